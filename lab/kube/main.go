@@ -1,0 +1,64 @@
+// Command kube is etcd and the Kubernetes programs that the lab runs, in one
+// multi-call program: the name that it is called by chooses the program.
+//
+// One program instead of six links once instead of six times, and the
+// processes of all clusters share its pages in memory. The package kubebin
+// builds it and lays the links.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	_ "time/tzdata" // CronJob's timeZone
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubectl's credential plugins
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // rest_client_* metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // kubernetes_build_info
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+)
+
+// programs maps a program's name to its main function, which returns the exit
+// status.
+var programs = map[string]func() int{
+	"etcd":                    func() int { etcdmain.Main(os.Args); return 0 },
+	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
+	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
+	"kube-proxy":              func() int { return cli.Run(proxy.NewProxyCommand()) },
+	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
+	"kubectl":                 runKubectl,
+}
+
+func main() {
+	name := filepath.Base(os.Args[0])
+	run, ok := programs[name]
+	if !ok {
+		names := make([]string, 0, len(programs))
+		for n := range programs {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		fmt.Fprintf(os.Stderr, "kube: called as %q; call it by a link named one of: %s\n", name, strings.Join(names, ", "))
+		os.Exit(64)
+	}
+	os.Exit(run())
+}
+
+// runKubectl prints errors the way kubectl does, without the usage text that
+// cli.Run adds.
+func runKubectl() int {
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err) // exits
+	}
+	return 0
+}
