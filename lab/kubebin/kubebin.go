@@ -1,0 +1,167 @@
+// Package kubebin provides the programs that the lab's clusters are made of:
+// etcd, the Kubernetes programs, kubectl and stock CoreDNS.
+//
+// They are built from the Go module registry, once for each version, into the
+// user's cache folder. Somebody who has such programs already points to their
+// folder instead.
+package kubebin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// KubernetesVersion is the version of the Kubernetes programs, as they
+	// report it. It must be the one that lab/kube/go.mod requires.
+	KubernetesVersion = "v1.36.3"
+	// CoreDNSVersion is the version of the stock CoreDNS that serves
+	// cluster.local in the lab.
+	CoreDNSVersion = "v1.14.7"
+	// FolderVariable names the environment variable that points to a folder
+	// with the programs, in place of the cache.
+	FolderVariable = "ATOLL_KUBE_BIN"
+)
+
+// kubePrograms are the names under which lab/kube's multi-call program runs.
+var kubePrograms = []string{
+	"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl",
+}
+
+// Programs lists the names of all programs that a folder must hold.
+func Programs() []string {
+	return append([]string{"coredns"}, kubePrograms...)
+}
+
+// Ensure returns a folder that holds all Programs. It is, in this order:
+// override if not empty, the folder that the environment variable
+// FolderVariable names, or the user's cache, where the programs are built
+// first if they are not there yet. Building takes minutes; its progress goes to
+// progress, a line at least every 15 seconds.
+func Ensure(ctx context.Context, progress io.Writer, override string) (string, error) {
+	if override == "" {
+		override = os.Getenv(FolderVariable)
+	}
+	if override != "" {
+		return checkFolder(override)
+	}
+	source, err := findSource()
+	if err != nil {
+		return "", err
+	}
+	dir, err := cacheFolder(source)
+	if err != nil {
+		return "", err
+	}
+	if complete(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the cache folder: %w", err)
+	}
+	unlock, err := lock(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if complete(dir) { // built by another process while this one waited
+		return dir, nil
+	}
+	if err := build(ctx, progress, source, dir); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+func checkFolder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("resolving %q: %w", dir, err)
+	}
+	if missing := missingPrograms(abs); len(missing) > 0 {
+		return "", fmt.Errorf("folder %s lacks %s: put them there, or leave out --kube-bin and %s to have them built",
+			abs, strings.Join(missing, ", "), FolderVariable)
+	}
+	return abs, nil
+}
+
+func complete(dir string) bool { return len(missingPrograms(dir)) == 0 }
+
+func missingPrograms(dir string) []string {
+	var missing []string
+	for _, name := range Programs() {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode()&0o111 == 0 {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// findSource returns the folder of the module lab/kube, looked for upwards from
+// this program's own place (bin/atoll in a source tree) and from the current
+// folder.
+func findSource() (string, error) {
+	var starts []string
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			candidate := filepath.Join(dir, "lab", "kube")
+			if _, err := os.Stat(filepath.Join(candidate, "go.mod")); err == nil {
+				return candidate, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", errors.New("finding lab/kube, from which the Kubernetes programs are built: " +
+		"run this inside Atoll's source tree, or name a folder that has the programs with --kube-bin or " + FolderVariable)
+}
+
+// cacheFolder names the folder for the programs built from source. Its name
+// holds the versions for people and a digest of the sources, so that a changed
+// source is built anew.
+func cacheFolder(source string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the user's cache folder: %w", err)
+	}
+	digest := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+		content, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			return "", fmt.Errorf("reading the sources of the Kubernetes programs: %w", err)
+		}
+		digest.Write(content)
+	}
+	name := KubernetesVersion + "-coredns-" + CoreDNSVersion + "-" + hex.EncodeToString(digest.Sum(nil))[:10]
+	return filepath.Join(cache, "atoll", "kube", name), nil
+}
+
+// lock waits for the exclusive lock of a file, so that two processes do not
+// build the same folder.
+func lock(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening the build lock: %w", err)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return func() { file.Close() }, nil // closing releases the lock
+}
