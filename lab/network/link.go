@@ -1,0 +1,218 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Interface is the name that a node's link to the fabric and a pod's link to
+// its node bear inside.
+const Interface = "eth0"
+
+// AttachPod joins pod to node by a veth: eth0 in the pod with addrs, hostIf in
+// the node holding the gateways, and the routes both ways. The pod's default
+// routes go by the gateway of the same family. Several pods of a node may have
+// the same gateways. Nothing is left in the node on failure.
+func AttachPod(node, pod Namespace, hostIf string, addrs, gateways []netip.Addr) error {
+	if err := join(node, pod, hostIf); err != nil {
+		return fmt.Errorf("attaching pod: %w", err)
+	}
+	err := node.Do(func() error {
+		return configure(hostIf, hostPrefixes(gateways), linkRoutes(addrs))
+	})
+	if err == nil {
+		err = pod.Do(func() error {
+			routes := append(linkRoutes(gateways), defaultRoutes(gateways)...)
+			return configure(Interface, hostPrefixes(addrs), routes)
+		})
+	}
+	if err != nil {
+		_ = node.Do(func() error { return deleteLink(hostIf) })
+		return fmt.Errorf("attaching pod: %w", err)
+	}
+	return nil
+}
+
+// CreateBridge makes a bridge in the namespace that forwards at once and to
+// every port, without spanning tree or multicast snooping.
+func (n Namespace) CreateBridge(name string) error {
+	err := n.Do(func() error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		off := false
+		bridge := &netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &off}
+		if err := netlink.LinkAdd(bridge); err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(bridge)
+	})
+	if err != nil {
+		return fmt.Errorf("creating bridge %s in %s: %w", name, n, err)
+	}
+	return nil
+}
+
+// AttachBridge joins node to a bridge in the namespace fabric by a veth: eth0
+// in the node with addrs, port at the bridge.
+func AttachBridge(fabric Namespace, bridge, port string, node Namespace, addrs []netip.Prefix) error {
+	if err := join(fabric, node, port); err != nil {
+		return fmt.Errorf("attaching %s to bridge: %w", node, err)
+	}
+	err := fabric.Do(func() error {
+		master, err := netlink.LinkByName(bridge)
+		if err != nil {
+			return err
+		}
+		link, err := netlink.LinkByName(port)
+		if err != nil {
+			return err
+		}
+		if err := netlink.LinkSetMaster(link, master); err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(link)
+	})
+	if err == nil {
+		err = node.Do(func() error { return configure(Interface, addrs, nil) })
+	}
+	if err != nil {
+		return fmt.Errorf("attaching %s to bridge: %w", node, err)
+	}
+	return nil
+}
+
+// Route is a way out of a node by eth0. Without Via the destination is taken to
+// be on the link itself.
+type Route struct {
+	To  netip.Prefix
+	Via netip.Addr
+}
+
+// AddRoutes adds routes by the namespace's eth0. One that is there already is
+// replaced.
+func (n Namespace) AddRoutes(routes []Route) error {
+	err := n.Do(func() error {
+		link, err := netlink.LinkByName(Interface)
+		if err != nil {
+			return err
+		}
+		for _, r := range routes {
+			if err := netlink.RouteReplace(r.on(link)); err != nil {
+				return fmt.Errorf("to %s via %s: %w", r.To, r.Via, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("adding routes in %s: %w", n, err)
+	}
+	return nil
+}
+
+func (r Route) on(link netlink.Link) *netlink.Route {
+	route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(r.To)}
+	if r.Via.IsValid() {
+		route.Gw = r.Via.AsSlice()
+		route.Flags = int(netlink.FLAG_ONLINK)
+	} else {
+		route.Scope = netlink.SCOPE_LINK
+	}
+	return route
+}
+
+// join makes a veth with one end, port, in outer and the other, eth0, in inner.
+// A port of that name that is left over is replaced.
+func join(outer, inner Namespace, port string) error {
+	peer, err := netns.GetFromPath(inner.Path())
+	if err != nil {
+		return fmt.Errorf("entering network namespace %s: %w", inner, err)
+	}
+	defer peer.Close()
+	return outer.Do(func() error {
+		if err := deleteLink(port); err != nil {
+			return err
+		}
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = port
+		veth := netlink.NewVeth(attrs)
+		veth.PeerName, veth.PeerNamespace = Interface, netlink.NsFd(int(peer))
+		if err := netlink.LinkAdd(veth); err != nil {
+			return fmt.Errorf("adding link %s in %s: %w", port, outer, err)
+		}
+		return nil
+	})
+}
+
+func deleteLink(name string) error {
+	link, err := netlink.LinkByName(name)
+	var absent netlink.LinkNotFoundError
+	if errors.As(err, &absent) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(link)
+}
+
+// configure gives a link of the calling thread's namespace its addresses and,
+// once it is up, routes.
+func configure(name string, addrs []netip.Prefix, routes []Route) error {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		addr := &netlink.Addr{IPNet: ipNet(a)}
+		if a.Addr().Is6() {
+			addr.Flags = unix.IFA_F_NODAD
+		}
+		if err := netlink.AddrAdd(link, addr); err != nil {
+			return fmt.Errorf("adding address %s to %s: %w", a, name, err)
+		}
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if err := netlink.RouteReplace(r.on(link)); err != nil {
+			return fmt.Errorf("adding route to %s by %s: %w", r.To, name, err)
+		}
+	}
+	return nil
+}
+
+func hostPrefixes(addrs []netip.Addr) []netip.Prefix {
+	prefixes := make([]netip.Prefix, len(addrs))
+	for i, a := range addrs {
+		prefixes[i] = netip.PrefixFrom(a, a.BitLen())
+	}
+	return prefixes
+}
+
+func linkRoutes(addrs []netip.Addr) []Route {
+	var routes []Route
+	for _, p := range hostPrefixes(addrs) {
+		routes = append(routes, Route{To: p})
+	}
+	return routes
+}
+
+func defaultRoutes(gateways []netip.Addr) []Route {
+	var routes []Route
+	for _, g := range gateways {
+		everywhere, _ := g.Unmap().Prefix(0)
+		routes = append(routes, Route{To: everywhere, Via: g})
+	}
+	return routes
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

@@ -1,0 +1,207 @@
+// Package network makes the lab's network out of Linux network namespaces:
+// namespaces, the links and routes between them, and cuts that stop all
+// traffic between two of its parts. Nothing here touches an interface, a rule
+// or a setting of the namespace that the caller runs in.
+//
+// All of it needs root.
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// runDir is where iproute2 keeps named network namespaces, so that `ip netns`
+// sees the lab's too.
+const runDir = "/run/netns"
+
+// Namespace is a network namespace, by its name below /run/netns.
+type Namespace string
+
+// sysctls are set in every namespace when it is made. Pods route nothing, but
+// the same settings do them no harm.
+var sysctls = map[string]string{
+	// Nodes forward between pods, the fabric and service addresses.
+	"net/ipv4/ip_forward":          "1",
+	"net/ipv6/conf/all/forwarding": "1",
+	// A pod's way to another cluster and the way back need not be the same.
+	"net/ipv4/conf/all/rp_filter":     "0",
+	"net/ipv4/conf/default/rp_filter": "0",
+	// Pods behind one node reach each other through it, which is no detour.
+	"net/ipv4/conf/all/send_redirects":     "0",
+	"net/ipv4/conf/default/send_redirects": "0",
+	// Addresses are unique by construction: they are usable at once.
+	"net/ipv6/conf/all/accept_dad":     "0",
+	"net/ipv6/conf/default/accept_dad": "0",
+	"net/ipv6/conf/all/accept_ra":      "0",
+	"net/ipv6/conf/default/accept_ra":  "0",
+}
+
+// Path returns the file that stands for the namespace.
+func (n Namespace) Path() string { return filepath.Join(runDir, string(n)) }
+
+// Exists tells whether there is a namespace of this name. A file of that name
+// that is no namespace does not count.
+func (n Namespace) Exists() bool {
+	var st unix.Statfs_t
+	return unix.Statfs(n.Path(), &st) == nil && st.Type == unix.NSFS_MAGIC
+}
+
+// Create makes the namespace as `ip netns add` does, brings its loopback
+// interface up and lets it forward. It fails when the name is taken.
+func (n Namespace) Create() error {
+	if n == "" || strings.ContainsAny(string(n), "/\x00") || n == "." || n == ".." {
+		return fmt.Errorf("creating network namespace: invalid name %q", string(n))
+	}
+	if err := os.MkdirAll(runDir, 0o755); err != nil {
+		return fmt.Errorf("creating network namespace %s: %w", n, err)
+	}
+	f, err := os.OpenFile(n.Path(), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
+	if err != nil {
+		return fmt.Errorf("creating network namespace %s: %w", n, err)
+	}
+	_ = f.Close()
+	err = onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return err
+		}
+		if err := unix.Mount("/proc/thread-self/ns/net", n.Path(), "none", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		return initialise()
+	})
+	if err != nil {
+		_ = n.Delete()
+		return fmt.Errorf("creating network namespace %s: %w", n, err)
+	}
+	return nil
+}
+
+// initialise prepares the calling thread's new namespace.
+func initialise() error {
+	for name, value := range sysctls {
+		err := os.WriteFile("/proc/sys/"+name, []byte(value), 0o644)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return err
+		}
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
+}
+
+// Delete removes the namespace's links, so that their other ends are gone when
+// Delete returns, and then its name; the kernel frees the rest when the last
+// process in it ends. It is no error when there is none.
+func (n Namespace) Delete() error {
+	if n.Exists() {
+		_ = n.Do(deleteLinks) // the kernel does it too, some time later
+		if err := unix.Unmount(n.Path(), unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("deleting network namespace %s: %w", n, err)
+		}
+	}
+	if err := os.Remove(n.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting network namespace %s: %w", n, err)
+	}
+	return nil
+}
+
+func deleteLinks() error {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if l.Attrs().Name != "lo" {
+			_ = netlink.LinkDel(l)
+		}
+	}
+	return nil
+}
+
+// Do runs f inside the namespace on an OS thread of its own and returns its
+// error. A process started by f is inside too; a goroutine started by f is not.
+func (n Namespace) Do(f func() error) error {
+	h, err := netns.GetFromPath(n.Path())
+	if err != nil {
+		return fmt.Errorf("entering network namespace %s: %w", n, err)
+	}
+	defer h.Close()
+	return onThread(func() error {
+		if err := netns.Set(h); err != nil {
+			return fmt.Errorf("entering network namespace %s: %w", n, err)
+		}
+		return f()
+	})
+}
+
+// onThread runs f, which may change the thread's network namespace, and brings
+// the thread back afterwards. A thread that cannot be brought back is not used
+// again: a goroutine that ends locked takes its thread with it.
+func onThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer close(done) // also when f ends the goroutine
+		runtime.LockOSThread()
+		home, err := netns.Get()
+		if err != nil {
+			runtime.UnlockOSThread()
+			done <- err
+			return
+		}
+		defer home.Close()
+		defer func() {
+			if netns.Set(home) == nil {
+				runtime.UnlockOSThread()
+			}
+		}()
+		done <- f()
+	}()
+	return <-done
+}
+
+// Listen is net.ListenConfig.Listen inside the namespace. The address is a
+// literal one, for a name would be looked up outside.
+func (n Namespace) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
+	err = n.Do(func() error {
+		l, err = (&net.ListenConfig{}).Listen(ctx, network, address)
+		return err
+	})
+	return l, err
+}
+
+// ListenPacket is net.ListenConfig.ListenPacket inside the namespace, at a
+// literal address.
+func (n Namespace) ListenPacket(ctx context.Context, network, address string) (c net.PacketConn, err error) {
+	err = n.Do(func() error {
+		c, err = (&net.ListenConfig{}).ListenPacket(ctx, network, address)
+		return err
+	})
+	return c, err
+}
+
+// DialContext is net.Dialer.DialContext inside the namespace, to a literal
+// address.
+func (n Namespace) DialContext(ctx context.Context, network, address string) (c net.Conn, err error) {
+	err = n.Do(func() error {
+		c, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return err
+	})
+	return c, err
+}
