@@ -1,0 +1,89 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// ExportedService is one cluster's export of one Service: everything about its
+// Service and ServiceExport that other clusters need to merge it with the
+// exports of the same Service from elsewhere (KEP-1645, "Constraints and
+// Conflict Resolution"). Its endpoints are in EndpointSlices beside it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,shortName=exsvc
+// +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.serviceNamespace`
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterID`
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="Exported",type=date,JSONPath=`.spec.exportedAt`
+type ExportedService struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              ExportedServiceSpec `json:"spec"`
+}
+
+// ExportedServiceSpec is what the exporting cluster says of its Service.
+type ExportedServiceSpec struct {
+	// ClusterID is the exporting cluster's id. It must be the writer's own.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ClusterID string `json:"clusterID"`
+	// ServiceNamespace is the Service's namespace in the member clusters.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ServiceNamespace string `json:"serviceNamespace"`
+	// ServiceName is the Service's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ServiceName string `json:"serviceName"`
+	// ExportedAt is the creation time of the ServiceExport: the oldest export wins
+	// conflicts.
+	ExportedAt metav1.Time `json:"exportedAt"`
+
+	// Type is Headless for a Service without a cluster IP, else ClusterSetIP.
+	// +kubebuilder:validation:Enum=ClusterSetIP;Headless
+	Type mcsv1beta1.ServiceImportType `json:"type"`
+	// Ports are the Service's ports as its clients see them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	Ports []mcsv1beta1.ServicePort `json:"ports,omitempty"`
+	// IPFamilies are the Service's, the primary one first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
+	// SessionAffinity is the Service's, ClientIP or None.
+	// +optional
+	SessionAffinity corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
+	// SessionAffinityConfig is the Service's.
+	// +optional
+	SessionAffinityConfig *corev1.SessionAffinityConfig `json:"sessionAffinityConfig,omitempty"`
+	// InternalTrafficPolicy is the Service's.
+	// +optional
+	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+	// TrafficDistribution is the Service's.
+	// +optional
+	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
+	// PublishNotReadyAddresses is the Service's.
+	// +optional
+	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses,omitempty"`
+	// ExportedLabels are those of the ServiceExport's spec, never of metadata.
+	// +optional
+	ExportedLabels map[string]string `json:"exportedLabels,omitempty"`
+	// ExportedAnnotations are those of the ServiceExport's spec, never of metadata.
+	// +optional
+	ExportedAnnotations map[string]string `json:"exportedAnnotations,omitempty"`
+}
+
+// ExportedServiceList is a list of ExportedServices.
+//
+// +kubebuilder:object:root=true
+type ExportedServiceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ExportedService `json:"items"`
+}

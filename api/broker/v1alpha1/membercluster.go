@@ -1,0 +1,79 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MemberCluster is a member's description of itself. Its name is the cluster's
+// id, and the Lease of the same name beside it is the member's heartbeat.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,shortName=mbr
+// +kubebuilder:printcolumn:name="Kubernetes",type=string,JSONPath=`.spec.kubernetesVersion`
+// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agentVersion`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Advertise",type=string,JSONPath=`.spec.advertiseMode`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type MemberCluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              MemberClusterSpec `json:"spec"`
+}
+
+// AdvertiseMode says what addresses a member publishes as its endpoints.
+type AdvertiseMode string
+
+const (
+	// AdvertisePods publishes the pods' addresses, for a flat network.
+	AdvertisePods AdvertiseMode = "pods"
+)
+
+// MemberClusterSpec is what a member says of itself.
+type MemberClusterSpec struct {
+	// ClusterID is the cluster's id within the clusterset, and this object's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ClusterID string `json:"clusterID"`
+	// ClusterUID is the UID of the cluster's kube-system namespace, which tells two
+	// clusters apart that claim the same id.
+	// +kubebuilder:validation:MinLength=1
+	ClusterUID string `json:"clusterUID"`
+	// KubernetesVersion is what the cluster's API server reports, such as v1.36.3.
+	// +optional
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	// AgentVersion is the version of the agent that wrote this.
+	// +optional
+	AgentVersion string `json:"agentVersion,omitempty"`
+	// Region is where the cluster is, for preference by locality.
+	// +optional
+	Region string `json:"region,omitempty"`
+	// PodCIDRs are the ranges of the cluster's pod addresses, where they are known.
+	// +optional
+	// +listType=atomic
+	PodCIDRs []string `json:"podCIDRs,omitempty"`
+	// ServiceCIDRs are the ranges of the cluster's Service addresses.
+	// +optional
+	// +listType=atomic
+	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
+	// IPFamilies are those in which the cluster gives Services addresses, the
+	// default one first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
+	// AdvertiseMode says what addresses the member publishes as its endpoints.
+	// +kubebuilder:validation:Enum=pods
+	// +kubebuilder:default=pods
+	AdvertiseMode AdvertiseMode `json:"advertiseMode"`
+}
+
+// MemberClusterList is a list of MemberClusters.
+//
+// +kubebuilder:object:root=true
+type MemberClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MemberCluster `json:"items"`
+}

@@ -1,0 +1,49 @@
+// Package names holds the names that Atoll's parts must agree on: cluster ids,
+// labels, annotations, field managers, and the names of the objects that Atoll
+// makes.
+//
+// Everything here is pure and depends on the standard library alone.
+package names
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ClusterID identifies a cluster within its clusterset. It is one DNS label, or
+// two joined by a dot (KEP-1645, "Not allowing cluster-specific targeting via
+// DNS": a cluster's name and one further label, for instance its registry's),
+// and at most 63 characters long because it is used as a label value.
+type ClusterID string
+
+// maxClusterID is the length limit of Kubernetes label values.
+const maxClusterID = 63
+
+// label is a DNS label as RFC 1123 has it and Kubernetes writes it.
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// ParseClusterID returns s as a ClusterID, or an error that says which rule it
+// breaks.
+func ParseClusterID(s string) (ClusterID, error) {
+	if s == "" {
+		return "", errors.New("a cluster id is needed: one or two DNS labels, such as \"c1\" or \"c1.eu\"")
+	}
+	if len(s) > maxClusterID {
+		return "", fmt.Errorf("cluster id %q has %d characters, at most %d are allowed", s, len(s), maxClusterID)
+	}
+	labels := strings.Split(s, ".")
+	if len(labels) > 2 {
+		return "", fmt.Errorf("cluster id %q has %d labels, at most two are allowed", s, len(labels))
+	}
+	for _, l := range labels {
+		if !label.MatchString(l) {
+			return "", fmt.Errorf("cluster id %q: %q is no DNS label (lower-case letters, digits and inner hyphens)", s, l)
+		}
+	}
+	return ClusterID(s), nil
+}
+
+// String returns the id as it stands in labels and DNS names.
+func (id ClusterID) String() string { return string(id) }

@@ -1,0 +1,58 @@
+package names
+
+// Labels and annotations on the objects that Atoll makes. The upstream ones are
+// those of the Multi-Cluster Services API (KEP-1645, "Using EndpointSlice
+// objects to track endpoints").
+const (
+	// LabelServiceName is the name of the multi-cluster service that an object
+	// belongs to.
+	LabelServiceName = "multicluster.kubernetes.io/service-name"
+	// LabelSourceCluster is the id of the cluster that an object comes from.
+	LabelSourceCluster = "multicluster.kubernetes.io/source-cluster"
+	// LabelServiceNamespace is the namespace, in the member clusters, of the
+	// service that an object on the broker belongs to.
+	LabelServiceNamespace = "atoll.dev/service-namespace"
+	// LabelClusterset marks the broker namespace of a clusterset.
+	LabelClusterset = "atoll.dev/clusterset"
+	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it has
+	// no use for.
+	LabelHeadless = "service.kubernetes.io/headless"
+
+	// AnnotationDerivedService names the derived Service on a ServiceImport, for
+	// implementations of the Gateway API.
+	AnnotationDerivedService = "multicluster.kubernetes.io/derived-service"
+	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice
+	// that a slice on the broker was made from.
+	AnnotationSourceSlice = "atoll.dev/source-slice"
+	// AnnotationSourcePart is the number of the part, from 0, where a source
+	// slice was split.
+	AnnotationSourcePart = "atoll.dev/source-part"
+	// AnnotationLastChangeTriggerTime is kube-proxy's input for its network
+	// programming latency.
+	AnnotationLastChangeTriggerTime = "endpoints.kubernetes.io/last-change-trigger-time"
+
+	// SliceManager is the value of endpointslice.kubernetes.io/managed-by on the
+	// slices that Atoll manages, which keeps other controllers off them.
+	SliceManager = "agent.atoll.dev"
+)
+
+// Field managers for server-side apply: one for each controller, which owns the
+// fields it applies.
+const (
+	ManagerExport   = "atoll-export"
+	ManagerConflict = "atoll-conflict"
+	ManagerImport   = "atoll-import"
+	ManagerVIP      = "atoll-vip"
+	ManagerSlices   = "atoll-endpoints"
+	ManagerMember   = "atoll-member"
+)
+
+// MemberAccount names the service account on the broker that a member
+// cluster's agents use. The broker's admission policy derives the cluster id
+// that a member may write from it.
+func MemberAccount(cluster ClusterID) string {
+	return MemberAccountPrefix + cluster.String()
+}
+
+// MemberAccountPrefix begins every name that MemberAccount returns.
+const MemberAccountPrefix = "member-"

@@ -1,0 +1,141 @@
+package names
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseClusterID(t *testing.T) {
+	for _, tt := range []struct {
+		in string
+		ok bool
+	}{
+		{"c1", true},
+		{"1", true},
+		{"c1.eu", true},
+		{"721ab723-13bc-11e5-aec2-42010af0021e", true},
+		{strings.Repeat("a", 63), true},
+		{"", false},
+		{strings.Repeat("a", 64), false},
+		{"a.b.c", false},
+		{"C1", false},
+		{"c1.", false},
+		{".c1", false},
+		{"c_1", false},
+		{"-c1", false},
+		{"c1-", false},
+		{"c1\n", false},
+	} {
+		id, err := ParseClusterID(tt.in)
+		if (err == nil) != tt.ok {
+			t.Errorf("ParseClusterID(%q) = %q, %v, want ok=%v", tt.in, id, err, tt.ok)
+		}
+	}
+}
+
+func TestReadableNames(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{Export("c1", "shop", "web"), "web.shop.c1"},
+		{Export("c1.eu", "shop", "web"), "web.shop.c1.eu"},
+		{Aggregate("shop", "web"), "web.shop"},
+		{BrokerSlice("c1", "shop", "web-x7k2p", 0), "web-x7k2p.shop.c1"},
+		{ImportedSlice("c1", "web-x7k2p", 0), "web-x7k2p.c1"},
+		{DerivedService("web"), "web-clusterset"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+var (
+	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	rfc1035   = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+)
+
+// small alphabets and lengths make collisions likely wherever they are possible.
+func drawLabel(t *rapid.T, name string) string {
+	return rapid.OneOf(
+		rapid.StringMatching(`[ab1]`),
+		rapid.StringMatching(`[ab1]-?[ab1]`),
+		rapid.StringMatching(`[ab1][ab1-]{58,61}[ab1]`),
+	).Draw(t, name)
+}
+
+func drawCluster(t *rapid.T, name string) ClusterID {
+	return ClusterID(rapid.OneOf(
+		rapid.StringMatching(`[ab]`),
+		rapid.StringMatching(`[ab]\.[ab]`),
+		rapid.StringMatching(`[ab]{30}\.[ab]{32}`),
+	).Draw(t, name))
+}
+
+func drawSlice(t *rapid.T, name string) string {
+	return rapid.OneOf(
+		rapid.StringMatching(`[ab](-[ab])?`),
+		rapid.StringMatching(`[ab]\.[ab](\.[ab])?`),
+		rapid.StringMatching(`([ab]{50}\.){4}[ab]{20,49}`),
+		rapid.StringMatching(`[ab]{249,253}`),
+	).Draw(t, name)
+}
+
+func TestNamesAreInjectiveAndValid(t *testing.T) {
+	type origin struct {
+		cluster          ClusterID
+		namespace, slice string
+		part             int
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(n string) origin {
+			return origin{
+				drawCluster(t, "cluster"+n), drawLabel(t, "namespace"+n),
+				drawSlice(t, "slice"+n), rapid.IntRange(0, 2).Draw(t, "part"+n),
+			}
+		}
+		a, b := draw("A"), draw("B")
+		for _, of := range []struct {
+			kind string
+			name func(origin) string
+			same bool
+		}{
+			{"broker slice", func(o origin) string { return BrokerSlice(o.cluster, o.namespace, o.slice, o.part) }, a == b},
+			{"imported slice", func(o origin) string { return ImportedSlice(o.cluster, o.slice, o.part) },
+				a.cluster == b.cluster && a.slice == b.slice && a.part == b.part},
+		} {
+			nameA, nameB := of.name(a), of.name(b)
+			if (nameA == nameB) != of.same {
+				t.Fatalf("%s: %+v and %+v give %q and %q", of.kind, a, b, nameA, nameB)
+			}
+			if len(nameA) > maxObjectName || !subdomain.MatchString(nameA) {
+				t.Fatalf("%s: %+v gives the invalid name %q", of.kind, a, nameA)
+			}
+		}
+		serviceA, serviceB := drawLabel(t, "serviceA"), drawLabel(t, "serviceB")
+		same := a.cluster == b.cluster && a.namespace == b.namespace && serviceA == serviceB
+		if (Export(a.cluster, a.namespace, serviceA) == Export(b.cluster, b.namespace, serviceB)) != same {
+			t.Fatalf("export: %+v/%s and %+v/%s", a, serviceA, b, serviceB)
+		}
+	})
+}
+
+func TestDerivedServiceNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawLabel(t, "a"), drawLabel(t, "b")
+		forms := []string{DerivedService(a), DerivedService(b)}
+		if (forms[0] == forms[1]) != (a == b) {
+			t.Fatalf("%q and %q give %q and %q", a, b, forms[0], forms[1])
+		}
+		fallback := DerivedServiceFallback(a)
+		if fallback == forms[0] || fallback == forms[1] || (a != b && fallback == DerivedServiceFallback(b)) {
+			t.Fatalf("the fallback of %q meets a name of %q", a, b)
+		}
+		for _, name := range append(forms, fallback) {
+			if len(name) > maxServiceName || !rfc1035.MatchString(name) {
+				t.Fatalf("%q gives the invalid name %q", a, name)
+			}
+		}
+	})
+}

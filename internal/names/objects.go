@@ -1,0 +1,82 @@
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// Object names are injective over what they name: two different exports, slices
+// or services never get the same name. Where the readable form would be
+// ambiguous or too long, a prefix of it and a digest of all its parts are taken.
+// The readable forms contain dots and the digested ones do not, so that the two
+// can't meet either.
+const (
+	maxObjectName  = 253 // DNS subdomain, as most objects' names
+	maxServiceName = 63  // DNS label, as Services' names
+	digestLength   = 24  // hex digits: 96 bits
+)
+
+// Export names the record of one cluster's export of a Service on the broker.
+// A Service's and a namespace's name are DNS labels, so the dots are
+// unambiguous whether the cluster id has one label or two.
+func Export(cluster ClusterID, namespace, service string) string {
+	return service + "." + namespace + "." + cluster.String()
+}
+
+// Aggregate names the clusterset's ServiceImport on the broker.
+func Aggregate(namespace, service string) string {
+	return service + "." + namespace
+}
+
+// BrokerSlice names part number part of a cluster's EndpointSlice on the
+// broker.
+func BrokerSlice(cluster ClusterID, namespace, slice string, part int) string {
+	return slicePart(slice, part, namespace, cluster.String())
+}
+
+// ImportedSlice names part number part of a cluster's EndpointSlice in the
+// importing clusters. The namespace is the slice's own.
+func ImportedSlice(cluster ClusterID, slice string, part int) string {
+	return slicePart(slice, part, cluster.String())
+}
+
+// slicePart joins a slice's name and its origin. A slice's name may contain dots
+// itself, and then the readable form would be ambiguous.
+func slicePart(slice string, part int, origin ...string) string {
+	readable := slice + "." + strings.Join(origin, ".")
+	if part == 0 && !strings.Contains(slice, ".") && len(readable) <= maxObjectName {
+		return readable
+	}
+	parts := append([]string{slice, strconv.Itoa(part)}, origin...)
+	return digested(slice, maxObjectName, parts...)
+}
+
+// DerivedService names the Service that carries an imported service's clusterset
+// IP in an importing cluster. Service names begin with a letter (RFC 1035
+// label), so one that begins with a digit gets a letter in front.
+func DerivedService(service string) string {
+	const suffix = "-clusterset"
+	startsWithLetter := service != "" && service[0] >= 'a' && service[0] <= 'z'
+	if startsWithLetter && len(service)+len(suffix) <= maxServiceName {
+		return service + suffix
+	}
+	// A digest's digits are hexadecimal, so this can't end in "-clusterset" too.
+	return digested("s-"+service, maxServiceName, "derived", service)
+}
+
+// DerivedServiceFallback names the derived Service where somebody else's
+// Service already has the name DerivedService.
+func DerivedServiceFallback(service string) string {
+	return digested("s-"+service, maxServiceName, "fallback", service)
+}
+
+// digested returns a prefix of readable without dots, and the digest of parts.
+func digested(readable string, limit int, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	digest := hex.EncodeToString(sum[:])[:digestLength]
+	prefix := strings.ReplaceAll(readable, ".", "-")
+	prefix = prefix[:min(len(prefix), limit-digestLength-1)]
+	return strings.TrimRight(prefix, "-") + "-" + digest
+}
