@@ -1,0 +1,209 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/atoll-mcs/atoll/lab/network"
+	"golang.org/x/sys/unix"
+)
+
+// Alive tells whether the recorded process still runs. One that has ended but
+// not yet been collected by its parent does not.
+func (r Record) Alive() bool {
+	boot, err := bootID()
+	if err != nil || boot != r.BootID {
+		return false
+	}
+	st, err := readStat(r.PID)
+	return err == nil && st.startTime == r.StartTime && st.state != 'Z' && st.state != 'X'
+}
+
+// Stop asks the process to end with SIGTERM, and after the grace period, or at
+// once where that is zero, ends it with SIGKILL. It returns when the process has
+// ended. A process that is not there is no error.
+func (r Record) Stop(ctx context.Context, grace time.Duration) error {
+	fd, ok, err := r.open()
+	if err != nil || !ok {
+		return err
+	}
+	defer unix.Close(fd)
+	if grace > 0 {
+		if err := send(fd, unix.SIGTERM); err != nil {
+			return fmt.Errorf("ending process %d: %w", r.PID, err)
+		}
+		patience, cancel := context.WithTimeout(ctx, grace)
+		defer cancel()
+		if err := wait(patience, fd); err == nil {
+			return nil
+		}
+	}
+	if err := send(fd, unix.SIGKILL); err != nil {
+		return fmt.Errorf("ending process %d: %w", r.PID, err)
+	}
+	if err := wait(ctx, fd); err != nil {
+		return fmt.Errorf("waiting for process %d to end: %w", r.PID, err)
+	}
+	return nil
+}
+
+// Wait returns when the process has ended, at once if it has already, or the
+// context's error.
+func (r Record) Wait(ctx context.Context) error {
+	fd, ok, err := r.open()
+	if err != nil || !ok {
+		return err
+	}
+	defer unix.Close(fd)
+	return wait(ctx, fd)
+}
+
+// open returns a descriptor of the recorded process, or false when it is gone.
+// The descriptor is opened before the start time is compared: whatever that
+// finds out holds for the descriptor.
+func (r Record) open() (int, bool, error) {
+	fd, err := unix.PidfdOpen(r.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("opening process %d: %w", r.PID, err)
+	}
+	if !r.Alive() {
+		unix.Close(fd)
+		return 0, false, nil
+	}
+	return fd, true, nil
+}
+
+// send signals; a process that has ended in the meantime is no error.
+func send(fd int, sig unix.Signal) error {
+	if err := unix.PidfdSendSignal(fd, sig, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// pollInterval is how often wait looks at its context.
+const pollInterval = 50 * time.Millisecond
+
+// wait returns when the process of the descriptor has ended.
+func wait(ctx context.Context, fd int) error {
+	for {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, int(pollInterval.Milliseconds()))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if n > 0 {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// KillIn ends, with SIGKILL, every process that runs in one of the namespaces,
+// but not the calling one, and returns when there is none left. Namespaces that
+// are not there are passed over.
+func KillIn(ctx context.Context, namespaces []network.Namespace) error {
+	inside := map[string]bool{}
+	for _, n := range namespaces {
+		var st unix.Stat_t
+		if n.Exists() && unix.Stat(n.Path(), &st) == nil {
+			inside[fmt.Sprintf("net:[%d]", st.Ino)] = true
+		}
+	}
+	for len(inside) > 0 {
+		fds, err := openIn(inside)
+		if err != nil {
+			return fmt.Errorf("ending processes in network namespaces: %w", err)
+		}
+		for _, fd := range fds {
+			err = errors.Join(err, send(fd, unix.SIGKILL))
+		}
+		for _, fd := range fds {
+			err = errors.Join(err, wait(ctx, fd))
+			unix.Close(fd)
+		}
+		if err != nil {
+			return fmt.Errorf("ending processes in network namespaces: %w", err)
+		}
+		if len(fds) == 0 { // no process was there to make another one
+			return nil
+		}
+	}
+	return nil
+}
+
+// openIn returns a descriptor of each process in one of the namespaces, which
+// are named as the links in /proc.
+func openIn(namespaces map[string]bool) ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if link, err := os.Readlink("/proc/" + e.Name() + "/ns/net"); err != nil || !namespaces[link] {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		// Look again: the descriptor may be of another process than the first look.
+		if link, err := os.Readlink("/proc/" + e.Name() + "/ns/net"); err != nil || !namespaces[link] {
+			unix.Close(fd)
+			continue
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+type stat struct {
+	state     byte
+	startTime uint64
+}
+
+// readStat reads /proc/PID/stat (proc(5)): the name in parentheses may itself
+// hold parentheses and spaces, so fields are counted from the last ')'.
+func readStat(pid int) (stat, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(string(data))
+}
+
+func parseStat(line string) (stat, error) {
+	const state, startTime = 3 - 3, 22 - 3 // fields after the name, which is the second
+	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
+	if len(fields) <= startTime {
+		return stat{}, fmt.Errorf("reading process state: %q", line)
+	}
+	t, err := strconv.ParseUint(fields[startTime], 10, 64)
+	if err != nil {
+		return stat{}, fmt.Errorf("reading process state: %w", err)
+	}
+	return stat{fields[state][0], t}, nil
+}
+
+func bootID() (string, error) {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(data)), nil
+}
