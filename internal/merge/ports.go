@@ -1,0 +1,119 @@
+package merge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// mergePorts returns the union of the ports of exports, which come by
+// precedence. A Service must not have two ports of one name, nor two of one
+// protocol and number, so of two such the one of higher precedence stands
+// (KEP-1645, "Service Port"). Every difference between two clusters' sets of ports
+// is a conflict; the order in which a Service lists them is none.
+func mergePorts(exports []Export) ([]mcsv1beta1.ServicePort, []Conflict) {
+	var union []mcsv1beta1.ServicePort
+	var origins []string
+	for _, e := range exports {
+		for _, p := range e.Ports {
+			p = withDefaults(p)
+			if !slices.ContainsFunc(union, func(have mcsv1beta1.ServicePort) bool { return clash(have, p) }) {
+				union = append(union, p)
+				origins = append(origins, e.ClusterID)
+			}
+		}
+	}
+	disagree := 0
+	for _, e := range exports {
+		if !samePorts(e.Ports, union) {
+			disagree++
+		}
+	}
+	if disagree == 0 {
+		return union, nil
+	}
+	return union, []Conflict{{
+		Reason:  mcsv1beta1.ServiceExportReasonPortConflict,
+		Message: portMessage(exports, union, origins, disagree),
+	}}
+}
+
+// Serves tells whether a cluster with the given ports exposes port, one of the
+// import's, with the definition that won. One that does not must get no traffic for
+// it. The application protocol is only a hint to clients and does not count.
+func Serves(ports []mcsv1beta1.ServicePort, port mcsv1beta1.ServicePort) bool {
+	port = withDefaults(port)
+	return slices.ContainsFunc(ports, func(p mcsv1beta1.ServicePort) bool {
+		p = withDefaults(p)
+		return p.Name == port.Name && p.Protocol == port.Protocol && p.Port == port.Port
+	})
+}
+
+func withDefaults(p mcsv1beta1.ServicePort) mcsv1beta1.ServicePort {
+	p.Protocol = cmp.Or(p.Protocol, corev1.ProtocolTCP)
+	return p
+}
+
+// clash tells whether one Service could not have both ports.
+func clash(a, b mcsv1beta1.ServicePort) bool {
+	return a.Name == b.Name || (a.Protocol == b.Protocol && a.Port == b.Port)
+}
+
+func samePorts(a, b []mcsv1beta1.ServicePort) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, p := range a {
+		if !slices.ContainsFunc(b, func(q mcsv1beta1.ServicePort) bool { return samePort(p, q) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func samePort(a, b mcsv1beta1.ServicePort) bool {
+	a, b = withDefaults(a), withDefaults(b)
+	return a.Name == b.Name && a.Protocol == b.Protocol && a.Port == b.Port &&
+		ptr.Deref(a.AppProtocol, "") == ptr.Deref(b.AppProtocol, "")
+}
+
+// portMessage lists the union by the cluster that each port was taken from, the
+// oldest first.
+func portMessage(exports []Export, union []mcsv1beta1.ServicePort, origins []string, disagree int) string {
+	var parts []string
+	for i, e := range exports {
+		var ports []string
+		for j, p := range union {
+			if origins[j] == e.ClusterID {
+				ports = append(ports, describe(p))
+			}
+		}
+		if len(ports) == 0 {
+			continue
+		}
+		from := "service export"
+		if i == 0 {
+			from = "oldest service export"
+		}
+		parts = append(parts, fmt.Sprintf("%q from %s in %q", strings.Join(ports, ", "), from, e.ClusterID))
+	}
+	return fmt.Sprintf("Conflicting ports. Using %s. %d/%d clusters disagree.",
+		strings.Join(parts, " and "), disagree, len(exports))
+}
+
+// describe writes a port as people do: name 80/TCP (application protocol).
+func describe(p mcsv1beta1.ServicePort) string {
+	s := fmt.Sprintf("%d/%s", p.Port, p.Protocol)
+	if p.Name != "" {
+		s = p.Name + " " + s
+	}
+	if p.AppProtocol != nil {
+		s += " (" + *p.AppProtocol + ")"
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+package merge
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// property is one that affects a service as a whole: the oldest export's value is
+// used, and any other value is a conflict.
+type property struct {
+	reason mcsv1beta1.ServiceExportConditionReason
+	name   string
+	// value returns what exports are compared by, in a form for people to read.
+	value func(Export) string
+	// concerns tells whether an export can disagree; nil: every one can.
+	concerns func(oldest, e Export) bool
+}
+
+// properties in the order in which their conflicts are reported.
+var properties = []property{
+	{
+		reason: mcsv1beta1.ServiceExportReasonTypeConflict,
+		name:   "type",
+		value:  func(e Export) string { return string(e.Type) },
+	},
+	{
+		reason: mcsv1beta1.ServiceExportReasonSessionAffinityConflict,
+		name:   "session affinity",
+		value:  func(e Export) string { return string(affinity(e)) },
+	},
+	{
+		reason: mcsv1beta1.ServiceExportReasonSessionAffinityConfigConflict,
+		name:   "session affinity config",
+		value:  affinityConfig,
+		// Where the affinity itself differs, the config says nothing new.
+		concerns: func(oldest, e Export) bool { return affinity(e) == affinity(oldest) },
+	},
+	{
+		reason: mcsv1beta1.ServiceExportReasonInternalTrafficPolicyConflict,
+		name:   "internal traffic policy",
+		value: func(e Export) string {
+			return string(ptr.Deref(e.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster))
+		},
+	},
+	{
+		reason: mcsv1beta1.ServiceExportReasonTrafficDistributionConflict,
+		name:   "traffic distribution",
+		value:  trafficDistribution,
+	},
+	{
+		reason: mcsv1beta1.ServiceExportReasonLabelsConflict,
+		name:   "exported labels",
+		value:  func(e Export) string { return pairs(e.ExportedLabels) },
+	},
+	{
+		reason: mcsv1beta1.ServiceExportReasonAnnotationsConflict,
+		name:   "exported annotations",
+		value:  func(e Export) string { return pairs(e.ExportedAnnotations) },
+	},
+}
+
+// conflict returns the conflict about p among exports, which come by precedence,
+// or nothing.
+func (p property) conflict(exports []Export) []Conflict {
+	oldest := exports[0]
+	using := p.value(oldest)
+	disagree := 0
+	for _, e := range exports[1:] {
+		if (p.concerns == nil || p.concerns(oldest, e)) && p.value(e) != using {
+			disagree++
+		}
+	}
+	if disagree == 0 {
+		return nil
+	}
+	return []Conflict{{Reason: p.reason, Message: message(p.name, using, oldest.ClusterID, disagree, len(exports))}}
+}
+
+// message follows KEP-1645's example.
+func message(name, using, cluster string, disagree, of int) string {
+	return fmt.Sprintf("Conflicting %s. Using %q from oldest service export in %q. %d/%d clusters disagree.",
+		name, using, cluster, disagree, of)
+}
+
+// affinityConfig compares by the timeout alone, its only field, with the API's
+// default, in seconds.
+func affinityConfig(e Export) string {
+	if affinity(e) != corev1.ServiceAffinityClientIP {
+		return "none"
+	}
+	timeout := corev1.DefaultClientIPServiceAffinitySeconds
+	if c := e.SessionAffinityConfig; c != nil && c.ClientIP != nil {
+		timeout = ptr.Deref(c.ClientIP.TimeoutSeconds, timeout)
+	}
+	return fmt.Sprintf("timeout %d s", timeout)
+}
+
+// trafficDistribution takes PreferClose for what it is, the older name of
+// PreferSameZone.
+func trafficDistribution(e Export) string {
+	value := ptr.Deref(e.TrafficDistribution, "")
+	if value == corev1.ServiceTrafficDistributionPreferClose {
+		return corev1.ServiceTrafficDistributionPreferSameZone
+	}
+	return cmp.Or(value, "none")
+}
+
+// pairs writes a map such that equal maps read the same and different ones do not.
+func pairs(m map[string]string) string {
+	if len(m) == 0 {
+		return "{}"
+	}
+	parts := make([]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		pair, _ := json.Marshal([]string{k, m[k]}) // strings always marshal
+		parts = append(parts, strings.Trim(string(pair), "[]"))
+	}
+	return "{" + strings.Join(parts, "; ") + "}"
+}
+
+// mergeIPFamilies returns the union of the exports' families, in the oldest's
+// order. A difference is a conflict: a client that uses one family could reach only
+// the clusters that have it.
+func mergeIPFamilies(exports []Export) ([]corev1.IPFamily, []Conflict) {
+	var union []corev1.IPFamily
+	for _, e := range exports {
+		for _, f := range e.IPFamilies {
+			if !slices.Contains(union, f) {
+				union = append(union, f)
+			}
+		}
+	}
+	disagree := 0
+	for _, e := range exports {
+		if len(e.IPFamilies) != len(union) {
+			disagree++
+		}
+	}
+	if disagree == 0 {
+		return union, nil
+	}
+	var all []string
+	for _, f := range union {
+		all = append(all, string(f))
+	}
+	return union, []Conflict{{
+		Reason: mcsv1beta1.ServiceExportReasonIPFamilyConflict,
+		Message: fmt.Sprintf("Conflicting IP families. Using %q, the union in the order of the oldest service export in %q. %d/%d clusters disagree.",
+			strings.Join(all, ", "), exports[0].ClusterID, disagree, len(exports)),
+	}}
+}

@@ -1,0 +1,160 @@
+package merge
+
+import (
+	"math/rand"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// drawExport draws from few values, so that exports agree and clash often. Its
+// ports obey the Service rules, as the API server sees to.
+func drawExport(t *rapid.T, cluster string) Export {
+	e := export(cluster, rapid.IntRange(0, 2).Draw(t, "second"))
+	e.Type = rapid.SampledFrom([]mcsv1beta1.ServiceImportType{mcsv1beta1.ClusterSetIP, mcsv1beta1.Headless}).Draw(t, "type")
+	e.Ports = nil
+	for range rapid.IntRange(0, 4).Draw(t, "ports") {
+		p := mcsv1beta1.ServicePort{
+			Name:     rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "name"),
+			Port:     rapid.Int32Range(1, 3).Draw(t, "number"),
+			Protocol: rapid.SampledFrom([]corev1.Protocol{"", corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(t, "protocol"),
+		}
+		if !contradicts(e.Ports, p) {
+			e.Ports = append(e.Ports, p)
+		}
+	}
+	e.SessionAffinity = rapid.SampledFrom([]corev1.ServiceAffinity{"", corev1.ServiceAffinityNone, corev1.ServiceAffinityClientIP}).Draw(t, "affinity")
+	e.IPFamilies = rapid.SampledFrom([][]corev1.IPFamily{
+		{corev1.IPv4Protocol}, {corev1.IPv6Protocol}, {corev1.IPv4Protocol, corev1.IPv6Protocol}, {corev1.IPv6Protocol, corev1.IPv4Protocol},
+	}).Draw(t, "families")
+	e.ExportedLabels = rapid.MapOfN(rapid.SampledFrom([]string{"x", "y"}), rapid.SampledFrom([]string{"1", "2"}), 0, 2).Draw(t, "labels")
+	return e
+}
+
+// contradicts is the Service rule, written apart from the code under test.
+func contradicts(ports []mcsv1beta1.ServicePort, p mcsv1beta1.ServicePort) bool {
+	protocol := func(p mcsv1beta1.ServicePort) corev1.Protocol {
+		if p.Protocol == "" {
+			return corev1.ProtocolTCP
+		}
+		return p.Protocol
+	}
+	for _, q := range ports {
+		if q.Name == p.Name || (protocol(q) == protocol(p) && q.Port == p.Port) {
+			return true
+		}
+	}
+	return false
+}
+
+func drawExports(t *rapid.T) []Export {
+	var exports []Export
+	for _, cluster := range []string{"c1", "c2", "c3.eu", "c4"}[:rapid.IntRange(1, 4).Draw(t, "clusters")] {
+		exports = append(exports, drawExport(t, cluster))
+	}
+	return exports
+}
+
+var same = cmpopts.EquateEmpty()
+
+func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		exports := drawExports(t)
+		want := Resolve(exports)
+		shuffled := append([]Export(nil), exports...)
+		rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed"))).Shuffle(len(shuffled), func(i, j int) {
+			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+		})
+		if diff := cmp.Diff(want, Resolve(shuffled)); diff != "" {
+			t.Fatalf("another order gives another result:\n%s", diff)
+		}
+	})
+}
+
+func TestMergingIsIdempotent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		exports := drawExports(t)
+		merged := Resolve(exports)
+		for i := range exports { // every cluster adopts what was decided
+			exports[i].Type = merged.Spec.Type
+			exports[i].Ports = merged.Spec.Ports
+			exports[i].IPFamilies = merged.Spec.IPFamilies
+			exports[i].SessionAffinity = merged.Spec.SessionAffinity
+			exports[i].SessionAffinityConfig = merged.Spec.SessionAffinityConfig
+			exports[i].ExportedLabels = merged.Labels
+		}
+		want := merged
+		want.Conflicts = nil
+		if diff := cmp.Diff(want, Resolve(exports), same); diff != "" {
+			t.Fatalf("merging the result gives something else:\n%s", diff)
+		}
+	})
+}
+
+func TestUnionOfPortsObeysTheServiceRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		exports := drawExports(t)
+		union := Resolve(exports).Spec.Ports
+		for i, p := range union {
+			if contradicts(union[:i], p) {
+				t.Fatalf("port %v can't stand beside %v", p, union[:i])
+			}
+		}
+		for _, e := range exports {
+			for _, p := range e.Ports {
+				if !contradicts(union, p) {
+					t.Fatalf("port %v of %s got lost from %v", p, e.ClusterID, union)
+				}
+			}
+		}
+		for _, p := range union {
+			served := false
+			for _, e := range exports {
+				served = served || Serves(e.Ports, p)
+			}
+			if !served {
+				t.Fatalf("no cluster serves port %v", p)
+			}
+		}
+	})
+}
+
+func TestAYoungerExportNeverChangesWhatIsDecided(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		exports := drawExports(t)
+		before := Resolve(exports).Spec
+		younger := drawExport(t, "c9")
+		younger.ExportedAt = export("c9", 10).ExportedAt
+		after := Resolve(append(exports, younger)).Spec
+		if len(after.Ports) < len(before.Ports) || len(after.IPFamilies) < len(before.IPFamilies) {
+			t.Fatalf("a younger export took away from %v: %v", before, after)
+		}
+		after.Ports = after.Ports[:len(before.Ports)]
+		after.IPFamilies = after.IPFamilies[:len(before.IPFamilies)]
+		if diff := cmp.Diff(before, after, same); diff != "" {
+			t.Fatalf("a younger export changed:\n%s", diff)
+		}
+	})
+}
+
+func TestConflictsExactlyWhenExportsDiffer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		exports := drawExports(t)
+		alike := true
+		for _, e := range exports[1:] {
+			a, b := Resolve(exports[:1]), Resolve([]Export{e})
+			ignoreOrder := cmpopts.SortSlices(func(x, y mcsv1beta1.ServicePort) bool {
+				return x.Name+string(x.Protocol)+string(rune(x.Port)) < y.Name+string(y.Protocol)+string(rune(y.Port))
+			})
+			ignoreFamilyOrder := cmpopts.SortSlices(func(x, y corev1.IPFamily) bool { return x < y })
+			alike = alike && cmp.Equal(a.Spec, b.Spec, same, ignoreOrder, ignoreFamilyOrder) && cmp.Equal(a.Labels, b.Labels, same)
+		}
+		if conflicts := Resolve(exports).Conflicts; (len(conflicts) == 0) != alike {
+			t.Fatalf("exports alike: %v, conflicts %v", alike, conflicts)
+		}
+	})
+}
