@@ -1,0 +1,178 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func assertVerbs() []Verb {
+	return []Verb{
+		{
+			Name: "stdout", Args: "REGEXP", Min: 1, Max: 1, Pattern: true,
+			Summary: "the last output has a line that the pattern matches",
+			Check:   checkPattern,
+			Run: func(_ context.Context, r *Run, args []string) error {
+				pattern, err := compilePattern(args[0])
+				if err != nil {
+					return usageErrorf("%v", err)
+				}
+				if !pattern.MatchString(r.output) {
+					return fmt.Errorf("no line matches %s", args[0])
+				}
+				return nil
+			},
+		},
+		{
+			Name: "save", Args: "NAME", Min: 1, Max: 1, Always: true,
+			Summary: "keeps the last output, without the space around it, as `$NAME`",
+			Run: func(_ context.Context, r *Run, args []string) error {
+				r.env[args[0]] = strings.TrimSpace(r.output)
+				return nil
+			},
+		},
+		{
+			Name: "env", Args: "NAME=VALUE", Min: 1, Max: 1, Always: true,
+			Summary: "sets `$NAME`; `$LAB_CLUSTERS` is set to the lab's clusters (`c1,c2,c3`)",
+			Check: func(_ *Script, _ bool, args []string) error {
+				if args[0] != unknown && !strings.Contains(args[0], "=") {
+					return errors.New("usage: env NAME=VALUE")
+				}
+				return nil
+			},
+			Run: func(_ context.Context, r *Run, args []string) error {
+				name, value, ok := strings.Cut(args[0], "=")
+				if !ok {
+					return usageErrorf("usage: env NAME=VALUE")
+				}
+				r.env[name] = value
+				return nil
+			},
+		},
+		{
+			Name: "equal", Args: "A B", Min: 2, Max: 2,
+			Summary: "both words are the same and not empty",
+			Run: func(_ context.Context, _ *Run, args []string) error {
+				if args[0] != args[1] || args[0] == "" {
+					return fmt.Errorf("%q and %q", args[0], args[1])
+				}
+				return nil
+			},
+		},
+		{
+			Name: "count", Args: "CLUSTERS RESOURCE[/NAME] [-n NS|-A] [-l SELECTOR] N", Min: 3, Max: -1,
+			Summary: "each of the clusters holds exactly N such objects; `0` also needs an answer of the API server, so it is better than `!` with kubectl get",
+			Check:   checkCount,
+			Run:     runCount,
+		},
+		{
+			Name: "condition", Args: "CLUSTERS RESOURCE NS/NAME TYPE=STATUS[/REASON]", Min: 4, Max: 4,
+			Summary: "the object's `status.conditions` say so",
+			Check: func(s *Script, _ bool, args []string) error {
+				if _, _, ok := strings.Cut(args[2], "/"); !ok && args[2] != unknown {
+					return fmt.Errorf("%q is not NS/NAME", args[2])
+				}
+				if _, _, ok := strings.Cut(args[3], "="); !ok && args[3] != unknown {
+					return fmt.Errorf("%q is not TYPE=STATUS[/REASON]", args[3])
+				}
+				return s.checkClusters(args[0], true)
+			},
+			Run: runCondition,
+		},
+	}
+}
+
+func checkPattern(_ *Script, _ bool, args []string) error {
+	if args[0] == unknown {
+		return nil
+	}
+	_, err := compilePattern(args[0])
+	return err
+}
+
+// compilePattern lets ^ and $ match at lines.
+func compilePattern(text string) (*regexp.Regexp, error) {
+	return regexp.Compile("(?m)" + text)
+}
+
+func checkCount(s *Script, _ bool, args []string) error {
+	last := args[len(args)-1]
+	if n, err := strconv.Atoi(last); last != unknown && (err != nil || n < 0) {
+		return fmt.Errorf("%q is not a number of objects", last)
+	}
+	return s.checkClusters(args[0], true)
+}
+
+func runCount(ctx context.Context, r *Run, args []string) error {
+	want, err := strconv.Atoi(args[len(args)-1])
+	if err != nil {
+		return usageErrorf("%q is not a number of objects", args[len(args)-1])
+	}
+	get := append([]string{"get", "--ignore-not-found", "-o", "name"}, args[1:len(args)-1]...)
+	r.output = ""
+	var failed error
+	for _, cluster := range r.clusters(args[0]) {
+		result := r.kubectl(ctx, cluster, get...)
+		r.output += result.text()
+		if result.Err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, result.Err))
+		} else if got := len(strings.Fields(result.Stdout)); got != want {
+			failed = errors.Join(failed, fmt.Errorf("%s: %d instead of %d", cluster, got, want))
+		}
+	}
+	return failed
+}
+
+// condition is the part of metav1.Condition that scripts ask for.
+type condition struct {
+	Type, Status, Reason, Message string
+}
+
+func runCondition(ctx context.Context, r *Run, args []string) error {
+	namespace, name, _ := strings.Cut(args[2], "/")
+	r.output = ""
+	var failed error
+	for _, cluster := range r.clusters(args[0]) {
+		result := r.kubectl(ctx, cluster, "get", args[1], name, "-n", namespace, "-o", "json")
+		err := result.Err
+		if err == nil {
+			err = r.checkCondition(result.Stdout, args[3])
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, err))
+		}
+	}
+	return failed
+}
+
+// checkCondition looks for what is wanted in the object; the conditions that
+// it has become the output.
+func (r *Run) checkCondition(object, want string) error {
+	var parsed struct {
+		Status struct{ Conditions []condition }
+	}
+	if err := json.Unmarshal([]byte(object), &parsed); err != nil {
+		return fmt.Errorf("reading the object: %w", err)
+	}
+	kind, state, _ := strings.Cut(want, "=")
+	status, reason, _ := strings.Cut(state, "/")
+	found := ""
+	for _, c := range parsed.Status.Conditions {
+		r.output += fmt.Sprintf("%s=%s/%s %s\n", c.Type, c.Status, c.Reason, c.Message)
+		if c.Type != kind {
+			continue
+		}
+		if c.Status == status && (reason == "" || c.Reason == reason) {
+			return nil
+		}
+		found = fmt.Sprintf("%s=%s/%s (%s)", c.Type, c.Status, c.Reason, c.Message)
+	}
+	if found == "" {
+		return fmt.Errorf("no condition %s", kind)
+	}
+	return fmt.Errorf("%s instead of %s", found, want)
+}

@@ -1,0 +1,65 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// runDig asks the cluster's DNS service from the first node's network.
+func runDig(ctx context.Context, r *Run, args []string) error {
+	r.output = ""
+	server, err := r.dnsServer(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	result := r.lab.Exec(ctx, args[0], "dig", "@"+server, "-q", args[1], "-t", args[2],
+		"+tries=1", "+time=2", "+noall", "+comments", "+answer")
+	r.output = result.text()
+	if result.Err != nil {
+		return result.Err
+	}
+	r.output, err = readDig(result.Stdout)
+	return err
+}
+
+// dnsServer is the address of the cluster's own DNS.
+func (r *Run) dnsServer(ctx context.Context, cluster string) (string, error) {
+	if server := r.dns[cluster]; server != "" {
+		return server, nil
+	}
+	result := r.kubectl(ctx, cluster, "get", "service", "kube-dns", "-n", "kube-system", "-o", "jsonpath={.spec.clusterIP}")
+	if result.Err != nil {
+		return "", fmt.Errorf("finding the DNS of %s: %w", cluster, result.Err)
+	}
+	server := strings.TrimSpace(result.Stdout)
+	if net.ParseIP(server) == nil {
+		return "", fmt.Errorf("finding the DNS of %s: %q is no address", cluster, server)
+	}
+	r.dns[cluster] = server
+	return server, nil
+}
+
+var statusPattern = regexp.MustCompile(`status: ([A-Z]+)`)
+
+// readDig turns dig's answer into sorted lines without what changes from one
+// query to the next.
+func readDig(output string) (string, error) {
+	status := statusPattern.FindStringSubmatch(output)
+	if status == nil {
+		return "", fmt.Errorf("no answer: %s", strings.TrimSpace(output))
+	}
+	var records []string
+	for text := range strings.Lines(output) {
+		fields := strings.Fields(text)
+		if len(fields) < 5 || strings.HasPrefix(text, ";") {
+			continue
+		}
+		records = append(records, strings.Join(append(fields[:1:1], fields[3:]...), " ")+"\n")
+	}
+	slices.Sort(records)
+	return "status " + status[1] + "\n" + strings.Join(records, ""), nil
+}

@@ -1,0 +1,104 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// fakeLab answers kubectl and programs from functions and notes what was asked.
+type fakeLab struct {
+	shape   Shape
+	kubectl func(cluster string, command Command) Result
+	exec    func(cluster string, args []string) Result
+	forward func() (string, error)
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func newFake() *fakeLab { return &fakeLab{shape: DefaultShape} }
+
+func (f *fakeLab) note(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, fmt.Sprintf(format, args...))
+}
+
+// called counts the calls that begin with the text.
+func (f *fakeLab) called(prefix string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, c := range f.calls {
+		if strings.HasPrefix(c, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// order says whether the calls were made in this order.
+func (f *fakeLab) order(prefixes ...string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from := 0
+	for _, prefix := range prefixes {
+		i := slices.IndexFunc(f.calls[from:], func(c string) bool { return strings.HasPrefix(c, prefix) })
+		if i < 0 {
+			return false
+		}
+		from += i + 1
+	}
+	return true
+}
+
+func (f *fakeLab) Shape() Shape { return f.shape }
+
+func (f *fakeLab) Kubectl(_ context.Context, cluster string, command Command) Result {
+	f.note("%s kubectl %s", cluster, strings.Join(command.Args, " "))
+	if f.kubectl == nil {
+		return Result{}
+	}
+	return f.kubectl(cluster, command)
+}
+
+func (f *fakeLab) Exec(_ context.Context, cluster string, args ...string) Result {
+	f.note("%s exec %s", cluster, strings.Join(args, " "))
+	if f.exec == nil {
+		return Result{}
+	}
+	return f.exec(cluster, args)
+}
+
+func (f *fakeLab) PortForward(_ context.Context, cluster, namespace, pod, port string) (string, func(), error) {
+	f.note("%s forward %s/%s %s", cluster, namespace, pod, port)
+	if f.forward == nil {
+		return "", nil, errors.New("no forwarding")
+	}
+	address, err := f.forward()
+	return address, func() { f.note("%s forward stopped", cluster) }, err
+}
+
+func (f *fakeLab) Cut(_ context.Context, a, b string) error {
+	f.note("cut %s %s", a, b)
+	return nil
+}
+
+func (f *fakeLab) Heal(_ context.Context, a, b string) error {
+	f.note("heal %s %s", a, b)
+	return nil
+}
+
+func (f *fakeLab) Kill(_ context.Context, cluster, unit string) error {
+	f.note("kill %s/%s", cluster, unit)
+	return nil
+}
+
+func (f *fakeLab) Start(_ context.Context, cluster, unit string) error {
+	f.note("start %s/%s", cluster, unit)
+	return nil
+}

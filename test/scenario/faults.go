@@ -1,0 +1,116 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// cleanupTimeout bounds the cleaning up after one scenario.
+const cleanupTimeout = 3 * time.Minute
+
+func faultVerbs() []Verb {
+	return []Verb{
+		{
+			Name: "cut", Args: "A B", Min: 2, Max: 2, Always: true,
+			Summary: "stops all traffic between two clusters, or a cluster and `broker`",
+			Check:   checkPair,
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				r.cut = true
+				return r.lab.Cut(ctx, args[0], args[1])
+			},
+		},
+		{
+			Name: "heal", Args: "[A B]", Min: 0, Max: 2, Always: true,
+			Summary: "undoes one cut, or all; done after each scenario anyway",
+			Check:   checkPair,
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				if len(args) == 0 {
+					r.cut = false
+					return r.lab.Heal(ctx, "", "")
+				}
+				return r.lab.Heal(ctx, args[0], args[1])
+			},
+		},
+		{
+			Name: "kill", Args: "CLUSTER/UNIT", Min: 1, Max: 1, Always: true,
+			Summary: "ends a program of the cluster without warning: " + unitList(),
+			Check:   checkUnit,
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				r.killed[args[0]] = true
+				cluster, unit, _ := strings.Cut(args[0], "/")
+				return r.lab.Kill(ctx, cluster, unit)
+			},
+		},
+		{
+			Name: "start", Args: "CLUSTER/UNIT", Min: 1, Max: 1, Always: true,
+			Summary: "starts it again and returns when it is ready; done after each scenario anyway",
+			Check:   checkUnit,
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.startUnit(ctx, args[0]) },
+		},
+	}
+}
+
+// units can be killed and started, in this order of dependence.
+var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "podrunner", "agent", "dns"}
+
+func unitList() string { return "`" + strings.Join(units, "`, `") + "`" }
+
+func checkPair(s *Script, _ bool, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if len(args) != 2 || args[0] == args[1] && args[0] != unknown {
+		return errors.New("two clusters are needed")
+	}
+	return errors.Join(s.checkCluster(args[0], true), s.checkCluster(args[1], true))
+}
+
+func checkUnit(s *Script, _ bool, args []string) error {
+	if args[0] == unknown {
+		return nil
+	}
+	cluster, unit, _ := strings.Cut(args[0], "/")
+	if err := s.checkCluster(cluster, true); err != nil {
+		return err
+	}
+	if !slices.Contains(units, unit) {
+		return fmt.Errorf("unknown unit %q (known: %s)", unit, strings.Join(units, ", "))
+	}
+	if cluster == Broker && unit != "etcd" && unit != "apiserver" {
+		return fmt.Errorf("the broker has no %s", unit)
+	}
+	return nil
+}
+
+func (r *Run) startUnit(ctx context.Context, name string) error {
+	cluster, unit, _ := strings.Cut(name, "/")
+	if err := r.lab.Start(ctx, cluster, unit); err != nil {
+		return err
+	}
+	delete(r.killed, name)
+	return nil
+}
+
+// cleanUp leaves the lab as the scenario found it.
+func (r *Run) cleanUp(ctx context.Context) error {
+	var failed error
+	if r.cut {
+		failed = errors.Join(failed, r.lab.Heal(ctx, "", ""))
+	}
+	for _, unit := range units { // in this order: an API server needs its etcd
+		for _, name := range slices.Sorted(maps.Keys(r.killed)) {
+			if strings.HasSuffix(name, "/"+unit) {
+				failed = errors.Join(failed, r.startUnit(ctx, name))
+			}
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
+		failed = errors.Join(failed, r.deleteNamespace(ctx, namespace))
+	}
+	return failed
+}

@@ -1,0 +1,55 @@
+package scenario
+
+import (
+	"context"
+	"strings"
+)
+
+// Broker is the name of the broker among the clusters of a lab.
+const Broker = "broker"
+
+// Lab is what scenarios need of a lab. Clusters are named c1, c2, …, and
+// Broker where an API server is meant.
+type Lab interface {
+	// Shape tells what lab it is.
+	Shape() Shape
+	// Kubectl runs kubectl against a cluster until it ends or ctx is done.
+	Kubectl(ctx context.Context, cluster string, command Command) Result
+	// Exec runs a host program in the network of a cluster's first node.
+	Exec(ctx context.Context, cluster string, args ...string) Result
+	// PortForward makes a pod's port reachable at the returned address of the
+	// host until stop is called.
+	PortForward(ctx context.Context, cluster, namespace, pod, port string) (address string, stop func(), err error)
+	// Cut stops all traffic between two clusters, or a cluster and the broker.
+	Cut(ctx context.Context, a, b string) error
+	// Heal undoes Cut; two empty names undo every cut.
+	Heal(ctx context.Context, a, b string) error
+	// Kill ends one of a cluster's programs (apiserver, etcd, kube-proxy, …) without warning.
+	Kill(ctx context.Context, cluster, unit string) error
+	// Start starts what Kill ended and returns when it is ready.
+	Start(ctx context.Context, cluster, unit string) error
+}
+
+// Command is one call of kubectl.
+type Command struct {
+	Args  []string
+	Stdin string
+	TTY   bool // run it on a pseudo-terminal, as a person would
+}
+
+// Result is what a program left.
+type Result struct {
+	Stdout, Stderr string
+	Err            error // nil when it ended with 0
+}
+
+// text joins both outputs for a person to read.
+func (r Result) text() string {
+	if r.Stderr == "" {
+		return r.Stdout
+	}
+	if r.Stdout != "" && !strings.HasSuffix(r.Stdout, "\n") {
+		return r.Stdout + "\n" + r.Stderr
+	}
+	return r.Stdout + r.Stderr
+}

@@ -1,0 +1,220 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A word is one argument as written: pieces of which the quoted ones are
+// taken as they are and in the others $NAME is replaced.
+type word []piece
+
+type piece struct {
+	text   string
+	quoted bool
+}
+
+// String joins the pieces as they were written, without quotes.
+func (w word) String() string {
+	var b strings.Builder
+	for _, p := range w {
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+// is says whether the word is the bare, unquoted text.
+func (w word) is(text string) bool {
+	return len(w) == 1 && !w[0].quoted && w[0].text == text
+}
+
+// fixed says whether no variable can change the word.
+func (w word) fixed() bool {
+	for _, p := range w {
+		if !p.quoted && strings.Contains(p.text, "$") {
+			return false
+		}
+	}
+	return true
+}
+
+// expand replaces the variables. In a pattern their values stand for
+// themselves.
+func (w word) expand(env map[string]string, pattern bool) (string, error) {
+	var b strings.Builder
+	var missing error
+	for _, p := range w {
+		if p.quoted {
+			b.WriteString(p.text)
+			continue
+		}
+		b.WriteString(os.Expand(p.text, func(name string) string {
+			value, ok := env[name]
+			if !ok {
+				missing = usageErrorf("$%s is not set", name)
+			}
+			if pattern {
+				value = regexp.QuoteMeta(value)
+			}
+			return value
+		}))
+	}
+	return b.String(), missing
+}
+
+// split cuts a line into words. Single quotes keep spaces, $ and # as they
+// are, a doubled one inside them is a quote; # at the start of a word begins a
+// comment.
+func split(text string) ([]word, error) {
+	var words []word
+	rest := strings.TrimLeft(text, " \t\r")
+	for rest != "" && rest[0] != '#' {
+		var w word
+		for rest != "" && !strings.ContainsRune(" \t\r", rune(rest[0])) {
+			var p piece
+			var err error
+			if p, rest, err = nextPiece(rest); err != nil {
+				return nil, err
+			}
+			w = append(w, p)
+		}
+		words = append(words, w)
+		rest = strings.TrimLeft(rest, " \t\r")
+	}
+	return words, nil
+}
+
+// nextPiece takes one quoted or unquoted piece off the front of text.
+func nextPiece(text string) (piece, string, error) {
+	if text[0] != '\'' {
+		end := strings.IndexAny(text, " \t\r'")
+		if end < 0 {
+			end = len(text)
+		}
+		return piece{text: text[:end]}, text[end:], nil
+	}
+	var b strings.Builder
+	for rest := text[1:]; ; {
+		end := strings.IndexByte(rest, '\'')
+		if end < 0 {
+			return piece{}, "", errors.New("quote without an end")
+		}
+		b.WriteString(rest[:end])
+		if rest = rest[end+1:]; !strings.HasPrefix(rest, "'") {
+			return piece{text: b.String(), quoted: true}, rest, nil
+		}
+		b.WriteByte('\'')
+		rest = rest[1:]
+	}
+}
+
+// parseLine adds what a line of the script says, if anything.
+func (s *Script) parseLine(number int, text string) error {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "#") {
+		if title := strings.TrimSpace(strings.TrimLeft(text, "#")); title != "" && !headerPattern.MatchString(text) {
+			s.lines = append(s.lines, line{number: number, text: text, title: title})
+		}
+		return nil
+	}
+	words, err := split(text)
+	if err != nil || len(words) == 0 {
+		return err
+	}
+	l := line{number: number, text: text}
+	if l.repeat, words, err = parseRepeat(words); err != nil {
+		return err
+	}
+	for _, part := range splitChain(words) {
+		c, err := s.parseCall(part)
+		if err != nil {
+			return err
+		}
+		l.calls = append(l.calls, c)
+	}
+	s.lines = append(s.lines, l)
+	return nil
+}
+
+// splitChain cuts the words at each bare "then".
+func splitChain(words []word) [][]word {
+	chain := [][]word{nil}
+	for _, w := range words {
+		if w.is("then") {
+			chain = append(chain, nil)
+			continue
+		}
+		last := len(chain) - 1
+		chain[last] = append(chain[last], w)
+	}
+	return chain
+}
+
+// parseRepeat takes "eventually [TIMEOUT]" or "steadily DURATION" off the
+// front of the words.
+func parseRepeat(words []word) (*repeat, []word, error) {
+	switch {
+	case words[0].is("eventually"):
+		limit := defaultTimeout
+		words = words[1:]
+		if len(words) > 0 {
+			if given, err := time.ParseDuration(words[0].String()); err == nil {
+				limit, words = given, words[1:]
+			}
+		}
+		return &repeat{until: true, limit: limit}, words, nil
+	case words[0].is("steadily"):
+		if len(words) < 2 {
+			return nil, nil, errors.New("steadily: how long? (steadily DURATION VERB …)")
+		}
+		limit, err := time.ParseDuration(words[1].String())
+		if err != nil {
+			return nil, nil, fmt.Errorf("steadily: %w", err)
+		}
+		return &repeat{limit: limit}, words[2:], nil
+	default:
+		return nil, words, nil
+	}
+}
+
+// parseCall finds the verb and checks its arguments as far as they are known.
+func (s *Script) parseCall(words []word) (call, error) {
+	var c call
+	if len(words) > 0 && words[0].is("!") {
+		c.negate, words = true, words[1:]
+	}
+	if len(words) == 0 {
+		return c, errors.New("a verb is missing")
+	}
+	name := words[0].String()
+	verb, ok := verbs()[name]
+	if !ok {
+		return c, fmt.Errorf("unknown verb %q", name)
+	}
+	c.verb, c.words = &verb, words[1:]
+	if len(c.words) < verb.Min || (verb.Max >= 0 && len(c.words) > verb.Max) {
+		return c, fmt.Errorf("usage: %s %s", verb.Name, verb.Args)
+	}
+	if c.negate && verb.Always {
+		return c, fmt.Errorf("%s cannot be negated", verb.Name)
+	}
+	args := make([]string, len(c.words))
+	for i, w := range c.words {
+		if args[i] = w.String(); !w.fixed() {
+			args[i] = unknown
+		}
+	}
+	if verb.Check != nil {
+		if err := verb.Check(s, c.negate, args); err != nil {
+			return c, fmt.Errorf("%s: %w", verb.Name, err)
+		}
+	}
+	return c, nil
+}
+
+// unknown stands, while a script is checked, for an argument with a variable.
+const unknown = "\x00"

@@ -1,0 +1,138 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseErrorsSayWhere(t *testing.T) {
+	for name, test := range map[string]struct{ script, want string }{
+		"unknown verb":            {"# title\n\nfrobnicate c1\n", `x.txtar:3: unknown verb "frobnicate"`},
+		"no verb":                 {"eventually 3s\n", "x.txtar:1: a verb is missing"},
+		"only a negation":         {"!\n", "x.txtar:1: a verb is missing"},
+		"nothing after then":      {"stdout a then\n", "x.txtar:1: a verb is missing"},
+		"too few arguments":       {"cut c1\n", "x.txtar:1: usage: cut A B"},
+		"too many arguments":      {"cut c1 c2 c3\n", "x.txtar:1: usage: cut A B"},
+		"open quote":              {"stdout 'a\n", "x.txtar:1: quote without an end"},
+		"unknown cluster":         {"on c4 kubectl get pods\n", `x.txtar:1: on: there is no cluster "c4" in a lab of 3`},
+		"unknown among several":   {"on c1,x kubectl get pods\n", `x.txtar:1: on: there is no cluster "x" in a lab of 3`},
+		"odd spelling of cluster": {"on c01 kubectl get pods\n", `x.txtar:1: on: there is no cluster "c01" in a lab of 3`},
+		"broker has no pods":      {"http broker/shop/client http://x\n", `x.txtar:1: http: there is no cluster "broker" in a lab of 3`},
+		"cluster beyond shape":    {"# lab: clusters=2\ncut c1 c3\n", `x.txtar:2: cut: there is no cluster "c3" in a lab of 2`},
+		"unknown form":            {"on c1 make coffee\n", `x.txtar:1: on: unknown form "make"`},
+		"missing file":            {"on c1 apply web.yaml -n shop\n", "x.txtar:1: on: the script has no file web.yaml"},
+		"export of no service":    {"on c1 export web\n", "x.txtar:1: on: export takes one NS/NAME"},
+		"bad pattern":             {"stdout '('\n", "x.txtar:1: stdout: error parsing regexp: missing closing ): `(?m)(`"},
+		"bad pod":                 {"http c1/client http://x\n", `x.txtar:1: http: "c1/client" is not CLUSTER/NS/POD`},
+		"bad number of requests":  {"http c1/shop/client http://x 20\n", `x.txtar:1: http: "20" is not x1 to x1000`},
+		"ambiguous negation":      {"! http c1/shop/client http://x x20\n", `x.txtar:1: http: of several requests some may fail: negate one request, or say "backends none"`},
+		"bad backends":            {"backends c1=0\n", `x.txtar:1: backends: "c1=0" is not CLUSTER=N; a cluster that must not answer is left out`},
+		"bad count":               {"count c1 pods -n shop -l app=web\n", `x.txtar:1: count: "app=web" is not a number of objects`},
+		"bad condition":           {"condition c1 serviceexport shop/web Valid\n", `x.txtar:1: condition: "Valid" is not TYPE=STATUS[/REASON]`},
+		"unknown unit":            {"kill c1/kubelet\n", `x.txtar:1: kill: unknown unit "kubelet" (known: etcd, apiserver, controller-manager, scheduler, kube-proxy, podrunner, agent, dns)`},
+		"unit of the broker":      {"kill broker/agent\n", "x.txtar:1: kill: the broker has no agent"},
+		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
+		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},
+		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, bare)`},
+		"bad number of clusters":  {"# lab: clusters=many\nheal\n", `x.txtar:1: lab: clusters: "many" is not a number from 1 to 9`},
+		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar:1: lab: ip-family: "v6" is not ipv4, ipv6 or dual`},
+		"empty":                   {"\n-- web.yaml --\n", "x.txtar:1: the script does nothing"},
+		"file twice":              {"heal\n-- a --\n-- a --\n", "x.txtar: two files of the name a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("x.txtar", []byte(test.script))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestShapeOfScript(t *testing.T) {
+	script, err := Parse("x.txtar", []byte("# lab: clusters=2 nodes=2 ip-family=dual bare=true\n# Title.\nheal\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Shape{Clusters: 2, Nodes: 2, IPFamily: Dual, Bare: true}
+	if script.Shape != want {
+		t.Errorf("%+v instead of %+v", script.Shape, want)
+	}
+	if len(script.lines) != 2 || script.lines[0].title != "Title." {
+		t.Errorf("lines: %+v", script.lines)
+	}
+}
+
+func TestServes(t *testing.T) {
+	lab := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
+	bare := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, Bare: true}
+	for name, test := range map[string]struct {
+		lab, need Shape
+		want      bool
+	}{
+		"the same":          {lab, lab, true},
+		"fewer clusters":    {lab, Shape{Clusters: 2, Nodes: 1, IPFamily: IPv4}, true},
+		"more clusters":     {lab, Shape{Clusters: 4, Nodes: 1, IPFamily: IPv4}, false},
+		"more nodes":        {lab, Shape{Clusters: 3, Nodes: 2, IPFamily: IPv4}, false},
+		"other family":      {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}, false},
+		"bare lab":          {bare, lab, false},
+		"bare script":       {lab, bare, true},
+		"bare both of them": {bare, bare, true},
+	} {
+		if got := test.lab.Serves(test.need); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	env := map[string]string{"IP": "10.0.0.1", "EMPTY": ""}
+	for text, want := range map[string][]string{
+		"a b  c":             {"a", "b", "c"},
+		"a # b":              {"a"},
+		"a#b":                {"a#b"},
+		"'a b' c":            {"a b", "c"},
+		"'it''s'":            {"it's"},
+		"x'y z'w":            {"xy zw"},
+		"$IP '$IP' a${IP}b":  {"10.0.0.1", "$IP", "a10.0.0.1b"},
+		"$EMPTY ''":          {"", ""},
+		"-o=jsonpath={.a.b}": {"-o=jsonpath={.a.b}"},
+	} {
+		words, err := split(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range words {
+			expanded, err := w.expand(env, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, expanded)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	if _, err := (word{{text: "$MISSING"}}).expand(env, false); !isUsage(err) {
+		t.Errorf("an unset variable gives %v", err)
+	}
+	if got, _ := (word{{text: "^$IP"}}).expand(env, true); got != `^10\.0\.0\.1` {
+		t.Errorf("in a pattern: %s", got)
+	}
+}
+
+func TestVerbsAreDocumented(t *testing.T) {
+	for name, verb := range verbs() {
+		if verb.Name != name || verb.Summary == "" || verb.Run == nil {
+			t.Errorf("%s is not complete", name)
+		}
+		if strings.HasSuffix(verb.Summary, ".") {
+			t.Errorf("%s: the summary ends in a full stop", name)
+		}
+	}
+}

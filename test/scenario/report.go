@@ -1,0 +1,41 @@
+package scenario
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// reportTimeout bounds the look at the clusters after a failure.
+const reportTimeout = 30 * time.Second
+
+// report logs what the clusters hold for the scenario's namespaces.
+func (r *Run) report(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	for _, cluster := range r.lab.Shape().names() {
+		for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
+			r.show(ctx, cluster, "get", "pods,services", "-n", namespace, "-o", "wide")
+			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "--show-labels")
+			if !r.script.Shape.Bare {
+				r.show(ctx, cluster, "get", "serviceexports,serviceimports", "-n", namespace, "-o", "yaml")
+			}
+			r.show(ctx, cluster, "get", "events", "-n", namespace, "--field-selector", "type!=Normal")
+		}
+	}
+	if !r.script.Shape.Bare {
+		r.show(ctx, Broker, "get", "membercluster,exportedservices,serviceimports,endpointslices", "-A", "--show-labels")
+	}
+}
+
+// show logs one listing; an empty one says nothing.
+func (r *Run) show(ctx context.Context, cluster string, args ...string) {
+	quick := append(slices.Clone(args), "--request-timeout=5s") // it may be killed or cut off
+	text := strings.TrimSpace(r.lab.Kubectl(ctx, cluster, Command{Args: quick}).text())
+	if text == "" || strings.HasPrefix(text, "No resources found") || strings.Contains(text, "\nitems: []\n") {
+		return
+	}
+	r.logf("%s: kubectl %s\n%s", cluster, strings.Join(args, " "), indent(text))
+}

@@ -1,0 +1,154 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Failure is a line of a script that did not come true.
+type Failure struct {
+	File   string
+	Line   int
+	Text   string // the line as written
+	Output string // the last output before it failed
+	Err    error
+}
+
+// Error names file and line first, so that editors can jump there.
+func (f *Failure) Error() string {
+	text := fmt.Sprintf("%s:%d: %s\n\t%v", f.File, f.Line, f.Text, f.Err)
+	if f.Output != "" {
+		text += "\nlast output:\n" + indent(f.Output)
+	}
+	return text
+}
+
+// Unwrap gives the reason.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// indent puts a tab before every line.
+func indent(text string) string {
+	return "\t" + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n\t")
+}
+
+// Run is one execution of a script in a lab.
+type Run struct {
+	script *Script
+	lab    Lab
+	log    func(format string, args ...any)
+	start  time.Time
+
+	env        map[string]string
+	output     string   // of the last verb that had any
+	answers    []Answer // of the last http, udp or tcp
+	namespaces map[string][]string
+	killed     map[string]bool // CLUSTER/UNIT that were not started again
+	cut        bool
+	dns        map[string]string // addresses of the clusters' DNS, once asked for
+}
+
+// Execute runs the script in the lab and cleans up after it: networks are
+// healed, programs started again, namespaces deleted. Progress goes to log. A
+// line that fails gives a *Failure; what the clusters held at that time is
+// logged before it is cleaned up.
+func Execute(ctx context.Context, script *Script, lab Lab, log func(format string, args ...any)) error {
+	r := &Run{
+		script: script, lab: lab, log: log, start: time.Now(),
+		env:        map[string]string{"LAB_CLUSTERS": strings.Join(lab.Shape().names(), ",")},
+		namespaces: map[string][]string{}, killed: map[string]bool{}, dns: map[string]string{},
+	}
+	err := r.lines(ctx)
+	if err != nil {
+		r.report(ctx)
+	}
+	// Clean up even when the test was interrupted.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if cleanupErr := r.cleanUp(ctx); cleanupErr != nil {
+		err = errors.Join(err, fmt.Errorf("%s: cleaning up: %w", script.File, cleanupErr))
+	}
+	return err
+}
+
+func (r *Run) lines(ctx context.Context) error {
+	for _, l := range r.script.lines {
+		if l.title != "" {
+			r.logf("# %s", l.title)
+			continue
+		}
+		if err := r.line(ctx, l); err != nil {
+			return &Failure{File: r.script.File, Line: l.number, Text: l.text, Output: r.output, Err: err}
+		}
+	}
+	return nil
+}
+
+func (r *Run) line(ctx context.Context, l line) error {
+	began := time.Now()
+	chain := func(ctx context.Context) error { return r.chain(ctx, l.calls) }
+	var err error
+	if l.repeat == nil {
+		err = chain(ctx)
+	} else {
+		err = l.repeat.run(ctx, chain, func(waited time.Duration, last error) {
+			r.logf("  %s:%d: %.0f s: %v", r.script.Name, l.number, waited.Seconds(), last)
+		})
+	}
+	if err == nil {
+		r.logf("  %s (%.1f s)", l.text, time.Since(began).Seconds())
+	}
+	return err
+}
+
+// chain runs the calls in order up to the first that fails.
+func (r *Run) chain(ctx context.Context, calls []call) error {
+	for _, c := range calls {
+		if err := r.call(ctx, c); err != nil {
+			return fmt.Errorf("%s: %w", c.verb.Name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Run) call(ctx context.Context, c call) error {
+	args := make([]string, len(c.words))
+	for i, w := range c.words {
+		var err error
+		if args[i], err = w.expand(r.env, c.verb.Pattern && i == 0); err != nil {
+			return err
+		}
+	}
+	err := c.verb.Run(ctx, r, args)
+	if ctx.Err() != nil && err != nil {
+		// It was stopped: nobody knows what it would have said.
+		return errors.Join(ctx.Err(), err)
+	}
+	if !c.negate || isUsage(err) {
+		return err
+	}
+	if err == nil {
+		return errors.New("succeeded, but must fail")
+	}
+	return nil
+}
+
+func (r *Run) logf(format string, args ...any) {
+	r.log("%6.1fs "+format, append([]any{time.Since(r.start).Seconds()}, args...)...)
+}
+
+// A usageError is a mistake in the script. Neither "!" nor "eventually" hides it.
+type usageError struct{ text string }
+
+func (e usageError) Error() string { return e.text }
+
+func usageErrorf(format string, args ...any) error {
+	return usageError{fmt.Sprintf(format, args...)}
+}
+
+func isUsage(err error) bool {
+	var usage usageError
+	return errors.As(err, &usage)
+}

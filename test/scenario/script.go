@@ -1,0 +1,183 @@
+package scenario
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Script is one parsed and checked scenario.
+type Script struct {
+	Name  string // file name without its extension
+	File  string // path as it appears in messages
+	Shape Shape
+	Files map[string][]byte // the archive's files, for "apply"
+
+	lines []line
+}
+
+// IPFamily is a lab's choice of address families, as `atoll lab up` spells it.
+type IPFamily string
+
+// The address families that a lab can have.
+const (
+	IPv4 IPFamily = "ipv4"
+	IPv6 IPFamily = "ipv6"
+	Dual IPFamily = "dual"
+)
+
+// Shape is the kind of lab that a script needs, from its "# lab:" comment.
+type Shape struct {
+	Clusters int      // number of member clusters, 1 to 9
+	Nodes    int      // nodes in each cluster, 1 to 9
+	IPFamily IPFamily // address families
+	Bare     bool     // Atoll is not needed; a lab that has it will do too
+}
+
+// DefaultShape is what a script gets that has no "# lab:" comment.
+var DefaultShape = Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
+
+// String gives the shape as a script writes it.
+func (s Shape) String() string {
+	text := fmt.Sprintf("clusters=%d nodes=%d ip-family=%s", s.Clusters, s.Nodes, s.IPFamily)
+	if s.Bare {
+		text += " bare=true"
+	}
+	return text
+}
+
+// Serves says whether a lab of shape s will do for a script that asks for
+// need. More clusters are welcome; other address families and node counts
+// change what a script sees, so they must be equal.
+func (s Shape) Serves(need Shape) bool {
+	return s.Clusters >= need.Clusters && s.Nodes == need.Nodes &&
+		s.IPFamily == need.IPFamily && (!s.Bare || need.Bare)
+}
+
+// cluster says whether name is one of the shape's member clusters.
+func (s Shape) cluster(name string) bool {
+	number, err := strconv.Atoi(strings.TrimPrefix(name, "c"))
+	return err == nil && name == fmt.Sprintf("c%d", number) && number >= 1 && number <= s.Clusters
+}
+
+// names lists the shape's member clusters.
+func (s Shape) names() []string {
+	names := make([]string, s.Clusters)
+	for i := range names {
+		names[i] = fmt.Sprintf("c%d", i+1)
+	}
+	return names
+}
+
+// A line is one line of a script that does something: a title, or a chain of
+// calls, repeated or not.
+type line struct {
+	number int
+	text   string
+	title  string // of a comment line
+	repeat *repeat
+	calls  []call
+}
+
+// A call is one verb with its arguments.
+type call struct {
+	negate bool
+	verb   *Verb
+	words  []word
+}
+
+// ParseFile reads and checks the script in the file.
+func ParseFile(file string) (*Script, error) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the script: %w", err)
+	}
+	return parseArchive(file, archive)
+}
+
+// Parse checks the script in data; file is its name in messages.
+func Parse(file string, data []byte) (*Script, error) {
+	return parseArchive(file, txtar.Parse(data))
+}
+
+func parseArchive(file string, archive *txtar.Archive) (*Script, error) {
+	script := &Script{
+		Name:  strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)),
+		File:  file,
+		Shape: DefaultShape,
+		Files: map[string][]byte{},
+	}
+	for _, f := range archive.Files {
+		if _, ok := script.Files[f.Name]; ok {
+			return nil, fmt.Errorf("%s: two files of the name %s", file, f.Name)
+		}
+		script.Files[f.Name] = f.Data
+	}
+	// Clusters' names are checked against the shape, so the shape comes first.
+	texts := strings.Split(string(archive.Comment), "\n")
+	for i, text := range texts {
+		if err := script.parseHeader(text); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
+		}
+	}
+	for i, text := range texts {
+		if err := script.parseLine(i+1, text); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
+		}
+	}
+	if len(script.lines) == 0 {
+		return nil, fmt.Errorf("%s:1: the script does nothing", file)
+	}
+	return script, nil
+}
+
+var headerPattern = regexp.MustCompile(`^#\s*lab:(.*)$`)
+
+// parseHeader takes the shape from a "# lab:" comment; other lines it leaves.
+func (s *Script) parseHeader(text string) error {
+	match := headerPattern.FindStringSubmatch(strings.TrimSpace(text))
+	if match == nil {
+		return nil
+	}
+	for _, setting := range strings.Fields(match[1]) {
+		key, value, _ := strings.Cut(setting, "=")
+		if err := s.Shape.set(key, value); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Shape) set(key, value string) (err error) {
+	switch key {
+	case "clusters":
+		s.Clusters, err = digit(value)
+	case "nodes":
+		s.Nodes, err = digit(value)
+	case "ip-family":
+		s.IPFamily = IPFamily(value)
+		if s.IPFamily != IPv4 && s.IPFamily != IPv6 && s.IPFamily != Dual {
+			err = fmt.Errorf("%q is not ipv4, ipv6 or dual", value)
+		}
+	case "bare":
+		s.Bare, err = strconv.ParseBool(value)
+	default:
+		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, bare)", key)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+func digit(value string) (int, error) {
+	number, err := strconv.Atoi(value)
+	if err != nil || number < 1 || number > 9 {
+		return 0, fmt.Errorf("%q is not a number from 1 to 9", value)
+	}
+	return number, nil
+}

@@ -1,0 +1,283 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func trafficVerbs() []Verb {
+	return []Verb{
+		{
+			Name: "dig", Args: "CLUSTER NAME TYPE", Min: 3, Max: 3,
+			Summary: "asks the cluster's own DNS from a node; the output is `status NOERROR` and sorted lines `NAME TYPE DATA`; fails only where nobody answers",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
+			Run:     runDig,
+		},
+		{
+			Name: "http", Args: "CLUSTER/NS/POD URL [xN]", Min: 2, Max: 3,
+			Summary: "N requests (1) from inside the pod, each over a new connection; all must be answered; the answers are kept",
+			Check:   checkTraffic,
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.traffic(ctx, httpClient, args) },
+		},
+		{
+			Name: "tcp", Args: "CLUSTER/NS/POD HOST:PORT [xN]", Min: 2, Max: 3,
+			Summary: "the same with plain TCP connections",
+			Check:   checkTraffic,
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.traffic(ctx, tcpClient, args) },
+		},
+		{
+			Name: "udp", Args: "CLUSTER/NS/POD HOST:PORT [xN]", Min: 2, Max: 3,
+			Summary: "the same with UDP datagrams, each from a new port",
+			Check:   checkTraffic,
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.traffic(ctx, udpClient, args) },
+		},
+		{
+			Name: "backends", Args: "CLUSTER=N… | none", Min: 1, Max: -1,
+			Summary: "the kept answers came from exactly these clusters and this many different pods in each",
+			Check:   checkBackends,
+			Run:     func(_ context.Context, r *Run, args []string) error { return r.backends(args) },
+		},
+		{
+			Name: "answered-by", Args: "CLUSTER/POD…", Min: 1, Max: -1,
+			Summary: "the kept answers came from exactly these pods",
+			Run:     func(_ context.Context, r *Run, args []string) error { return r.answeredBy(args) },
+		},
+		{
+			Name: "forwarded", Args: "CLUSTER/NS/POD PORT PATH", Min: 3, Max: 3,
+			Summary: "one HTTP request from the host through kubectl port-forward",
+			Check: func(s *Script, _ bool, args []string) error {
+				_, err := s.checkPod(args[0])
+				return err
+			},
+			Run: runForwarded,
+		},
+	}
+}
+
+// Answer is what `atoll lab echo` says of itself.
+type Answer struct {
+	Pod, Cluster, Node, Remote, Proto string
+}
+
+var answerPattern = regexp.MustCompile(`\b(pod|cluster|node|remote|proto)=(\S*)`)
+
+// parseAnswers finds the answer lines in what the clients printed.
+func parseAnswers(output string) []Answer {
+	var answers []Answer
+	for text := range strings.Lines(output) {
+		var a Answer
+		for _, match := range answerPattern.FindAllStringSubmatch(text, -1) {
+			switch match[1] {
+			case "pod":
+				a.Pod = match[2]
+			case "cluster":
+				a.Cluster = match[2]
+			case "node":
+				a.Node = match[2]
+			case "remote":
+				a.Remote = match[2]
+			case "proto":
+				a.Proto = match[2]
+			}
+		}
+		if a.Pod != "" && a.Cluster != "" {
+			answers = append(answers, a)
+		}
+	}
+	return answers
+}
+
+// The clients run in the pod as `sh -c CLIENT sh TARGET N` and print a line
+// for each request: the answer, or "failed: …".
+const (
+	httpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
+		`a=$(curl -sS --fail --globoff --noproxy '*' --max-time 3 "$1" 2>&1) && echo "$a" || echo "failed: $a"; done`
+	tcpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
+		`a=$(echo hello | socat -t3 - "TCP:$1,connect-timeout=3" 2>&1) && [ -n "$a" ] && echo "$a" || echo "failed: $a"; done`
+	// Nothing tells that no more datagrams will come, so each client waits
+	// for a second; all of them at once.
+	udpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
+		`{ a=$(echo hello | socat -t1 - "UDP:$1" 2>&1) && [ -n "$a" ] && echo "$a" || echo "failed: $a"; } & done; wait`
+)
+
+// A podRef is CLUSTER/NS/POD; the last part may be deploy/NAME too.
+type podRef struct{ cluster, namespace, pod string }
+
+func parsePod(text string) (podRef, error) {
+	parts := strings.SplitN(text, "/", 3)
+	if len(parts) != 3 || slices.Contains(parts, "") {
+		return podRef{}, usageErrorf("%q is not CLUSTER/NS/POD", text)
+	}
+	return podRef{parts[0], parts[1], parts[2]}, nil
+}
+
+func (s *Script) checkPod(text string) (podRef, error) {
+	if text == unknown {
+		return podRef{}, nil
+	}
+	pod, err := parsePod(text)
+	if err != nil {
+		return pod, err
+	}
+	return pod, s.checkCluster(pod.cluster, false)
+}
+
+func checkTraffic(s *Script, negate bool, args []string) error {
+	if _, err := s.checkPod(args[0]); err != nil {
+		return err
+	}
+	if len(args) < 3 {
+		return nil
+	}
+	if negate {
+		return errors.New("of several requests some may fail: negate one request, or say \"backends none\"")
+	}
+	_, err := parseTimes(args[2])
+	return err
+}
+
+func parseTimes(text string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimPrefix(text, "x"))
+	if text != unknown && (err != nil || n < 1 || n > 1000 || !strings.HasPrefix(text, "x")) {
+		return 0, usageErrorf("%q is not x1 to x1000", text)
+	}
+	return n, nil
+}
+
+// traffic sends requests from inside a pod and keeps the answers.
+func (r *Run) traffic(ctx context.Context, client string, args []string) error {
+	r.answers, r.output = nil, ""
+	pod, err := parsePod(args[0])
+	if err != nil {
+		return err
+	}
+	times := 1
+	if len(args) > 2 {
+		if times, err = parseTimes(args[2]); err != nil {
+			return err
+		}
+	}
+	result := r.kubectl(ctx, pod.cluster, "exec", "-n", pod.namespace, pod.pod, "--",
+		"sh", "-c", client, "sh", args[1], strconv.Itoa(times))
+	r.output = result.text()
+	r.answers = parseAnswers(result.Stdout)
+	if result.Err != nil {
+		return result.Err
+	}
+	if failed := times - len(r.answers); failed != 0 {
+		return fmt.Errorf("%d of %d requests have no answer: %s", failed, times, firstFailure(r.output))
+	}
+	return nil
+}
+
+// firstFailure is the first line that is not an answer.
+func firstFailure(output string) string {
+	for text := range strings.Lines(output) {
+		if len(parseAnswers(text)) == 0 && strings.TrimSpace(text) != "" {
+			return strings.TrimSpace(text)
+		}
+	}
+	return "no output"
+}
+
+func checkBackends(s *Script, _ bool, args []string) error {
+	if len(args) == 1 && args[0] == "none" {
+		return nil
+	}
+	for _, arg := range args {
+		cluster, count, ok := strings.Cut(arg, "=")
+		if arg == unknown {
+			continue
+		}
+		if n, err := strconv.Atoi(count); !ok || err != nil || n < 1 {
+			return fmt.Errorf("%q is not CLUSTER=N; a cluster that must not answer is left out", arg)
+		}
+		if err := s.checkCluster(cluster, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backends compares how many different pods of each cluster have answered.
+func (r *Run) backends(want []string) error {
+	pods := map[Answer]bool{}
+	counts := map[string]int{}
+	for _, a := range r.answers {
+		if key := (Answer{Cluster: a.Cluster, Pod: a.Pod}); !pods[key] {
+			pods[key] = true
+			counts[a.Cluster]++
+		}
+	}
+	var got []string
+	for cluster, count := range counts {
+		got = append(got, fmt.Sprintf("%s=%d", cluster, count))
+	}
+	return r.sameSet(got, want)
+}
+
+func (r *Run) answeredBy(want []string) error {
+	var got []string
+	for _, a := range r.answers {
+		got = append(got, a.Cluster+"/"+a.Pod)
+	}
+	return r.sameSet(got, want)
+}
+
+func (r *Run) sameSet(got, want []string) error {
+	got, want = sortedSet(got), sortedSet(want)
+	if len(got) == 0 {
+		got = []string{"none"}
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("%s instead of %s (%d answers)", strings.Join(got, " "), strings.Join(want, " "), len(r.answers))
+	}
+	return nil
+}
+
+func sortedSet(values []string) []string {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// runForwarded asks a pod by HTTP through port-forward.
+func runForwarded(ctx context.Context, r *Run, args []string) error {
+	r.answers, r.output = nil, ""
+	pod, err := parsePod(args[0])
+	if err != nil {
+		return err
+	}
+	address, stop, err := r.lab.PortForward(ctx, pod.cluster, pod.namespace, pod.pod, args[1])
+	if err != nil {
+		return err
+	}
+	defer stop()
+	target := url.URL{Scheme: "http", Host: address, Path: args[2]}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return usageErrorf("%v", err)
+	}
+	// A transport of its own: a kept connection would outlive the forwarding.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	r.output = string(body)
+	r.answers = parseAnswers(r.output)
+	if err == nil && response.StatusCode >= 300 {
+		err = errors.New(response.Status)
+	}
+	return err
+}
