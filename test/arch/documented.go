@@ -1,0 +1,117 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// public are the folders that others build against: every exported name there
+// is documented, except in internal folders within.
+var public = []string{"api", "cloudprovider", "lab"}
+
+// isPublic says whether others can import the package.
+func isPublic(p Package) bool {
+	return p.Name != "main" && !slices.Contains(strings.Split(p.Path, "/"), "internal") &&
+		slices.ContainsFunc(public, func(folder string) bool { return below(p.Path, folder) })
+}
+
+// undocumented finds exported names without a comment in public folders, in
+// api fields of structures too, for the CRDs' descriptions are made of them.
+func undocumented(packages []Package) (broken []string) {
+	for _, p := range packages {
+		if !isPublic(p) {
+			continue
+		}
+		for _, f := range p.Files {
+			if f.Test || f.Generated {
+				continue
+			}
+			for _, declaration := range f.Syntax.Decls {
+				for _, name := range bare(declaration, below(p.Path, "api")) {
+					broken = append(broken, fmt.Sprintf("%s: %s has no comment", f.At(name), name.Name))
+				}
+			}
+		}
+	}
+	return broken
+}
+
+// bare lists the exported names of a declaration that have no comment.
+func bare(declaration ast.Decl, fields bool) []*ast.Ident {
+	switch declaration := declaration.(type) {
+	case *ast.FuncDecl:
+		if declaration.Name.IsExported() && declaration.Doc == nil && exportedReceiver(declaration) {
+			return []*ast.Ident{declaration.Name}
+		}
+	case *ast.GenDecl:
+		if declaration.Tok == token.IMPORT {
+			return nil
+		}
+		var names []*ast.Ident
+		for _, spec := range declaration.Specs {
+			names = append(names, bareSpec(spec, declaration.Doc != nil, fields)...)
+		}
+		return names
+	}
+	return nil
+}
+
+// exportedReceiver says whether a method can be called from outside at all.
+func exportedReceiver(function *ast.FuncDecl) bool {
+	if function.Recv == nil || len(function.Recv.List) == 0 {
+		return true
+	}
+	kind := function.Recv.List[0].Type
+	if star, ok := kind.(*ast.StarExpr); ok {
+		kind = star.X
+	}
+	name, ok := kind.(*ast.Ident)
+	return !ok || name.IsExported()
+}
+
+// bareSpec does so for one part of a declaration; a comment on a group of
+// constants or variables counts for all of them.
+func bareSpec(spec ast.Spec, group, fields bool) (names []*ast.Ident) {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		if !spec.Name.IsExported() {
+			return nil
+		}
+		if spec.Doc == nil && !group {
+			names = append(names, spec.Name)
+		}
+		if structure, ok := spec.Type.(*ast.StructType); ok && fields {
+			names = append(names, bareFields(structure)...)
+		}
+	case *ast.ValueSpec:
+		if spec.Doc != nil || spec.Comment != nil || group {
+			return nil
+		}
+		for _, name := range spec.Names {
+			if name.IsExported() {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// usualFields mean the same in every Kubernetes kind.
+var usualFields = []string{"Spec", "Status", "Items"}
+
+func bareFields(structure *ast.StructType) (names []*ast.Ident) {
+	for _, field := range structure.Fields.List {
+		if field.Doc != nil || field.Comment != nil {
+			continue
+		}
+		for _, name := range field.Names { // embedded ones have none
+			if name.IsExported() && !slices.Contains(usualFields, name.Name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,160 @@
+package arch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A row of the import table: what packages in a folder may import besides the
+// standard library and the folders below their own.
+type row struct {
+	folder  string   // "a/b" itself, "a/*" each folder in a, "a/..." a and all below
+	allowed []string // paths, each standing for all below it too; of this module with "./" in front
+	open    bool     // anything
+}
+
+// The groups of imports that rows share.
+var (
+	// apiTypes are types without behaviour; no client, no machinery to run.
+	apiTypes = []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/mcs-api/pkg/apis", "./api"}
+	// k8s.io/utils/ptr makes pointers of values, as the API's optional fields are.
+	pure    = join(apiTypes, []string{"k8s.io/utils/ptr", "./internal/names"})
+	clients = []string{
+		"k8s.io/client-go", "k8s.io/apiextensions-apiserver/pkg/apis", "sigs.k8s.io/controller-runtime",
+		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
+	}
+	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived"}
+)
+
+// table is the layout of the repository (docs/design). A folder that no row
+// names fails: say there first what it is for and what it may know. Of several
+// rows that fit, the first counts.
+var table = []row{
+	// Thin mains: each starts its one package.
+	{folder: "cmd/atoll", allowed: []string{"./internal/cli"}},
+	{folder: "cmd/atoll-agent", allowed: []string{"./internal/agent", "sigs.k8s.io/controller-runtime"}},
+	{folder: "cmd/atoll-hub", allowed: []string{"./internal/hub", "sigs.k8s.io/controller-runtime"}},
+	{folder: "cmd/atoll-dns", allowed: []string{"./plugin/clusterset", "github.com/coredns/coredns"}},
+
+	// Types on the wire and the interface for others to build against.
+	{folder: "api/...", allowed: apiTypes},
+	{folder: "cloudprovider", allowed: apiTypes},
+
+	// Pure: values in, values out.
+	{folder: "internal/names"},
+	{folder: "internal/merge", allowed: pure},
+	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived"})},
+	{folder: "internal/contribution", allowed: pure},
+	{folder: "internal/derived", allowed: pure},
+
+	// What talks to API servers.
+	{folder: "internal/broker/...", allowed: join(pure, clients)},
+	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{"./internal/broker"})},
+	{folder: "internal/agent", allowed: join(pure, clients, []string{"./internal/broker", "./internal/controllers"})},
+	{folder: "internal/hub", allowed: join(pure, clients, []string{"./internal/broker", "./internal/controllers", "./cloudprovider"})},
+	{folder: "internal/cli/...", open: true},
+
+	// DNS answers without broker and agent, so it knows neither.
+	{folder: "plugin/clusterset", allowed: join(pure, clients, []string{
+		"github.com/coredns", "github.com/miekg/dns", "k8s.io/klog/v2", "sigs.k8s.io/mcs-api/pkg/client",
+	})},
+
+	{folder: "lab/...", open: true},
+	{folder: "test/...", open: true},
+	{folder: "deploy/..."},
+	{folder: "docs/..."},
+	{folder: "tools/...", open: true}, // a module of its own
+}
+
+func join(lists ...[]string) []string { return slices.Concat(lists...) }
+
+// fits says whether the row is about the folder.
+func (r row) fits(folder string) bool {
+	if base, ok := strings.CutSuffix(r.folder, "/..."); ok {
+		return below(folder, base)
+	}
+	if base, ok := strings.CutSuffix(r.folder, "/*"); ok {
+		// Folders within such a one belong to it.
+		rest, ok := strings.CutPrefix(folder, base+"/")
+		return ok && rest != ""
+	}
+	return folder == r.folder
+}
+
+// home is the folder whose contents may import each other under the row.
+func (r row) home(folder string) string {
+	if base, ok := strings.CutSuffix(r.folder, "/*"); ok {
+		first, _, _ := strings.Cut(strings.TrimPrefix(folder, base+"/"), "/")
+		return path.Join(base, first)
+	}
+	return strings.TrimSuffix(r.folder, "/...")
+}
+
+// permits says whether code in folder may import what path names.
+func (r row) permits(module, folder, imported string) bool {
+	if r.open || standard(imported) {
+		return true
+	}
+	if within, ok := strings.CutPrefix(imported, module+"/"); ok {
+		if below(within, r.home(folder)) {
+			return true
+		}
+		imported = "./" + within
+	}
+	return slices.ContainsFunc(r.allowed, func(allowed string) bool { return below(imported, allowed) })
+}
+
+// below says whether name is folder or lies in it.
+func below(name, folder string) bool {
+	return name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// standard says whether the path is of the standard library: those have no dot
+// in their first element.
+func standard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
+
+// rowOf finds the row that counts for the folder.
+func rowOf(rows []row, folder string) (row, bool) {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.fits(folder) })
+	if i < 0 {
+		return row{}, false
+	}
+	return rows[i], true
+}
+
+// folders finds packages in folders that the table does not know.
+func folders(rows []row, packages []Package) (broken []string) {
+	for _, p := range packages {
+		if _, ok := rowOf(rows, p.Path); !ok {
+			broken = append(broken, fmt.Sprintf("%s: no row of the import table (test/arch/imports.go) names this folder", p.Path))
+		}
+	}
+	return broken
+}
+
+// imports finds imports that the table forbids. Tests may import what they
+// need.
+func imports(module string, rows []row, packages []Package) (broken []string) {
+	for _, p := range packages {
+		r, ok := rowOf(rows, p.Path)
+		if !ok {
+			continue
+		}
+		for _, f := range p.Files {
+			if f.Test {
+				continue
+			}
+			for _, imported := range f.Imports() {
+				if !r.permits(module, p.Path, imported) {
+					broken = append(broken, fmt.Sprintf("%s: %s may not import %s", f.Path, p.Path, imported))
+				}
+			}
+		}
+	}
+	return broken
+}

@@ -1,0 +1,129 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	maxFileLines     = 500 // of code that people write; the aim is 120 to 300
+	maxFunctionLines = 100 // the aim is 10 to 50
+	maxCommandLines  = 60  // of a whole main package
+)
+
+// badFolders say nothing of what is in them.
+var badFolders = []string{"pkg", "util", "utils", "common", "helper", "helpers", "misc", "shared", "base"}
+
+// sleepsAllowed are the files that may sleep in a test, with the reason.
+var sleepsAllowed = map[string]string{
+	"lab/process/process_test.go": "asks again for what another process writes, until a deadline",
+}
+
+// folderNames finds folders whose name tells nothing.
+func folderNames(packages []Package) (broken []string) {
+	for _, p := range packages {
+		for element := range strings.SplitSeq(p.Path, "/") {
+			if slices.Contains(badFolders, element) {
+				broken = append(broken, fmt.Sprintf("%s: %q says nothing of what is in it", p.Path, element))
+			}
+		}
+	}
+	return broken
+}
+
+// packageDocs finds packages without a comment that says what they are for.
+func packageDocs(packages []Package) (broken []string) {
+	for _, p := range packages {
+		if !slices.ContainsFunc(p.Files, func(f File) bool { return !f.Test && documented(p, f.Syntax.Doc) }) &&
+			slices.ContainsFunc(p.Files, func(f File) bool { return !f.Test }) {
+			broken = append(broken, fmt.Sprintf("%s: no comment on the package that says what it is for", p.Path))
+		}
+	}
+	return broken
+}
+
+// documented asks for godoc's form; a command's comment begins as it likes.
+func documented(p Package, doc *ast.CommentGroup) bool {
+	text := doc.Text()
+	return text != "" && (p.Name == "main" || strings.HasPrefix(text, "Package "+p.Name+" "))
+}
+
+// fileLengths finds files that have grown too long to read in one go.
+func fileLengths(packages []Package) (broken []string) {
+	for _, p := range packages {
+		for _, f := range p.Files {
+			if !f.Test && !f.Generated && f.Lines > maxFileLines {
+				broken = append(broken, fmt.Sprintf("%s: %d lines, at most %d", f.Path, f.Lines, maxFileLines))
+			}
+		}
+	}
+	return broken
+}
+
+// functionLengths finds functions that have grown too long.
+func functionLengths(packages []Package) (broken []string) {
+	for _, p := range packages {
+		for _, f := range p.Files {
+			if f.Test || f.Generated {
+				continue
+			}
+			for _, declaration := range f.Syntax.Decls {
+				function, ok := declaration.(*ast.FuncDecl)
+				if !ok {
+					continue
+				}
+				lines := f.Set.Position(function.End()).Line - f.Set.Position(function.Pos()).Line + 1
+				if lines > maxFunctionLines {
+					broken = append(broken, fmt.Sprintf("%s: %s has %d lines, at most %d", f.At(function), function.Name.Name, lines, maxFunctionLines))
+				}
+			}
+		}
+	}
+	return broken
+}
+
+// commandLengths finds commands with logic of their own.
+func commandLengths(packages []Package) (broken []string) {
+	for _, p := range packages {
+		if path.Dir(p.Path) != "cmd" {
+			continue
+		}
+		lines := 0
+		for _, f := range p.Files {
+			if !f.Test {
+				lines += f.Lines
+			}
+		}
+		if lines > maxCommandLines {
+			broken = append(broken, fmt.Sprintf("%s: %d lines, at most %d: a command only starts its package", p.Path, lines, maxCommandLines))
+		}
+	}
+	return broken
+}
+
+// sleeps finds tests and controllers that sleep. A test waits for a condition,
+// by a watch or by asking again until a deadline; testing/synctest makes time
+// pass at once. A controller asks to be called again.
+func sleeps(allowed map[string]string, packages []Package) (broken []string) {
+	for _, p := range packages {
+		for _, f := range p.Files {
+			if !f.Test && !below(p.Path, "test") && !below(p.Path, "internal/controllers") || allowed[f.Path] != "" {
+				continue
+			}
+			ast.Inspect(f.Syntax, func(node ast.Node) bool {
+				selector, ok := node.(*ast.SelectorExpr)
+				if !ok || selector.Sel.Name != "Sleep" {
+					return true
+				}
+				if from, ok := selector.X.(*ast.Ident); ok && from.Name == "time" {
+					broken = append(broken, fmt.Sprintf("%s: sleeps; wait for what should happen instead", f.At(node)))
+				}
+				return true
+			})
+		}
+	}
+	return broken
+}
