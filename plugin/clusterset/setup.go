@@ -1,0 +1,216 @@
+package clusterset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/coredns/caddy"
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/pkg/dnsutil"
+	"github.com/coredns/coredns/plugin/pkg/fall"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	defaultTTL = 5    // seconds, as the kubernetes plugin has it
+	maxTTL     = 3600 // seconds, as the kubernetes plugin has it
+
+	// reloadTimeout is how long a reload waits for the API server before it gives
+	// up and leaves the old configuration, with its answers, in place.
+	reloadTimeout = 10 * time.Second
+)
+
+func init() { plugin.Register(pluginName, setup) }
+
+// options is what the Corefile says.
+type options struct {
+	zones      []string
+	ttl        uint32 // seconds
+	fall       fall.F
+	kubeconfig string // a file; empty for the configuration of a pod
+	context    string // empty for the file's current one
+}
+
+func setup(c *caddy.Controller) error {
+	o, err := parse(c)
+	if err != nil {
+		return plugin.Error(pluginName, err)
+	}
+	config, err := o.clientConfig()
+	if err != nil {
+		return plugin.Error(pluginName, err)
+	}
+	imports, slices, err := listerWatchers(config)
+	if err != nil {
+		return plugin.Error(pluginName, err)
+	}
+
+	h := newClusterset(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	stop := func() error {
+		cancel()
+		<-ended
+		return nil
+	}
+	reload := true
+	c.OnFirstStartup(func() error {
+		reload = false
+		return nil
+	})
+	c.OnStartup(func() error {
+		h.setNameserver(boundAddresses(dnsserver.GetConfig(c).ListenHosts))
+		go func() {
+			defer close(ended)
+			h.watch(ctx, imports, slices)
+		}()
+		if !reload {
+			return nil // SERVFAIL until synced
+		}
+		// The server that answers now stops only after this function.
+		select {
+		case <-h.synced:
+			return nil
+		case <-time.After(reloadTimeout):
+			stop()
+			return plugin.Error(pluginName, fmt.Errorf("reading the cluster's services: not done after %v", reloadTimeout))
+		}
+	})
+	c.OnShutdown(stop)
+
+	dnsserver.GetConfig(c).AddPlugin(func(next plugin.Handler) plugin.Handler {
+		h.Next = next
+		return h
+	})
+	return nil
+}
+
+// newClusterset returns a handler that knows no services yet.
+func newClusterset(o options) *Clusterset {
+	c := &Clusterset{
+		fall:   o.fall,
+		ttl:    o.ttl,
+		synced: make(chan struct{}),
+	}
+	for _, name := range o.zones {
+		c.zones = append(c.zones, newZone(name))
+	}
+	return c
+}
+
+// setNameserver gives the target of each zone's NS record its addresses.
+func (c *Clusterset) setNameserver(addrs []netip.Addr) {
+	for _, z := range c.zones {
+		z.ns.v4, z.ns.v6 = pack(addrs)
+	}
+}
+
+// parse reads the plugin's part of the Corefile.
+func parse(c *caddy.Controller) (options, error) {
+	o := options{ttl: defaultTTL}
+	for i := 0; c.Next(); i++ {
+		if i > 0 {
+			return o, plugin.ErrOnce
+		}
+		for _, zone := range plugin.OriginsFromArgsOrServerBlock(c.RemainingArgs(), c.ServerBlockKeys) {
+			// A server block may list reverse zones for other plugins.
+			if dnsutil.IsReverse(zone) == 0 {
+				o.zones = append(o.zones, zone)
+			}
+		}
+		if len(o.zones) == 0 {
+			return o, errors.New("a zone is needed that is no reverse zone")
+		}
+		for c.NextBlock() {
+			if err := o.parseProperty(c); err != nil {
+				return o, err
+			}
+		}
+	}
+	return o, nil
+}
+
+// parseProperty reads one line of the plugin's block.
+func (o *options) parseProperty(c *caddy.Controller) error {
+	property, args := c.Val(), c.RemainingArgs()
+	switch property {
+	case "kubeconfig":
+		switch len(args) {
+		case 1:
+			o.kubeconfig, o.context = args[0], ""
+		case 2:
+			o.kubeconfig, o.context = args[0], args[1]
+		default:
+			return c.ArgErr()
+		}
+	case "ttl":
+		if len(args) != 1 {
+			return c.ArgErr()
+		}
+		seconds, err := strconv.ParseUint(args[0], 10, 32)
+		if err != nil {
+			return c.Errf("parsing ttl %q: not a number of seconds", args[0])
+		}
+		if seconds > maxTTL {
+			return c.Errf("ttl must be in range [0, %d]: %d", maxTTL, seconds)
+		}
+		o.ttl = uint32(seconds)
+	case "fallthrough":
+		o.fall.SetZonesFromArgs(args)
+	default:
+		return c.Errf("unknown property '%s'", property)
+	}
+	return nil
+}
+
+// clientConfig returns how to reach the API server.
+func (o *options) clientConfig() (*rest.Config, error) {
+	if o.kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("reading the pod's configuration (outside of a cluster, set kubeconfig): %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: o.context},
+	).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig %s: %w", o.kubeconfig, err)
+	}
+	return config, nil
+}
+
+// boundAddresses returns the addresses that the server listens on at hosts, or
+// the machine's where it listens on all; without loopback, on which no client
+// of another machine finds it.
+func boundAddresses(hosts []string) []netip.Addr {
+	if len(hosts) == 0 || hosts[0] == "" {
+		hosts = nil
+		addrs, err := net.InterfaceAddrs()
+		if err != nil {
+			return nil
+		}
+		for _, a := range addrs {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				hosts = append(hosts, prefix.Addr().String())
+			}
+		}
+	}
+	var found []netip.Addr
+	for _, host := range hosts {
+		a, err := netip.ParseAddr(host)
+		if err == nil && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsUnspecified() {
+			found = append(found, a.Unmap())
+		}
+	}
+	return found
+}

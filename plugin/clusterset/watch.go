@@ -1,0 +1,118 @@
+package clusterset
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+	mcsclient "sigs.k8s.io/mcs-api/pkg/client/clientset/versioned/typed/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// sliceSelector chooses the EndpointSlices that belong to an imported service.
+const sliceSelector = names.LabelServiceName + "," + names.LabelSourceCluster
+
+// listerWatchers returns where ServiceImports and EndpointSlices of the cluster
+// come from. No request is made yet.
+func listerWatchers(config *rest.Config) (imports, slices cache.ListerWatcher, err error) {
+	config = rest.CopyConfig(config)
+	// Two watches are no load; a limit could only delay the first answers.
+	config.QPS = -1
+	rest.AddUserAgent(config, pluginName)
+
+	importClient, err := mcsclient.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making client for ServiceImports: %w", err)
+	}
+	// Only built-in kinds are to be had in protobuf.
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	sliceClient, err := discoveryclient.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making client for EndpointSlices: %w", err)
+	}
+	imports = cache.NewFilteredListWatchFromClient(importClient.RESTClient(),
+		"serviceimports", metav1.NamespaceAll, func(*metav1.ListOptions) {})
+	slices = cache.NewFilteredListWatchFromClient(sliceClient.RESTClient(),
+		"endpointslices", metav1.NamespaceAll, func(o *metav1.ListOptions) { o.LabelSelector = sliceSelector })
+	return imports, slices, nil
+}
+
+// watch keeps the index current until ctx is done, and returns when everything
+// that it started has ended.
+func (c *Clusterset) watch(ctx context.Context, imports, slices cache.ListerWatcher) {
+	ctx = klog.NewContext(ctx, logger())
+	known := newObjects()
+	var running sync.WaitGroup
+	running.Go(func() {
+		reflect(ctx, imports, &mcsv1beta1.ServiceImport{}, importStore(known))
+	})
+	running.Go(func() {
+		reflect(ctx, slices, &discoveryv1.EndpointSlice{}, sliceStore(known))
+	})
+	c.follow(ctx, known)
+	running.Wait()
+}
+
+// reflect keeps the store as the API server has it until ctx is done. It lists
+// and watches anew, for ever, after every error.
+func reflect(ctx context.Context, from cache.ListerWatcher, kind runtime.Object, to cache.ReflectorStore) {
+	logger := klog.FromContext(ctx)
+	cache.NewReflectorWithOptions(from, kind, to, cache.ReflectorOptions{
+		Name:   pluginName,
+		Logger: &logger,
+		// client-go waits for up to a minute, which a server that has come back
+		// would be waited for too. Two watches every five seconds do not hurt it.
+		Backoff: &wait.Backoff{
+			Duration: 200 * time.Millisecond,
+			Factor:   2,
+			Jitter:   1,
+			Cap:      5 * time.Second,
+			Steps:    10,
+		},
+	}).RunWithContext(ctx)
+}
+
+// follow rebuilds the answers of services that change until ctx is done. While
+// it builds, further changes of a service add up to one.
+func (c *Clusterset) follow(ctx context.Context, known *objects) {
+	var synced sync.Once
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-known.changed:
+		}
+		start := time.Now()
+		changes, ok := known.take()
+		if !ok {
+			continue
+		}
+		c.apply(changes)
+		c.observe(known, len(changes), time.Since(start))
+		synced.Do(func() { close(c.synced) })
+	}
+}
+
+// apply puts the services' answers into the index.
+func (c *Clusterset) apply(changes []change) {
+	for _, change := range changes {
+		for _, z := range c.zones {
+			z.services.set(change.key, build(z.name, change.from, change.slices))
+		}
+	}
+	if len(changes) > 0 {
+		c.serial.Store(uint32(time.Now().Unix()))
+	}
+}
