@@ -1,0 +1,52 @@
+// Package broker is the broker as a program of Atoll's sees it: how a
+// clusterset's namespace on it is laid out, who may do what there, and a live
+// view of the objects in it.
+//
+// The broker is a Kubernetes API server that stores and runs nothing of ours.
+// Each object has one writer: the member cluster that it is about.
+package broker
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+)
+
+// DefaultNamespace is the broker namespace of a clusterset that nobody named
+// otherwise.
+const DefaultNamespace = "atoll-clusterset"
+
+// Scheme returns the kinds that are kept on a broker.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, coordinationv1.AddToScheme,
+		brokerv1alpha1.AddToScheme, mcsv1beta1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err) // two kinds of one name: a fault of the program's, seen by any test
+		}
+	}
+	return scheme
+}
+
+// Connect returns a client for a broker. It does not limit its own rate: the
+// broker's API priority and fairness is what shares it among the members.
+func Connect(config *rest.Config) (client.WithWatch, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the broker at %s: %w", config.Host, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,85 @@
+// Package contribution says what a cluster contributes to a multi-cluster
+// service: what its ServiceExport and the Service of the same name amount to
+// (KEP-1645, "Exporting Services").
+package contribution
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Validity is the verdict on a ServiceExport, as its Valid condition states it.
+type Validity struct {
+	Valid   bool
+	Reason  mcsv1beta1.ServiceExportConditionReason
+	Message string
+}
+
+// Validate judges a ServiceExport by the Service of its name; service is nil where
+// there is none.
+func Validate(service *corev1.Service) Validity {
+	switch {
+	case service == nil:
+		return Validity{
+			Reason:  mcsv1beta1.ServiceExportReasonNoService,
+			Message: "There is no Service of this name in this namespace. It will be exported as soon as it is created.",
+		}
+	case service.Spec.Type == corev1.ServiceTypeExternalName:
+		return Validity{
+			Reason:  mcsv1beta1.ServiceExportReasonInvalidServiceType,
+			Message: "Services of type ExternalName can't be exported. Create one in each cluster that needs it.",
+		}
+	case IsDerived(service):
+		return Validity{
+			Reason: mcsv1beta1.ServiceExportReasonInvalidServiceType,
+			Message: fmt.Sprintf("This Service is itself an import. Export the Service %q in the clusters that run its pods.",
+				service.Labels[names.LabelServiceName]),
+		}
+	default:
+		return Validity{Valid: true, Reason: mcsv1beta1.ServiceExportReasonValid, Message: "The ServiceExport and its Service are exportable."}
+	}
+}
+
+// IsDerived tells whether a Service was made by Atoll to carry a clusterset IP.
+func IsDerived(service *corev1.Service) bool {
+	return slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == mcsv1beta1.ServiceImportKindName
+	})
+}
+
+// Of returns what cluster contributes by export and service, which must be valid.
+func Of(cluster names.ClusterID, export *mcsv1beta1.ServiceExport, service *corev1.Service) brokerv1alpha1.ExportedServiceSpec {
+	spec := brokerv1alpha1.ExportedServiceSpec{
+		ClusterID:                cluster.String(),
+		ServiceNamespace:         export.Namespace,
+		ServiceName:              export.Name,
+		ExportedAt:               export.CreationTimestamp,
+		Type:                     mcsv1beta1.ClusterSetIP,
+		IPFamilies:               slices.Clone(service.Spec.IPFamilies),
+		SessionAffinity:          cmp.Or(service.Spec.SessionAffinity, corev1.ServiceAffinityNone),
+		SessionAffinityConfig:    service.Spec.SessionAffinityConfig.DeepCopy(),
+		InternalTrafficPolicy:    service.Spec.InternalTrafficPolicy,
+		TrafficDistribution:      service.Spec.TrafficDistribution,
+		PublishNotReadyAddresses: service.Spec.PublishNotReadyAddresses,
+		ExportedLabels:           maps.Clone(export.Spec.ExportedLabels),
+		ExportedAnnotations:      maps.Clone(export.Spec.ExportedAnnotations),
+	}
+	if service.Spec.ClusterIP == corev1.ClusterIPNone {
+		spec.Type = mcsv1beta1.Headless
+	}
+	for _, p := range service.Spec.Ports {
+		spec.Ports = append(spec.Ports, mcsv1beta1.ServicePort{
+			Name: p.Name, Protocol: cmp.Or(p.Protocol, corev1.ProtocolTCP), AppProtocol: p.AppProtocol, Port: p.Port,
+		})
+	}
+	return spec
+}

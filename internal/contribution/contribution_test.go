@@ -1,0 +1,85 @@
+package contribution
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+)
+
+func TestValidate(t *testing.T) {
+	derived := &corev1.Service{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "ServiceImport"}}}}
+	for _, tt := range []struct {
+		name    string
+		service *corev1.Service
+		valid   bool
+		reason  mcsv1beta1.ServiceExportConditionReason
+	}{
+		{"no Service", nil, false, "NoService"},
+		{"ExternalName", &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName}}, false, "InvalidServiceType"},
+		{"an import's derived Service", derived, false, "InvalidServiceType"},
+		{"ClusterIP", &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}}, true, "Valid"},
+		{"NodePort", &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort}}, true, "Valid"},
+		{"LoadBalancer", &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}, true, "Valid"},
+		{"headless", &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}, true, "Valid"},
+	} {
+		if got := Validate(tt.service); got.Valid != tt.valid || got.Reason != tt.reason || got.Message == "" {
+			t.Errorf("%s: got %+v", tt.name, got)
+		}
+	}
+}
+
+func TestOf(t *testing.T) {
+	created := metav1.Unix(1_700_000_000, 0)
+	export := &mcsv1beta1.ServiceExport{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", CreationTimestamp: created,
+			Labels: map[string]string{"not": "exported"}, Annotations: map[string]string{"not": "exported"},
+		},
+		Spec: mcsv1beta1.ServiceExportSpec{
+			ExportedLabels: map[string]string{"tier": "front"}, ExportedAnnotations: map[string]string{"note": "x"},
+		},
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", CreationTimestamp: metav1.Unix(1, 0), Labels: map[string]string{"not": "exported"}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeNodePort, ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"},
+			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			Ports: []corev1.ServicePort{
+				{Name: "http", Port: 80, NodePort: 30080, TargetPort: intstr.FromString("web"), AppProtocol: ptr.To("http")},
+				{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
+			},
+			InternalTrafficPolicy:    ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
+			TrafficDistribution:      ptr.To("PreferClose"),
+			PublishNotReadyAddresses: true,
+		},
+	}
+	want := brokerv1alpha1.ExportedServiceSpec{
+		ClusterID: "c1", ServiceNamespace: "shop", ServiceName: "web", ExportedAt: created,
+		Type: mcsv1beta1.ClusterSetIP,
+		Ports: []mcsv1beta1.ServicePort{
+			{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, AppProtocol: ptr.To("http")},
+			{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53},
+		},
+		IPFamilies:               []corev1.IPFamily{corev1.IPv4Protocol},
+		SessionAffinity:          corev1.ServiceAffinityNone,
+		InternalTrafficPolicy:    ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
+		TrafficDistribution:      ptr.To("PreferClose"),
+		PublishNotReadyAddresses: true,
+		ExportedLabels:           map[string]string{"tier": "front"},
+		ExportedAnnotations:      map[string]string{"note": "x"},
+	}
+	if diff := cmp.Diff(want, Of("c1", export, service)); diff != "" {
+		t.Errorf("contribution (-want +got):\n%s", diff)
+	}
+	service.Spec.ClusterIP = corev1.ClusterIPNone
+	if got := Of("c1", export, service).Type; got != mcsv1beta1.Headless {
+		t.Errorf("a Service without cluster IP has type %s", got)
+	}
+}

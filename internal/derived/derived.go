@@ -1,0 +1,137 @@
+// Package derived says what the derived Service of an import looks like: the
+// Service without selector that carries the clusterset IP in an importing
+// cluster, so that any kube-proxy routes it as it routes every other Service.
+package derived
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Apply sets everything in service that Atoll decides, and leaves the rest as
+// the API server filled it in. A new service needs its name and namespace only.
+// The import's IP families must be ones that the cluster has.
+func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
+	service.Labels = labels(service.Labels, imp)
+	service.OwnerReferences = []metav1.OwnerReference{Owner(imp)}
+
+	spec := &service.Spec
+	spec.Type = corev1.ServiceTypeClusterIP
+	spec.Selector = nil // with one, the built-in controller would add endpoints of its own
+	spec.Ports = ports(imp.Spec.Ports)
+	spec.SessionAffinity = cmp.Or(imp.Spec.SessionAffinity, corev1.ServiceAffinityNone)
+	spec.SessionAffinityConfig = affinityConfig(imp)
+	spec.InternalTrafficPolicy = ptr.To(ptr.Deref(imp.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster))
+	spec.TrafficDistribution = imp.Spec.TrafficDistribution
+	spec.ExternalIPs = nil
+	if imp.Spec.Type == mcsv1beta1.Headless {
+		spec.ClusterIP = corev1.ClusterIPNone
+		spec.ClusterIPs = []string{corev1.ClusterIPNone}
+	}
+	applyFamilies(spec, imp.Spec.IPFamilies)
+}
+
+// Owner is the reference to the import on everything that is made for it. It does
+// not block the import's deletion.
+func Owner(imp *mcsv1beta1.ServiceImport) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: mcsv1beta1.GroupVersion.String(),
+		Kind:       mcsv1beta1.ServiceImportKindName,
+		Name:       imp.Name,
+		UID:        imp.UID,
+	}
+}
+
+// OwnedBy tells whether service was made for imp, or for an earlier import of the
+// same name.
+func OwnedBy(service *corev1.Service, imp *mcsv1beta1.ServiceImport) bool {
+	return slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == mcsv1beta1.ServiceImportKindName && o.Name == imp.Name
+	})
+}
+
+// labels gives the Service the import's exported labels and the name of the
+// service that it carries.
+func labels(have map[string]string, imp *mcsv1beta1.ServiceImport) map[string]string {
+	all := maps.Clone(have)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[names.LabelServiceName] = imp.Name
+	return all
+}
+
+// PortName returns the name that a port of an import has in the derived Service
+// and in the imported slices, which must agree for kube-proxy. It is the port's
+// own, but that a Service with several ports can't have one without a name.
+func PortName(importPorts []mcsv1beta1.ServicePort, port mcsv1beta1.ServicePort) string {
+	if port.Name != "" || len(importPorts) == 1 {
+		return port.Name
+	}
+	name := fmt.Sprintf("%d-%s", port.Port, strings.ToLower(string(cmp.Or(port.Protocol, corev1.ProtocolTCP))))
+	for slices.ContainsFunc(importPorts, func(p mcsv1beta1.ServicePort) bool { return p.Name == name }) {
+		name += "-x"
+	}
+	return name
+}
+
+func ports(importPorts []mcsv1beta1.ServicePort) []corev1.ServicePort {
+	var all []corev1.ServicePort
+	for _, p := range importPorts {
+		all = append(all, corev1.ServicePort{
+			Name:        PortName(importPorts, p),
+			Protocol:    cmp.Or(p.Protocol, corev1.ProtocolTCP),
+			AppProtocol: p.AppProtocol,
+			Port:        p.Port,
+			// Nobody reads the target port of a Service without selector; this is what
+			// the API server would fill in.
+			TargetPort: intstr.FromInt32(p.Port),
+		})
+	}
+	return all
+}
+
+// affinityConfig writes the API's default out, so that the API server's filling it
+// in does not look like an edit.
+func affinityConfig(imp *mcsv1beta1.ServiceImport) *corev1.SessionAffinityConfig {
+	if imp.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+		return nil
+	}
+	timeout := corev1.DefaultClientIPServiceAffinitySeconds
+	if c := imp.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil {
+		timeout = ptr.Deref(c.ClientIP.TimeoutSeconds, timeout)
+	}
+	return &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
+}
+
+// applyFamilies asks for the import's families. The API fixes a Service's primary
+// family when it is made, so an existing one stays first.
+func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
+	if len(families) == 0 {
+		return // the exporters do not say: the API server's choice stands
+	}
+	families = slices.Clone(families)
+	if len(spec.IPFamilies) > 0 && slices.Contains(families, spec.IPFamilies[0]) && families[0] != spec.IPFamilies[0] {
+		slices.Reverse(families)
+	}
+	spec.IPFamilies = families
+	policy := corev1.IPFamilyPolicySingleStack
+	if len(families) > 1 {
+		policy = corev1.IPFamilyPolicyRequireDualStack
+	}
+	spec.IPFamilyPolicy = &policy
+	if spec.ClusterIP != corev1.ClusterIPNone && len(spec.ClusterIPs) > len(families) {
+		spec.ClusterIPs = spec.ClusterIPs[:len(families)] // giving up the second address
+	}
+}

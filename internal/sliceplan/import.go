@@ -1,0 +1,122 @@
+package sliceplan
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/derived"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Importation is what is needed to plan the slices that one source cluster
+// contributes to an import.
+type Importation struct {
+	// Import is the importing cluster's ServiceImport.
+	Import *mcsv1beta1.ServiceImport
+	// DerivedService is the name of the import's derived Service.
+	DerivedService string
+	// Cluster is the source cluster.
+	Cluster names.ClusterID
+	// Ports are the ports that the source cluster exports. Of the import's ports it
+	// gets traffic only for those among them.
+	Ports []mcsv1beta1.ServicePort
+	// Sources are the source cluster's slices: from the broker or, when Own is set,
+	// the importing cluster's own ones.
+	Sources []*discoveryv1.EndpointSlice
+	Own     bool
+	// MaxEndpoints is the limit of endpoints for one slice. Slices from the broker
+	// keep the size that their cluster gave them.
+	MaxEndpoints int
+}
+
+// Import plans the slices that an importing cluster keeps.
+func Import(p Importation) []discoveryv1.EndpointSlice {
+	var plan []discoveryv1.EndpointSlice
+	for _, source := range p.Sources {
+		if Unsupported(source) {
+			continue
+		}
+		if p.Own {
+			plan = append(plan, p.fromOwn(source)...)
+		} else if slice, ok := p.fromBroker(source); ok {
+			plan = append(plan, slice)
+		}
+	}
+	return plan
+}
+
+func (p Importation) fromOwn(source *discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice {
+	if !isSource(source) {
+		return nil
+	}
+	var plan []discoveryv1.EndpointSlice
+	for part, endpoints := range split(source.Endpoints, p.MaxEndpoints) {
+		plan = append(plan, p.slice(source, source.Name, part, withoutHints(endpoints)))
+	}
+	return plan
+}
+
+// fromBroker makes one slice of one on the broker, unless that lacks what its
+// exporter says of its origin.
+func (p Importation) fromBroker(source *discoveryv1.EndpointSlice) (discoveryv1.EndpointSlice, bool) {
+	name := source.Annotations[names.AnnotationSourceSlice]
+	part, err := strconv.Atoi(source.Annotations[names.AnnotationSourcePart])
+	if name == "" || err != nil {
+		return discoveryv1.EndpointSlice{}, false
+	}
+	return p.slice(source, name, part, withoutLocalMeaning(source.Endpoints)), true
+}
+
+func (p Importation) slice(source *discoveryv1.EndpointSlice, name string, part int, endpoints []discoveryv1.Endpoint) discoveryv1.EndpointSlice {
+	labels := map[string]string{
+		names.LabelServiceName:       p.Import.Name,
+		names.LabelSourceCluster:     p.Cluster.String(),
+		discoveryv1.LabelManagedBy:   names.SliceManager,
+		discoveryv1.LabelServiceName: p.DerivedService,
+	}
+	if p.Import.Spec.Type == mcsv1beta1.Headless {
+		labels[names.LabelHeadless] = ""
+	}
+	return discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       p.Import.Namespace,
+			Name:            names.ImportedSlice(p.Cluster, name, part),
+			Labels:          labels,
+			Annotations:     withTrigger(source, map[string]string{}),
+			OwnerReferences: []metav1.OwnerReference{derived.Owner(p.Import)},
+		},
+		AddressType: source.AddressType,
+		Endpoints:   endpoints,
+		Ports:       p.ports(source.Ports),
+	}
+}
+
+// ports returns those of a source slice's ports for which its cluster gets traffic,
+// under the names that they have in the derived Service. A port without number
+// stands for all ports and is kept.
+func (p Importation) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
+	importPorts := p.Import.Spec.Ports
+	kept := []discoveryv1.EndpointPort{}
+	for _, port := range source {
+		i := slices.IndexFunc(importPorts, func(ip mcsv1beta1.ServicePort) bool {
+			return ip.Name == ptr.Deref(port.Name, "") &&
+				cmp.Or(ip.Protocol, corev1.ProtocolTCP) == ptr.Deref(port.Protocol, corev1.ProtocolTCP)
+		})
+		if i < 0 || !merge.Serves(p.Ports, importPorts[i]) {
+			continue
+		}
+		port := *port.DeepCopy()
+		port.Name = ptr.To(derived.PortName(importPorts, importPorts[i]))
+		port.Protocol = ptr.To(ptr.Deref(port.Protocol, corev1.ProtocolTCP))
+		kept = append(kept, port)
+	}
+	return kept
+}

@@ -1,0 +1,136 @@
+// Package sliceplan plans EndpointSlices: those that a cluster publishes on the
+// broker for a Service that it exports, those that a cluster keeps for a service
+// that it imports, and the least changes from what there is to what there should
+// be. It decides only; the controllers read and write.
+//
+// The rules are those of KEP-1645, "Using EndpointSlice objects to track
+// endpoints", and KEP-0752: a slice holds endpoints of one source cluster, keeps
+// its name, and corresponds to one source slice, unless that has too many
+// endpoints.
+package sliceplan
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// DefaultMaxEndpoints is the number of endpoints in a slice that keeps a change of
+// one endpoint cheap (KEP-0752, "Sharding").
+const DefaultMaxEndpoints = 100
+
+// Publication is what is needed to plan one exported Service's slices on the
+// broker.
+type Publication struct {
+	Cluster            names.ClusterID
+	Namespace, Service string
+	// BrokerNamespace is the clusterset's namespace on the broker.
+	BrokerNamespace string
+	// Sources are the Service's EndpointSlices in its own cluster.
+	Sources []*discoveryv1.EndpointSlice
+	// MaxEndpoints is the limit of endpoints for one slice.
+	MaxEndpoints int
+}
+
+// Publish plans the slices on the broker. What has a meaning in the source cluster
+// alone is left out: a pod's reference, the node's name (which may be the name of
+// another node elsewhere) and topology hints. Slices of domain names are not
+// published; Unsupported tells which these are.
+func Publish(p Publication) []discoveryv1.EndpointSlice {
+	var plan []discoveryv1.EndpointSlice
+	for _, source := range p.Sources {
+		if !isSource(source) || Unsupported(source) {
+			continue
+		}
+		for part, endpoints := range split(source.Endpoints, p.MaxEndpoints) {
+			plan = append(plan, discoveryv1.EndpointSlice{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: p.BrokerNamespace,
+					Name:      names.BrokerSlice(p.Cluster, p.Namespace, source.Name, part),
+					Labels: map[string]string{
+						names.LabelServiceName:      p.Service,
+						names.LabelServiceNamespace: p.Namespace,
+						names.LabelSourceCluster:    p.Cluster.String(),
+						discoveryv1.LabelManagedBy:  names.SliceManager,
+						// The broker may be somebody's cluster: its kube-proxy must not see this.
+						names.LabelHeadless: "",
+					},
+					Annotations: withTrigger(source, map[string]string{
+						names.AnnotationSourceSlice: source.Name,
+						names.AnnotationSourcePart:  strconv.Itoa(part),
+					}),
+				},
+				AddressType: source.AddressType,
+				Endpoints:   withoutLocalMeaning(endpoints),
+				Ports:       slices.Clone(source.Ports),
+			})
+		}
+	}
+	return plan
+}
+
+// isSource tells whether a slice describes endpoints of its own cluster. Those that
+// Atoll imported are no source: a cluster would export what it imported.
+func isSource(slice *discoveryv1.EndpointSlice) bool {
+	return slice.DeletionTimestamp == nil && slice.Labels[discoveryv1.LabelManagedBy] != names.SliceManager
+}
+
+// Unsupported tells whether a slice holds domain names in place of addresses, which
+// can't be imported: kube-proxy does not route them.
+func Unsupported(slice *discoveryv1.EndpointSlice) bool {
+	return slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6
+}
+
+// split divides endpoints into parts of at most limit, at least one.
+func split(endpoints []discoveryv1.Endpoint, limit int) [][]discoveryv1.Endpoint {
+	parts := slices.Collect(slices.Chunk(endpoints, limit))
+	if len(parts) == 0 {
+		parts = append(parts, nil)
+	}
+	return parts
+}
+
+// withTrigger adds the time of the change that led to the source slice, which
+// kube-proxy's latency metric is measured from.
+func withTrigger(source *discoveryv1.EndpointSlice, annotations map[string]string) map[string]string {
+	if at, ok := source.Annotations[names.AnnotationLastChangeTriggerTime]; ok {
+		annotations[names.AnnotationLastChangeTriggerTime] = at
+	}
+	return annotations
+}
+
+func withoutLocalMeaning(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
+	out := make([]discoveryv1.Endpoint, len(endpoints))
+	for i := range endpoints {
+		endpoints[i].DeepCopyInto(&out[i])
+		out[i].NodeName, out[i].TargetRef, out[i].Hints = nil, nil, nil
+		out[i].DeprecatedTopology = nil
+	}
+	return out
+}
+
+// withoutHints copies endpoints of the importing cluster itself.
+func withoutHints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
+	out := make([]discoveryv1.Endpoint, len(endpoints))
+	for i := range endpoints {
+		endpoints[i].DeepCopyInto(&out[i])
+		out[i].Hints = nil
+		out[i].DeprecatedTopology = nil
+	}
+	return out
+}
+
+// ours returns have with all of want set.
+func ours(have, want map[string]string) map[string]string {
+	if have == nil {
+		have = map[string]string{}
+	}
+	have = maps.Clone(have)
+	maps.Copy(have, want)
+	return have
+}
