@@ -8,10 +8,10 @@ import (
 )
 
 // A row of the import table: what packages in a folder may import besides the
-// standard library and the folders below their own.
+// standard library.
 type row struct {
 	folder  string   // "a/b" itself, "a/*" each folder in a, "a/..." a and all below
-	allowed []string // paths, each standing for all below it too; of this module with "./" in front
+	allowed []string // paths, each standing for all below it too, with "=" in front for itself alone; of this module with "./"
 	open    bool     // anything
 }
 
@@ -25,6 +25,7 @@ var (
 		"k8s.io/client-go", "k8s.io/apiextensions-apiserver/pkg/apis", "sigs.k8s.io/controller-runtime",
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
+	agent       = []string{"./internal/broker", "./internal/local", "./internal/status", "./internal/controllers"}
 	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived"}
 )
 
@@ -36,7 +37,7 @@ var table = []row{
 	{folder: "cmd/atoll", allowed: []string{"./internal/cli"}},
 	{folder: "cmd/atoll-agent", allowed: []string{"./internal/agent", "sigs.k8s.io/controller-runtime"}},
 	{folder: "cmd/atoll-hub", allowed: []string{"./internal/hub", "sigs.k8s.io/controller-runtime"}},
-	{folder: "cmd/atoll-dns", allowed: []string{"./plugin/clusterset", "github.com/coredns/coredns"}},
+	{folder: "cmd/atoll-dns", allowed: []string{"./internal/coredns"}},
 
 	// Types on the wire and the interface for others to build against.
 	{folder: "api/...", allowed: apiTypes},
@@ -51,15 +52,24 @@ var table = []row{
 
 	// What talks to API servers.
 	{folder: "internal/broker/...", allowed: join(pure, clients)},
-	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{"./internal/broker"})},
-	{folder: "internal/agent", allowed: join(pure, clients, []string{"./internal/broker", "./internal/controllers"})},
-	{folder: "internal/hub", allowed: join(pure, clients, []string{"./internal/broker", "./internal/controllers", "./cloudprovider"})},
+	{folder: "internal/local", allowed: join(pure, pureFolders, clients)},
+	{folder: "internal/status", allowed: join(pure, clients)},
+	{folder: "internal/controllers", allowed: join(pure, clients, []string{"./internal/broker"})},
+	// Not each other.
+	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
+		"./internal/broker", "./internal/local", "./internal/status", "=./internal/controllers",
+	})},
+	{folder: "internal/agent", allowed: join(pure, clients, agent)},
+	{folder: "internal/hub", allowed: join(pure, clients, agent, []string{"./cloudprovider"})},
 	{folder: "internal/cli/...", open: true},
 
 	// DNS answers without broker and agent, so it knows neither.
 	{folder: "plugin/clusterset", allowed: join(pure, clients, []string{
 		"github.com/coredns", "github.com/miekg/dns", "k8s.io/klog/v2", "sigs.k8s.io/mcs-api/pkg/client",
 	})},
+
+	// CoreDNS with its list of plugins, for atoll-dns and the lab.
+	{folder: "internal/coredns", allowed: []string{"./plugin/clusterset", "github.com/coredns"}},
 
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},
@@ -83,13 +93,15 @@ func (r row) fits(folder string) bool {
 	return folder == r.folder
 }
 
-// home is the folder whose contents may import each other under the row.
-func (r row) home(folder string) string {
+// home says whether the two folders may import each other because they are
+// parts of one thing.
+func (r row) home(folder, other string) bool {
 	if base, ok := strings.CutSuffix(r.folder, "/*"); ok {
 		first, _, _ := strings.Cut(strings.TrimPrefix(folder, base+"/"), "/")
-		return path.Join(base, first)
+		return below(other, path.Join(base, first))
 	}
-	return strings.TrimSuffix(r.folder, "/...")
+	base, whole := strings.CutSuffix(r.folder, "/...")
+	return whole && below(other, base)
 }
 
 // permits says whether code in folder may import what path names.
@@ -98,12 +110,15 @@ func (r row) permits(module, folder, imported string) bool {
 		return true
 	}
 	if within, ok := strings.CutPrefix(imported, module+"/"); ok {
-		if below(within, r.home(folder)) {
+		if r.home(folder, within) {
 			return true
 		}
 		imported = "./" + within
 	}
-	return slices.ContainsFunc(r.allowed, func(allowed string) bool { return below(imported, allowed) })
+	return slices.ContainsFunc(r.allowed, func(allowed string) bool {
+		exact, only := strings.CutPrefix(allowed, "=")
+		return imported == exact || !only && below(imported, allowed)
+	})
 }
 
 // below says whether name is folder or lies in it.

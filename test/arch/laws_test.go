@@ -50,6 +50,8 @@ func TestImportsCanFail(t *testing.T) {
 		"internal/controllers/vip/a.go":    {"sigs.k8s.io/controller-runtime/pkg/client", true},
 		"internal/controllers/vip/b.go":    {"example.com/m/internal/merge", true},
 		"internal/controllers/vip/c.go":    {"example.com/m/internal/controllers/export", false},
+		"internal/controllers/vip/e.go":    {"example.com/m/internal/controllers", true},
+		"internal/controllers/a.go":        {"example.com/m/internal/controllers/vip", false},
 		"internal/controllers/vip/d.go":    {"example.com/m/internal/controllers/vip/plan", true},
 		"internal/controllers/vip/x/a.go":  {"example.com/m/internal/controllers/export", false},
 		"internal/controllers/export/a.go": {"example.com/m/lab", false},
@@ -76,18 +78,17 @@ func TestImportsCanFail(t *testing.T) {
 
 func TestFoldersCanFail(t *testing.T) {
 	packages := code(t, map[string]string{
-		"internal/merge/a.go":       "package merge",
-		"internal/surprise/a.go":    "package surprise",
-		"internal/controllers/a.go": "package controllers",
-		"main.go":                   "package main",
-		"cmd/other/a.go":            "package main",
+		"internal/merge/a.go":    "package merge",
+		"internal/surprise/a.go": "package surprise",
+		"main.go":                "package main",
+		"cmd/other/a.go":         "package main",
 	})
 	var got []string
 	for _, place := range folders(table, packages) {
 		folder, _, _ := strings.Cut(place, ":")
 		got = append(got, folder)
 	}
-	want := []string{".", "cmd/other", "internal/controllers", "internal/surprise"}
+	want := []string{".", "cmd/other", "internal/surprise"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
