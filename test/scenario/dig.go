@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 // runDig asks the cluster's DNS service from the first node's network.
 func runDig(ctx context.Context, r *Run, args []string) error {
 	r.output = ""
-	server, err := r.dnsServer(ctx, args[0])
+	server, err := r.lab.DNS(args[0])
 	if err != nil {
 		return err
 	}
@@ -24,23 +23,6 @@ func runDig(ctx context.Context, r *Run, args []string) error {
 	}
 	r.output, err = readDig(result.Stdout)
 	return err
-}
-
-// dnsServer is the address of the cluster's own DNS.
-func (r *Run) dnsServer(ctx context.Context, cluster string) (string, error) {
-	if server := r.dns[cluster]; server != "" {
-		return server, nil
-	}
-	result := r.kubectl(ctx, cluster, "get", "service", "kube-dns", "-n", "kube-system", "-o", "jsonpath={.spec.clusterIP}")
-	if result.Err != nil {
-		return "", fmt.Errorf("finding the DNS of %s: %w", cluster, result.Err)
-	}
-	server := strings.TrimSpace(result.Stdout)
-	if net.ParseIP(server) == nil {
-		return "", fmt.Errorf("finding the DNS of %s: %q is no address", cluster, server)
-	}
-	r.dns[cluster] = server
-	return server, nil
 }
 
 var statusPattern = regexp.MustCompile(`status: ([A-Z]+)`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -55,10 +56,21 @@ func faultVerbs() []Verb {
 	}
 }
 
-// units can be killed and started, in this order of dependence.
+// units can be killed and started, in this order of dependence. Of several that
+// do one thing the number may follow: kube-proxy-n2.
 var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "podrunner", "agent", "dns"}
 
-func unitList() string { return "`" + strings.Join(units, "`, `") + "`" }
+// brokerUnits are those that the broker has.
+var brokerUnits = units[:3]
+
+func unitList() string {
+	return "`" + strings.Join(units, "`, `") + "`; of several, as the kube-proxy of each node, all, or one by its number (`kube-proxy-n2`)"
+}
+
+var unitNumber = regexp.MustCompile(`-[a-z]?\d+$`)
+
+// kindOf takes the number off a unit's name.
+func kindOf(unit string) string { return unitNumber.ReplaceAllString(unit, "") }
 
 func checkPair(s *Script, _ bool, args []string) error {
 	if len(args) == 0 {
@@ -78,10 +90,10 @@ func checkUnit(s *Script, _ bool, args []string) error {
 	if err := s.checkCluster(cluster, true); err != nil {
 		return err
 	}
-	if !slices.Contains(units, unit) {
+	if !slices.Contains(units, kindOf(unit)) {
 		return fmt.Errorf("unknown unit %q (known: %s)", unit, strings.Join(units, ", "))
 	}
-	if cluster == Broker && unit != "etcd" && unit != "apiserver" {
+	if cluster == Broker && !slices.Contains(brokerUnits, unit) {
 		return fmt.Errorf("the broker has no %s", unit)
 	}
 	return nil
@@ -104,7 +116,7 @@ func (r *Run) cleanUp(ctx context.Context) error {
 	}
 	for _, unit := range units { // in this order: an API server needs its etcd
 		for _, name := range slices.Sorted(maps.Keys(r.killed)) {
-			if strings.HasSuffix(name, "/"+unit) {
+			if strings.HasSuffix(kindOf(name), "/"+unit) {
 				failed = errors.Join(failed, r.startUnit(ctx, name))
 			}
 		}

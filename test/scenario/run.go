@@ -47,7 +47,6 @@ type Run struct {
 	namespaces map[string][]string
 	killed     map[string]bool // CLUSTER/UNIT that were not started again
 	cut        bool
-	dns        map[string]string // addresses of the clusters' DNS, once asked for
 }
 
 // Execute runs the script in the lab and cleans up after it: networks are
@@ -58,7 +57,7 @@ func Execute(ctx context.Context, script *Script, lab Lab, log func(format strin
 	r := &Run{
 		script: script, lab: lab, log: log, start: time.Now(),
 		env:        map[string]string{"LAB_CLUSTERS": strings.Join(lab.Shape().names(), ",")},
-		namespaces: map[string][]string{}, killed: map[string]bool{}, dns: map[string]string{},
+		namespaces: map[string][]string{}, killed: map[string]bool{},
 	}
 	err := r.lines(ctx)
 	if err != nil {

@@ -300,7 +300,6 @@ func TestOn(t *testing.T) {
 
 func TestDig(t *testing.T) {
 	lab := newFake()
-	lab.kubectl = func(string, Command) Result { return Result{Stdout: "10.102.0.10"} }
 	lab.exec = func(_ string, args []string) Result {
 		if !slices.Contains(args, "A") {
 			return Result{Stdout: ";; no servers could be reached\n"}
@@ -345,10 +344,10 @@ func TestCleaningUp(t *testing.T) {
 		}
 		return Result{}
 	}
-	err := execute(t, lab, "namespace shop in c1\ncut c1 c2\nkill c1/apiserver\nkill c1/etcd\nkill c2/dns\nstart c2/dns\non c1 kubectl fail\n")
-	fails(t, err, 7, "c1: no")
-	if !lab.order("c1 kubectl fail", "heal", "start c1/etcd", "start c1/apiserver", "c3 kubectl delete namespace shop") &&
-		!lab.order("c1 kubectl fail", "heal", "start c1/etcd", "start c1/apiserver", "c1 kubectl delete namespace shop") {
+	err := execute(t, lab, "namespace shop in c1\ncut c1 c2\nkill c1/kube-proxy-n2\nkill c1/apiserver\nkill c1/etcd\nkill c2/dns\nstart c2/dns\non c1 kubectl fail\n")
+	fails(t, err, 8, "c1: no")
+	if !lab.order("c1 kubectl fail", "heal", "start c1/etcd", "start c1/apiserver", "start c1/kube-proxy-n2", "c3 kubectl delete namespace shop") &&
+		!lab.order("c1 kubectl fail", "heal", "start c1/etcd", "start c1/apiserver", "start c1/kube-proxy-n2", "c1 kubectl delete namespace shop") {
 		t.Errorf("calls: %s", strings.Join(lab.calls, "\n"))
 	}
 	if lab.called("start c2/dns") != 1 {

@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,11 +92,23 @@ type call struct {
 	words  []word
 }
 
-// ParseFile reads and checks the script in the file.
+// ParseFile reads and checks the script in the file. Besides its own files it
+// can apply those in the folder "manifests" beside it.
 func ParseFile(file string) (*Script, error) {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the script: %w", err)
+	}
+	shared, err := filepath.Glob(filepath.Join(filepath.Dir(file), "manifests", "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the script: %w", err)
+	}
+	for _, name := range shared {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the script: %w", err)
+		}
+		archive.Files = append(archive.Files, txtar.File{Name: filepath.Base(name), Data: data})
 	}
 	return parseArchive(file, archive)
 }
@@ -180,4 +194,18 @@ func digit(value string) (int, error) {
 		return 0, fmt.Errorf("%q is not a number from 1 to 9", value)
 	}
 	return number, nil
+}
+
+// Namespaces lists those that the script makes, sorted.
+func (s *Script) Namespaces() []string {
+	var names []string
+	for _, l := range s.lines {
+		for _, c := range l.calls {
+			if c.verb.Name == "namespace" {
+				names = append(names, c.words[0].String())
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
