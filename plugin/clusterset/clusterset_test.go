@@ -1,0 +1,366 @@
+package clusterset
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/pkg/dnstest"
+	clog "github.com/coredns/coredns/plugin/pkg/log"
+	"github.com/coredns/coredns/plugin/test"
+	"github.com/coredns/coredns/request"
+	"github.com/miekg/dns"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+func init() { clog.Discard() }
+
+const testZone = "clusterset.local."
+
+func vip(namespace, name string, ips ...string) *mcsv1beta1.ServiceImport {
+	return &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type:  mcsv1beta1.ClusterSetIP,
+			IPs:   ips,
+			Ports: []mcsv1beta1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
+		},
+	}
+}
+
+func headless(namespace, name string, ports ...string) *mcsv1beta1.ServiceImport {
+	i := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless},
+	}
+	for n, port := range ports {
+		i.Spec.Ports = append(i.Spec.Ports, mcsv1beta1.ServicePort{Name: port, Protocol: corev1.ProtocolTCP, Port: int32(80 + n)})
+	}
+	return i
+}
+
+// slice returns a slice of endpoints without hostname, whose ports are the
+// import's plus 8000.
+func slice(of *mcsv1beta1.ServiceImport, cluster, name string, ips ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: of.Namespace,
+			Name:      name,
+			Labels:    map[string]string{mcsv1beta1.LabelServiceName: of.Name, mcsv1beta1.LabelSourceCluster: cluster},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	for _, ip := range ips {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{ip}})
+		if strings.Contains(ip, ":") {
+			s.AddressType = discoveryv1.AddressTypeIPv6
+		}
+	}
+	for _, p := range of.Spec.Ports {
+		number := p.Port + 8000
+		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: &number})
+	}
+	return s
+}
+
+// with puts the objects, imports or slices, into the fixture.
+func (f *fixture) with(objects ...any) *fixture {
+	f.imports.Replace(nil, "")
+	f.slices.Replace(nil, "")
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *mcsv1beta1.ServiceImport:
+			f.imports.Add(o)
+		case *discoveryv1.EndpointSlice:
+			f.slices.Add(o)
+		}
+	}
+	f.update()
+	return f
+}
+
+func (f *fixture) ask(t *testing.T, qname string, qtype uint16) *dns.Msg {
+	t.Helper()
+	m, err := f.query(0, qname, qtype)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// The examples of the specification, and what belongs in no zone file.
+func TestRecords(t *testing.T) {
+	pets := headless("test", "headless", "https")
+	s := slice(pets, "clustera", "headless-1", "10.3.0.100", "10.10.10.10")
+	hostname := "my-pet"
+	s.Endpoints[0].Hostname = &hostname
+	f := newFixture(testZone).with(vip("test", "myservice", "10.42.42.42", "2001:db8::1"), pets, s)
+	for _, tt := range []struct {
+		qname string
+		qtype uint16
+		want  string
+	}{
+		{"dns-version.clusterset.local.", dns.TypeTXT, `dns-version.clusterset.local. 28800 IN TXT "1.0.0"`},
+		{"myservice.test.svc.clusterset.local.", dns.TypeA, "myservice.test.svc.clusterset.local. 5 IN A 10.42.42.42"},
+		{"myservice.test.svc.clusterset.local.", dns.TypeAAAA, "myservice.test.svc.clusterset.local. 5 IN AAAA 2001:db8::1"},
+		{"_http._tcp.myservice.test.svc.clusterset.local.", dns.TypeSRV, "_http._tcp.myservice.test.svc.clusterset.local. 5 IN SRV 0 100 80 myservice.test.svc.clusterset.local."},
+		{"my-pet.clustera.headless.test.svc.clusterset.local.", dns.TypeA, "my-pet.clustera.headless.test.svc.clusterset.local. 5 IN A 10.3.0.100"},
+		{"10-10-10-10.clustera.headless.test.svc.clusterset.local.", dns.TypeA, "10-10-10-10.clustera.headless.test.svc.clusterset.local. 5 IN A 10.10.10.10"},
+		{"My-Pet.ClusterA.Headless.test.SVC.clusterset.LOCAL.", dns.TypeA, "My-Pet.ClusterA.Headless.test.SVC.clusterset.LOCAL. 5 IN A 10.3.0.100"},
+		{"clusterset.local.", dns.TypeNS, "clusterset.local. 5 IN NS ns.dns.clusterset.local."},
+	} {
+		m := f.ask(t, tt.qname, tt.qtype)
+		if len(m.Answer) != 1 || strings.ReplaceAll(m.Answer[0].String(), "\t", " ") != tt.want {
+			t.Errorf("%s %s: got %v, want %s", tt.qname, dns.TypeToString[tt.qtype], m.Answer, tt.want)
+		}
+	}
+}
+
+// A negative answer may be kept no longer than a positive one, RFC 2308 section 5.
+func TestNegativeAnswers(t *testing.T) {
+	empty := headless("shop", "empty")
+	f := newFixture(testZone).with(vip("shop", "web", "10.42.42.42"), empty, slice(empty, "c1", "s"))
+	for _, tt := range []struct {
+		qname string
+		qtype uint16
+		rcode int
+	}{
+		{"Web.Shop.svc.ClusterSet.local.", dns.TypeAAAA, dns.RcodeSuccess},
+		{"shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess},
+		{"svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess},
+		{"clusterset.local.", dns.TypeA, dns.RcodeSuccess},
+		{"dns.clusterset.local.", dns.TypeA, dns.RcodeSuccess},
+		{"_tcp.web.shop.svc.clusterset.local.", dns.TypeSRV, dns.RcodeSuccess},
+		{"empty.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError},
+		{"other.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError},
+		{"web.other.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError},
+		{"c1.web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError},
+	} {
+		m := f.ask(t, tt.qname, tt.qtype)
+		if m.Rcode != tt.rcode || len(m.Answer) != 0 {
+			t.Errorf("%s: got %v", tt.qname, m)
+			continue
+		}
+		soa, ok := m.Ns[0].(*dns.SOA)
+		if !ok || soa.Minttl != defaultTTL || soa.Hdr.Ttl != defaultTTL {
+			t.Errorf("%s: got %v in the authority section", tt.qname, m.Ns)
+			continue
+		}
+		if want := tt.qname[len(tt.qname)-len(testZone):]; soa.Hdr.Name != want {
+			t.Errorf("%s: SOA of %q, want the zone as it was written, %q", tt.qname, soa.Hdr.Name, want)
+		}
+	}
+}
+
+func TestNotSynced(t *testing.T) {
+	c := newClusterset(options{zones: []string{testZone}})
+	c.fall.SetZonesFromArgs(nil)
+	c.Next = next(dns.RcodeSuccess)
+	for _, qname := range []string{testZone, "web.shop.svc." + testZone, "nothing." + testZone} {
+		if rcode := serve(t, c, qname, dns.TypeA); rcode != dns.RcodeServerFailure {
+			t.Errorf("%s before the caches are synced: %s", qname, dns.RcodeToString[rcode])
+		}
+	}
+	if c.Ready() {
+		t.Error("ready before the caches are synced")
+	}
+}
+
+func TestNextPlugin(t *testing.T) {
+	f := newFixture(testZone).with(vip("shop", "web", "10.42.42.42"))
+	f.Next = next(dns.RcodeBadCookie)
+	check := func(qname string, want int) {
+		t.Helper()
+		if got := serve(t, f, qname, dns.TypeAAAA); got != want {
+			t.Errorf("%s: got %s, want %s", qname, dns.RcodeToString[got], dns.RcodeToString[want])
+		}
+	}
+	check("example.org.", dns.RcodeBadCookie)
+	check("nothing.shop.svc."+testZone, dns.RcodeSuccess) // written by the plugin
+
+	f.fall.SetZonesFromArgs([]string{"shop.svc." + testZone})
+	check("nothing.shop.svc."+testZone, dns.RcodeBadCookie)
+	check("nothing."+testZone, dns.RcodeSuccess)
+	check("web.shop.svc."+testZone, dns.RcodeSuccess) // NODATA does not fall through
+
+	if got := serve(t, f, testZone, dns.TypeAXFR); got != dns.RcodeRefused {
+		t.Errorf("zone transfer: %s", dns.RcodeToString[got])
+	}
+}
+
+func next(rcode int) plugin.Handler {
+	return plugin.HandlerFunc(func(context.Context, dns.ResponseWriter, *dns.Msg) (int, error) { return rcode, nil })
+}
+
+// serve returns what ServeDNS returns to the plugin before it.
+func serve(t *testing.T, h plugin.Handler, qname string, qtype uint16) int {
+	t.Helper()
+	r := new(dns.Msg)
+	r.SetQuestion(qname, qtype)
+	rcode, err := h.ServeDNS(context.Background(), &test.ResponseWriter{}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rcode
+}
+
+// Plugins in front of this one, as cache does, write into the records.
+func TestRepliesShareNothing(t *testing.T) {
+	pets := headless("shop", "pets", "http")
+	f := newFixture(testZone).with(pets, slice(pets, "c1", "a", "10.0.0.1"), slice(pets, "c1", "b", "fd00::1"))
+	for _, qtype := range []uint16{dns.TypeA, dns.TypeAAAA, dns.TypeSRV} {
+		want := f.ask(t, "pets.shop.svc."+testZone, qtype)
+		m := f.ask(t, "pets.shop.svc."+testZone, qtype)
+		for _, rr := range append(m.Answer, m.Extra...) {
+			*rr.Header() = dns.RR_Header{}
+		}
+		m.Question[0].Name = "spoilt."
+		if got := f.ask(t, "pets.shop.svc."+testZone, qtype); got.String() != want.String() {
+			t.Errorf("got\n%v\nwant\n%v", got, want)
+		}
+	}
+}
+
+// Every endpoint comes first for some message id, and each target's addresses
+// come once wherever the list is turned.
+func TestRotation(t *testing.T) {
+	pets := headless("shop", "pets", "http", "admin")
+	f := newFixture(testZone).with(pets, slice(pets, "c1", "a", "10.0.0.1", "10.0.0.2", "10.0.0.3"))
+	a, srv := map[string]bool{}, map[string]bool{}
+	for id := range uint16(6) {
+		m, err := f.query(id, "pets.shop.svc."+testZone, dns.TypeA)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a[m.Answer[0].(*dns.A).A.String()] = true
+		m, err = f.query(id, "pets.shop.svc."+testZone, dns.TypeSRV)
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv[recordData(m.Answer[0])] = true
+		if len(m.Answer) != 6 || len(m.Extra) != 3 {
+			t.Errorf("id %d: got %d SRV records with %d addresses, want 6 with 3", id, len(m.Answer), len(m.Extra))
+		}
+	}
+	if len(a) != 3 || len(srv) != 6 {
+		t.Errorf("first of all were %v and %v", a, srv)
+	}
+}
+
+// A reply that does not fit is cut, and says so, whatever the size of the
+// service; and costs no more to make than what fits.
+func TestTruncation(t *testing.T) {
+	pets := headless("shop", "pets", "http")
+	ips := make([]string, 20_000)
+	for i := range ips {
+		ips[i] = fmt.Sprintf("10.1.%d.%d", i/256, i%256)
+	}
+	f := newFixture(testZone).with(pets, slice(pets, "c1", "a", ips...))
+	for _, tt := range []struct {
+		size uint16
+		tcp  bool
+	}{{0, false}, {512, false}, {1232, false}, {4096, false}, {0, true}, {1232, true}} {
+		for _, qtype := range []uint16{dns.TypeA, dns.TypeSRV} {
+			r := new(dns.Msg)
+			r.SetQuestion("pets.shop.svc."+testZone, qtype)
+			if tt.size > 0 {
+				r.SetEdns0(tt.size, false)
+			}
+			rec := dnstest.NewRecorder(&test.ResponseWriter{TCP: tt.tcp})
+			w := request.NewScrubWriter(r, rec)
+			if _, err := f.ServeDNS(context.Background(), w, r); err != nil {
+				t.Fatal(err)
+			}
+			packed, err := rec.Msg.Pack()
+			if err != nil {
+				t.Fatal(err)
+			}
+			limit := max(512, int(tt.size))
+			if tt.tcp {
+				limit = dns.MaxMsgSize
+			}
+			if len(packed) > limit || len(packed) < limit/2 || !rec.Msg.Truncated {
+				t.Errorf("%+v %s: %d bytes, truncated=%v, limit %d", tt, dns.TypeToString[qtype], len(packed), rec.Msg.Truncated, limit)
+			}
+		}
+	}
+}
+
+// Names at the limits of RFC 1035 are answered, longer ones do not exist, and
+// every reply can be packed.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("s", 63)
+	pets := headless(strings.Repeat("n", 63), long, strings.Repeat("p", 62), strings.Repeat("q", 63))
+	suffix := long + "." + pets.Namespace + ".svc." + testZone
+	fits, tooLong := strings.Repeat("h", 62), strings.Repeat("h", 63)
+	cluster := "c1." + strings.Repeat("e", maxName-len(fits+".c1.."+suffix))
+	s := slice(pets, cluster, "a", "10.0.0.1", "10.0.0.2", "10.0.0.3")
+	s.Endpoints[0].Hostname, s.Endpoints[1].Hostname = &fits, &tooLong
+	f := newFixture(testZone).with(pets, s)
+	host := fits + "." + cluster + "." + suffix
+	if len(host) != maxName {
+		t.Fatalf("test is wrong: name of %d characters", len(host))
+	}
+	for _, tt := range []struct {
+		qname string
+		qtype uint16
+		want  int
+	}{
+		{host, dns.TypeA, 1},
+		{suffix, dns.TypeA, 3},
+		{suffix, dns.TypeSRV, 2},
+		{"_" + strings.Repeat("p", 62) + "._tcp." + suffix, dns.TypeSRV, 2},
+	} {
+		m := f.ask(t, tt.qname, tt.qtype)
+		if len(m.Answer) != tt.want {
+			t.Errorf("%s %s: got %v, want %d records", tt.qname, dns.TypeToString[tt.qtype], m.Answer, tt.want)
+		}
+		if _, err := m.Pack(); err != nil {
+			t.Errorf("%s %s: %v", tt.qname, dns.TypeToString[tt.qtype], err)
+		}
+	}
+}
+
+func TestRootZone(t *testing.T) {
+	f := newFixture(".").with(vip("shop", "web", "10.42.42.42"))
+	m := f.ask(t, "_http._tcp.web.shop.svc.", dns.TypeSRV)
+	if len(m.Answer) != 1 || m.Answer[0].(*dns.SRV).Target != "web.shop.svc." {
+		t.Errorf("got %v", m)
+	}
+	if m := f.ask(t, ".", dns.TypeSOA); len(m.Answer) != 1 || m.Answer[0].(*dns.SOA).Ns != "ns.dns." {
+		t.Errorf("got %v", m)
+	}
+}
+
+// Random names leave nothing behind.
+func TestQueriesDoNotGrowTheIndex(t *testing.T) {
+	f := newFixture(testZone).with(vip("shop", "web", "10.42.42.42"))
+	for i := range 10_000 {
+		f.ask(t, fmt.Sprintf("x%d.shop%d.svc.%s", i, i, testZone), dns.TypeA)
+	}
+	for _, m := range []interface{ Range(func(any, any) bool) }{&f.zones[0].services.services, &f.zones[0].services.namespaces} {
+		n := 0
+		m.Range(func(any, any) bool { n++; return true })
+		if n != 1 {
+			t.Errorf("%d entries, want 1", n)
+		}
+	}
+}
+
+func TestBoundAddresses(t *testing.T) {
+	got := boundAddresses([]string{"127.0.0.1", "10.0.0.1", "fe80::1", "fd00::1", "::", "::ffff:10.0.0.2"})
+	if fmt.Sprint(got) != "[10.0.0.1 fd00::1 10.0.0.2]" {
+		t.Errorf("got %v", got)
+	}
+	for _, a := range boundAddresses([]string{""}) {
+		if net.IP(a.AsSlice()).IsLoopback() {
+			t.Errorf("loopback address %v", a)
+		}
+	}
+}

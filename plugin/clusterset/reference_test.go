@@ -1,0 +1,182 @@
+package clusterset
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miekg/dns"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// zoneFile is the slow and obvious resolver: a zone written out from the API
+// objects after the specification, name by name, and searched from end to end
+// for every question. It shares no code with the plugin.
+type zoneFile map[string]map[uint16][]string // name -> type -> data of each record
+
+func (z zoneFile) add(name string, qtype uint16, data string) {
+	if len(name)+1 > 255 {
+		return
+	}
+	if z[name] == nil {
+		z[name] = map[uint16][]string{}
+	}
+	if qtype != 0 && !slices.Contains(z[name][qtype], data) {
+		z[name][qtype] = append(z[name][qtype], data)
+	}
+}
+
+func writeZone(zone string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) zoneFile {
+	z := zoneFile{}
+	z.add(zone, dns.TypeSOA, "")
+	z.add(zone, dns.TypeNS, "ns.dns."+zone)
+	z.add("ns.dns."+zone, dns.TypeA, "192.0.2.53")
+	z.add("ns.dns."+zone, dns.TypeAAAA, "2001:db8::53")
+	z.add("dns-version."+zone, dns.TypeTXT, "1.0.0")
+	z.add("svc."+zone, 0, "")
+	for _, i := range imports {
+		z.add(i.Namespace+".svc."+zone, 0, "")
+		name := i.Name + "." + i.Namespace + ".svc." + zone
+		switch i.Spec.Type {
+		case mcsv1beta1.ClusterSetIP:
+			z.writeClusterSetIP(name, i)
+		case mcsv1beta1.Headless:
+			z.writeHeadless(name, i, of)
+		}
+	}
+	return z
+}
+
+// writeClusterSetIP is section 2.3 of the specification.
+func (z zoneFile) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
+	z.add(name, 0, "")
+	for _, ip := range i.Spec.IPs {
+		z.addAddress(name, ip)
+		for _, p := range i.Spec.Ports {
+			if p.Name != "" {
+				z.add(portLabels(p.Name, string(p.Protocol))+name, dns.TypeSRV, srvData(int(p.Port), name))
+				z.add(name, dns.TypeSRV, srvData(int(p.Port), name))
+			}
+		}
+	}
+}
+
+var clusterID = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)?$`)
+
+// writeHeadless is section 2.4 of the specification.
+func (z zoneFile) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) {
+	for _, s := range of {
+		cluster := s.Labels["multicluster.kubernetes.io/source-cluster"]
+		if s.Namespace != i.Namespace || s.Labels["multicluster.kubernetes.io/service-name"] != i.Name || !clusterID.MatchString(cluster) {
+			continue
+		}
+		for _, e := range s.Endpoints {
+			if e.Conditions.Ready != nil && !*e.Conditions.Ready {
+				continue
+			}
+			for _, ip := range e.Addresses {
+				if s.AddressType == discoveryv1.AddressTypeFQDN || net.ParseIP(ip) == nil || strings.Contains(ip, ":") != (s.AddressType == discoveryv1.AddressTypeIPv6) {
+					continue
+				}
+				z.addAddress(name, ip)
+				hostname := strings.NewReplacer(".", "-", ":", "-").Replace(ip)
+				if strings.HasSuffix(hostname, "-") {
+					hostname += "0"
+				}
+				if e.Hostname != nil {
+					hostname = *e.Hostname
+				}
+				host := hostname + "." + cluster + "." + name
+				if len(host)+1 > 255 {
+					continue
+				}
+				z.addAddress(host, ip)
+				for _, p := range i.Spec.Ports {
+					for _, q := range s.Ports {
+						if p.Name != "" && q.Name != nil && *q.Name == p.Name && q.Port != nil && protocol(string(p.Protocol)) == protocol(string(*q.Protocol)) {
+							z.add(portLabels(p.Name, string(p.Protocol))+name, dns.TypeSRV, srvData(int(*q.Port), host))
+							z.add(name, dns.TypeSRV, srvData(int(*q.Port), host))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func (z zoneFile) addAddress(name, ip string) {
+	if strings.Contains(ip, ":") {
+		z.add(name, dns.TypeAAAA, net.ParseIP(ip).String())
+	} else {
+		z.add(name, dns.TypeA, ip)
+	}
+}
+
+func protocol(p string) string {
+	if p == "" {
+		return "tcp"
+	}
+	return strings.ToLower(p)
+}
+
+func portLabels(name, proto string) string { return "_" + name + "._" + protocol(proto) + "." }
+
+func srvData(port int, target string) string { return strconv.Itoa(port) + " " + target }
+
+// resolve returns the answer's code, its records' data, and the data of the
+// additional section.
+func (z zoneFile) resolve(qname string, qtype uint16) (rcode int, answer, extra []string) {
+	qname = strings.ToLower(qname)
+	exists := false
+	for name := range z {
+		exists = exists || name == qname || strings.HasSuffix(name, "."+qname)
+	}
+	if !exists {
+		return dns.RcodeNameError, nil, nil
+	}
+	answer = slices.Sorted(slices.Values(z[qname][qtype]))
+	var targets []string
+	for _, data := range answer {
+		switch qtype {
+		case dns.TypeSRV:
+			_, target, _ := strings.Cut(data, " ")
+			targets = append(targets, target)
+		case dns.TypeNS:
+			targets = append(targets, data)
+		}
+	}
+	slices.Sort(targets)
+	for _, target := range slices.Compact(targets) {
+		for _, t := range []uint16{dns.TypeA, dns.TypeAAAA} {
+			for _, ip := range z[target][t] {
+				extra = append(extra, target+" "+ip)
+			}
+		}
+	}
+	slices.Sort(extra)
+	return dns.RcodeSuccess, answer, extra
+}
+
+// recordData returns what zoneFile keeps of a record.
+func recordData(rr dns.RR) string {
+	switch rr := rr.(type) {
+	case *dns.A:
+		return rr.A.String()
+	case *dns.AAAA:
+		return rr.AAAA.String()
+	case *dns.SRV:
+		return srvData(int(rr.Port), rr.Target)
+	case *dns.TXT:
+		return strings.Join(rr.Txt, "")
+	case *dns.NS:
+		return rr.Ns
+	case *dns.SOA:
+		return ""
+	default:
+		return fmt.Sprintf("unexpected record %v", rr)
+	}
+}
