@@ -30,7 +30,7 @@ func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, discoveryv1.AddToScheme, coordinationv1.AddToScheme,
-		brokerv1alpha1.AddToScheme, mcsv1beta1.AddToScheme,
+		brokerv1alpha1.AddToScheme, mcsv1beta1.Install,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err) // two kinds of one name: a fault of the program's, seen by any test

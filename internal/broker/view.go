@@ -60,7 +60,7 @@ func NewView(c client.WithWatch, namespace string, self names.ClusterID) *View {
 		published: newInformer(c, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
 			indexSlices, client.InNamespace(namespace), client.MatchingLabels{
 				names.LabelSourceCluster:   self.String(),
-				discoveryv1.LabelManagedBy: names.SliceManager,
+				discoveryv1.LabelManagedBy: names.AgentManager,
 			}),
 		followed: map[string]*followed{},
 	}
@@ -111,6 +111,22 @@ func (v *View) Export(service types.NamespacedName, cluster names.ClusterID) *br
 		}
 	}
 	return nil
+}
+
+// Constituents returns all exports of a service: own, which may be nil, and those of
+// the other members. The own record is left out, for a cluster knows its own objects
+// best, and without the broker.
+func (v *View) Constituents(service types.NamespacedName, own *brokerv1alpha1.ExportedServiceSpec) []brokerv1alpha1.ExportedServiceSpec {
+	var all []brokerv1alpha1.ExportedServiceSpec
+	if own != nil {
+		all = append(all, *own)
+	}
+	for _, e := range v.Exports(service) {
+		if e.Spec.ClusterID != v.Self.String() {
+			all = append(all, e.Spec)
+		}
+	}
+	return all
 }
 
 // ExportedServices returns the services of which there is any export in a namespace.
@@ -171,7 +187,7 @@ func (v *View) Follow(namespace string) {
 func (v *View) others(namespace string) labels.Selector {
 	selector := labels.SelectorFromSet(labels.Set{
 		names.LabelServiceNamespace: namespace,
-		discoveryv1.LabelManagedBy:  names.SliceManager,
+		discoveryv1.LabelManagedBy:  names.AgentManager,
 	})
 	return selector.Add(notEqual(names.LabelSourceCluster, v.Self.String()))
 }

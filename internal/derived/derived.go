@@ -115,6 +115,42 @@ func affinityConfig(imp *mcsv1beta1.ServiceImport) *corev1.SessionAffinityConfig
 	return &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
 }
 
+// ClustersetIPs returns the Service's addresses in the order of families, none where it
+// is headless.
+func ClustersetIPs(service *corev1.Service, families []corev1.IPFamily) []string {
+	var ips []string
+	for _, family := range families {
+		for _, ip := range service.Spec.ClusterIPs {
+			if ip != corev1.ClusterIPNone && familyOf(ip) == family {
+				ips = append(ips, ip)
+			}
+		}
+	}
+	return ips
+}
+
+// KeepIPs has a Service that is made again ask for the addresses it had. The first one's
+// family becomes the primary one, as the API demands.
+func KeepIPs(service *corev1.Service, ips []string) {
+	service.Spec.ClusterIP = ips[0]
+	service.Spec.ClusterIPs = slices.Clone(ips)
+	primaryFirst(service.Spec.IPFamilies, familyOf(ips[0]))
+}
+
+func familyOf(ip string) corev1.IPFamily {
+	if strings.Contains(ip, ":") {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
+}
+
+// primaryFirst puts primary first among families, if it is one of them.
+func primaryFirst(families []corev1.IPFamily, primary corev1.IPFamily) {
+	if slices.Contains(families, primary) && families[0] != primary {
+		slices.Reverse(families) // there are two at most
+	}
+}
+
 // applyFamilies asks for the import's families. The API fixes a Service's primary
 // family when it is made, so an existing one stays first.
 func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
@@ -122,8 +158,8 @@ func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
 		return // the exporters do not say: the API server's choice stands
 	}
 	families = slices.Clone(families)
-	if len(spec.IPFamilies) > 0 && slices.Contains(families, spec.IPFamilies[0]) && families[0] != spec.IPFamilies[0] {
-		slices.Reverse(families)
+	if len(spec.IPFamilies) > 0 {
+		primaryFirst(families, spec.IPFamilies[0])
 	}
 	spec.IPFamilies = families
 	policy := corev1.IPFamilyPolicySingleStack

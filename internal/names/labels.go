@@ -12,6 +12,8 @@ const (
 	// LabelServiceNamespace is the namespace, in the member clusters, of the
 	// service that an object on the broker belongs to.
 	LabelServiceNamespace = "atoll.dev/service-namespace"
+	// LabelManagedBy marks a ServiceImport as Atoll's. Its value is AgentManager.
+	LabelManagedBy = "atoll.dev/managed-by"
 	// LabelClusterset marks the broker namespace of a clusterset.
 	LabelClusterset = "atoll.dev/clusterset"
 	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it has
@@ -31,9 +33,10 @@ const (
 	// programming latency.
 	AnnotationLastChangeTriggerTime = "endpoints.kubernetes.io/last-change-trigger-time"
 
-	// SliceManager is the value of endpointslice.kubernetes.io/managed-by on the
-	// slices that Atoll manages, which keeps other controllers off them.
-	SliceManager = "agent.atoll.dev"
+	// AgentManager is the value of LabelManagedBy, and of
+	// endpointslice.kubernetes.io/managed-by on the EndpointSlices that Atoll manages,
+	// which keeps other controllers off them.
+	AgentManager = "agent.atoll.dev"
 )
 
 // Field managers for server-side apply: one for each controller, which owns the

@@ -79,7 +79,7 @@ func (p Importation) slice(source *discoveryv1.EndpointSlice, name string, part 
 	labels := map[string]string{
 		names.LabelServiceName:       p.Import.Name,
 		names.LabelSourceCluster:     p.Cluster.String(),
-		discoveryv1.LabelManagedBy:   names.SliceManager,
+		discoveryv1.LabelManagedBy:   names.AgentManager,
 		discoveryv1.LabelServiceName: p.DerivedService,
 	}
 	if p.Import.Spec.Type == mcsv1beta1.Headless {

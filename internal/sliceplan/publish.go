@@ -56,7 +56,7 @@ func Publish(p Publication) []discoveryv1.EndpointSlice {
 						names.LabelServiceName:      p.Service,
 						names.LabelServiceNamespace: p.Namespace,
 						names.LabelSourceCluster:    p.Cluster.String(),
-						discoveryv1.LabelManagedBy:  names.SliceManager,
+						discoveryv1.LabelManagedBy:  names.AgentManager,
 						// The broker may be somebody's cluster: its kube-proxy must not see this.
 						names.LabelHeadless: "",
 					},
@@ -77,7 +77,7 @@ func Publish(p Publication) []discoveryv1.EndpointSlice {
 // isSource tells whether a slice describes endpoints of its own cluster. Those that
 // Atoll imported are no source: a cluster would export what it imported.
 func isSource(slice *discoveryv1.EndpointSlice) bool {
-	return slice.DeletionTimestamp == nil && slice.Labels[discoveryv1.LabelManagedBy] != names.SliceManager
+	return slice.DeletionTimestamp == nil && slice.Labels[discoveryv1.LabelManagedBy] != names.AgentManager
 }
 
 // Unsupported tells whether a slice holds domain names in place of addresses, which

@@ -1,0 +1,44 @@
+// Command atoll-agent is the mcs-controller of a member cluster.
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/atoll-mcs/atoll/internal/agent"
+	"github.com/atoll-mcs/atoll/internal/version"
+)
+
+func main() {
+	var options agent.Options
+	command := &cobra.Command{
+		Use:   "atoll-agent --cluster-id ID --broker-kubeconfig FILE",
+		Short: "Join this cluster's Services with those of a clusterset",
+		Long: `The agent of one member cluster. It publishes the Services for which there is a
+ServiceExport to the clusterset's broker, and turns the exports of all members into
+ServiceImports, derived Services and EndpointSlices in this cluster.
+
+It logs JSON to standard error.`,
+		Args:          cobra.NoArgs,
+		Version:       version.String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			level := slog.LevelInfo
+			if options.Verbose {
+				level = slog.LevelDebug
+			}
+			log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+			return agent.Run(ctrl.SetupSignalHandler(), options, log)
+		},
+	}
+	options.AddFlags(command.Flags())
+	if err := command.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "atoll-agent:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,81 @@
+// Package agent is the mcs-controller of a member cluster: it publishes the cluster's
+// exports to the broker and turns everybody's exports into local ServiceImports, derived
+// Services and EndpointSlices.
+package agent
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// Namespace is the namespace in which an agent runs.
+const Namespace = "atoll-system"
+
+// maxSliceEndpoints is the API's limit for one EndpointSlice.
+const maxSliceEndpoints = 1000
+
+// Options is what a person decides about an agent.
+type Options struct {
+	// ClusterID is the id of the agent's cluster within the clusterset.
+	ClusterID string
+	// Kubeconfig is the file for the agent's own cluster; empty inside that cluster.
+	Kubeconfig string
+	// BrokerKubeconfig is the file for the broker.
+	BrokerKubeconfig string
+	// BrokerNamespace is the clusterset's namespace on the broker.
+	BrokerNamespace string
+	// Region is where the cluster is.
+	Region string
+	// PodCIDRs are the ranges of the cluster's pod addresses.
+	PodCIDRs []string
+	// MaxEndpointsPerSlice is the number of endpoints beyond which a slice is split.
+	MaxEndpointsPerSlice int
+	// LeaderElect has one of several replicas do the work.
+	LeaderElect bool
+	// MetricsAddress and HealthAddress are where the agent listens; "0" for nowhere.
+	MetricsAddress, HealthAddress string
+	// Verbose makes the agent log what it does in detail.
+	Verbose bool
+
+	// Local and Broker take the place of the kubeconfigs where they are set.
+	Local, Broker *rest.Config
+}
+
+// AddFlags adds the options to a flag set, with their defaults.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.ClusterID, "cluster-id", "", "this cluster's id within the clusterset: one or two DNS labels, 63 characters in all (required)")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for this cluster; without it, the pod's own service account is used")
+	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker (required)")
+	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "the clusterset's namespace on the broker")
+	flags.StringVar(&o.Region, "region", "", "where this cluster is, as told to the other members")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
+	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
+}
+
+// Validate returns an error that says what to do about the first wrong option.
+func (o *Options) Validate() error {
+	if _, err := names.ParseClusterID(o.ClusterID); err != nil {
+		return fmt.Errorf("--cluster-id: %w", err)
+	}
+	if o.BrokerKubeconfig == "" && o.Broker == nil {
+		return errors.New("--broker-kubeconfig: the kubeconfig file for the broker is needed")
+	}
+	if o.BrokerNamespace == "" {
+		return errors.New("--broker-namespace: the clusterset's namespace on the broker is needed")
+	}
+	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > maxSliceEndpoints {
+		return fmt.Errorf("--max-endpoints-per-slice: %d is not between 1 and %d", o.MaxEndpointsPerSlice, maxSliceEndpoints)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package conflict
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/merge"
+)
+
+// condition reports all conflicts at once: their reasons joined by commas, as mcs-api
+// has it, and their messages one after the other.
+func condition(conflicts []merge.Conflict) metav1.Condition {
+	if len(conflicts) == 0 {
+		return metav1.Condition{
+			Type:    string(mcsv1beta1.ServiceExportConditionConflict),
+			Status:  metav1.ConditionFalse,
+			Reason:  string(mcsv1beta1.ServiceExportReasonNoConflicts),
+			Message: "All clusters that export this service agree.",
+		}
+	}
+	var reasons, messages []string
+	for _, c := range conflicts {
+		reasons = append(reasons, string(c.Reason))
+		messages = append(messages, c.Message)
+	}
+	return metav1.Condition{
+		Type:    string(mcsv1beta1.ServiceExportConditionConflict),
+		Status:  metav1.ConditionTrue,
+		Reason:  strings.Join(reasons, ","),
+		Message: strings.Join(messages, " "),
+	}
+}
+
+// eventReason is a single word, as an Event's reason has to be.
+func eventReason(conflicts []merge.Conflict) string {
+	switch len(conflicts) {
+	case 0:
+		return string(mcsv1beta1.ServiceExportReasonNoConflicts)
+	case 1:
+		return string(conflicts[0].Reason)
+	default:
+		return "Conflict"
+	}
+}

@@ -1,0 +1,200 @@
+// Package derivedservice keeps the derived Service of each ServiceImport, and what the
+// import takes from it: the clusterset IPs, the Service's name, and the condition
+// Ready.
+package derivedservice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/derived"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Controller keeps derived Services.
+type Controller struct {
+	local    client.Client
+	writer   controllers.Writer
+	recorder events.EventRecorder
+}
+
+// NewController returns a controller that writes by writer.
+func NewController(writer controllers.Writer, recorder events.EventRecorder) *Controller {
+	return &Controller{local: writer.Client, writer: writer, recorder: recorder}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "derivedservice" }
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(c.Name()).
+		For(&mcsv1beta1.ServiceImport{}).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(importOf)).
+		WithOptions(controllers.Options[reconcile.Request]()).
+		Complete(c)
+}
+
+// importOf maps a derived Service to its import.
+func importOf(_ context.Context, service client.Object) []reconcile.Request {
+	for _, owner := range service.GetOwnerReferences() {
+		if owner.Kind == mcsv1beta1.ServiceImportKindName {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: service.GetNamespace(), Name: owner.Name}}}
+		}
+	}
+	return nil
+}
+
+// Reconcile brings the derived Service of one import up to date, and the import with it.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	imp := &mcsv1beta1.ServiceImport{}
+	if err := c.local.Get(ctx, req.NamespacedName, imp); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err) // the garbage collector takes the Service
+	}
+	if imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager {
+		return reconcile.Result{}, nil
+	}
+	if len(imp.Spec.IPFamilies) == 0 {
+		return reconcile.Result{}, c.applyReady(ctx, imp, notSupported())
+	}
+	service, err := c.applyService(ctx, imp)
+	if err != nil {
+		c.recorder.Eventf(imp, nil, corev1.EventTypeWarning, "DerivedServiceFailed", "Import", "%v", err)
+		return reconcile.Result{}, err
+	}
+	if service == nil {
+		return reconcile.Result{}, nil // being replaced: its being gone is the next event
+	}
+	imp, err = c.applyImport(ctx, imp, service)
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return reconcile.Result{}, c.applyReady(ctx, imp, ready(imp, service))
+}
+
+// applyService makes the derived Service what it should be, and returns it as it then
+// is, or nil while it is being replaced.
+func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) {
+	have, err := c.find(ctx, imp)
+	if err != nil {
+		return nil, fmt.Errorf("reading the derived Service of %s/%s: %w", imp.Namespace, imp.Name, err)
+	}
+	if have.UID == "" {
+		return c.create(ctx, imp, have)
+	}
+	if have.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	if (have.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless) ||
+		!slices.Contains(imp.Spec.IPFamilies, have.Spec.IPFamilies[0]) {
+		// The API lets neither of these change.
+		if err := c.writer.Delete(ctx, have); err != nil {
+			return nil, fmt.Errorf("replacing the derived Service %s/%s: %w", have.Namespace, have.Name, err)
+		}
+		return nil, nil
+	}
+	updated := have.DeepCopy()
+	derived.Apply(updated, imp)
+	if equality.Semantic.DeepEqual(have, updated) {
+		return have, nil
+	}
+	if err := c.writer.Update(ctx, updated); err != nil {
+		return nil, fmt.Errorf("updating the derived Service %s/%s: %w", have.Namespace, have.Name, err)
+	}
+	return updated, nil
+}
+
+// find returns the derived Service, or an empty one of the name to give it. Where
+// somebody else has a Service of the usual name, the name is another one.
+func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) {
+	service := &corev1.Service{}
+	for _, name := range []string{names.DerivedService(imp.Name), names.DerivedServiceFallback(imp.Name)} {
+		*service = corev1.Service{}
+		err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service)
+		if apierrors.IsNotFound(err) {
+			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}, nil
+		}
+		if err != nil || derived.OwnedBy(service, imp) {
+			return service, err
+		}
+		c.recorder.Eventf(imp, service, corev1.EventTypeWarning, "NameTaken", "Import",
+			"Service %s was not made by Atoll and is left alone; the derived Service gets another name.", name)
+	}
+	return nil, fmt.Errorf("both names for the derived Service are taken: delete or rename Service %s", service.Name)
+}
+
+// create makes the Service with the clusterset IPs that the import has, if it had a
+// Service before, so that clients keep theirs.
+func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, service *corev1.Service) (*corev1.Service, error) {
+	fresh := service.DeepCopy()
+	derived.Apply(fresh, imp)
+	if imp.Spec.Type == mcsv1beta1.ClusterSetIP && len(imp.Spec.IPs) > 0 {
+		derived.KeepIPs(fresh, imp.Spec.IPs)
+	}
+	err := c.writer.Create(ctx, fresh)
+	if apierrors.IsInvalid(err) && fresh.Spec.ClusterIP != "" && fresh.Spec.ClusterIP != corev1.ClusterIPNone {
+		c.recorder.Eventf(imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import",
+			"The derived Service can't have its clusterset IP %s again: %v", fresh.Spec.ClusterIP, err)
+		fresh = service.DeepCopy()
+		derived.Apply(fresh, imp)
+		err = c.writer.Create(ctx, fresh)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating the derived Service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	if fresh.UID == "" {
+		return nil, nil // one is there already and is about to be seen
+	}
+	return fresh, nil
+}
+
+// applyImport writes what the import takes from its Service, and returns the import as
+// it then is.
+func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImport, service *corev1.Service) (*mcsv1beta1.ServiceImport, error) {
+	ips := derived.ClustersetIPs(service, imp.Spec.IPFamilies)
+	if slices.Equal(imp.Spec.IPs, ips) && imp.Annotations[names.AnnotationDerivedService] == service.Name {
+		return imp, nil
+	}
+	updated := imp.DeepCopy()
+	updated.Spec.IPs = ips
+	metav1.SetMetaDataAnnotation(&updated.ObjectMeta, names.AnnotationDerivedService, service.Name)
+	if err := c.local.Patch(ctx, updated, client.MergeFrom(imp), client.FieldOwner(names.ManagerVIP)); err != nil {
+		return nil, fmt.Errorf("writing the clusterset IPs of ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
+	}
+	return updated, nil
+}
+
+func (c *Controller) applyReady(ctx context.Context, imp *mcsv1beta1.ServiceImport, want metav1.Condition) error {
+	change := status.Decide(imp.Status.Conditions, want, imp.Generation, metav1.Now().Rfc3339Copy())
+	if !change.Written {
+		return nil
+	}
+	updated := imp.DeepCopy()
+	updated.Status.Conditions = []metav1.Condition{change.Condition}
+	if err := c.local.Status().Patch(ctx, updated, client.MergeFrom(imp), client.FieldOwner(names.ManagerVIP)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if change.Transition {
+		eventType := corev1.EventTypeNormal
+		if want.Status == metav1.ConditionFalse {
+			eventType = corev1.EventTypeWarning
+		}
+		c.recorder.Eventf(imp, nil, eventType, want.Reason, "Import", "%s", want.Message)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+// Package importedslice keeps the EndpointSlices of imported services in this cluster:
+// for each service and source cluster those that the cluster published, and for this
+// cluster's own contribution those of its own Service, with no need of the broker.
+package importedslice
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// Request is one source cluster's part of one imported service. Parts are independent
+// of each other, so that the broker's absence concerns the other clusters' alone.
+type Request struct {
+	Service types.NamespacedName
+	Cluster names.ClusterID
+}
+
+// String writes the request for logs.
+func (r Request) String() string { return r.Service.String() + " of " + r.Cluster.String() }
+
+// Controller keeps imported EndpointSlices.
+type Controller struct {
+	local        client.Client
+	writer       controllers.Writer
+	broker       *broker.View
+	maxEndpoints int
+}
+
+// NewController returns a controller that writes by writer, and splits this cluster's
+// own slices where they have more than maxEndpoints endpoints.
+func NewController(writer controllers.Writer, view *broker.View, maxEndpoints int) *Controller {
+	return &Controller{local: writer.Client, writer: writer, broker: view, maxEndpoints: maxEndpoints}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "importedslice" }
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return builder.TypedControllerManagedBy[Request](mgr).
+		Named(c.Name()).
+		Watches(&mcsv1beta1.ServiceImport{}, handler.TypedEnqueueRequestsFromMapFunc(c.partsOf)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.TypedEnqueueRequestsFromMapFunc(c.partOfSlice)).
+		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart)).
+		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart)).
+		WatchesRawSource(controllers.Events(c.brokerEvents)).
+		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allParts)).
+		WithOptions(controllers.Options[Request]()).
+		Complete(c)
+}
+
+// Reconcile brings one part of a service up to date.
+func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	imp := &mcsv1beta1.ServiceImport{}
+	err := c.local.Get(ctx, req.Service, imp)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req.Service, err)
+	}
+	importation := sliceplan.Importation{
+		Import: imp, DerivedService: imp.Annotations[names.AnnotationDerivedService],
+		Cluster: req.Cluster, Own: req.Cluster == c.broker.Self, MaxEndpoints: c.maxEndpoints,
+	}
+	gone := err != nil || imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager
+	if !gone {
+		known, err := c.gather(ctx, req, &importation)
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("gathering endpoints of %s: %w", req, err)
+		}
+		if !known {
+			return reconcile.Result{}, nil
+		}
+	}
+	have, err := local.ImportedSlices(ctx, c.local, req.Service, req.Cluster)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing imported slices of %s: %w", req, err)
+	}
+	if err := c.writer.Slices(ctx, sliceplan.Diff(have, sliceplan.Import(importation))); err != nil {
+		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// gather reads the source cluster's slices and ports. It returns false where it is not
+// known yet what they are; an event follows when it is.
+func (c *Controller) gather(ctx context.Context, req Request, importation *sliceplan.Importation) (known bool, err error) {
+	if importation.DerivedService == "" {
+		return false, nil // the slices have to carry its name
+	}
+	if importation.Own {
+		own, err := local.Gather(ctx, c.local, req.Cluster, req.Service)
+		if err != nil || own.Contribution == nil {
+			return err == nil, err
+		}
+		importation.Ports = own.Contribution.Ports
+		importation.Sources, err = local.Slices(ctx, c.local, req.Service)
+		return err == nil, err
+	}
+	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) {
+		return false, nil
+	}
+	if export := c.broker.Export(req.Service, req.Cluster); export != nil {
+		importation.Ports = export.Spec.Ports
+		importation.Sources = c.broker.Slices(req.Service, req.Cluster)
+	}
+	return true, nil
+}
+
+// brokerEvents queues the parts that something on the broker concerns.
+func (c *Controller) brokerEvents(add func(Request)) {
+	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
+		add(Request{types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, names.ClusterID(e.Spec.ClusterID)})
+	})
+	c.broker.OnSlice(func(s *discoveryv1.EndpointSlice) {
+		add(Request{
+			types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]},
+			names.ClusterID(s.Labels[names.LabelSourceCluster]),
+		})
+	})
+	c.broker.OnSlicesSynced(func(namespace string) {
+		parts, err := c.partsIn(context.Background(), client.InNamespace(namespace))
+		if err != nil {
+			return // the agent ends; a cache that is synced does not fail before
+		}
+		for _, part := range parts {
+			add(part)
+		}
+	})
+}

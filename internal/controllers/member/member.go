@@ -1,0 +1,120 @@
+// Package member keeps this cluster's own entry on the broker: its MemberCluster and
+// its heartbeat.
+package member
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+const (
+	// RenewInterval is how often the heartbeat is renewed.
+	RenewInterval = 10 * time.Second
+	// leaseDuration is what the Lease states. Members judge by their own clocks.
+	leaseDuration = 40 * time.Second
+)
+
+// Controller keeps the entry. Every replica of an agent renews the heartbeat, leader or
+// not: a change of leaders must not look like the cluster's loss.
+type Controller struct {
+	broker    client.Client
+	namespace string
+	spec      brokerv1alpha1.MemberClusterSpec
+	holder    string
+	log       *slog.Logger
+}
+
+// NewController returns a controller that writes spec to the broker's namespace. holder
+// names this replica.
+func NewController(broker client.Client, namespace string, spec brokerv1alpha1.MemberClusterSpec, holder string, log *slog.Logger) *Controller {
+	return &Controller{broker: broker, namespace: namespace, spec: spec, holder: holder, log: log}
+}
+
+// NeedLeaderElection makes the controller run on every replica.
+func (c *Controller) NeedLeaderElection() bool { return false }
+
+// Start keeps the entry until ctx is done. A broker that can't be reached is tried again
+// at the next renewal.
+func (c *Controller) Start(ctx context.Context) error {
+	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, RenewInterval)
+		defer cancel()
+		if err := c.renew(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("renewing the membership failed, will try again", "error", err)
+		}
+	}, RenewInterval, 0.1, true)
+	return nil
+}
+
+func (c *Controller) renew(ctx context.Context) error {
+	if err := c.applyMember(ctx); err != nil {
+		return err
+	}
+	return c.applyLease(ctx)
+}
+
+func (c *Controller) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: c.namespace,
+		Name:      c.spec.ClusterID,
+		Labels:    map[string]string{names.LabelSourceCluster: c.spec.ClusterID},
+	}
+}
+
+// applyMember writes the MemberCluster where it is absent or outdated.
+func (c *Controller) applyMember(ctx context.Context) error {
+	have := &brokerv1alpha1.MemberCluster{}
+	key := client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}
+	err := c.broker.Get(ctx, key, have)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = c.broker.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: c.meta(), Spec: c.spec})
+	case err == nil && have.Spec.ClusterUID != c.spec.ClusterUID:
+		return fmt.Errorf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s): choose another id",
+			c.spec.ClusterID, have.Spec.ClusterUID, c.spec.ClusterUID)
+	case err == nil && !equality.Semantic.DeepEqual(have.Spec, c.spec):
+		have.Spec = c.spec
+		err = c.broker.Update(ctx, have)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the MemberCluster: %w", err)
+	}
+	return nil
+}
+
+// applyLease renews the heartbeat.
+func (c *Controller) applyLease(ctx context.Context) error {
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}
+	err := c.broker.Get(ctx, key, lease)
+	spec := coordinationv1.LeaseSpec{
+		HolderIdentity:       &c.holder,
+		LeaseDurationSeconds: ptr.To(int32(leaseDuration / time.Second)),
+		RenewTime:            ptr.To(metav1.NowMicro()),
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		err = c.broker.Create(ctx, &coordinationv1.Lease{ObjectMeta: c.meta(), Spec: spec})
+	case err == nil:
+		lease.Spec = spec
+		err = c.broker.Update(ctx, lease)
+	}
+	// Another replica's renewal is as good as this one's.
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("renewing the heartbeat: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package serviceexport
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/local"
+)
+
+// conditions are Valid and Ready, given whether the broker has been reached at all
+// and how writing the record went.
+func conditions(own local.Own, brokerSeen bool, recordErr error) []metav1.Condition {
+	valid := metav1.Condition{
+		Type:    string(mcsv1beta1.ServiceExportConditionValid),
+		Status:  metav1.ConditionFalse,
+		Reason:  string(own.Validity.Reason),
+		Message: own.Validity.Message,
+	}
+	if own.Validity.Valid {
+		valid.Status = metav1.ConditionTrue
+	}
+	return []metav1.Condition{valid, ready(own, brokerSeen, recordErr)}
+}
+
+func ready(own local.Own, brokerSeen bool, recordErr error) metav1.Condition {
+	condition := metav1.Condition{
+		Type:   string(mcsv1beta1.ServiceExportConditionReady),
+		Status: metav1.ConditionFalse,
+	}
+	switch {
+	case recordErr != nil:
+		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
+		condition.Message = "The export did not reach the broker, and is being tried again: " + recordErr.Error()
+	case !own.Validity.Valid:
+		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
+		condition.Message = "There is nothing to export as long as this ServiceExport is not valid."
+	case !brokerSeen:
+		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
+		condition.Message = "The broker has not been reached yet."
+	default:
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
+		condition.Message = "The Service is exported to the clusterset."
+	}
+	return condition
+}

@@ -1,0 +1,137 @@
+// Package serviceexport keeps this cluster's export records on the broker, and the
+// conditions Valid and Ready of its ServiceExports.
+package serviceexport
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Controller is the export controller of one member cluster.
+type Controller struct {
+	local    client.Client
+	broker   *broker.View
+	writer   controllers.Writer // to the broker
+	cluster  names.ClusterID
+	recorder events.EventRecorder
+}
+
+// NewController returns a controller that reads and writes ServiceExports by local
+// and records by view.
+func NewController(local client.Client, view *broker.View, recorder events.EventRecorder) *Controller {
+	return &Controller{local: local, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client}, cluster: view.Self, recorder: recorder}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "serviceexport" }
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(c.Name()).
+		For(&mcsv1beta1.ServiceExport{}).
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		// Records that nobody exports any more are found here too, after a restart.
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
+			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
+				if e.Spec.ClusterID == c.cluster.String() {
+					add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}})
+				}
+			})
+		})).
+		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
+		WithOptions(controllers.Options[reconcile.Request]()).
+		Complete(c)
+}
+
+func (c *Controller) allExports(ctx context.Context) ([]reconcile.Request, error) {
+	return local.ServiceExports(ctx, c.local)
+}
+
+// Reconcile brings the record and the conditions of one ServiceExport up to date.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	own, err := local.Gather(ctx, c.local, c.cluster, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
+	}
+	var recordErr error
+	if c.broker.ExportsSynced() {
+		recordErr = c.applyRecord(ctx, req, own)
+	}
+	if own.Export != nil {
+		if err := c.applyConditions(ctx, own, recordErr); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{}, recordErr
+}
+
+// applyRecord makes the broker's record equal to what the cluster contributes.
+func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own local.Own) error {
+	have := c.broker.Export(req.NamespacedName, c.cluster)
+	want := own.Contribution
+	var err error
+	switch {
+	case want == nil && have == nil:
+	case want == nil:
+		err = c.writer.Delete(ctx, have)
+	case have == nil:
+		err = c.writer.Create(ctx, c.record(want))
+	case !equality.Semantic.DeepEqual(have.Spec, *want):
+		updated := have.DeepCopy()
+		updated.Spec = *want
+		err = c.writer.Update(ctx, updated)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the export record on the broker: %w", err)
+	}
+	return nil
+}
+
+func (c *Controller) record(spec *brokerv1alpha1.ExportedServiceSpec) *brokerv1alpha1.ExportedService {
+	return &brokerv1alpha1.ExportedService{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.broker.Namespace,
+			Name:      names.Export(c.cluster, spec.ServiceNamespace, spec.ServiceName),
+			Labels: map[string]string{
+				names.LabelSourceCluster:    c.cluster.String(),
+				names.LabelServiceNamespace: spec.ServiceNamespace,
+				names.LabelServiceName:      spec.ServiceName,
+			},
+		},
+		Spec: *spec,
+	}
+}
+
+func (c *Controller) applyConditions(ctx context.Context, own local.Own, recordErr error) error {
+	transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerExport,
+		conditions(own, c.broker.ExportsSynced(), recordErr)...)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for _, t := range transitions {
+		eventType := corev1.EventTypeNormal
+		if t.Condition.Status == metav1.ConditionFalse && t.Condition.Reason != string(mcsv1beta1.ServiceExportReasonPending) {
+			eventType = corev1.EventTypeWarning
+		}
+		c.recorder.Eventf(own.Export, nil, eventType, t.Condition.Reason, "Export", "%s", t.Condition.Message)
+	}
+	return nil
+}

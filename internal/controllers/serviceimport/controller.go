@@ -1,0 +1,183 @@
+// Package serviceimport keeps this cluster's ServiceImports: one for each service
+// that any member exports and whose namespace exists here (KEP-1645, "Importing
+// Services").
+//
+// It owns a ServiceImport's labels, annotations and spec, but for what the derived
+// Service gives it (the clusterset IPs and the Service's name), and of its status the
+// clusters and endpointSliceObjects.
+package serviceimport
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Controller is the import controller of one member cluster.
+type Controller struct {
+	local    client.Client
+	writer   controllers.Writer // to the own cluster
+	broker   *broker.View
+	network  local.ServiceNetwork
+	recorder events.EventRecorder
+}
+
+// NewController returns a controller for a cluster whose Services have addresses as
+// network says.
+func NewController(writer controllers.Writer, view *broker.View, network local.ServiceNetwork, recorder events.EventRecorder) *Controller {
+	return &Controller{local: writer.Client, writer: writer, broker: view, network: network, recorder: recorder}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "serviceimport" }
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(c.Name()).
+		For(&mcsv1beta1.ServiceImport{}).
+		Watches(&mcsv1beta1.ServiceExport{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.servicesOf)).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
+			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
+				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}})
+			})
+		})).
+		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.all)).
+		WithOptions(controllers.Options[reconcile.Request]()).
+		Complete(c)
+}
+
+// servicesOf maps a namespace to the services that are exported from it anywhere.
+func (c *Controller) servicesOf(_ context.Context, namespace client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, service := range c.broker.ExportedServices(namespace.GetName()) {
+		requests = append(requests, reconcile.Request{NamespacedName: service})
+	}
+	return requests
+}
+
+// all are the services with an import or an own export. Those that others export come
+// as events of the view's.
+func (c *Controller) all(ctx context.Context) ([]reconcile.Request, error) {
+	imports, err := local.ServiceImports(ctx, c.local)
+	if err != nil {
+		return nil, err
+	}
+	exports, err := local.ServiceExports(ctx, c.local)
+	return append(imports, exports...), err
+}
+
+// Reconcile brings one ServiceImport up to date.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if !c.broker.ExportsSynced() {
+		return reconcile.Result{}, nil // what is missing means nothing yet; all are queued once it does
+	}
+	have := &mcsv1beta1.ServiceImport{}
+	if err := c.local.Get(ctx, req.NamespacedName, have); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
+	}
+	if have.UID != "" && !Managed(have) {
+		c.recorder.Eventf(have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import",
+			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported.")
+		return reconcile.Result{}, nil
+	}
+	exports, err := c.gather(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
+	}
+	if len(exports) == 0 {
+		return reconcile.Result{}, c.remove(ctx, have)
+	}
+	return reconcile.Result{}, c.apply(ctx, have, want(req.NamespacedName, merge.Resolve(exports), c.network))
+}
+
+// gather returns the exports of a service from all clusters, the own one by its own
+// objects. There are none where the namespace does not exist.
+func (c *Controller) gather(ctx context.Context, service types.NamespacedName) ([]merge.Export, error) {
+	if exists, err := local.HasNamespace(ctx, c.local, service.Namespace); err != nil || !exists {
+		return nil, err
+	}
+	own, err := local.Gather(ctx, c.local, c.broker.Self, service)
+	if err != nil {
+		return nil, err
+	}
+	return c.broker.Constituents(service, own.Contribution), nil
+}
+
+func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {
+	if have.UID == "" || have.DeletionTimestamp != nil {
+		return nil
+	}
+	if err := c.writer.Delete(ctx, have); err != nil {
+		return fmt.Errorf("deleting ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
+	}
+	return nil
+}
+
+// apply writes what differs, the spec first: it is what others wait for.
+func (c *Controller) apply(ctx context.Context, have, want *mcsv1beta1.ServiceImport) error {
+	if have.DeletionTimestamp != nil {
+		return nil // its being gone is the next event
+	}
+	status := want.Status
+	if have.UID == "" {
+		if err := c.writer.Create(ctx, want); err != nil {
+			return fmt.Errorf("creating ServiceImport %s/%s: %w", want.Namespace, want.Name, err)
+		}
+		if want.UID == "" {
+			return nil // one is there already and is about to be seen
+		}
+		have = want
+	} else {
+		keepOthers(have, want)
+		if err := c.patch(ctx, have, want); err != nil {
+			return err
+		}
+	}
+	return c.patchStatus(ctx, have, status)
+}
+
+func (c *Controller) patch(ctx context.Context, have, want *mcsv1beta1.ServiceImport) error {
+	if equality.Semantic.DeepEqual(have.Spec, want.Spec) &&
+		equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
+		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
+		return nil
+	}
+	updated := have.DeepCopy()
+	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
+	if err := c.local.Patch(ctx, updated, client.MergeFrom(have), client.FieldOwner(names.ManagerImport)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("updating ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
+	}
+	return nil
+}
+
+func (c *Controller) patchStatus(ctx context.Context, have *mcsv1beta1.ServiceImport, status mcsv1beta1.ServiceImportStatus) error {
+	if equality.Semantic.DeepEqual(have.Status.Clusters, status.Clusters) &&
+		have.Status.EndpointSliceObjects == status.EndpointSliceObjects {
+		return nil
+	}
+	updated := have.DeepCopy()
+	updated.Status.Clusters, updated.Status.EndpointSliceObjects = status.Clusters, status.EndpointSliceObjects
+	if err := c.local.Status().Patch(ctx, updated, client.MergeFrom(have), client.FieldOwner(names.ManagerImport)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("updating the status of ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// Controllers decide on copies that may be some milliseconds old. A write that fails
+// for that reason alone is no failure: the newer version is on its way, and with it
+// the next attempt. The functions below report only what is one.
+
+// Writer writes to an API server, and reads from it past any copy.
+type Writer struct {
+	Client client.Client
+	Reader client.Reader
+}
+
+// Create creates an object. One of the same name that is there already is either of
+// our own making (it carries the same source cluster and service), or somebody
+// else's, which is an error and left alone.
+func (w Writer) Create(ctx context.Context, object client.Object) error {
+	err := w.Client.Create(ctx, object)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	existing := object.DeepCopyObject().(client.Object)
+	if err := w.Reader.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for _, label := range []string{names.LabelSourceCluster, names.LabelServiceName} {
+		if existing.GetLabels()[label] != object.GetLabels()[label] {
+			return fmt.Errorf("%s/%s exists already and was not made by Atoll: delete or rename it",
+				object.GetNamespace(), object.GetName())
+		}
+	}
+	return nil
+}
+
+// Update replaces an object, unless it is not the one that was decided on any more.
+func (w Writer) Update(ctx context.Context, object client.Object) error {
+	err := w.Client.Update(ctx, object)
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// Delete deletes the very object that was decided on.
+func (w Writer) Delete(ctx context.Context, object client.Object) error {
+	uid := object.GetUID()
+	err := w.Client.Delete(ctx, object, client.Preconditions{UID: &uid})
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// Slices carries out planned changes of EndpointSlices.
+func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
+	for _, s := range changes.Delete {
+		if err := w.Delete(ctx, s); err != nil {
+			return fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err)
+		}
+	}
+	for _, s := range changes.Update {
+		if err := w.Update(ctx, s); err != nil {
+			return fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err)
+		}
+	}
+	for _, s := range changes.Create {
+		if err := w.Create(ctx, s); err != nil {
+			return fmt.Errorf("creating EndpointSlice %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}

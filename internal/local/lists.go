@@ -1,0 +1,83 @@
+package local
+
+import (
+	"context"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// SliceIndex is the name of the cache index of EndpointSlices by the service that
+// they belong to. Own slices have a key of their Service alone, imported ones of
+// their multi-cluster service and source cluster.
+const SliceIndex = "atoll-service"
+
+// IndexSlice is the function of SliceIndex.
+func IndexSlice(object client.Object) []string {
+	labels := object.GetLabels()
+	if labels[discoveryv1.LabelManagedBy] == names.AgentManager {
+		return []string{importedKey(labels[names.LabelServiceName], names.ClusterID(labels[names.LabelSourceCluster]))}
+	}
+	return []string{labels[discoveryv1.LabelServiceName]}
+}
+
+// importedKey can't be a Service's name, which has no slash.
+func importedKey(service string, cluster names.ClusterID) string {
+	return service + "/" + cluster.String()
+}
+
+// Slices returns the EndpointSlices of a Service that describe the cluster's own
+// endpoints.
+func Slices(ctx context.Context, r client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return listSlices(ctx, r, service.Namespace, service.Name)
+}
+
+// ImportedSlices returns the EndpointSlices that Atoll keeps for an imported service
+// and one source cluster.
+func ImportedSlices(ctx context.Context, r client.Reader, service types.NamespacedName, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
+	return listSlices(ctx, r, service.Namespace, importedKey(service.Name, cluster))
+}
+
+func listSlices(ctx context.Context, r client.Reader, namespace, key string) ([]*discoveryv1.EndpointSlice, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{SliceIndex: key}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, err
+	}
+	slices := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
+	for i := range list.Items {
+		slices = append(slices, &list.Items[i])
+	}
+	return slices, nil
+}
+
+// ServiceExports returns a request for every ServiceExport in the cluster.
+func ServiceExports(ctx context.Context, r client.Reader) ([]reconcile.Request, error) {
+	exports := &mcsv1beta1.ServiceExportList{}
+	if err := r.List(ctx, exports); err != nil {
+		return nil, err
+	}
+	requests := make([]reconcile.Request, 0, len(exports.Items))
+	for i := range exports.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&exports.Items[i])})
+	}
+	return requests, nil
+}
+
+// ServiceImports returns a request for every ServiceImport in the cluster.
+func ServiceImports(ctx context.Context, r client.Reader) ([]reconcile.Request, error) {
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := r.List(ctx, imports); err != nil {
+		return nil, err
+	}
+	requests := make([]reconcile.Request, 0, len(imports.Items))
+	for i := range imports.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&imports.Items[i])})
+	}
+	return requests, nil
+}

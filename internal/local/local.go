@@ -1,0 +1,120 @@
+// Package local is the member's own cluster as the controllers see it.
+package local
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/contribution"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Own is what the cluster itself has to do with a service.
+type Own struct {
+	// Export is the ServiceExport, nil where there is none or it is being deleted.
+	Export *mcsv1beta1.ServiceExport
+	// Validity is the verdict on Export.
+	Validity contribution.Validity
+	// Contribution is what the cluster exports, nil where Export is nil or invalid.
+	Contribution *merge.Export
+}
+
+// Gather reads what the cluster itself has to do with a service.
+func Gather(ctx context.Context, r client.Reader, cluster names.ClusterID, key types.NamespacedName) (Own, error) {
+	export := &mcsv1beta1.ServiceExport{}
+	if err := r.Get(ctx, key, export); err != nil {
+		return Own{}, client.IgnoreNotFound(err)
+	}
+	if export.DeletionTimestamp != nil {
+		return Own{}, nil
+	}
+	service := &corev1.Service{}
+	switch err := r.Get(ctx, key, service); {
+	case apierrors.IsNotFound(err):
+		service = nil
+	case err != nil:
+		return Own{}, err
+	case service.DeletionTimestamp != nil:
+		service = nil
+	}
+	own := Own{Export: export, Validity: contribution.Validate(service)}
+	if own.Validity.Valid {
+		spec := contribution.Of(cluster, export, service)
+		own.Contribution = &spec
+	}
+	return own, nil
+}
+
+// HasNamespace tells whether a namespace exists and is not being deleted.
+func HasNamespace(ctx context.Context, r client.Reader, name string) (bool, error) {
+	namespace := &corev1.Namespace{}
+	if err := r.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return namespace.DeletionTimestamp == nil, nil
+}
+
+// ServiceNetwork is how a cluster gives its Services addresses.
+type ServiceNetwork struct {
+	// Families are the IP families, the default one first.
+	Families []corev1.IPFamily
+	// CIDRs are the address ranges, where the API server tells them.
+	CIDRs []string
+}
+
+// ReadServiceNetwork finds out how the cluster gives its Services addresses: from the
+// ServiceCIDR objects and, for the default family, from the API server's own Service.
+func ReadServiceNetwork(ctx context.Context, r client.Reader) (ServiceNetwork, error) {
+	kubernetes := &corev1.Service{}
+	if err := r.Get(ctx, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: "kubernetes"}, kubernetes); err != nil {
+		return ServiceNetwork{}, fmt.Errorf("reading the API server's own Service: %w", err)
+	}
+	network := ServiceNetwork{Families: slices.Clone(kubernetes.Spec.IPFamilies)}
+	ranges := &networkingv1.ServiceCIDRList{}
+	switch err := r.List(ctx, ranges); {
+	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+		return network, nil // before Kubernetes 1.33
+	case err != nil:
+		return ServiceNetwork{}, fmt.Errorf("listing the ranges of Service addresses: %w", err)
+	}
+	for _, r := range ranges.Items {
+		for _, cidr := range r.Spec.CIDRs {
+			prefix, err := netip.ParsePrefix(cidr)
+			if err != nil {
+				return ServiceNetwork{}, fmt.Errorf("reading ServiceCIDR %s: %w", r.Name, err)
+			}
+			network.CIDRs = append(network.CIDRs, cidr)
+			family := corev1.IPv4Protocol
+			if prefix.Addr().Is6() {
+				family = corev1.IPv6Protocol
+			}
+			if !slices.Contains(network.Families, family) {
+				network.Families = append(network.Families, family)
+			}
+		}
+	}
+	return network, nil
+}
+
+// Supported returns those of families in which the cluster gives addresses, in the
+// given order.
+func (n ServiceNetwork) Supported(families []corev1.IPFamily) []corev1.IPFamily {
+	var supported []corev1.IPFamily
+	for _, f := range families {
+		if slices.Contains(n.Families, f) {
+			supported = append(supported, f)
+		}
+	}
+	return supported
+}

@@ -1,0 +1,80 @@
+// Package status decides how conditions change and writes those of
+// ServiceExports, several writers of which share one list.
+package status
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// Change is what setting a condition amounts to.
+type Change struct {
+	// Condition is the one to write, with the right transition time.
+	Condition metav1.Condition
+	// Written is whether it differs at all from what is there.
+	Written bool
+	// Transition is whether its status or reason differ, which is worth an Event.
+	Transition bool
+}
+
+// Decide compares the wanted condition with those that an object of the given
+// generation has. The transition time moves only with the status.
+func Decide(have []metav1.Condition, want metav1.Condition, generation int64, now metav1.Time) Change {
+	want.ObservedGeneration = generation
+	want.LastTransitionTime = now
+	current := meta.FindStatusCondition(have, want.Type)
+	if current == nil {
+		return Change{Condition: want, Written: true, Transition: true}
+	}
+	if current.Status == want.Status {
+		want.LastTransitionTime = current.LastTransitionTime
+	}
+	return Change{
+		Condition:  want,
+		Written:    *current != want,
+		Transition: current.Status != want.Status || current.Reason != want.Reason,
+	}
+}
+
+// ApplyExport sets conditions of a ServiceExport, all those of the field manager
+// owner, in one write, or in none when they stand already. It returns the
+// transitions.
+func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) ([]Change, error) {
+	var transitions []Change
+	var list []any
+	written := false
+	now := metav1.Now().Rfc3339Copy()
+	for _, w := range want {
+		change := Decide(export.Status.Conditions, w, export.Generation, now)
+		written = written || change.Written
+		if change.Transition {
+			transitions = append(transitions, change)
+		}
+		condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&change.Condition)
+		if err != nil {
+			return nil, fmt.Errorf("encoding condition %s: %w", w.Type, err)
+		}
+		list = append(list, condition)
+	}
+	if !written {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName))
+	object.SetNamespace(export.Namespace)
+	object.SetName(export.Name)
+	object.SetUID(export.UID) // another one of the same name is not meant
+	err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
+	if err != nil {
+		return nil, fmt.Errorf("writing conditions of ServiceExport %s/%s: %w", export.Namespace, export.Name, err)
+	}
+	return transitions, nil
+}
