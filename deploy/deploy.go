@@ -1,0 +1,47 @@
+// Package deploy holds the manifests with which Atoll is installed.
+package deploy
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+
+	mcscrd "sigs.k8s.io/mcs-api/config/crd"
+)
+
+//go:embed crds/*.yaml agent/*.yaml dns/*.yaml
+var files embed.FS
+
+// MemberCRDs are the custom resource definitions that a member cluster needs: the
+// upstream ones of the Multi-Cluster Services API, and ClusterProperty.
+func MemberCRDs() [][]byte {
+	return append([][]byte{mcscrd.ServiceExportCRD, mcscrd.ServiceImportCRD}, read("crds/about.k8s.io_*.yaml")...)
+}
+
+// BrokerCRDs are the custom resource definitions that a broker needs.
+func BrokerCRDs() [][]byte {
+	return append([][]byte{mcscrd.ServiceImportCRD}, read("crds/broker.atoll.dev_*.yaml")...)
+}
+
+// Agent holds the namespace, account and rights of atoll-agent in a member cluster.
+func Agent() [][]byte { return read("agent/*.yaml") }
+
+// DNS holds the account and rights of atoll-dns in a member cluster.
+func DNS() [][]byte { return read("dns/*.yaml") }
+
+// read returns the embedded files that match a pattern, in the order of their names.
+func read(pattern string) [][]byte {
+	matches, err := fs.Glob(files, pattern)
+	if err != nil || len(matches) == 0 {
+		panic(fmt.Sprintf("no embedded manifest matches %s: %v", pattern, err)) // any test sees it
+	}
+	var contents [][]byte
+	for _, name := range matches {
+		content, err := files.ReadFile(name)
+		if err != nil {
+			panic(err) // it was listed a moment ago
+		}
+		contents = append(contents, content)
+	}
+	return contents
+}
