@@ -1,0 +1,133 @@
+package coredns
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/coredns/caddy"
+	clog "github.com/coredns/coredns/plugin/pkg/log"
+	"github.com/miekg/dns"
+)
+
+func init() { clog.Discard() }
+
+// start runs a server for the test and returns its address, for UDP and TCP.
+func start(t *testing.T, corefile string) (server *caddy.Instance, udp, tcp string) {
+	t.Helper()
+	server, err := Start(corefile)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, corefile)
+	}
+	t.Cleanup(func() {
+		if err := Stop(server); err != nil {
+			t.Error(err)
+		}
+	})
+	listening := server.Servers()[0]
+	return server, listening.LocalAddr().String(), listening.Addr().String()
+}
+
+// ask sends a query over "udp" or "tcp".
+func ask(t *testing.T, network, address, qname string, qtype uint16) *dns.Msg {
+	t.Helper()
+	m := new(dns.Msg)
+	m.SetQuestion(qname, qtype)
+	client := dns.Client{Net: network}
+	reply, _, err := client.Exchange(m, address)
+	if err != nil {
+		t.Fatalf("asking for %s: %v", qname, err)
+	}
+	return reply
+}
+
+// unreachable returns a kubeconfig for an API server that is not there.
+func unreachable(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	err := os.WriteFile(file, []byte(`
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+var (
+	withBlock    = regexp.MustCompile(`(?m)^(\s*clusterset .*\{|\s*clusterset \{)$`)
+	withoutBlock = regexp.MustCompile(`(?m)^(\s*)clusterset$`)
+	kubeconfig   = regexp.MustCompile(`(?m)^\s*kubeconfig .*$`)
+	port         = regexp.MustCompile(`(?m)^(\S+) \{$`)
+	ports        = regexp.MustCompile(`(?m)^(\s*)(ready|health|prometheus)( :\d+)?`)
+)
+
+// runnable makes a Corefile that is meant for a cluster run here: with that
+// kubeconfig, and on ports that are free.
+func runnable(corefile, file string) string {
+	corefile = kubeconfig.ReplaceAllString(corefile, "")
+	corefile = withBlock.ReplaceAllString(corefile, "$1\nkubeconfig "+file)
+	corefile = withoutBlock.ReplaceAllString(corefile, "${1}clusterset {\nkubeconfig "+file+"\n}")
+	corefile = port.ReplaceAllString(corefile, "${1}:0 {")
+	return ports.ReplaceAllString(corefile, "$1$2 127.0.0.1:0")
+}
+
+func TestDefaultCorefile(t *testing.T) {
+	_, udp, tcp := start(t, runnable(Corefile, unreachable(t)))
+	for network, address := range map[string]string{"udp": udp, "tcp": tcp} {
+		for qname, want := range map[string]int{
+			"web.shop.svc.clusterset.local.": dns.RcodeServerFailure,
+			"clusterset.local.":              dns.RcodeServerFailure,
+			"web.shop.svc.cluster.local.":    dns.RcodeRefused,
+		} {
+			if got := ask(t, network, address, qname, dns.TypeA).Rcode; got != want {
+				t.Errorf("%s %s without API server: got %s, want %s", network, qname, dns.RcodeToString[got], dns.RcodeToString[want])
+			}
+		}
+	}
+}
+
+// Every Corefile of the plugin's manual starts.
+func TestManual(t *testing.T) {
+	manual, err := os.ReadFile("../../plugin/clusterset/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := unreachable(t)
+	corefiles := regexp.MustCompile("(?ms)^~~~ corefile\n(.*?)^~~~$").FindAllStringSubmatch(string(manual), -1)
+	if len(corefiles) < 3 {
+		t.Fatalf("found only %d Corefiles", len(corefiles))
+	}
+	for _, match := range corefiles {
+		corefile := runnable(match[1], file)
+		if !strings.Contains(corefile, "kubeconfig "+file) {
+			t.Errorf("no plugin was found in\n%s", corefile)
+		}
+		start(t, corefile)
+	}
+}
+
+// CoreDNS drops plugins from a Corefile's order that are not in its list, and
+// does not miss what is in its list but not compiled in.
+func TestDirectives(t *testing.T) {
+	registered := map[string]bool{}
+	for _, name := range caddy.ListPlugins()["others"] {
+		registered[strings.TrimPrefix(name, "dns.")] = true
+	}
+	for _, name := range caddy.ValidDirectives("dns") {
+		if !registered[name] {
+			t.Errorf("%s is in the order of plugins but not compiled in", name)
+		}
+	}
+	for _, name := range strings.Fields("bind debug pprof errors log health ready prometheus cache acl loadbalance reload forward clusterset whoami hosts template rewrite") {
+		if !registered[name] {
+			t.Errorf("%s is not compiled in", name)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package derived
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+func serviceImport(change ...func(*mcsv1beta1.ServiceImport)) *mcsv1beta1.ServiceImport {
+	imp := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"},
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type:       mcsv1beta1.ClusterSetIP,
+			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			Ports: []mcsv1beta1.ServicePort{
+				{Port: 80, AppProtocol: ptr.To("http")}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
+			},
+			SessionAffinity:     corev1.ServiceAffinityClientIP,
+			TrafficDistribution: ptr.To("PreferSameZone"),
+		},
+	}
+	for _, c := range change {
+		c(imp)
+	}
+	return imp
+}
+
+func TestApplyToANewService(t *testing.T) {
+	got := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-clusterset"}}
+	Apply(got, serviceImport())
+	want := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-clusterset",
+			Labels: map[string]string{"multicluster.kubernetes.io/service-name": "web"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "multicluster.x-k8s.io/v1beta1", Kind: "ServiceImport", Name: "web", UID: "uid",
+			}},
+		},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP,
+			Ports: []corev1.ServicePort{
+				{Name: "80-tcp", Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To("http"), Port: 80, TargetPort: intstr.FromInt32(80)},
+				{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53, TargetPort: intstr.FromInt32(53)},
+			},
+			SessionAffinity:       corev1.ServiceAffinityClientIP,
+			SessionAffinityConfig: &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(10800))}},
+			InternalTrafficPolicy: ptr.To(corev1.ServiceInternalTrafficPolicyCluster),
+			TrafficDistribution:   ptr.To("PreferSameZone"),
+			IPFamilies:            []corev1.IPFamily{corev1.IPv4Protocol},
+			IPFamilyPolicy:        ptr.To(corev1.IPFamilyPolicySingleStack),
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("service (-want +got):\n%s", diff)
+	}
+}
+
+// PITFALLS 10, and edits: everything that Atoll decides is put right, and a second time
+// there is nothing to do.
+func TestApplyRightsEdits(t *testing.T) {
+	service := &corev1.Service{}
+	Apply(service, serviceImport())
+	want := service.DeepCopy()
+	service.Spec.Selector = map[string]string{"app": "web"}
+	service.Spec.Ports = service.Spec.Ports[:1]
+	service.Spec.SessionAffinity = corev1.ServiceAffinityNone
+	service.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+	service.Spec.TrafficDistribution = nil
+	service.Spec.ExternalIPs = []string{"192.0.2.1"}
+	service.OwnerReferences = nil
+	service.Labels = map[string]string{"somebody": "else"}
+	Apply(service, serviceImport())
+	want.Labels["somebody"] = "else"
+	if diff := cmp.Diff(want, service); diff != "" {
+		t.Errorf("service (-want +got):\n%s", diff)
+	}
+	again := service.DeepCopy()
+	Apply(again, serviceImport())
+	if !equality.Semantic.DeepEqual(service, again) {
+		t.Error("a second time changes something")
+	}
+}
+
+func TestApplyHeadless(t *testing.T) {
+	service := &corev1.Service{}
+	Apply(service, serviceImport(func(i *mcsv1beta1.ServiceImport) { i.Spec.Type = mcsv1beta1.Headless }))
+	if service.Spec.ClusterIP != corev1.ClusterIPNone || len(ClustersetIPs(service, []corev1.IPFamily{corev1.IPv4Protocol})) != 0 {
+		t.Errorf("spec %+v", service.Spec)
+	}
+}
+
+func TestPrimaryFamilyIsFixed(t *testing.T) {
+	const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
+	for _, tt := range []struct {
+		name       string
+		have       []corev1.IPFamily
+		want, spec []corev1.IPFamily
+		policy     corev1.IPFamilyPolicy
+	}{
+		{"new", nil, []corev1.IPFamily{v6, v4}, []corev1.IPFamily{v6, v4}, corev1.IPFamilyPolicyRequireDualStack},
+		{"the import's order changed", []corev1.IPFamily{v4, v6}, []corev1.IPFamily{v6, v4}, []corev1.IPFamily{v4, v6}, corev1.IPFamilyPolicyRequireDualStack},
+		{"a family joins in front", []corev1.IPFamily{v4}, []corev1.IPFamily{v6, v4}, []corev1.IPFamily{v4, v6}, corev1.IPFamilyPolicyRequireDualStack},
+		{"a family leaves", []corev1.IPFamily{v4, v6}, []corev1.IPFamily{v4}, []corev1.IPFamily{v4}, corev1.IPFamilyPolicySingleStack},
+		{"nobody says", []corev1.IPFamily{v4}, nil, []corev1.IPFamily{v4}, ""},
+	} {
+		service := &corev1.Service{Spec: corev1.ServiceSpec{IPFamilies: tt.have}}
+		Apply(service, serviceImport(func(i *mcsv1beta1.ServiceImport) { i.Spec.IPFamilies = tt.want }))
+		if !slices.Equal(service.Spec.IPFamilies, tt.spec) || ptr.Deref(service.Spec.IPFamilyPolicy, "") != tt.policy {
+			t.Errorf("%s: families %v, policy %v", tt.name, service.Spec.IPFamilies, ptr.Deref(service.Spec.IPFamilyPolicy, ""))
+		}
+	}
+}
+
+func TestClustersetIPsFollowTheImportsFamilies(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIPs: []string{"10.0.0.1", "fd00::1"}}}
+	got := ClustersetIPs(service, []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol})
+	if !slices.Equal(got, []string{"fd00::1", "10.0.0.1"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// PITFALLS 16: a Service that is made again asks for the addresses that it had.
+func TestKeepIPs(t *testing.T) {
+	imp := serviceImport(func(i *mcsv1beta1.ServiceImport) {
+		i.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	})
+	service := &corev1.Service{}
+	Apply(service, imp)
+	KeepIPs(service, []string{"fd00::1", "10.0.0.1"})
+	if service.Spec.ClusterIP != "fd00::1" || service.Spec.IPFamilies[0] != corev1.IPv6Protocol || len(service.Spec.ClusterIPs) != 2 {
+		t.Errorf("spec %+v", service.Spec)
+	}
+}
+
+func TestPortNamesStayUnique(t *testing.T) {
+	ports := []mcsv1beta1.ServicePort{{Port: 80}, {Name: "80-tcp", Port: 81}}
+	if got := PortName(ports, ports[0]); got != "80-tcp-x" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,338 @@
+package sliceplan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+func source(name string, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name,
+			Labels:      map[string]string{discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"},
+			Annotations: map[string]string{names.AnnotationLastChangeTriggerTime: "2026-01-02T03:04:05Z", "other": "left behind"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   endpoints,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080)), Protocol: ptr.To(corev1.ProtocolTCP)}},
+	}
+}
+
+// full is an endpoint with every field set.
+func full(address string) discoveryv1.Endpoint {
+	return discoveryv1.Endpoint{
+		Addresses: []string{address, "10.9.9.9"},
+		Conditions: discoveryv1.EndpointConditions{
+			Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true),
+		},
+		Hostname:           ptr.To("web-0"),
+		TargetRef:          &corev1.ObjectReference{Kind: "Pod", Name: "web-0"},
+		DeprecatedTopology: map[string]string{"a": "b"},
+		NodeName:           ptr.To("n1"),
+		Zone:               ptr.To("z1"),
+		Hints:              &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z1"}}},
+	}
+}
+
+func publication(sources ...*discoveryv1.EndpointSlice) Publication {
+	return Publication{
+		Cluster: "c1", Namespace: "shop", Service: "web", BrokerNamespace: "clusterset",
+		Sources: sources, MaxEndpoints: DefaultMaxEndpoints,
+	}
+}
+
+func serviceImport(ports ...mcsv1beta1.ServicePort) *mcsv1beta1.ServiceImport {
+	return &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"},
+		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: ports},
+	}
+}
+
+var http = mcsv1beta1.ServicePort{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}
+
+func TestPublishKeepsWhatOthersCanUse(t *testing.T) {
+	got := Publish(publication(source("web-x", full("10.0.0.1"))))
+	want := full("10.0.0.1")
+	want.TargetRef, want.NodeName, want.Hints, want.DeprecatedTopology = nil, nil, nil, nil
+	if diff := cmp.Diff([]discoveryv1.EndpointSlice{{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "clusterset", Name: "web-x.shop.c1",
+			Labels: map[string]string{
+				names.LabelServiceName: "web", names.LabelServiceNamespace: "shop", names.LabelSourceCluster: "c1",
+				discoveryv1.LabelManagedBy: names.AgentManager, names.LabelHeadless: "",
+			},
+			Annotations: map[string]string{
+				names.AnnotationSourceSlice: "web-x", names.AnnotationSourcePart: "0",
+				names.AnnotationLastChangeTriggerTime: "2026-01-02T03:04:05Z",
+			},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{want},
+		Ports:       source("").Ports,
+	}}, got); diff != "" {
+		t.Errorf("published (-want +got):\n%s", diff)
+	}
+}
+
+// PITFALLS 18: an exporting cluster must not export what it imported. A slice of domain
+// names, or one that is going, is no source either.
+func TestPublishTakesOnlySources(t *testing.T) {
+	imported := source("imported", full("10.0.0.1"))
+	imported.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
+	fqdn := source("fqdn", full("example.org"))
+	fqdn.AddressType = discoveryv1.AddressTypeFQDN
+	going := source("going", full("10.0.0.1"))
+	going.DeletionTimestamp = ptr.To(metav1.Now())
+	if got := Publish(publication(imported, fqdn, going)); len(got) != 0 {
+		t.Errorf("published %v", got)
+	}
+}
+
+func TestImportOfAnotherClusters(t *testing.T) {
+	onBroker := Publish(publication(source("web-x", full("10.0.0.1"))))
+	hostile := onBroker[0].DeepCopy() // says what no agent says
+	hostile.Endpoints[0].NodeName, hostile.Endpoints[0].Hints = ptr.To("n1"), full("").Hints
+	nameless := onBroker[0].DeepCopy()
+	nameless.Annotations = nil
+	got := Import(Importation{
+		Import: serviceImport(http), DerivedService: "web-clusterset", Cluster: "c1",
+		Ports: []mcsv1beta1.ServicePort{http}, Sources: []*discoveryv1.EndpointSlice{hostile, nameless}, MaxEndpoints: 100,
+	})
+	want := full("10.0.0.1")
+	want.TargetRef, want.NodeName, want.Hints, want.DeprecatedTopology = nil, nil, nil, nil
+	if diff := cmp.Diff([]discoveryv1.EndpointSlice{{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-x.c1",
+			Labels: map[string]string{
+				names.LabelServiceName: "web", names.LabelSourceCluster: "c1",
+				discoveryv1.LabelManagedBy: names.AgentManager, discoveryv1.LabelServiceName: "web-clusterset",
+			},
+			Annotations: map[string]string{names.AnnotationLastChangeTriggerTime: "2026-01-02T03:04:05Z"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "multicluster.x-k8s.io/v1beta1", Kind: "ServiceImport", Name: "web", UID: "uid",
+			}},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{want},
+		Ports:       source("").Ports,
+	}}, got); diff != "" {
+		t.Errorf("imported (-want +got):\n%s", diff)
+	}
+}
+
+func TestImportOfOwnKeepsNodesForLocalTraffic(t *testing.T) {
+	got := Import(Importation{
+		Import: serviceImport(http), DerivedService: "web-clusterset", Cluster: "c1", Own: true,
+		Ports: []mcsv1beta1.ServicePort{http}, Sources: []*discoveryv1.EndpointSlice{source("web-x", full("10.0.0.1"))}, MaxEndpoints: 100,
+	})
+	want := full("10.0.0.1")
+	want.Hints, want.DeprecatedTopology = nil, nil
+	if len(got) != 1 || !cmp.Equal(got[0].Endpoints, []discoveryv1.Endpoint{want}) {
+		t.Errorf("imported %+v", got)
+	}
+}
+
+func TestImportForHeadlessIsHiddenFromKubeProxy(t *testing.T) {
+	imp := serviceImport(http)
+	imp.Spec.Type = mcsv1beta1.Headless
+	importation := Importation{
+		Import: imp, DerivedService: "web-clusterset", Cluster: "c1", Own: true, MaxEndpoints: 100,
+		Ports: []mcsv1beta1.ServicePort{http}, Sources: []*discoveryv1.EndpointSlice{source("web-x", full("10.0.0.1"))},
+	}
+	headless := Import(importation)
+	if _, ok := headless[0].Labels[names.LabelHeadless]; !ok {
+		t.Errorf("labels %v", headless[0].Labels)
+	}
+	imp.Spec.Type = mcsv1beta1.ClusterSetIP // the type flips
+	changes := Diff([]*discoveryv1.EndpointSlice{&headless[0]}, Import(importation))
+	if len(changes.Update) != 1 || len(changes.Create)+len(changes.Delete) != 0 {
+		t.Fatalf("changes %+v", changes)
+	}
+	if _, ok := changes.Update[0].Labels[names.LabelHeadless]; ok {
+		t.Error("the label stayed, and kube-proxy would not see the slice")
+	}
+}
+
+func TestPortsFollowTheImport(t *testing.T) {
+	metrics := mcsv1beta1.ServicePort{Name: "metrics", Port: 9090, Protocol: corev1.ProtocolTCP}
+	unnamed := mcsv1beta1.ServicePort{Port: 80, Protocol: corev1.ProtocolTCP}
+	dns := mcsv1beta1.ServicePort{Name: "http", Port: 80, Protocol: corev1.ProtocolUDP}
+	for _, tt := range []struct {
+		name          string
+		imported, own []mcsv1beta1.ServicePort
+		source        []string // name/protocol
+		want          []string
+	}{
+		{"same", []mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP"}, []string{"http/TCP"}},
+		{"the other clusters have one more", []mcsv1beta1.ServicePort{http, metrics}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP"}, []string{"http/TCP"}},
+		{
+			"a definition that lost gets no traffic",
+			[]mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{{Name: "http", Port: 8080}}, []string{"http/TCP"}, nil,
+		},
+		{"same name, other protocol", []mcsv1beta1.ServicePort{dns}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP"}, nil},
+		{"one without name stays so", []mcsv1beta1.ServicePort{unnamed}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"/TCP"}},
+		{
+			"one without name among several gets one",
+			[]mcsv1beta1.ServicePort{unnamed, metrics}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP"},
+		},
+		{"a port that the Service has not", []mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP", "debug/TCP"}, []string{"http/TCP"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := source("web-x")
+			s.Ports = nil
+			for _, p := range tt.source {
+				name, protocol, _ := strings.Cut(p, "/")
+				s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: &name, Protocol: ptr.To(corev1.Protocol(protocol)), Port: ptr.To(int32(1))})
+			}
+			var got []string
+			for _, p := range Import(Importation{
+				Import: serviceImport(tt.imported...), DerivedService: "d", Cluster: "c1", Own: true,
+				Ports: tt.own, Sources: []*discoveryv1.EndpointSlice{s}, MaxEndpoints: 100,
+			})[0].Ports {
+				got = append(got, *p.Name+"/"+string(*p.Protocol))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("ports %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func drawSources(t *rapid.T) []*discoveryv1.EndpointSlice {
+	var sources []*discoveryv1.EndpointSlice
+	address := 0
+	for i := range rapid.IntRange(0, 4).Draw(t, "slices") {
+		s := source(fmt.Sprintf("web-%d", i))
+		for range rapid.IntRange(0, 9).Draw(t, "endpoints") {
+			address++
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.0.%d", address)}})
+		}
+		sources = append(sources, s)
+	}
+	return sources
+}
+
+func addresses[S any](of []S, endpoints func(S) []discoveryv1.Endpoint) []string {
+	var all []string
+	for _, s := range of {
+		for _, e := range endpoints(s) {
+			all = append(all, e.Addresses...)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestNothingIsLostOrDuplicatedAndTheLimitKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := publication(drawSources(t)...)
+		p.MaxEndpoints = rapid.IntRange(1, 5).Draw(t, "limit")
+		published := Publish(p)
+		seen := map[string]bool{}
+		var onBroker []*discoveryv1.EndpointSlice
+		for i := range published {
+			if len(published[i].Endpoints) > p.MaxEndpoints {
+				t.Fatalf("slice %s has %d endpoints, the limit is %d", published[i].Name, len(published[i].Endpoints), p.MaxEndpoints)
+			}
+			if seen[published[i].Name] {
+				t.Fatalf("two slices are named %s", published[i].Name)
+			}
+			seen[published[i].Name] = true
+			onBroker = append(onBroker, &published[i])
+		}
+		imported := Import(Importation{
+			Import: serviceImport(http), DerivedService: "d", Cluster: "c1",
+			Ports: []mcsv1beta1.ServicePort{http}, Sources: onBroker, MaxEndpoints: p.MaxEndpoints,
+		})
+		want := addresses(p.Sources, func(s *discoveryv1.EndpointSlice) []discoveryv1.Endpoint { return s.Endpoints })
+		got := addresses(imported, func(s discoveryv1.EndpointSlice) []discoveryv1.Endpoint { return s.Endpoints })
+		if !slices.Equal(want, got) {
+			t.Fatalf("imported %v of %v", got, want)
+		}
+	})
+}
+
+func TestApplyingChangesLeavesNothingToChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var have []*discoveryv1.EndpointSlice
+		for range 3 {
+			want := Publish(publication(drawSources(t)...))
+			changes := Diff(have, want)
+			have = apply(have, changes)
+			if again := Diff(have, want); !again.Empty() {
+				t.Fatalf("after applying %+v there is still %+v", changes, again)
+			}
+		}
+	})
+}
+
+// apply does what the API server would.
+func apply(have []*discoveryv1.EndpointSlice, changes Changes) []*discoveryv1.EndpointSlice {
+	byName := map[string]*discoveryv1.EndpointSlice{}
+	for _, h := range have {
+		byName[h.Name] = h
+	}
+	for _, s := range changes.Delete {
+		delete(byName, s.Name)
+	}
+	for _, s := range append(slices.Clone(changes.Create), changes.Update...) {
+		byName[s.Name] = s
+	}
+	var all []*discoveryv1.EndpointSlice
+	for _, s := range byName {
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestOneEndpointsChangeIsOneUpdate(t *testing.T) {
+	before := []*discoveryv1.EndpointSlice{source("web-a", full("10.0.0.1"), full("10.0.0.2")), source("web-b", full("10.0.0.3"))}
+	published := Publish(publication(before...))
+	var have []*discoveryv1.EndpointSlice
+	for i := range published {
+		have = append(have, &published[i])
+	}
+	after := []*discoveryv1.EndpointSlice{before[0].DeepCopy(), before[1]}
+	after[0].Endpoints[1].Conditions.Ready = ptr.To(true)
+	changes := Diff(have, Publish(publication(after...)))
+	if len(changes.Update) != 1 || changes.Update[0].Name != "web-a.shop.c1" || len(changes.Create)+len(changes.Delete) != 0 {
+		t.Errorf("changes %+v", changes)
+	}
+}
+
+func TestDiffReplacesWhatTheAPIDoesNotLetChange(t *testing.T) {
+	have := source("web-a", full("10.0.0.1"))
+	want := have.DeepCopy()
+	want.AddressType = discoveryv1.AddressTypeIPv6
+	changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want})
+	if len(changes.Delete) != 1 || len(changes.Create) != 1 || len(changes.Update) != 0 {
+		t.Errorf("changes %+v", changes)
+	}
+}
+
+func TestDiffKeepsWhatOthersAdded(t *testing.T) {
+	want := source("web-a", full("10.0.0.1"))
+	have := want.DeepCopy()
+	have.Labels["somebody"] = "else"
+	have.ResourceVersion = "7"
+	if changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want}); !changes.Empty() {
+		t.Errorf("a label of somebody else's led to %+v", changes)
+	}
+	have.Endpoints = nil
+	changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want})
+	if len(changes.Update) != 1 || changes.Update[0].Labels["somebody"] != "else" || changes.Update[0].ResourceVersion != "7" {
+		t.Errorf("changes %+v", changes)
+	}
+}
