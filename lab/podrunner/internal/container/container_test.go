@@ -47,7 +47,7 @@ func start(t *testing.T, spec Spec) (*Process, error) {
 		t.Cleanup(func() {
 			p.Kill()
 			<-p.Done()
-			p.closeAll()
+			p.Close()
 		})
 	}
 	return p, err

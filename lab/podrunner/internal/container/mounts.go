@@ -61,15 +61,11 @@ func below(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// programMounts makes mounts of those programs that private folders would hide.
-func programMounts(programs []string) []Mount {
-	var mounts []Mount
-	for _, path := range programs {
-		if slices.ContainsFunc(privateFolders, func(p string) bool { return below(p, path) }) {
-			mounts = append(mounts, Mount{Source: path, Target: path, ReadOnly: true})
-		}
-	}
-	return mounts
+// hidden returns those of the programs that private folders would hide.
+func hidden(programs []Mount) []Mount {
+	return slices.DeleteFunc(slices.Clone(programs), func(m Mount) bool {
+		return !slices.ContainsFunc(privateFolders, func(p string) bool { return below(p, m.Target) })
+	})
 }
 
 // bindAll binds files and folders of the host, which is still at oldRoot.

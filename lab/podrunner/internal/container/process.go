@@ -81,13 +81,13 @@ func Start(initCommand []string, netns NetworkNamespace, spec Spec) (*Process, e
 	theirs.Close()
 	closeTheirs()
 	if err != nil {
-		p.closeAll()
+		p.Close()
 		return nil, fmt.Errorf("starting container-init: %w", err)
 	}
 	if err := p.handshake(control); err != nil {
 		p.Kill()
 		<-p.done
-		p.closeAll()
+		p.Close()
 		return nil, err
 	}
 	return p, nil
@@ -125,13 +125,15 @@ func (p *Process) pipes(cmd *exec.Cmd) (closeTheirs func(), err error) {
 	}
 	if err != nil {
 		closeTheirs()
-		p.closeAll()
+		p.Close()
 		return nil, fmt.Errorf("making pipes: %w", err)
 	}
 	return closeTheirs, nil
 }
 
-func (p *Process) closeAll() {
+// Close closes the process's files. Who started the container calls it when it
+// has ended and its output is read.
+func (p *Process) Close() {
 	for _, f := range []*os.File{p.Stdin, p.Stdout, p.Stderr, p.Terminal} {
 		if f != nil {
 			f.Close()

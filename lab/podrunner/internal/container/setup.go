@@ -45,7 +45,7 @@ func setUp(spec *Spec) error {
 	if err := hide(spec.Hide); err != nil {
 		return err
 	}
-	if err := bindAll(append(programMounts(spec.Programs), spec.Mounts...)); err != nil {
+	if err := bindAll(append(hidden(spec.Programs), spec.Mounts...)); err != nil {
 		return err
 	}
 	if err := finishRoot(spec); err != nil {

@@ -18,15 +18,15 @@ import "syscall"
 // Spec says what a container is made of. It goes to Init as JSON.
 type Spec struct {
 	// Dir is an existing folder of the container's own, for its writable layer.
-	Dir string
+	Dir      string
 	Hostname string
 	// Mounts are bound into the root file system in this order.
 	Mounts []Mount
 	// Hide lists host folders that appear empty.
 	Hide []string
-	// Programs lists host programs that stay visible even below /tmp and /run,
-	// which are otherwise private to the container.
-	Programs []string
+	// Programs are those of the host that stay visible even below /tmp and
+	// /run, which are otherwise private to the container.
+	Programs []Mount
 	// Args is the command; its first element is looked for in Env's PATH.
 	Args []string
 	Env  []string
