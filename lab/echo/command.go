@@ -1,0 +1,40 @@
+package echo
+
+import (
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// NewCommand returns the command `echo`, which serves until SIGTERM.
+func NewCommand() *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "echo",
+		Short: "Serve lines that say which pod answers (for pods in the lab)",
+		Long: `Answer over HTTP, TCP and UDP with one line that says who answers:
+
+  pod=web-0 cluster=c1 node=c1-n1 remote=10.2.1.5 proto=http
+
+Pods in the lab run it as image atoll.dev/lab/echo. Over HTTP there are also
+/hostname (the pod's name alone), /healthz with /fail and /recover as its
+switch, and /delay?ms=NUMBER. The names come from POD_NAME (or else the host
+name), ATOLL_LAB_CLUSTER and NODE_NAME. An empty address listens to nothing.`,
+		Example: "  atoll lab echo --http :8080 --tcp :9000 --udp :9000",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			server, err := Listen(ctx, o, FromEnvironment())
+			if err != nil {
+				return err
+			}
+			return server.Serve(ctx)
+		},
+	}
+	cmd.Flags().StringVar(&o.HTTP, "http", ":8080", "address to serve HTTP on")
+	cmd.Flags().StringVar(&o.TCP, "tcp", ":9000", "address to serve TCP on")
+	cmd.Flags().StringVar(&o.UDP, "udp", ":9000", "address to serve UDP on")
+	return cmd
+}
