@@ -64,6 +64,7 @@ var (
 	withBlock    = regexp.MustCompile(`(?m)^(\s*clusterset .*\{|\s*clusterset \{)$`)
 	withoutBlock = regexp.MustCompile(`(?m)^(\s*)clusterset$`)
 	kubeconfig   = regexp.MustCompile(`(?m)^\s*kubeconfig .*$`)
+	lameduck     = regexp.MustCompile(`(?m)^\s*lameduck .*$`)
 	port         = regexp.MustCompile(`(?m)^(\S+) \{$`)
 	ports        = regexp.MustCompile(`(?m)^(\s*)(ready|health|prometheus)( :\d+)?`)
 )
@@ -72,6 +73,7 @@ var (
 // kubeconfig, and on ports that are free.
 func runnable(corefile, file string) string {
 	corefile = kubeconfig.ReplaceAllString(corefile, "")
+	corefile = lameduck.ReplaceAllString(corefile, "")
 	corefile = withBlock.ReplaceAllString(corefile, "$1\nkubeconfig "+file)
 	corefile = withoutBlock.ReplaceAllString(corefile, "${1}clusterset {\nkubeconfig "+file+"\n}")
 	corefile = port.ReplaceAllString(corefile, "${1}:0 {")

@@ -73,12 +73,12 @@ func reflect(ctx context.Context, from cache.ListerWatcher, kind runtime.Object,
 		Name:   pluginName,
 		Logger: &logger,
 		// client-go waits for up to a minute, which a server that has come back
-		// would be waited for too. Two watches every five seconds do not hurt it.
+		// would be waited for too. Two watches every few seconds do not hurt it.
 		Backoff: &wait.Backoff{
 			Duration: 200 * time.Millisecond,
 			Factor:   2,
 			Jitter:   1,
-			Cap:      5 * time.Second,
+			Cap:      2 * time.Second,
 			Steps:    10,
 		},
 	}).RunWithContext(ctx)

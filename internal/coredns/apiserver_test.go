@@ -1,0 +1,363 @@
+package coredns
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coredns/caddy"
+	"github.com/miekg/dns"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/mcs-api/config/crd"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/lab/kubebin"
+)
+
+// cluster is an API server, and a DNS server that reads it with no more rights
+// than the deployment has.
+type cluster struct {
+	*testing.T
+	env    *envtest.Environment
+	client client.Client
+	// way is the DNS server's to the API server.
+	way *proxy
+	// server is replaced when its Corefile is reloaded.
+	server *caddy.Instance
+	ready  string // the URL of the ready plugin
+	file   string // the server's kubeconfig
+}
+
+// TestWithAPIServer follows a server through its life beside a real API server.
+func TestWithAPIServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an API server")
+	}
+	c := newCluster(t)
+	c.installRBAC()
+	c.startDNS()
+
+	// There is no ServiceImport kind yet, so not all caches can be synced.
+	c.want("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeServerFailure)
+	c.wantReady(http.StatusServiceUnavailable)
+	c.installCRDs()
+	c.eventually("nothing.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
+	c.wantReady(http.StatusOK)
+
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	c.testClusterSetIP()
+	c.testHeadless()
+	c.testReload()
+	c.testOutage()
+	c.testEnd()
+}
+
+func (c *cluster) testClusterSetIP() {
+	web := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type:  mcsv1beta1.ClusterSetIP,
+			IPs:   []string{"10.101.0.7", "fd00:20:1::7"},
+			Ports: []mcsv1beta1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
+		},
+	}
+	c.create(web)
+	c.eventually("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.101.0.7")
+	c.want("web.shop.svc.clusterset.local.", dns.TypeAAAA, dns.RcodeSuccess, "fd00:20:1::7")
+	c.want("_http._tcp.web.shop.svc.clusterset.local.", dns.TypeSRV, dns.RcodeSuccess, "0 100 80 web.shop.svc.clusterset.local.")
+	c.want("dns-version.clusterset.local.", dns.TypeTXT, dns.RcodeSuccess, `"1.0.0"`)
+
+	web.Spec.IPs = []string{"10.101.0.8"}
+	c.must(c.client.Update(c.Context(), web))
+	c.eventually("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.101.0.8")
+	c.want("web.shop.svc.clusterset.local.", dns.TypeAAAA, dns.RcodeSuccess)
+
+	c.must(c.client.Delete(c.Context(), web))
+	c.eventually("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
+	c.want("shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
+}
+
+func (c *cluster) testHeadless() {
+	c.create(&mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type:  mcsv1beta1.Headless,
+			Ports: []mcsv1beta1.ServicePort{{Name: "sql", Protocol: corev1.ProtocolTCP, Port: 5432}},
+		},
+	})
+	c.eventually("shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess)
+	c.want("db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
+
+	name, protocol, port, no, hostname := "sql", corev1.ProtocolTCP, int32(15432), false, "db-0"
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop",
+			Name:      "db-x7k2p.c1.eu",
+			Labels: map[string]string{
+				mcsv1beta1.LabelServiceName:   "db",
+				mcsv1beta1.LabelSourceCluster: "c1.eu",
+			},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{
+			{Addresses: []string{"10.1.0.1"}, Hostname: &hostname},
+			{Addresses: []string{"10.1.0.2"}},
+			{Addresses: []string{"10.1.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: &no}},
+		},
+		Ports: []discoveryv1.EndpointPort{{Name: &name, Protocol: &protocol, Port: &port}},
+	}
+	unlabelled := slice.DeepCopy()
+	unlabelled.Name, unlabelled.Labels = "local", map[string]string{discoveryv1.LabelServiceName: "db"}
+	c.create(unlabelled)
+	c.create(slice)
+	c.eventually("db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.1.0.1", "10.1.0.2")
+	c.want("db-0.c1.eu.db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.1.0.1")
+	c.want("10-1-0-2.c1.eu.db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.1.0.2")
+	c.want("c1.eu.db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess)
+	c.want("c1.db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
+	c.want("_sql._tcp.db.shop.svc.clusterset.local.", dns.TypeSRV, dns.RcodeSuccess,
+		"0 50 15432 10-1-0-2.c1.eu.db.shop.svc.clusterset.local.", "0 50 15432 db-0.c1.eu.db.shop.svc.clusterset.local.")
+}
+
+// testReload changes the Corefile: nothing may be forgotten in between.
+func (c *cluster) testReload() {
+	server, err := c.server.Restart(input(c.corefile("ttl 77")))
+	c.must(err)
+	c.server = server
+	m := c.query("udp", "db-0.c1.eu.db.shop.svc.clusterset.local.", dns.TypeA)
+	if len(m.Answer) != 1 || m.Answer[0].Header().Ttl != 77 {
+		c.Errorf("right after a reload: %v", m)
+	}
+}
+
+// testOutage cuts the way to the API server: no answer changes, and a reload
+// that could read nothing does not replace a server that knows everything. When
+// the API server is back, changes are seen again.
+func (c *cluster) testOutage() {
+	c.way.cut()
+	if _, err := c.server.Restart(input(c.corefile("ttl 78"))); err == nil {
+		c.Error("a reload without API server went through")
+	}
+	c.wantAsBefore()
+
+	c.create(&mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "late"},
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type:  mcsv1beta1.ClusterSetIP,
+			IPs:   []string{"10.101.0.9"},
+			Ports: []mcsv1beta1.ServicePort{{Port: 80}},
+		},
+	})
+	c.want("late.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
+	c.way.heal()
+	began := time.Now()
+	c.eventually("late.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.101.0.9")
+	c.Logf("a change was seen %v after the API server was back", time.Since(began).Round(time.Millisecond))
+	c.wantAsBefore()
+}
+
+// testEnd kills the API server.
+func (c *cluster) testEnd() {
+	if err := c.env.ControlPlane.APIServer.Stop(); err != nil {
+		c.Log(err) // says that it had to be killed
+	}
+	c.wantAsBefore()
+}
+
+func (c *cluster) wantAsBefore() {
+	c.Helper()
+	c.want("db-0.c1.eu.db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.1.0.1")
+	c.want("db.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.1.0.1", "10.1.0.2")
+	c.want("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
+	c.wantReady(http.StatusOK)
+}
+
+// newCluster starts an API server without any of our kinds.
+func newCluster(t *testing.T) *cluster {
+	programs, err := kubebin.Ensure(t.Context(), os.Stderr, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{T: t, env: &envtest.Environment{
+		BinaryAssetsDirectory:   programs,
+		ControlPlaneStopTimeout: 5 * time.Second, // then it is killed
+	}}
+	config, err := c.env.Start()
+	c.must(err)
+	t.Cleanup(func() {
+		if err := c.env.Stop(); err != nil {
+			t.Log(err) // says that a process had to be killed
+		}
+	})
+	server, err := url.Parse(config.Host)
+	c.must(err)
+	c.way = newProxy(t, server.Host)
+
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, apiextensionsv1.AddToScheme, mcsv1beta1.AddToScheme,
+	} {
+		c.must(add(scheme))
+	}
+	c.client, err = client.New(config, client.Options{Scheme: scheme})
+	c.must(err)
+	return c
+}
+
+// installRBAC applies the manifest, and makes a kubeconfig of the service
+// account in it.
+func (c *cluster) installRBAC() {
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "atoll-system"}})
+	manifest, err := os.ReadFile("../../deploy/dns/rbac.yaml")
+	c.must(err)
+	for _, text := range strings.Split(string(manifest), "\n---\n") {
+		var kind metav1.TypeMeta
+		c.must(yaml.Unmarshal([]byte(text), &kind))
+		object, err := c.client.Scheme().New(kind.GroupVersionKind())
+		c.must(err)
+		c.must(yaml.UnmarshalStrict([]byte(text), object))
+		c.create(object.(client.Object))
+	}
+	user, err := c.env.AddUser(envtest.User{Name: "system:serviceaccount:atoll-system:atoll-dns"}, nil)
+	c.must(err)
+	kubeconfig, err := user.KubeConfig()
+	c.must(err)
+	if !bytes.Contains(kubeconfig, []byte(c.way.server)) {
+		c.Fatalf("%s is not in the kubeconfig", c.way.server)
+	}
+	kubeconfig = bytes.ReplaceAll(kubeconfig, []byte(c.way.server), []byte(c.way.address))
+	c.file = filepath.Join(c.TempDir(), "kubeconfig")
+	c.must(os.WriteFile(c.file, kubeconfig, 0o600))
+}
+
+func (c *cluster) installCRDs() {
+	for _, manifest := range [][]byte{crd.ServiceExportCRD, crd.ServiceImportCRD} {
+		kind := &apiextensionsv1.CustomResourceDefinition{}
+		c.must(yaml.Unmarshal(manifest, kind))
+		c.create(kind)
+	}
+}
+
+func (c *cluster) startDNS() {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	c.must(err)
+	c.ready = free.Addr().String()
+	free.Close()
+	server, err := Start(c.corefile("ttl 5"))
+	c.must(err)
+	c.server = server
+	c.Cleanup(func() { c.must(Stop(c.server)) })
+}
+
+func (c *cluster) corefile(property string) string {
+	return fmt.Sprintf("clusterset.local:0 {\nready %s {\nmonitor continuously\n}\nclusterset {\nkubeconfig %s\n%s\n}\n}\n", c.ready, c.file, property)
+}
+
+func (c *cluster) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) create(o client.Object) {
+	c.Helper()
+	c.must(c.client.Create(c.Context(), o))
+}
+
+func (c *cluster) query(network, qname string, qtype uint16) *dns.Msg {
+	c.Helper()
+	listening := c.server.Servers()[0]
+	address := listening.LocalAddr().String()
+	if network == "tcp" {
+		address = listening.Addr().String()
+	}
+	return ask(c.T, network, address, qname, qtype)
+}
+
+// want fails the test unless the answer has that code and exactly that data,
+// over UDP and over TCP.
+func (c *cluster) want(qname string, qtype uint16, rcode int, data ...string) {
+	c.Helper()
+	for _, network := range []string{"udp", "tcp"} {
+		if m := c.query(network, qname, qtype); !is(m, rcode, data) {
+			c.Errorf("%s %s over %s: got %v, want %s %q", qname, dns.TypeToString[qtype], network, m, dns.RcodeToString[rcode], data)
+		}
+	}
+}
+
+// eventually does so too, but waits for it.
+func (c *cluster) eventually(qname string, qtype uint16, rcode int, data ...string) {
+	c.Helper()
+	c.retry(fmt.Sprintf("asking for %s until it is %s %q", qname, dns.RcodeToString[rcode], data), func() error {
+		if m := c.query("udp", qname, qtype); !is(m, rcode, data) {
+			return fmt.Errorf("got %v", m)
+		}
+		return nil
+	})
+}
+
+// retry calls f until it returns no error, for at most half a minute.
+func (c *cluster) retry(what string, f func() error) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			c.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *cluster) wantReady(status int) {
+	c.Helper()
+	response, err := http.Get("http://" + c.ready + "/ready")
+	c.must(err)
+	response.Body.Close()
+	if response.StatusCode != status {
+		c.Errorf("ready: got %d, want %d", response.StatusCode, status)
+	}
+}
+
+// is reports whether a reply has that code, exactly the records with that data,
+// and an SOA record if it has none.
+func is(m *dns.Msg, rcode int, data []string) bool {
+	if m.Rcode != rcode || len(m.Answer) != len(data) {
+		return false
+	}
+	got := map[string]bool{}
+	for _, rr := range m.Answer {
+		got[strings.TrimPrefix(rr.String(), rr.Header().String())] = true
+	}
+	for _, d := range data {
+		if !got[d] {
+			return false
+		}
+	}
+	negative := rcode != dns.RcodeServerFailure && len(data) == 0
+	return !negative || len(m.Ns) == 1 && m.Ns[0].Header().Rrtype == dns.TypeSOA
+}

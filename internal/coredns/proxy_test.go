@@ -1,0 +1,76 @@
+package coredns
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// proxy passes TCP connections on to a server until it is cut.
+type proxy struct {
+	*testing.T
+	address string // where it listens
+	server  string
+
+	mu       sync.Mutex
+	listener net.Listener
+	open     map[net.Conn]struct{}
+}
+
+// newProxy returns a proxy for the server that listens on a free port.
+func newProxy(t *testing.T, server string) *proxy {
+	p := &proxy{T: t, address: "127.0.0.1:0", server: server, open: map[net.Conn]struct{}{}}
+	p.heal()
+	p.address = p.listener.Addr().String()
+	t.Cleanup(p.cut)
+	return p
+}
+
+// heal listens, again if it was cut.
+func (p *proxy) heal() {
+	listener, err := net.Listen("tcp", p.address)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.mu.Lock()
+	p.listener = listener
+	p.mu.Unlock()
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.pass(from)
+		}
+	}()
+}
+
+// cut refuses new connections and breaks those that there are.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener.Close()
+	for c := range p.open {
+		c.Close()
+	}
+	clear(p.open)
+}
+
+func (p *proxy) pass(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	p.mu.Lock()
+	p.open[from] = struct{}{}
+	p.mu.Unlock()
+	go func() {
+		defer from.Close()
+		io.Copy(from, to)
+	}()
+	io.Copy(to, from)
+}
