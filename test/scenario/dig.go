@@ -8,20 +8,17 @@ import (
 	"strings"
 )
 
-// runDig asks the cluster's DNS service from the first node's network.
+// runDig asks the cluster's own DNS from the first node's network.
 func runDig(ctx context.Context, r *Run, args []string) error {
 	r.output = ""
-	server, err := r.lab.DNS(args[0])
-	if err != nil {
-		return err
-	}
-	result := r.lab.Exec(ctx, args[0], "dig", "@"+server, "-q", args[1], "-t", args[2],
+	result := r.lab.Exec(ctx, args[0], "dig", "-q", args[1], "-t", args[2],
 		"+tries=1", "+time=2", "+noall", "+comments", "+answer")
 	r.output = result.text()
 	if result.Err != nil {
 		return result.Err
 	}
-	r.output, err = readDig(result.Stdout)
+	answer, err := readDig(result.Stdout)
+	r.output = answer
 	return err
 }
 

@@ -58,10 +58,6 @@ func (f *fakeLab) order(prefixes ...string) bool {
 
 func (f *fakeLab) Shape() Shape { return f.shape }
 
-func (f *fakeLab) DNS(cluster string) (string, error) {
-	return "10.10" + strings.TrimPrefix(cluster, "c") + ".0.10", nil
-}
-
 func (f *fakeLab) Kubectl(_ context.Context, cluster string, command Command) Result {
 	f.note("%s kubectl %s", cluster, strings.Join(command.Args, " "))
 	if f.kubectl == nil {

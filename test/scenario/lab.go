@@ -13,11 +13,10 @@ const Broker = "broker"
 type Lab interface {
 	// Shape tells what lab it is.
 	Shape() Shape
-	// DNS is the address of a cluster's own DNS service.
-	DNS(cluster string) (string, error)
 	// Kubectl runs kubectl against a cluster until it ends or ctx is done.
 	Kubectl(ctx context.Context, cluster string, command Command) Result
-	// Exec runs a host program in the network of a cluster's first node.
+	// Exec runs a host program in the network of a cluster's first node, with
+	// the cluster's own DNS.
 	Exec(ctx context.Context, cluster string, args ...string) Result
 	// PortForward makes a pod's port reachable at the returned address of the
 	// host until stop is called.

@@ -1,0 +1,184 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+const (
+	// labVariable names a lab to use instead of starting labs.
+	labVariable = "ATOLL_LAB"
+	// programsVariable names a folder with Kubernetes programs to use instead of
+	// building them.
+	programsVariable = "ATOLL_LAB_PROGRAMS"
+	// labPrefix begins the names of labs that tests have started; the process id
+	// of the test follows.
+	labPrefix = "test-"
+)
+
+// labs gives scenarios their labs: one at a time, started when a scenario needs
+// one of another shape.
+type labs struct {
+	name     string
+	programs string // built for this run: atoll and its parts; "" before
+	current  *lab.Lab
+	given    bool // by the developer; it stays
+}
+
+func newLabs(t *testing.T) *labs {
+	t.Helper()
+	ls := &labs{name: labPrefix + strconv.Itoa(os.Getpid())}
+	if name := os.Getenv(labVariable); name != "" {
+		l, err := lab.Open(name)
+		if err != nil {
+			t.Fatalf("%s=%s: %v; start it with: bin/atoll lab up --name %s", labVariable, name, err, name)
+		}
+		ls.current, ls.given = l, true
+		return ls
+	}
+	removeAbandoned(t)
+	return ls
+}
+
+// get returns a lab that will do for the shape, and skips the test where the
+// developer's does not.
+func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
+	t.Helper()
+	if ls.current != nil {
+		if have := Use(ls.current); have.Shape().Serves(need) {
+			return have
+		}
+		if ls.given {
+			t.Skipf("lab %s has %v, this needs %v", ls.current.Name(), Use(ls.current).Shape(), need)
+		}
+		ls.down(t)
+	}
+	ls.build(ctx, t)
+	l, err := lab.Up(ctx, lab.Options{
+		Shape: lab.Shape{
+			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: lab.IPFamily(need.IPFamily), Bare: need.Bare,
+		},
+		Programs: os.Getenv(programsVariable),
+		Atoll:    filepath.Join(ls.programs, "atoll"),
+		Progress: &lineLog{t: t},
+	})
+	if err != nil {
+		t.Fatalf("starting a lab of %v: %v", need, err)
+	}
+	ls.current = l
+	return Use(l)
+}
+
+// build makes the programs under test, once, where they stay until the labs end.
+func (ls *labs) build(ctx context.Context, t *testing.T) {
+	t.Helper()
+	if ls.programs != "" {
+		return
+	}
+	dir, err := os.MkdirTemp("", "atoll-scenarios-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ls.programs = dir
+	t.Log("building atoll")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...")
+	cmd.Dir = "../.."
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building atoll: %v\n%s", err, output)
+	}
+}
+
+// down ends the lab that the tests have started.
+func (ls *labs) down(t *testing.T) {
+	if ls.current == nil || ls.given {
+		return
+	}
+	// Not the test's context: a lab goes down also when the test was interrupted.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := ls.current.Down(ctx); err != nil {
+		t.Errorf("ending lab %s: %v", ls.current.Name(), err)
+	}
+	ls.current = nil
+}
+
+// end cleans up after all tests.
+func (ls *labs) end(t *testing.T) {
+	ls.down(t)
+	// After a failed start there may be something without ls.current being set.
+	if err := lab.Down(context.Background(), ls.name); err != nil && !errors.Is(err, lab.ErrNoLab) {
+		t.Errorf("ending lab %s: %v", ls.name, err)
+	}
+	if ls.programs != "" {
+		os.RemoveAll(ls.programs)
+	}
+}
+
+// removeAbandoned ends labs of test runs that were killed.
+func removeAbandoned(t *testing.T) {
+	t.Helper()
+	names, err := lab.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		pid, err := strconv.Atoi(strings.TrimPrefix(name, labPrefix))
+		if err != nil || !strings.HasPrefix(name, labPrefix) || syscall.Kill(pid, 0) != syscall.ESRCH {
+			continue
+		}
+		t.Logf("ending lab %s of a test run that is gone", name)
+		if err := lab.Down(context.Background(), name); err != nil && !errors.Is(err, lab.ErrNoLab) {
+			t.Errorf("ending lab %s: %v", name, err)
+		}
+	}
+}
+
+// required are the programs that scenarios run, and Debian's packages of them.
+var required = map[string]string{"curl": "curl", "dig": "bind9-dnsutils", "nft": "nftables", "socat": "socat"}
+
+// checkMachine says what is missing on this machine, all of it at once.
+func checkMachine() error {
+	if os.Geteuid() != 0 {
+		return errors.New("labs need root: use sudo, or -short to leave scenarios out")
+	}
+	var packages []string
+	for program, name := range required {
+		if _, err := exec.LookPath(program); err != nil {
+			packages = append(packages, name)
+		}
+	}
+	if len(packages) > 0 {
+		return fmt.Errorf("programs are missing: apt-get install %s", strings.Join(packages, " "))
+	}
+	return nil
+}
+
+// lineLog writes whole lines to a test's log.
+type lineLog struct {
+	t    *testing.T
+	rest []byte
+}
+
+func (l *lineLog) Write(data []byte) (int, error) {
+	l.rest = append(l.rest, data...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		if !ok {
+			return len(data), nil
+		}
+		l.t.Logf("%s", line)
+		l.rest = rest
+	}
+}

@@ -1,0 +1,143 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// realLab is a lab that runs.
+type realLab struct{ lab *lab.Lab }
+
+// Use makes a running lab one for scenarios.
+func Use(l *lab.Lab) Lab { return realLab{l} }
+
+func (r realLab) Shape() Shape {
+	s := r.lab.Spec.Shape
+	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: IPFamily(s.IPFamily), Bare: s.Bare}
+}
+
+// command makes a kubectl command. Its discovery cache is the lab's own: labs
+// use the same ports one after the other.
+func (r realLab) command(ctx context.Context, cluster string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(r.lab.Spec.Programs, "kubectl"), append([]string{
+		"--kubeconfig=" + r.lab.Kubeconfig(), "--context=" + cluster,
+		"--cache-dir=" + filepath.Join(r.lab.Dir(cluster), "kubectl-cache"),
+	}, args...)...)
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+func (r realLab) Kubectl(ctx context.Context, cluster string, command Command) Result {
+	cmd := r.command(ctx, cluster, command.Args...)
+	if command.TTY {
+		return onTerminal(cmd)
+	}
+	if command.Stdin != "" {
+		cmd.Stdin = strings.NewReader(command.Stdin)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
+}
+
+// onTerminal runs the command on a pseudo-terminal of its own.
+func onTerminal(cmd *exec.Cmd) Result {
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		return Result{Err: err}
+	}
+	defer terminal.Close()
+	var output bytes.Buffer
+	// Linux ends a terminal whose last user has gone with EIO.
+	if _, err = io.Copy(&output, terminal); errors.Is(err, syscall.EIO) {
+		err = nil
+	}
+	err = errors.Join(err, cmd.Wait())
+	return Result{Stdout: strings.ReplaceAll(output.String(), "\r\n", "\n"), Err: err}
+}
+
+func (r realLab) Exec(ctx context.Context, cluster string, args ...string) Result {
+	var stdout, stderr bytes.Buffer
+	err := r.lab.Exec(ctx, cluster, args, lab.Streams{Out: &stdout, Err: &stderr})
+	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
+}
+
+var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`)
+
+func (r realLab) PortForward(ctx context.Context, cluster, namespace, pod, port string) (string, func(), error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := r.command(ctx, cluster, "port-forward", "-n", namespace, "pod/"+pod, ":"+port)
+	said, out, err := os.Pipe()
+	if err != nil {
+		cancel()
+		return "", nil, err
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Start()
+	out.Close()
+	if err != nil {
+		cancel()
+		said.Close()
+		return "", nil, err
+	}
+	stop := func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+		said.Close()
+	}
+	address, err := firstMatch(said, forwarding)
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("kubectl port-forward: %w", err)
+	}
+	return address, stop, nil
+}
+
+// firstMatch reads until the pattern's group is there. What is said later would
+// block the writer only after a pipe's worth of it.
+func firstMatch(from io.Reader, pattern *regexp.Regexp) (string, error) {
+	var text []byte
+	buffer := make([]byte, 4096)
+	for {
+		n, err := from.Read(buffer)
+		text = append(text, buffer[:n]...)
+		if match := pattern.FindSubmatch(text); match != nil {
+			return string(match[1]), nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("it ended and said %q", text)
+		}
+	}
+}
+
+func (r realLab) Cut(ctx context.Context, a, b string) error { return r.lab.Cut(ctx, a, b) }
+
+func (r realLab) Heal(ctx context.Context, a, b string) error {
+	if a == "" {
+		return r.lab.HealAll(ctx)
+	}
+	return r.lab.Heal(ctx, a, b)
+}
+
+func (r realLab) Kill(ctx context.Context, cluster, unit string) error {
+	return r.lab.Kill(ctx, cluster+"/"+unit)
+}
+
+func (r realLab) Start(ctx context.Context, cluster, unit string) error {
+	return r.lab.Start(ctx, cluster+"/"+unit)
+}
