@@ -11,20 +11,24 @@ import (
 // logger returns a logger for client-go that writes as CoreDNS's plugins do.
 func logger() logr.Logger { return logr.New(sink{clog.NewWithPlugin(pluginName)}) }
 
-// sink writes errors, and messages of the least verbosity.
+// sink writes errors. It leaves out what is noise to those who run a DNS server,
+// and the reflectors' failures, which reporting says once each.
 type sink struct{ log clog.P }
 
 // Init implements logr.LogSink.
 func (sink) Init(logr.RuntimeInfo) {}
 
 // Enabled implements logr.LogSink.
-func (sink) Enabled(level int) bool { return level == 0 }
+func (sink) Enabled(int) bool { return false }
 
 // Info implements logr.LogSink.
-func (s sink) Info(_ int, msg string, kv ...any) { s.log.Info(line(msg, kv)) }
+func (sink) Info(int, string, ...any) {}
 
 // Error implements logr.LogSink.
 func (s sink) Error(err error, msg string, kv ...any) {
+	if msg == "Failed to watch" {
+		return
+	}
 	s.log.Error(line(msg, append([]any{"err", err}, kv...)))
 }
 

@@ -42,10 +42,10 @@ func listerWatchers(config *rest.Config) (imports, slices cache.ListerWatcher, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("making client for EndpointSlices: %w", err)
 	}
-	imports = cache.NewFilteredListWatchFromClient(importClient.RESTClient(),
-		"serviceimports", metav1.NamespaceAll, func(*metav1.ListOptions) {})
-	slices = cache.NewFilteredListWatchFromClient(sliceClient.RESTClient(),
-		"endpointslices", metav1.NamespaceAll, func(o *metav1.ListOptions) { o.LabelSelector = sliceSelector })
+	imports = report(cache.NewFilteredListWatchFromClient(importClient.RESTClient(),
+		"serviceimports", metav1.NamespaceAll, func(*metav1.ListOptions) {}), "ServiceImports")
+	slices = report(cache.NewFilteredListWatchFromClient(sliceClient.RESTClient(),
+		"endpointslices", metav1.NamespaceAll, func(o *metav1.ListOptions) { o.LabelSelector = sliceSelector }), "EndpointSlices")
 	return imports, slices, nil
 }
 

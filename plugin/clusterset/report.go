@@ -1,0 +1,63 @@
+package clusterset
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+
+	clog "github.com/coredns/coredns/plugin/pkg/log"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// reporting writes to the log when objects of a kind can no longer be read, and
+// when they can again: each error once, not at each of the many attempts.
+type reporting struct {
+	*cache.ListWatch
+	kind string
+	log  clog.P
+
+	mu     sync.Mutex
+	failed string // the last error; empty when all is well
+}
+
+func report(of *cache.ListWatch, kind string) *reporting {
+	return &reporting{ListWatch: of, kind: kind, log: clog.NewWithPlugin(pluginName)}
+}
+
+// ListWithContext implements cache.ListerWatcherWithContext.
+func (r *reporting) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list, err := r.ListWatch.ListWithContext(ctx, o)
+	r.note(ctx, err)
+	return list, err
+}
+
+// WatchWithContext implements cache.ListerWatcherWithContext.
+func (r *reporting) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := r.ListWatch.WatchWithContext(ctx, o)
+	r.note(ctx, err)
+	return w, err
+}
+
+func (r *reporting) note(ctx context.Context, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err // without the URL, which is another each time
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		if r.failed != "" {
+			r.log.Infof("Reading %s again", r.kind)
+		}
+		r.failed = ""
+	case err.Error() != r.failed:
+		r.failed = err.Error()
+		r.log.Errorf("Reading %s: %v; answers stay as they are", r.kind, err)
+	}
+}
