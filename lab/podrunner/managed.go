@@ -176,10 +176,7 @@ func (i *instance) launch(ctx context.Context, command []string) error {
 	if i.log, err = logfile.Create(path); err != nil {
 		return err
 	}
-	hostname, _ := podspec.Hostname(w.pod, w.runner.cfg.ClusterDomain)
-	if w.pod.Spec.HostNetwork {
-		hostname = w.node.Name
-	}
+	hostname, _ := w.hostname()
 	i.process, err = container.Start(w.runner.cfg.InitCommand, i.sandbox.namespace, container.Spec{
 		Dir: i.dir(), Hostname: hostname, Mounts: mounts, Hide: []string{w.runner.cfg.StateDir},
 		Programs: w.runner.programs(), Args: command, Env: podspec.List(i.env), WorkDir: i.spec.WorkingDir, User: user(w.pod, &i.spec),

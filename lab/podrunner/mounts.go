@@ -17,7 +17,7 @@ import (
 // writeNameFiles writes the files by which programs find names. They lie in the
 // Pod's folder, for its containers share them.
 func (w *worker) writeNameFiles() error {
-	hostname, _ := podspec.Hostname(w.pod, w.runner.cfg.ClusterDomain)
+	hostname, _ := w.hostname()
 	resolver := podspec.PodResolver(w.pod, w.runner.resolver, w.runner.cfg.ClusterDNS, w.runner.cfg.ClusterDomain)
 	for name, text := range map[string]string{"hostname": hostname + "\n", "resolv.conf": resolver.String()} {
 		if err := writeFile(filepath.Join(w.dir, "etc", name), text); err != nil {
@@ -28,7 +28,8 @@ func (w *worker) writeNameFiles() error {
 }
 
 func (w *worker) writeHosts() error {
-	text := podspec.Hosts(w.pod, w.sandbox.ips, w.runner.cfg.ClusterDomain)
+	hostname, fqdn := w.hostname()
+	text := podspec.Hosts(hostname, fqdn, w.sandbox.ips, w.pod.Spec.HostAliases)
 	if err := writeFile(filepath.Join(w.dir, "etc", "hosts"), text); err != nil {
 		return fmt.Errorf("writing /etc/hosts: %w", err)
 	}
@@ -122,7 +123,7 @@ func subPath(dir, sub string, mayMake bool) (string, error) {
 // baseEnv is what containers get beside what they ask for, as from an image and
 // a container runtime.
 func (w *worker) baseEnv(spec *corev1.Container) map[string]string {
-	hostname, _ := podspec.Hostname(w.pod, w.runner.cfg.ClusterDomain)
+	hostname, _ := w.hostname()
 	env := map[string]string{
 		"PATH": container.DefaultPath, "HOME": "/root", "HOSTNAME": hostname, "ATOLL_LAB_CLUSTER": w.runner.cfg.Cluster,
 	}

@@ -1,7 +1,6 @@
 package podrunner
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +8,10 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/atoll-mcs/atoll/lab/network"
+	"github.com/atoll-mcs/atoll/lab/podrunner/internal/mountinfo"
 )
 
 // removeRemains removes what an earlier runner of the same lab and cluster left
@@ -34,37 +35,39 @@ func removeRemains(cfg *Config) error {
 
 // removeTree removes a folder, after unmounting what is mounted in it.
 func removeTree(dir string) error {
-	points, err := mountPoints(dir)
+	mounts, err := mountinfo.Read()
 	if err != nil {
 		return err
 	}
-	for _, point := range points {
-		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("unmounting %s: %w", point, err)
+	for _, m := range slices.Backward(mounts) {
+		if !strings.HasPrefix(m.Point, dir+"/") {
+			continue
+		}
+		if err := unix.Unmount(m.Point, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting %s: %w", m.Point, err)
 		}
 	}
 	return os.RemoveAll(dir)
 }
 
-// mountPoints lists what is mounted below dir, the last one first.
-func mountPoints(dir string) ([]string, error) {
-	f, err := os.Open("/proc/self/mountinfo")
+// removeOldLogs removes the logs of Pods that are not among the workers'.
+func (r *runner) removeOldLogs() {
+	entries, err := os.ReadDir(r.cfg.logsDir())
 	if err != nil {
-		return nil, err
+		return // there are none yet
 	}
-	defer f.Close()
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	var points []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 5 {
-			continue
-		}
-		if point := unescape.Replace(fields[4]); strings.HasPrefix(point, dir+"/") {
-			points = append(points, point)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range entries {
+		if uid := types.UID(e.Name()); r.workers[uid] == nil {
+			r.removeLogs(uid)
 		}
 	}
-	slices.Reverse(points)
-	return points, lines.Err()
+}
+
+// removeLogs removes the logs of a Pod that is gone.
+func (r *runner) removeLogs(uid types.UID) {
+	if err := os.RemoveAll(filepath.Join(r.cfg.logsDir(), string(uid))); err != nil {
+		r.log.Warn("removing logs", "uid", uid, "error", err)
+	}
 }

@@ -109,6 +109,7 @@ func (r *runner) run(ctx context.Context) error {
 		keeper := &nodeKeeper{runner: r, node: node}
 		go keeper.run(ctx)
 	}
+	r.removeOldLogs()
 	r.log.Info("running pods", "cluster", r.cfg.Cluster, "nodes", len(r.cfg.Nodes))
 	<-ctx.Done()
 	r.mu.Lock()
@@ -205,13 +206,6 @@ func (r *runner) find(node, namespace, name string, uid types.UID) (*worker, boo
 		}
 	}
 	return found, found != nil
-}
-
-// removeOldLogs removes the logs of Pods that are gone.
-func (r *runner) removeLogs(uid types.UID) {
-	if err := os.RemoveAll(filepath.Join(r.cfg.logsDir(), string(uid))); err != nil {
-		r.log.Warn("removing logs", "uid", uid, "error", err)
-	}
 }
 
 // patience is how long the runner tries a request to the API server.

@@ -21,6 +21,7 @@ import (
 type statusWriter struct {
 	worker *worker
 	wake   chan struct{}
+	end    chan struct{} // closed when there is nothing more to write
 
 	mu     sync.Mutex
 	pod    *corev1.Pod // as the API has it, as far as is known
@@ -29,7 +30,7 @@ type statusWriter struct {
 }
 
 func newStatusWriter(w *worker) *statusWriter {
-	return &statusWriter{worker: w, wake: make(chan struct{}, 1)}
+	return &statusWriter{worker: w, wake: make(chan struct{}, 1), end: make(chan struct{})}
 }
 
 // set hands over the status that pod should have. With thenDelete the Pod is
@@ -54,11 +55,14 @@ func newer(a, b *corev1.Pod) bool {
 	return errX != nil || errY != nil || x > y
 }
 
-// run writes until ctx is done or the Pod is gone.
+// run writes until ctx is done, the Pod is gone or end is closed; what it is
+// writing then it finishes.
 func (s *statusWriter) run(ctx context.Context) {
 	for {
 		select {
 		case <-s.wake:
+		case <-s.end:
+			return
 		case <-ctx.Done():
 			return
 		}

@@ -88,6 +88,7 @@ func (w *worker) adopt() {
 	for i := range containers {
 		w.containers = append(w.containers, &managed{Container: containers[i]})
 	}
+	w.initialized = w.next().Initialized // when there is nothing to initialise
 	phase := w.pod.Status.Phase
 	w.adopted = phase == corev1.PodSucceeded || phase == corev1.PodFailed
 	for _, ip := range w.pod.Status.PodIPs {
@@ -98,9 +99,8 @@ func (w *worker) adopt() {
 // run works until the Pod is gone, or until ctx is done, when it ends the Pod's
 // processes but leaves the API's object for another runner.
 func (w *worker) run(ctx context.Context) {
-	writing, stopWriting := context.WithCancel(ctx)
-	defer stopWriting()
-	go w.writer.run(writing)
+	go w.writer.run(ctx)
+	defer close(w.writer.end)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -171,8 +171,7 @@ func (w *worker) advance(ctx context.Context) time.Time {
 	}
 	refresh, err := w.prepare(ctx)
 	if err != nil {
-		w.warn("FailedMount", err)
-		w.publishReason("ContainerCreating")
+		w.warn(err)
 		return time.Now().Add(retryTime)
 	}
 	w.initialized = step.Initialized
@@ -256,6 +255,13 @@ func (w *worker) finish(grace time.Duration) (gone bool) {
 // end makes all containers end within grace: the main ones first, then those
 // that accompany them. A shorter grace replaces a longer one.
 func (w *worker) end(grace time.Duration) {
+	if w.killAt.IsZero() {
+		for _, c := range w.containers {
+			if c.run != nil {
+				w.event(corev1.EventTypeNormal, "Killing", "Stopping container %s", c.Name)
+			}
+		}
+	}
 	if at := time.Now().Add(grace); w.killAt.IsZero() || at.Before(w.killAt) {
 		w.killAt = at
 	}
@@ -339,17 +345,6 @@ func foreignFrom(api, own []corev1.PodCondition) []corev1.PodCondition {
 	return append(foreign, slices.DeleteFunc(slices.Clone(own), func(c corev1.PodCondition) bool { return !isOwn(c) })...)
 }
 
-// publishReason is what containers wait for before anything of them was made.
-func (w *worker) publishReason(reason string) {
-	for _, c := range w.containers {
-		if c.State.Waiting != nil && c.State.Waiting.Reason == "PodInitializing" && !slices.ContainsFunc(w.containers, isInit) {
-			c.Hold(reason, "")
-		}
-	}
-}
-
-func isInit(c *managed) bool { return c.Kind == podstatus.Init || c.Kind == podstatus.Sidecar }
-
 // publish lets the kubelet's API see the Pod.
 func (w *worker) publish() {
 	v := &view{pod: w.pod, containers: map[string]containerView{}}
@@ -366,24 +361,37 @@ func (w *worker) publish() {
 func (w *worker) addEphemeral() {
 	for _, e := range w.pod.Spec.EphemeralContainers {
 		if !slices.ContainsFunc(w.containers, func(c *managed) bool { return c.Name == e.Name }) {
-			c := podstatus.New(e.Name, e.Image, podstatus.Ephemeral, corev1.RestartPolicyNever)
+			c := podstatus.New(e.Name, e.Image, podstatus.Ephemeral, corev1.RestartPolicyNever, "ContainerCreating")
 			w.containers = append(w.containers, &managed{Container: c})
 		}
 	}
 }
 
 // warn reports what hinders the Pod, once.
-func (w *worker) warn(reason string, err error) {
+func (w *worker) warn(err error) {
 	if w.problem == err.Error() {
 		return
 	}
 	w.problem = err.Error()
+	reason := "FailedMount"
+	if w.sandbox == nil {
+		reason = "FailedCreatePodSandBox"
+	}
 	w.event(corev1.EventTypeWarning, reason, "%v", err)
 	w.log.Warn("preparing pod", "reason", reason, "error", err)
 }
 
 func (w *worker) event(kind, reason, format string, args ...any) {
 	w.runner.recorder.Eventf(w.pod, kind, reason, format, args...)
+}
+
+// hostname is the containers' host name and, where the Pod has one, the name by
+// which the cluster's DNS knows it.
+func (w *worker) hostname() (hostname, fqdn string) {
+	if w.pod.Spec.HostNetwork {
+		return w.node.Name, ""
+	}
+	return podspec.Hostname(w.pod, w.runner.cfg.ClusterDomain)
 }
 
 func (w *worker) place() podspec.Place {

@@ -225,20 +225,6 @@ func TestUserAndReadOnlyRoot(t *testing.T) {
 	}
 }
 
-func TestParseMountinfo(t *testing.T) {
-	for line, want := range map[string][2]string{
-		`27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw`:          {"/", "ext4"},
-		`31 27 0:45 / /mnt/with\040space rw,relatime - nfs4 srv:/x rw`:    {"/mnt/with space", "nfs4"},
-		`31 27 0:45 / /home rw shared:2 master:3 - btrfs /dev/sdb rw,ssd`: {"/home", "btrfs"},
-		`nonsense`: {"", ""},
-	} {
-		point, fstype, ok := parseMountinfo(line)
-		if got := [2]string{point, fstype}; got != want || ok != (want[0] != "") {
-			t.Errorf("%s: got %v, %v", line, got, ok)
-		}
-	}
-}
-
 func TestSearchPath(t *testing.T) {
 	exists := func(path string) error {
 		if path == "/b/tool" || path == "./tool" || path == "/usr/bin/env" {

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/atoll-mcs/atoll/lab/podrunner/internal/mountinfo"
 )
 
 // kernelFileSystems hold no programs or data of the host's that a container
@@ -23,37 +24,22 @@ var privateFolders = []string{"/proc", "/sys", "/dev", "/run", "/tmp", "/etc"}
 
 // otherMounts lists where the host has mounted further disks: an overlay of /
 // does not show them. Those below skip are left out.
-func otherMounts(mountinfo, skip string) ([]string, error) {
-	f, err := os.Open(mountinfo)
+func otherMounts(skip string) ([]string, error) {
+	mounts, err := mountinfo.Read()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the host's mounts: %w", err)
 	}
-	defer f.Close()
 	var paths []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		point, fstype, ok := parseMountinfo(lines.Text())
-		if !ok || point == "/" || slices.Contains(kernelFileSystems, fstype) || below(skip, point) ||
-			slices.ContainsFunc(privateFolders, func(p string) bool { return below(p, point) }) {
+	for _, m := range mounts {
+		if m.Point == "/" || slices.Contains(kernelFileSystems, m.Type) || below(skip, m.Point) ||
+			slices.ContainsFunc(privateFolders, func(p string) bool { return below(p, m.Point) }) {
 			continue
 		}
-		if !slices.Contains(paths, point) {
-			paths = append(paths, point)
+		if !slices.Contains(paths, m.Point) {
+			paths = append(paths, m.Point)
 		}
 	}
-	return paths, lines.Err()
-}
-
-// parseMountinfo reads the mount point and file system type of a line of
-// /proc/PID/mountinfo, see proc_pid_mountinfo(5).
-func parseMountinfo(line string) (point, fstype string, ok bool) {
-	left, right, ok := strings.Cut(line, " - ")
-	fields, types := strings.Fields(left), strings.Fields(right)
-	if !ok || len(fields) < 6 || len(types) < 1 {
-		return "", "", false
-	}
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	return unescape.Replace(fields[4]), types[0], true
+	return paths, nil
 }
 
 // below tells whether path is dir or in it.

@@ -21,9 +21,9 @@ func setUp(spec *Spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	others, err := otherMounts("/proc/self/mountinfo", spec.Dir)
+	others, err := otherMounts(spec.Dir)
 	if err != nil {
-		return fmt.Errorf("reading the host's mounts: %w", err)
+		return err
 	}
 	root, err := mountOverlay(spec.Dir)
 	if err != nil {

@@ -30,11 +30,10 @@ fe00::1	ip6-allnodes
 fe00::2	ip6-allrouters
 `
 
-// Hosts is the Pod's /etc/hosts.
-func Hosts(pod *corev1.Pod, podIPs []string, domain string) string {
+// Hosts is the /etc/hosts of a Pod with these names, of which fqdn may be empty.
+func Hosts(hostname, fqdn string, podIPs []string, aliases []corev1.HostAlias) string {
 	var b strings.Builder
 	b.WriteString("# Written by Atoll's pod runner.\n" + localHosts)
-	hostname, fqdn := Hostname(pod, domain)
 	names := hostname
 	if fqdn != "" {
 		names = fqdn + "\t" + hostname
@@ -42,7 +41,7 @@ func Hosts(pod *corev1.Pod, podIPs []string, domain string) string {
 	for _, ip := range podIPs {
 		fmt.Fprintf(&b, "%s\t%s\n", ip, names)
 	}
-	for _, alias := range pod.Spec.HostAliases {
+	for _, alias := range aliases {
 		fmt.Fprintf(&b, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
 	}
 	return b.String()

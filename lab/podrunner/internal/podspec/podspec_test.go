@@ -227,12 +227,13 @@ func TestPodResolver(t *testing.T) {
 func TestHostnameAndHosts(t *testing.T) {
 	pod := testPod()
 	pod.Spec.Subdomain = "nodes"
-	pod.Spec.HostAliases = []corev1.HostAlias{{IP: "192.0.2.1", Hostnames: []string{"a", "b"}}}
-	if h, fqdn := Hostname(pod, "cluster.local"); h != "web-0" || fqdn != "web-0.nodes.shop.svc.cluster.local" {
+	aliases := []corev1.HostAlias{{IP: "192.0.2.1", Hostnames: []string{"a", "b"}}}
+	h, fqdn := Hostname(pod, "cluster.local")
+	if h != "web-0" || fqdn != "web-0.nodes.shop.svc.cluster.local" {
 		t.Errorf("got %s, %s", h, fqdn)
 	}
 	tail := "10.1.1.2\tweb-0.nodes.shop.svc.cluster.local\tweb-0\n192.0.2.1\ta\tb\n"
-	if got := Hosts(pod, []string{"10.1.1.2"}, "cluster.local"); !strings.HasSuffix(got, tail) {
+	if got := Hosts(h, fqdn, []string{"10.1.1.2"}, aliases); !strings.HasSuffix(got, tail) {
 		t.Errorf("got %q", got)
 	}
 	pod.Name = strings.Repeat("x", 62) + "-rest"

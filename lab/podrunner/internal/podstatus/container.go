@@ -26,6 +26,12 @@ const (
 	Ephemeral
 )
 
+// Why containers wait before anything was done about them, as the kubelet says.
+const (
+	reasonCreating     = "ContainerCreating"
+	reasonInitializing = "PodInitializing"
+)
+
 // Container is what is known of a container.
 type Container struct {
 	Name, Image string
@@ -42,9 +48,9 @@ type Container struct {
 	NotBefore time.Time
 }
 
-// New returns a container that has not run.
-func New(name, image string, kind Kind, restart corev1.RestartPolicy) Container {
-	return Container{Name: name, Image: image, Kind: kind, Restart: restart, State: Waiting("PodInitializing", "")}
+// New returns a container that has not run, and why it waits.
+func New(name, image string, kind Kind, restart corev1.RestartPolicy, reason string) Container {
+	return Container{Name: name, Image: image, Kind: kind, Restart: restart, State: Waiting(reason, "")}
 }
 
 // Waiting is the state of a container that does not run, for a reason.
@@ -55,6 +61,10 @@ func Waiting(reason, message string) corev1.ContainerState {
 // All returns the containers of a Pod that has not started, the Init and
 // Sidecar ones first.
 func All(pod *corev1.Pod) []Container {
+	reason := reasonCreating
+	if len(pod.Spec.InitContainers) > 0 {
+		reason = reasonInitializing
+	}
 	var all []Container
 	for _, c := range pod.Spec.InitContainers {
 		kind, restart := Init, pod.Spec.RestartPolicy
@@ -66,14 +76,14 @@ func All(pod *corev1.Pod) []Container {
 		} else if restart == corev1.RestartPolicyAlways {
 			restart = corev1.RestartPolicyOnFailure
 		}
-		all = append(all, New(c.Name, c.Image, kind, restart))
+		all = append(all, New(c.Name, c.Image, kind, restart, reason))
 	}
 	for _, c := range pod.Spec.Containers {
 		restart := pod.Spec.RestartPolicy
 		if c.RestartPolicy != nil {
 			restart = corev1.RestartPolicy(*c.RestartPolicy)
 		}
-		all = append(all, New(c.Name, c.Image, Main, restart))
+		all = append(all, New(c.Name, c.Image, Main, restart, reason))
 	}
 	return all
 }
@@ -137,7 +147,7 @@ func Adopt(containers []Container, status *corev1.PodStatus, now time.Time) {
 	}
 	for i := range containers {
 		if c := &containers[i]; c.Kind == Init && c.State.Terminated != nil {
-			c.Last, c.State = c.State, Waiting("PodInitializing", "")
+			c.Last, c.State = c.State, Waiting(reasonInitializing, "")
 		}
 	}
 }

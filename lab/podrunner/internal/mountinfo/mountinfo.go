@@ -1,0 +1,41 @@
+// Package mountinfo reads what is mounted, see proc_pid_mountinfo(5).
+package mountinfo
+
+import (
+	"bufio"
+	"os"
+	"strings"
+)
+
+// Mount is a line of the table.
+type Mount struct{ Point, Type string }
+
+// Read returns what the calling process sees mounted, in the order in which it
+// was mounted.
+func Read() ([]Mount, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var mounts []Mount
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20) // overlays have long options
+	for lines.Scan() {
+		if m, ok := parse(lines.Text()); ok {
+			mounts = append(mounts, m)
+		}
+	}
+	return mounts, lines.Err()
+}
+
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+func parse(line string) (Mount, bool) {
+	left, right, ok := strings.Cut(line, " - ")
+	fields, types := strings.Fields(left), strings.Fields(right)
+	if !ok || len(fields) < 6 || len(types) < 1 {
+		return Mount{}, false
+	}
+	return Mount{unescape.Replace(fields[4]), types[0]}, true
+}
