@@ -53,11 +53,11 @@ func Owner(imp *mcsv1beta1.ServiceImport) metav1.OwnerReference {
 	}
 }
 
-// OwnedBy tells whether service was made for imp, or for an earlier import of the
-// same name.
-func OwnedBy(service *corev1.Service, imp *mcsv1beta1.ServiceImport) bool {
+// OwnedBy tells whether service was made for the import of that name, this one or an
+// earlier one.
+func OwnedBy(service *corev1.Service, importName string) bool {
 	return slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool {
-		return o.Kind == mcsv1beta1.ServiceImportKindName && o.Name == imp.Name
+		return o.Kind == mcsv1beta1.ServiceImportKindName && o.Name == importName
 	})
 }
 

@@ -5,13 +5,16 @@ package derivedservice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,8 +66,12 @@ func importOf(_ context.Context, service client.Object) []reconcile.Request {
 // Reconcile brings the derived Service of one import up to date, and the import with it.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	imp := &mcsv1beta1.ServiceImport{}
-	if err := c.local.Get(ctx, req.NamespacedName, imp); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err) // the garbage collector takes the Service
+	err := c.local.Get(ctx, req.NamespacedName, imp)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, c.remove(ctx, req.NamespacedName)
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
 	}
 	if imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager {
 		return reconcile.Result{}, nil
@@ -85,6 +92,27 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	return reconcile.Result{}, c.applyReady(ctx, imp, ready(imp, service))
+}
+
+// remove deletes the derived Service of an import that is gone. The garbage collector
+// would too, but in its own time, and not before it has learnt of the kind.
+func (c *Controller) remove(ctx context.Context, imp types.NamespacedName) error {
+	for _, name := range []string{names.DerivedService(imp.Name), names.DerivedServiceFallback(imp.Name)} {
+		service := &corev1.Service{}
+		if err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return fmt.Errorf("reading the derived Service %s/%s: %w", imp.Namespace, name, err)
+		}
+		if !derived.OwnedBy(service, imp.Name) || service.DeletionTimestamp != nil {
+			continue
+		}
+		if err := c.writer.Delete(ctx, service); err != nil {
+			return fmt.Errorf("deleting the derived Service %s/%s: %w", imp.Namespace, name, err)
+		}
+	}
+	return nil
 }
 
 // applyService makes the derived Service what it should be, and returns it as it then
@@ -129,7 +157,7 @@ func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*
 		if apierrors.IsNotFound(err) {
 			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}, nil
 		}
-		if err != nil || derived.OwnedBy(service, imp) {
+		if err != nil || derived.OwnedBy(service, imp.Name) {
 			return service, err
 		}
 		c.recorder.Eventf(imp, service, corev1.EventTypeWarning, "NameTaken", "Import",
@@ -148,6 +176,10 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 	}
 	err := c.writer.Create(ctx, fresh)
 	if apierrors.IsInvalid(err) && fresh.Spec.ClusterIP != "" && fresh.Spec.ClusterIP != corev1.ClusterIPNone {
+		lost, listErr := c.addressesLost(ctx, imp, err)
+		if listErr != nil || !lost {
+			return nil, errors.Join(listErr, fmt.Errorf("creating the derived Service %s/%s with the address it had: %w", service.Namespace, service.Name, err))
+		}
 		c.recorder.Eventf(imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import",
 			"The derived Service can't have its clusterset IP %s again: %v", fresh.Spec.ClusterIP, err)
 		fresh = service.DeepCopy()
@@ -161,6 +193,23 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 		return nil, nil // one is there already and is about to be seen
 	}
 	return fresh, nil
+}
+
+// addressesLost tells, after the API server refused to give a Service the addresses that
+// an import has, whether trying again is in vain. Right after a Service's deletion its
+// address counts as allocated for a moment still; it is lost only when another Service
+// has it, or when it is not a valid one any more.
+func (c *Controller) addressesLost(ctx context.Context, imp *mcsv1beta1.ServiceImport, refusal error) (bool, error) {
+	if !strings.Contains(refusal.Error(), "already allocated") {
+		return true, nil
+	}
+	services := &corev1.ServiceList{}
+	if err := c.local.List(ctx, services, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("looking for the owner of %v: %w", imp.Spec.IPs, err)
+	}
+	return slices.ContainsFunc(services.Items, func(s corev1.Service) bool {
+		return slices.ContainsFunc(s.Spec.ClusterIPs, func(ip string) bool { return slices.Contains(imp.Spec.IPs, ip) })
+	}), nil
 }
 
 // applyImport writes what the import takes from its Service, and returns the import as

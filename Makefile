@@ -1,0 +1,76 @@
+# Atoll's build. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo development)
+LDFLAGS := -s -w -X github.com/atoll-mcs/atoll/internal/version.version=$(VERSION)
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+TOOL := go tool -modfile=tools/go.mod
+GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_generated.deepcopy.go \
+	deploy/crds/about.k8s.io_clusterproperties.yaml \
+	deploy/crds/broker.atoll.dev_exportedservices.yaml deploy/crds/broker.atoll.dev_memberclusters.yaml
+# A test that waits for something that never comes must not wait for ever.
+TEST_TIMEOUT ?= 30m
+
+##@ The two commands to begin with
+
+.PHONY: demo
+demo: build kube ## Start three clusters, export a Service in one and reach it from the others by name
+	@scripts/demo
+
+.PHONY: test
+test: build lint test-short test-long ## Everything that must pass
+
+##@ Building
+
+.PHONY: build
+build: ## Build the programs into bin/
+	@echo "== building Atoll $(VERSION)"
+	@mkdir -p bin
+	@$(GO_BUILD) -o bin/ ./cmd/...
+
+.PHONY: kube
+kube: build host-programs ## Build the Kubernetes programs for the lab into the user's cache, once
+	@bin/atoll lab programs >/dev/null
+
+.PHONY: host-programs
+host-programs: ## Install the Debian packages that the lab and its tests call, where they are missing
+	@scripts/host-programs
+
+.PHONY: generate
+generate: ## Write the generated files anew
+	@$(TOOL) controller-gen object crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
+
+##@ Checking
+
+.PHONY: lint
+lint: ## Check format, generated files, modules, vet and staticcheck
+	@echo "== lint"
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
+	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate; \
+		test "$$before" = "$$(cat $(GENERATED) | sha256sum)" || { echo "generated files were not current: commit what make generate wrote"; exit 1; }
+	@for module in . tools lab/kube; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
+	@go vet ./...
+	@$(TOOL) staticcheck ./...
+
+.PHONY: test-short
+test-short: ## The tests that need no root, no API server and less than a minute
+	@echo "== short tests"
+	@go test -short ./...
+
+.PHONY: test-long
+test-long: kube ## All tests: with real API servers and real clusters (as root)
+	@echo "== tests with real API servers"
+	@go test -p 1 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /test/scenario)
+	@echo "== scenarios in real clusters"
+	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
+
+.PHONY: clean
+clean: ## Remove what was built here; the user's cache of Kubernetes programs stays
+	@rm -rf bin dist
+
+.PHONY: help
+help: ## Show this
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,79 @@
+// Package cli is the command atoll: its root, and how it ends.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/cli/lab"
+	"github.com/atoll-mcs/atoll/internal/version"
+	"github.com/atoll-mcs/atoll/lab/kubebin"
+)
+
+// Exit statuses. A command that runs another program passes its status on.
+const (
+	exitError = 1
+	exitUsage = 64 // EX_USAGE of sysexits.h
+)
+
+// Main runs a command line, args[0] being the program as it was called, and
+// returns the exit status. Data goes to stdout, all that is for a person to
+// stderr. It ends early on SIGINT and SIGTERM.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	begun := false
+	root := newRoot(args[0])
+	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
+	root.SetArgs(args[1:])
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	var status interface{ ExitStatus() int }
+	if errors.As(err, &status) {
+		return status.ExitStatus() // of a program that has spoken for itself
+	}
+	fmt.Fprintf(stderr, "%s: %v\n", command.CommandPath(), err)
+	if !begun || errors.Is(err, lab.ErrUsage) {
+		fmt.Fprintf(stderr, "see: %s --help\n", command.CommandPath())
+		return exitUsage
+	}
+	return exitError
+}
+
+func newRoot(program string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "atoll",
+		Short:         "Services across Kubernetes clusters",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(lab.NewCommand(), newVersion())
+	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of Atoll and of what a lab runs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "atoll       %s\nkubernetes  %s\ncoredns     %s\n",
+				version.String(), kubebin.KubernetesVersion, kubebin.CoreDNSVersion)
+			return err
+		},
+	}
+}

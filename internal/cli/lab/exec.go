@@ -1,0 +1,58 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+func newExec(o *options) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "exec CLUSTER[/NODE] -- COMMAND [ARGUMENT...]",
+		Short: "Run a program of this machine in the network of a node",
+		Long: `Runs a program of this machine in the network namespace of a cluster's first node, or
+of the node that is named, or of the broker, and ends with its exit status. Names are
+looked up in the cluster's DNS, and kubectl finds the cluster.`,
+		Example: `  atoll lab exec c2 -- dig +short kubernetes.default.svc.cluster.local
+  atoll lab exec c1/n2 -- ip route
+  atoll lab exec broker -- sh`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(program(args)) == 0 {
+				return fmt.Errorf("a cluster and a command are needed")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lab.Open(o.name)
+			if err != nil {
+				return err
+			}
+			// The terminal interrupts the program by itself, which may not want
+			// to end.
+			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return passOn(l.Exec(ctx, args[0], program(args), lab.Streams{
+				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(),
+			}))
+		},
+	}
+	command.Flags().SetInterspersed(false) // flags after the cluster are the program's
+	return command
+}
+
+// program is the command of the arguments after the cluster.
+func program(args []string) []string {
+	if len(args) < 2 {
+		return nil
+	}
+	if args[1] == "--" {
+		return slices.Clone(args[2:])
+	}
+	return slices.Clone(args[1:])
+}

@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+func newCut(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cut A B",
+		Short: "Cut two clusters off from each other, or one from the broker",
+		Long: `Drops all packets between two clusters, or a cluster and the broker: of nodes and
+pods, both ways, of established connections too. Senders get no error, as on a broken
+line. This machine's kubectl still reaches both.`,
+		Example: `  atoll lab cut c1 c2
+  atoll lab cut c3 broker`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lab.Open(o.name)
+			if err != nil {
+				return err
+			}
+			if err := l.Cut(cmd.Context(), args[0], args[1]); err != nil {
+				return err
+			}
+			next(cmd, o, "%s heal%s %s %s", args[0], args[1])
+			return nil
+		},
+	}
+}
+
+func newHeal(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "heal [A B]",
+		Short: "End a cut, or all of them",
+		Example: `  atoll lab heal c1 c2
+  atoll lab heal`,
+		Args: cobra.MatchAll(cobra.MaximumNArgs(2), func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return cobra.ExactArgs(2)(nil, args)
+			}
+			return nil
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lab.Open(o.name)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return l.HealAll(cmd.Context())
+			}
+			return l.Heal(cmd.Context(), args[0], args[1])
+		},
+	}
+}
+
+const unitsHelp = `
+
+Units of a cluster are etcd, apiserver, controller-manager, scheduler, podrunner and
+kube-proxy (of all nodes; kube-proxy-n2 is one), and Atoll's own. The broker has the
+first three. "lab status" lists them.`
+
+func newKill(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "kill CLUSTER/UNIT",
+		Short: "Kill a program of a cluster, as a crash would",
+		Long:  `Ends a program of a cluster without notice. It stays down until "lab start".` + unitsHelp,
+		Example: `  atoll lab kill c1/apiserver
+  atoll lab kill broker/etcd`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := withLab(cmd, o, args[0], (*lab.Lab).Kill); err != nil {
+				return err
+			}
+			next(cmd, o, "%s start%s %s", args[0])
+			return nil
+		},
+	}
+}
+
+func newStart(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "start CLUSTER/UNIT",
+		Short:   "Start a program of a cluster that was killed",
+		Long:    "Starts a program of a cluster as it was, and waits until it is ready." + unitsHelp,
+		Example: "  atoll lab start c1/apiserver",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withLab(cmd, o, args[0], (*lab.Lab).Start)
+		},
+	}
+}
+
+func withLab(cmd *cobra.Command, o *options, target string, f func(*lab.Lab, context.Context, string) error) error {
+	l, err := lab.Open(o.name)
+	if err != nil {
+		return err
+	}
+	return f(l, cmd.Context(), target)
+}

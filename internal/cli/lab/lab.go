@@ -1,0 +1,85 @@
+// Package lab is the command `atoll lab`.
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// ErrUsage is in the chain of errors that are the caller's own.
+var ErrUsage = lab.ErrUsage
+
+// options are the flags that all commands have.
+type options struct {
+	name string
+}
+
+// NewCommand returns the command with all its sub-commands.
+func NewCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "lab",
+		Short: "Run real Kubernetes clusters on this machine",
+		Long: `A lab is some Kubernetes clusters, c1 to cN, and a broker on one Linux machine,
+without Docker or images: each cluster has its own etcd, kube-apiserver,
+kube-controller-manager, kube-scheduler and kube-proxy in network namespaces, and
+runs its pods as processes of this machine. All pods of all clusters reach each
+other, until you cut them off.
+
+Pods and nodes need root and the program nft. The Kubernetes programs are built from
+source once, which takes some minutes, unless --kube-bin or ATOLL_KUBE_BIN points to
+a folder with them.`,
+		Example: `  atoll lab up --clusters 2
+  export KUBECONFIG=$(atoll lab kubeconfig)
+  kubectl --context c1 get nodes
+  atoll lab exec c2 -- dig +short kubernetes.default.svc.cluster.local
+  atoll lab cut c1 c2
+  atoll lab down`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	command.PersistentFlags().StringVar(&o.name, "name", lab.DefaultName, "the lab's name; several labs run side by side")
+	command.AddCommand(
+		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newExec(&o), newLogs(&o),
+		newCut(&o), newHeal(&o), newKill(&o), newStart(&o),
+	)
+	command.AddCommand(hidden()...)
+	return command
+}
+
+// next tells the person what to do now, on standard error.
+func next(cmd *cobra.Command, o *options, format string, args ...any) {
+	lab := cmd.Root().CommandPath() + " lab"
+	flag := ""
+	if o.name != "" && cmd.Flag("name") != nil && cmd.Flag("name").Changed {
+		flag = " --name " + o.name
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", append([]any{lab, flag}, args...)...)
+}
+
+// exitStatus passes the status of a program on that has run and failed.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// ExitStatus is what atoll ends with.
+func (s exitStatus) ExitStatus() int { return int(s) }
+
+// passOn turns the failure of a program into one of atoll's own, of the same
+// status: as a shell does, 128 and the number for a signal.
+func passOn(err error) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return exitStatus(128 + int(w.Signal()))
+	}
+	return exitStatus(exit.ExitCode())
+}

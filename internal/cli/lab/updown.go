@@ -1,0 +1,84 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+func newUp(o *options) *cobra.Command {
+	up := lab.Options{Shape: lab.Shape{Clusters: 3, Nodes: 1, IPFamily: lab.IPv4}}
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start a lab and wait until it is ready",
+		Long: `Starts a lab and returns when it is ready: API servers answer, nodes are ready and
+each cluster's DNS answers. The lab goes on until "lab down".
+
+A lab that runs already, and is of the same shape, is left as it is. What a lab has
+left that crashed or was interrupted is removed first.`,
+		Example: `  atoll lab up
+  atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
+  atoll lab up --name api --control-plane-only   # needs no root`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			up.Name, up.Progress = o.name, cmd.ErrOrStderr()
+			if _, err := lab.Up(cmd.Context(), up); err != nil {
+				return err
+			}
+			next(cmd, o, "export KUBECONFIG=$(%s kubeconfig%s); kubectl --context c1 get nodes,pods -A")
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&up.Clusters, "clusters", up.Clusters, "how many clusters")
+	flags.IntVar(&up.Nodes, "nodes", up.Nodes, "how many nodes in each cluster, in three zones by turns")
+	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "addresses of nodes, pods and services: ipv4, ipv6 or dual")
+	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "only API servers and controllers, on the loopback interface; needs no root")
+	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
+	flags.StringVar(&up.Programs, "kube-bin", "", "folder with the Kubernetes programs, in place of building them")
+	return command
+}
+
+func newDown(o *options) *cobra.Command {
+	var all bool
+	command := &cobra.Command{
+		Use:   "down",
+		Short: "Remove a lab with all that it has made",
+		Long: `Ends all processes of a lab, removes its network namespaces and its files. It works
+in whatever state the lab is, and touches nothing that the lab has not made.`,
+		Example: `  atoll lab down
+  atoll lab down --all`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			names := []string{o.name}
+			if all {
+				var err error
+				if names, err = lab.List(); err != nil {
+					return err
+				}
+			}
+			var failed error
+			for _, name := range names {
+				failed = errors.Join(failed, down(cmd, name))
+			}
+			return failed
+		},
+	}
+	command.Flags().BoolVar(&all, "all", false, "all labs of this user")
+	return command
+}
+
+func down(cmd *cobra.Command, name string) error {
+	err := lab.Down(cmd.Context(), name)
+	if errors.Is(err, lab.ErrNoLab) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "there is no lab %s\n", name)
+		return nil
+	}
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "lab %s is removed\n", name)
+	}
+	return err
+}

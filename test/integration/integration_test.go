@@ -1,0 +1,439 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+func TestExportIsImportedEverywhereAndUnexportLeavesNothing(t *testing.T) {
+	const ns = "basic"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	source := slice(ns, "web-x", "web", "10.1.1.1")
+	create(t, "c1", source)
+	e := export(ns, "web")
+	create(t, "c1", e)
+
+	for _, cluster := range []string{"c1", "c2"} {
+		imp := expectImport(t, cluster, ns, "web", from("c1"))
+		derived := &corev1.Service{}
+		key := client.ObjectKey{Namespace: ns, Name: imp.Annotations["multicluster.kubernetes.io/derived-service"]}
+		if err := on[cluster].Get(t.Context(), key, derived); err != nil {
+			t.Fatal(err)
+		}
+		if derived.Spec.ClusterIP != imp.Spec.IPs[0] || len(derived.Spec.Selector) > 0 {
+			t.Errorf("%s: derived Service %+v, import %+v", cluster, derived.Spec, imp.Spec)
+		}
+		if imp.Spec.Type != mcsv1beta1.ClusterSetIP || imp.Status.EndpointSliceObjects != mcsv1beta1.EndpointSliceObjectsPresent {
+			t.Errorf("%s: import %+v", cluster, imp)
+		}
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
+	}
+	for _, s := range slicesOf(t, "c2", ns) {
+		if s.Labels[discoveryv1.LabelServiceName] != "web-clusterset" || s.Endpoints[0].NodeName != nil {
+			t.Errorf("imported slice %+v", s)
+		}
+	}
+	expectCondition(t, "c1", e, "Valid", metav1.ConditionTrue, "Valid")
+	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
+	expectCondition(t, "c1", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+
+	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.1.2"}})
+	})
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
+	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c1/10.1.1.2")
+
+	remove(t, "c1", e)
+	for _, cluster := range []string{"c1", "c2"} {
+		expectGone(t, cluster, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+		expectGone(t, cluster, service(ns, "web-clusterset"))
+		expectAddresses(t, cluster, ns)
+	}
+	expectBrokerEmpty(t, ns)
+	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil {
+		t.Errorf("the user's own slice: %v", err)
+	}
+}
+
+// expectBrokerEmpty waits until the broker holds nothing of a namespace's services.
+func expectBrokerEmpty(t *testing.T, namespace string) {
+	t.Helper()
+	eventually(t, "the broker has nothing of "+namespace, func() error {
+		of := client.MatchingLabels{"atoll.dev/service-namespace": namespace}
+		for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}} {
+			if err := on[lab.Broker].List(t.Context(), list, of); err != nil {
+				return err
+			}
+			if n := meta.LenList(list); n > 0 {
+				return fmt.Errorf("%d left in %T", n, list)
+			}
+		}
+		return nil
+	})
+}
+
+func TestTwoExporters(t *testing.T) {
+	const ns = "two"
+	namespace(t, ns, "c1", "c2")
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	for i, cluster := range []string{"c1", "c2"} {
+		create(t, cluster, service(ns, "web", 80))
+		create(t, cluster, slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1)))
+		exports[cluster] = export(ns, "web")
+		create(t, cluster, exports[cluster])
+	}
+	var before *mcsv1beta1.ServiceImport
+	for _, cluster := range []string{"c1", "c2"} {
+		before = expectImport(t, cluster, ns, "web", from("c1", "c2"))
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
+	}
+	remove(t, "c1", exports["c1"])
+	for _, cluster := range []string{"c1", "c2"} {
+		after := expectImport(t, cluster, ns, "web", from("c2"))
+		expectAddresses(t, cluster, ns, "c2/10.2.1.1")
+		if cluster == "c2" && !slices.Equal(before.Spec.IPs, after.Spec.IPs) {
+			t.Errorf("the clusterset IP changed from %v to %v", before.Spec.IPs, after.Spec.IPs)
+		}
+	}
+}
+
+func TestConflictIsOnAllExportsAndTrafficOnlyToWinners(t *testing.T) {
+	const ns = "conflict"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	first := export(ns, "web")
+	create(t, "c1", first)
+	expectCondition(t, "c1", first, "Conflict", metav1.ConditionFalse, "NoConflicts")
+	// The younger export's port p80 has another number, and it has one more.
+	loser := service(ns, "web", 80, 81)
+	loser.Spec.Ports[0].Port = 8080
+	create(t, "c2", loser)
+	create(t, "c2", slice(ns, "web-x", "web", "10.2.1.1"))
+	second := export(ns, "web")
+	// Creation times have a resolution of a second; at equal ones the cluster id decides,
+	// for c1 as well.
+	create(t, "c2", second)
+	want := `Conflicting ports. Using "p80 80/TCP" from oldest service export in "c1" and "p81 81/TCP" from service export in "c2". 2/2 clusters disagree.`
+	for cluster, e := range map[string]*mcsv1beta1.ServiceExport{"c1": first, "c2": second} {
+		if got := expectCondition(t, cluster, e, "Conflict", metav1.ConditionTrue, "PortConflict").Message; got != want {
+			t.Errorf("%s: message %q, want %q", cluster, got, want)
+		}
+		expectCondition(t, cluster, e, "Valid", metav1.ConditionTrue, "Valid")
+	}
+	eventually(t, "c2's slice without the port that lost", func() error {
+		for _, s := range slicesOf(t, "c1", ns) {
+			if s.Labels["multicluster.kubernetes.io/source-cluster"] == "c2" {
+				if len(s.Ports) == 0 {
+					return nil
+				}
+				return fmt.Errorf("ports %v", s.Ports)
+			}
+		}
+		return errors.New("there is none")
+	})
+	change(t, "c2", loser, func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80).Spec.Ports })
+	for cluster, e := range map[string]*mcsv1beta1.ServiceExport{"c1": first, "c2": second} {
+		expectCondition(t, cluster, e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+	}
+}
+
+func TestNamespaceThatComesLater(t *testing.T) {
+	const ns = "later"
+	namespace(t, ns, "c1")
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", export(ns, "web"))
+	expectImport(t, "c1", ns, "web", from("c1"))
+	namespace(t, ns, "c2")
+	expectImport(t, "c2", ns, "web", from("c1"))
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+}
+
+func TestServiceThatComesLaterOrIsInvalid(t *testing.T) {
+	const ns = "invalid"
+	namespace(t, ns, "c1", "c2")
+	e := export(ns, "web")
+	create(t, "c1", e)
+	expectCondition(t, "c1", e, "Valid", metav1.ConditionFalse, "NoService")
+	expectCondition(t, "c1", e, "Ready", metav1.ConditionFalse, "Pending")
+	s := service(ns, "web", 80)
+	create(t, "c1", s)
+	expectCondition(t, "c1", e, "Valid", metav1.ConditionTrue, "Valid")
+	expectImport(t, "c2", ns, "web", from("c1"))
+	remove(t, "c1", s)
+	expectCondition(t, "c1", e, "Valid", metav1.ConditionFalse, "NoService")
+	expectGone(t, "c2", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	create(t, "c1", &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"},
+	})
+	expectCondition(t, "c1", e, "Valid", metav1.ConditionFalse, "InvalidServiceType")
+}
+
+func TestDerivedServiceIsPutRightAndKeepsItsAddress(t *testing.T) {
+	const ns = "derived"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", export(ns, "web"))
+	imp := expectImport(t, "c2", ns, "web", from("c1"))
+
+	derived := service(ns, "web-clusterset")
+	change(t, "c2", derived, func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "web"} })
+	eventually(t, "the selector is gone", func() error {
+		if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(derived), derived); err != nil {
+			return err
+		}
+		if len(derived.Spec.Selector) > 0 {
+			return fmt.Errorf("selector %v", derived.Spec.Selector)
+		}
+		return nil
+	})
+	uid := derived.UID
+	remove(t, "c2", derived)
+	eventually(t, "the Service is made again", func() error {
+		again := service(ns, "web-clusterset")
+		if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(derived), again); err != nil {
+			return err
+		}
+		if again.UID == uid {
+			return errors.New("it is the old one")
+		}
+		if again.Spec.ClusterIP != imp.Spec.IPs[0] {
+			return fmt.Errorf("it has the address %s, not %s", again.Spec.ClusterIP, imp.Spec.IPs[0])
+		}
+		return nil
+	})
+	// Somebody else's Service of a name that we would take.
+	other := service(ns, "api-clusterset", 1)
+	create(t, "c2", other)
+	create(t, "c1", service(ns, "api", 80))
+	create(t, "c1", slice(ns, "api-x", "api", "10.1.1.9"))
+	create(t, "c1", export(ns, "api"))
+	imp = expectImport(t, "c2", ns, "api", from("c1"))
+	if name := imp.Annotations["multicluster.kubernetes.io/derived-service"]; name == other.Name || name == "" {
+		t.Errorf("the derived Service is %q", name)
+	}
+	if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil || len(other.OwnerReferences) > 0 || other.Spec.Ports[0].Port != 1 {
+		t.Errorf("somebody else's Service is %+v, %v", other, err)
+	}
+}
+
+func TestForeignServiceImportIsLeftAlone(t *testing.T) {
+	const ns = "foreign"
+	namespace(t, ns, "c1", "c2")
+	foreign := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
+		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}},
+	}
+	create(t, "c2", foreign)
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", export(ns, "web"))
+	expectImport(t, "c1", ns, "web", from("c1"))
+	eventually(t, "an Event about it", func() error {
+		events := &corev1.EventList{}
+		if err := on["c2"].List(t.Context(), events, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == "ForeignServiceImport" && e.InvolvedObject.Name == "web" {
+				return nil
+			}
+		}
+		return fmt.Errorf("%d others", len(events.Items))
+	})
+	before := foreign.ResourceVersion
+	if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.ResourceVersion != before {
+		t.Errorf("it is %+v, %v", foreign, err)
+	}
+	remove(t, "c2", foreign)
+	expectImport(t, "c2", ns, "web", from("c1"))
+}
+
+// PITFALLS 32: what was un-exported while the agent was down goes when it is back, and
+// nothing else is written.
+func TestAgentRestart(t *testing.T) {
+	const ns = "restart"
+	namespace(t, ns, "c1", "c2")
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	for i, name := range []string{"gone", "kept"} {
+		create(t, "c1", service(ns, name, 80))
+		create(t, "c1", slice(ns, name+"-x", name, fmt.Sprintf("10.1.1.%d", i)))
+		exports[name] = export(ns, name)
+		create(t, "c1", exports[name])
+		for _, cluster := range []string{"c1", "c2"} {
+			expectImport(t, cluster, ns, name, from("c1"))
+		}
+		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
+		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
+	}
+	for _, cluster := range []string{"c1", "c2"} {
+		expectAddresses(t, cluster, ns, "c1/10.1.1.0", "c1/10.1.1.1")
+	}
+	for _, cluster := range []string{"c1", "c2"} {
+		if err := theLab.Kill(t.Context(), cluster+"/agent"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(t, "c1", exports["gone"])
+	before := versions(t, ns)
+	for _, cluster := range []string{"c1", "c2"} {
+		if err := theLab.Start(t.Context(), cluster+"/agent"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cluster := range []string{"c1", "c2"} {
+		expectGone(t, cluster, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "gone"}})
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
+		expectGone(t, cluster, service(ns, "gone-clusterset"))
+	}
+	// A change that comes through shows that the agents have done what they had to.
+	create(t, "c1", service(ns, "new", 80))
+	create(t, "c1", export(ns, "new"))
+	expectImport(t, "c2", ns, "new", from("c1"))
+	after := versions(t, ns)
+	maps.DeleteFunc(before, func(key, _ string) bool { return strings.Contains(key, "gone") })
+	for key, version := range before {
+		if after[key] != version {
+			t.Errorf("%s was written: version %s became %q", key, version, after[key])
+		}
+	}
+}
+
+// versions returns the resource versions of everything of a namespace's, in all clusters.
+func versions(t *testing.T, namespace string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, cluster := range []string{"c1", "c2"} {
+		for _, list := range []client.ObjectList{
+			&corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}, &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceExportList{},
+		} {
+			if err := on[cluster].List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+				t.Fatal(err)
+			}
+			collect(t, all, cluster, list)
+		}
+	}
+	for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}} {
+		if err := on[lab.Broker].List(t.Context(), list, client.MatchingLabels{"atoll.dev/service-namespace": namespace}); err != nil {
+			t.Fatal(err)
+		}
+		collect(t, all, lab.Broker, list)
+	}
+	return all
+}
+
+func collect(t *testing.T, into map[string]string, cluster string, list client.ObjectList) {
+	t.Helper()
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		accessor := o.(client.Object)
+		into[fmt.Sprintf("%s %T %s", cluster, o, accessor.GetName())] = accessor.GetResourceVersion()
+	}
+}
+
+// PITFALLS 35, the beginnings: with a member's credentials nothing of another member's can
+// be written, nor any Secret read.
+func TestMemberMayWriteOnlyItsOwn(t *testing.T) {
+	member := asMember(t, "c2")
+	// The agent would delete what it has not exported itself.
+	if err := theLab.Kill(t.Context(), "c2/agent"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := theLab.Start(context.Background(), "c2/agent"); err != nil {
+			t.Error(err)
+		}
+	})
+	ns := broker.DefaultNamespace
+	record := func(name, label, id string) *brokerv1alpha1.ExportedService {
+		return &brokerv1alpha1.ExportedService{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"multicluster.kubernetes.io/source-cluster": label}},
+			Spec: brokerv1alpha1.ExportedServiceSpec{
+				ClusterID: id, ServiceNamespace: "hostile", ServiceName: "web", ExportedAt: metav1.Now(), Type: mcsv1beta1.ClusterSetIP,
+			},
+		}
+	}
+	sliceOf := func(label string) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: "hostile", Labels: map[string]string{"multicluster.kubernetes.io/source-cluster": label}},
+			AddressType: discoveryv1.AddressTypeIPv4,
+		}
+	}
+	own := record("web.hostile.c2", "c2", "c2")
+	if err := member.Create(t.Context(), own); err != nil {
+		t.Fatalf("its own record: %v", err)
+	}
+	others := &brokerv1alpha1.MemberCluster{}
+	if err := member.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "c1"}, others); err != nil {
+		t.Fatalf("reading another member: %v", err)
+	}
+	others.Spec.Region = "nowhere"
+	relabelled := own.DeepCopy()
+	relabelled.Labels["multicluster.kubernetes.io/source-cluster"] = "c1"
+	for name, attempt := range map[string]func() error{
+		"a record with another's label": func() error { return member.Create(t.Context(), record("web.hostile.c1", "c1", "c1")) },
+		"a record with another's name":  func() error { return member.Create(t.Context(), record("web.hostile.c1", "c2", "c2")) },
+		"a record with another's id":    func() error { return member.Create(t.Context(), record("web.hostile.c2", "c2", "c1")) },
+		"a slice of another's":          func() error { return member.Create(t.Context(), sliceOf("c1")) },
+		"a slice of nobody's":           func() error { return member.Create(t.Context(), sliceOf("")) },
+		"giving away its own":           func() error { return member.Update(t.Context(), relabelled) },
+		"changing another member":       func() error { return member.Update(t.Context(), others) },
+		"deleting another member":       func() error { return member.Delete(t.Context(), others) },
+		"deleting all members": func() error {
+			return member.DeleteAllOf(t.Context(), &brokerv1alpha1.MemberCluster{}, client.InNamespace(ns))
+		},
+		"reading Secrets": func() error { return member.List(t.Context(), &corev1.SecretList{}, client.InNamespace(ns)) },
+		"reading elsewhere": func() error {
+			return member.List(t.Context(), &discoveryv1.EndpointSliceList{}, client.InNamespace("default"))
+		},
+		"a token of another's": func() error {
+			return member.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "member-c9"}})
+		},
+	} {
+		if err := attempt(); err == nil {
+			t.Errorf("%s was allowed", name)
+		} else if !strings.Contains(err.Error(), "forbidden") && !strings.Contains(err.Error(), "denied") {
+			t.Errorf("%s failed for another reason: %v", name, err)
+		}
+	}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "c1"}, others); err != nil || others.Spec.Region == "nowhere" {
+		t.Errorf("after all: %+v, %v", others.Spec, err)
+	}
+}
+
+// asMember returns a client with the credentials of a cluster's agent on the broker.
+func asMember(t *testing.T, cluster string) client.Client {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(theLab.Dir(cluster), "agent-broker.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, err := broker.Connect(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return member
+}
