@@ -60,7 +60,10 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if shared != nil {
-		shared.stop()
+		if fault := shared.stop(); fault != "" && code == 0 {
+			fmt.Fprintln(os.Stderr, "FAIL: the runner said:", fault)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }
@@ -283,16 +286,24 @@ func (c *cluster) startRunner() error {
 	return err
 }
 
-// stop ends everything, the runner first, and removes what was made.
-func (c *cluster) stop() {
+// stop ends everything, the runner first, and removes what was made. It returns
+// what the runner said that it never should.
+func (c *cluster) stop() (fault string) {
 	if c.runner != nil {
 		c.runner.end(syscall.SIGTERM)
 	}
 	for i := range c.programs {
 		c.programs[len(c.programs)-1-i].end(syscall.SIGKILL)
 	}
+	log, _ := os.ReadFile(c.path("runner.log"))
+	for _, bad := range []string{"DATA RACE", "panic: ", "clearing away", "removing container"} {
+		if i := strings.Index(string(log), bad); i >= 0 {
+			fault = string(log[max(0, i-500):min(len(log), i+3000)])
+		}
+	}
 	_ = c.ns.Delete()
 	_ = os.RemoveAll(c.dir)
+	return fault
 }
 
 // program is a process in the node's namespace.

@@ -482,7 +482,7 @@ spec:
   containers:
   - name: main
     image: any
-    command: ["sh", "-c", "cat /data/log; id -u; cat /info/app /key/sub; echo x > /key/sub; exit 0"]
+    command: ["sh", "-c", "exec 2>&1; cat /data/log; id -u; cat /info/app /key/sub; echo x > /key/sub; exit 0"]
     securityContext: {runAsUser: 1234}
     volumeMounts: [{name: data, mountPath: /data}, {name: info, mountPath: /info}, {name: key, mountPath: /key/sub, subPath: k}]
   volumes:

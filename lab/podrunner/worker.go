@@ -39,6 +39,7 @@ type worker struct {
 	created         time.Time
 	dir             string
 	log             *slog.Logger
+	reference       *corev1.ObjectReference // the Pod, for events
 	view            atomic.Pointer[view]
 	mail            *mailbox
 
@@ -69,6 +70,9 @@ func newWorker(r *runner, node Node, pool *addresses, pod *corev1.Pod) *worker {
 		created: pod.CreationTimestamp.Time, dir: filepath.Join(r.cfg.podsDir(), string(pod.UID)),
 		log: r.log.With("namespace", pod.Namespace, "pod", pod.Name), mail: newMailbox(), pod: pod,
 		status: *pod.Status.DeepCopy(),
+	}
+	w.reference = &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 	}
 	w.writer = newStatusWriter(w)
 	w.volumes = newVolumes(w)
@@ -382,7 +386,7 @@ func (w *worker) warn(err error) {
 }
 
 func (w *worker) event(kind, reason, format string, args ...any) {
-	w.runner.recorder.Eventf(w.pod, kind, reason, format, args...)
+	w.runner.recorder.Eventf(w.reference, kind, reason, format, args...)
 }
 
 // hostname is the containers' host name and, where the Pod has one, the name by

@@ -35,18 +35,32 @@ type Exec struct {
 // container's own command, until it ends or ctx is done. The exit code is 126
 // or 127, as a shell's, with a *StartError if it cannot be started.
 func (p *Process) Exec(ctx context.Context, e Exec) (code int, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		// Never unlocked: the thread, which has left the host's namespaces,
-		// ends with this goroutine.
-		runtime.LockOSThread()
+	onThrowAwayThread(func() {
 		if err = p.enter(); err == nil {
 			code, err = p.run(ctx, e)
 		}
+	})
+	return code, err
+}
+
+// onThrowAwayThread calls f on a thread that ends afterwards: one that has left
+// the host's namespaces is of no use to anybody else.
+func onThrowAwayThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: a goroutine that ends locked ends its thread
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		// The main thread cannot end. It would stay in the container, and the
+		// container's mounts with it. While this goroutine holds it, another
+		// gets another.
+		defer runtime.UnlockOSThread()
+		onThrowAwayThread(f)
 	}()
 	<-done
-	return code, err
 }
 
 // enter brings the calling thread into the container.

@@ -13,7 +13,7 @@ type Mount struct{ Point, Type string }
 // Read returns what the calling process sees mounted, in the order in which it
 // was mounted.
 func Read() ([]Mount, error) {
-	f, err := os.Open("/proc/self/mountinfo")
+	f, err := os.Open("/proc/thread-self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
