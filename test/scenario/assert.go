@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,6 +104,9 @@ func checkCount(s *Script, _ bool, args []string) error {
 	last := args[len(args)-1]
 	if n, err := strconv.Atoi(last); last != unknown && (err != nil || n < 0) {
 		return fmt.Errorf("%q is not a number of objects", last)
+	}
+	if strings.Contains(args[1], "/") && slices.ContainsFunc(args, func(arg string) bool { return arg == "-l" || strings.HasSuffix(arg, "selector") }) {
+		return errors.New("kubectl takes a name or a selector, not both; metadata.name=… is a field selector")
 	}
 	return s.checkClusters(args[0], true)
 }

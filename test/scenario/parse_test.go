@@ -30,6 +30,7 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"ambiguous negation":      {"! http c1/shop/client http://x x20\n", `x.txtar:1: http: of several requests some may fail: negate one request, or say "backends none"`},
 		"bad backends":            {"backends c1=0\n", `x.txtar:1: backends: "c1=0" is not CLUSTER=N; a cluster that must not answer is left out`},
 		"bad count":               {"count c1 pods -n shop -l app=web\n", `x.txtar:1: count: "app=web" is not a number of objects`},
+		"name and selector":       {"count c1 pod/a --field-selector status.phase=Running 1\n", "x.txtar:1: count: kubectl takes a name or a selector, not both; metadata.name=… is a field selector"},
 		"bad condition":           {"condition c1 serviceexport shop/web Valid\n", `x.txtar:1: condition: "Valid" is not TYPE=STATUS[/REASON]`},
 		"unknown unit":            {"kill c1/kubelet\n", `x.txtar:1: kill: unknown unit "kubelet" (known: etcd, apiserver, controller-manager, scheduler, kube-proxy, podrunner, agent, dns)`},
 		"unit of the broker":      {"kill broker/agent\n", "x.txtar:1: kill: the broker has no agent"},

@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -31,7 +32,8 @@ func TestScenarios(t *testing.T) {
 	defer labs.end(t)
 	for _, script := range all {
 		t.Run(script.Name, func(t *testing.T) {
-			if err := Execute(ctx, script, labs.get(ctx, t, script.Shape), t.Logf); err != nil {
+			log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
+			if err := Execute(ctx, script, labs.get(ctx, t, script.Shape), log); err != nil {
 				t.Error(err)
 			}
 		})
