@@ -205,3 +205,16 @@ func (n Namespace) DialContext(ctx context.Context, network, address string) (c 
 	})
 	return c, err
 }
+
+// List returns the network namespaces of the machine that have a name.
+func List() ([]Namespace, error) {
+	entries, err := os.ReadDir(runDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing network namespaces: %w", err)
+	}
+	var all []Namespace
+	for _, e := range entries {
+		all = append(all, Namespace(e.Name()))
+	}
+	return all, nil
+}

@@ -46,7 +46,7 @@ a folder with them.`,
 	}
 	command.PersistentFlags().StringVar(&o.name, "name", lab.DefaultName, "the lab's name; several labs run side by side")
 	command.AddCommand(
-		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newExec(&o), newLogs(&o),
+		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newPrograms(), newExec(&o), newLogs(&o),
 		newCut(&o), newHeal(&o), newKill(&o), newStart(&o),
 	)
 	command.AddCommand(hidden()...)

@@ -1,0 +1,37 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab/kubebin"
+)
+
+// newPrograms is `atoll lab programs`.
+func newPrograms() *cobra.Command {
+	var folder string
+	command := &cobra.Command{
+		Use:   "programs",
+		Short: "Print the folder of the Kubernetes programs, built first where they are not",
+		Long: fmt.Sprintf(`Prints the path of the folder with the programs that labs are made of:
+%s.
+
+They are built from the Go module registry into the user's cache folder, once for each
+version, which takes some minutes; progress goes to standard error.`, strings.Join(kubebin.Programs(), ", ")),
+		Example: `  # kubectl of the lab's own version
+  export PATH=$(atoll lab programs):$PATH`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := kubebin.Ensure(cmd.Context(), cmd.ErrOrStderr(), folder)
+			if err != nil {
+				return fmt.Errorf("finding the Kubernetes programs: %w", err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), dir)
+			return nil
+		},
+	}
+	command.Flags().StringVar(&folder, "kube-bin", "", "a folder that has the programs already")
+	return command
+}

@@ -1,0 +1,174 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+)
+
+// Names of the units of a cluster.
+const (
+	unitEtcd              = "etcd"
+	unitAPIServer         = "apiserver"
+	unitControllerManager = "controller-manager"
+	unitScheduler         = "scheduler"
+	unitKubeProxy         = "kube-proxy" // and -n and the node's number
+	unitPodRunner         = "podrunner"
+	unitGateway           = "gateway"
+)
+
+// etcd stores to the page cache only: a lab outlives no crash of its machine.
+func (l *Lab) etcd(c *Cluster) Unit {
+	client := "http://" + c.Etcd.String()
+	return l.unit(c, unitEtcd, c.Etcd.String(),
+		"etcd",
+		"--name="+c.Name,
+		"--data-dir="+filepath.Join(l.Dir(c.Name), "etcd"),
+		"--listen-client-urls="+client,
+		"--advertise-client-urls="+client,
+		"--listen-peer-urls=http://127.0.0.1:0", // there are no peers
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	)
+}
+
+func (l *Lab) apiServer(c *Cluster) Unit {
+	bind := "::"
+	if l.Spec.IPFamily == IPv4 {
+		bind = "0.0.0.0"
+	}
+	advertise, reconciler := c.APIServer.Addr(), "lease"
+	if l.Spec.ControlPlaneOnly {
+		// No endpoint may be on the loopback interface, so the Service
+		// default/kubernetes stays without one.
+		bind, reconciler = "127.0.0.1", "none"
+		if l.Spec.IPFamily == IPv6 {
+			advertise = netip.IPv6Loopback() // of the family of the services
+		}
+	}
+	return l.unit(c, unitAPIServer, c.APIServer.String(),
+		"kube-apiserver",
+		"--etcd-servers=http://"+c.Etcd.String(),
+		"--bind-address="+bind,
+		fmt.Sprintf("--secure-port=%d", c.APIServer.Port()),
+		"--advertise-address="+advertise.String(),
+		"--endpoint-reconciler-type="+reconciler,
+		"--service-cluster-ip-range="+join(c.ServiceCIDRs),
+		"--authorization-mode=RBAC",
+		"--client-ca-file="+l.pki(c, "ca.crt"),
+		"--tls-cert-file="+l.pki(c, "apiserver.crt"),
+		"--tls-private-key-file="+l.pki(c, "apiserver.key"),
+		"--kubelet-certificate-authority="+l.pki(c, "ca.crt"),
+		"--kubelet-client-certificate="+l.pki(c, "kubelet-client.crt"),
+		"--kubelet-client-key="+l.pki(c, "kubelet-client.key"),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--service-account-issuer=https://kubernetes.default.svc."+clusterDomain,
+		"--service-account-key-file="+l.pki(c, "service-accounts.key"),
+		"--service-account-signing-key-file="+l.pki(c, "service-accounts.key"),
+		"--allow-privileged=true",
+		"--enable-priority-and-fairness=false", // a lab has no tenants to be fair to
+		"--profiling=false",
+	)
+}
+
+// brokerControllers are those that a broker needs, which runs nothing: what
+// deletes namespaces and owned objects, gives service accounts tokens, and keeps
+// roles and policies.
+var brokerControllers = []string{
+	"namespace-controller", "garbage-collector-controller", "serviceaccount-controller",
+	"legacy-serviceaccount-token-cleaner-controller", "serviceaccount-token-controller",
+	"root-ca-certificate-publisher-controller", "clusterrole-aggregation-controller",
+	"validatingadmissionpolicy-status-controller", "resourcequota-controller",
+}
+
+func (l *Lab) controllerManager(c *Cluster) Unit {
+	controllers := "*"
+	if c.Name == Broker {
+		controllers = strings.Join(brokerControllers, ",")
+	}
+	u := l.unit(c, unitControllerManager, "",
+		"kube-controller-manager",
+		"--kubeconfig="+filepath.Join(l.Dir(c.Name), "controller-manager.conf"),
+		"--secure-port=0",
+		"--leader-elect=false",
+		"--use-service-account-credentials=true", // RBAC gives each controller its own rights
+		"--controllers="+controllers,
+		"--allocate-node-cidrs=false",
+		"--service-cluster-ip-range="+join(c.ServiceCIDRs),
+		"--root-ca-file="+l.pki(c, "ca.crt"),
+		"--service-account-private-key-file="+l.pki(c, "service-accounts.key"),
+		"--cluster-signing-cert-file="+l.pki(c, "ca.crt"),
+		"--cluster-signing-key-file="+l.pki(c, "ca.key"),
+		// Tests make hundreds of objects at once; the defaults, 20 and 30, would
+		// be what they measure.
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+		"--profiling=false",
+	)
+	if len(c.PodCIDRs) > 0 {
+		u.Argv = append(u.Argv, "--cluster-cidr="+join(c.PodCIDRs))
+	}
+	return u
+}
+
+func (l *Lab) scheduler(c *Cluster) Unit {
+	return l.unit(c, unitScheduler, "",
+		"kube-scheduler",
+		"--kubeconfig="+filepath.Join(l.Dir(c.Name), "scheduler.conf"),
+		"--secure-port=0",
+		"--leader-elect=false",
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+		"--profiling=false",
+	)
+}
+
+// kubeProxy runs on one node. Settings of connection tracking that a network
+// namespace may not change are left as they are, by zeros.
+func (l *Lab) kubeProxy(c *Cluster, n *Node, number int) Unit {
+	name := fmt.Sprintf("%s-n%d", unitKubeProxy, number)
+	config := fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: nftables
+hostnameOverride: %s
+clientConnection:
+  kubeconfig: %s
+  qps: 500
+  burst: 1000
+detectLocalMode: ClusterCIDR
+clusterCIDR: %s
+healthzBindAddress: %s
+metricsBindAddress: 127.0.0.1:10249
+nftables:
+  minSyncPeriod: 100ms
+conntrack:
+  maxPerCore: 0
+  min: 0
+  tcpEstablishedTimeout: 0s
+  tcpCloseWaitTimeout: 0s
+`, n.Name, filepath.Join(l.Dir(c.Name), "kube-proxy.conf"), join(c.PodCIDRs), net.JoinHostPort(n.Addresses[0].String(), "10256"))
+	u := l.unit(c, name, net.JoinHostPort(n.Addresses[0].String(), "10256"), "kube-proxy", "--config="+filepath.Join(l.Dir(c.Name), name+".yaml"))
+	u.Namespace = n.Namespace
+	u.Files = map[string]string{name + ".yaml": config}
+	return u
+}
+
+// unit makes a unit of a cluster's first node that runs one of the Kubernetes
+// programs.
+func (l *Lab) unit(c *Cluster, name, address, program string, args ...string) Unit {
+	u := Unit{Cluster: c.Name, Name: name, Address: address, Argv: append([]string{filepath.Join(l.Spec.Programs, program)}, args...)}
+	if len(c.Nodes) > 0 {
+		u.Namespace = c.Nodes[0].Namespace
+	}
+	return u
+}
+
+func join[T fmt.Stringer](values []T) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.String()
+	}
+	return strings.Join(texts, ",")
+}

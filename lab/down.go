@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/atoll-mcs/atoll/lab/network"
+	"github.com/atoll-mcs/atoll/lab/process"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// Down ends a lab and removes all that it has made, and nothing else, in
+// whatever state it is. The error is ErrNoLab where there is nothing.
+func Down(ctx context.Context, name string) error {
+	dir, err := labFolder(name)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(ctx, name, time.Minute)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %q", ErrNoLab, name)
+	}
+	if err := remove(ctx, name); err != nil {
+		return fmt.Errorf("removing lab %s: %w", name, err)
+	}
+	return nil
+}
+
+// Down is the function Down for this lab.
+func (l *Lab) Down(ctx context.Context) error { return Down(ctx, l.Name()) }
+
+// remove ends what the lab of that name has recorded, and removes its folder.
+// Under the lock.
+func remove(ctx context.Context, name string) error {
+	dir, err := labFolder(name)
+	if err != nil {
+		return err
+	}
+	spec, err := readSpec(dir)
+	if err == nil {
+		err = (&Lab{Spec: spec, dir: dir}).stop(ctx)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil // nothing is made before lab.json is there
+	}
+	if err != nil {
+		return err
+	}
+	return removeFolder(dir)
+}
+
+// stop ends all processes of the lab and removes its network. The files stay.
+func (l *Lab) stop(ctx context.Context) error {
+	if err := l.killRecorded(ctx); err != nil {
+		return err
+	}
+	namespaces, err := l.ownNamespaces()
+	if err != nil {
+		return err
+	}
+	// Pods' processes are recorded nowhere but in the namespaces that they run in.
+	if err := process.KillIn(ctx, namespaces); err != nil {
+		return err
+	}
+	for _, n := range namespaces {
+		if err := n.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// killRecorded ends every process that has a record, also where its unit's file
+// is missing or damaged.
+func (l *Lab) killRecorded(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, cluster := range l.folders() {
+		paths, err := filepath.Glob(filepath.Join(l.Dir(cluster), "units", "*.pid"))
+		if err != nil {
+			return fmt.Errorf("listing processes: %w", err)
+		}
+		for _, path := range paths {
+			group.Go(func() error {
+				record, err := process.Load(path)
+				if err != nil {
+					return err
+				}
+				return record.Stop(ctx, 0)
+			})
+		}
+	}
+	return group.Wait()
+}
+
+// ownNamespaces are those that the lab has recorded, and its pods'.
+func (l *Lab) ownNamespaces() ([]network.Namespace, error) {
+	if l.Spec.ControlPlaneOnly {
+		return nil, nil
+	}
+	all, err := network.List()
+	if err != nil {
+		return nil, err
+	}
+	recorded, pod := l.Spec.namespaces(), l.Spec.podNamespace()
+	return slices.DeleteFunc(all, func(n network.Namespace) bool {
+		return !slices.Contains(recorded, n) && !pod.MatchString(string(n))
+	}), nil
+}
+
+// removeFolder removes a folder, but nothing that is mounted in it.
+func removeFolder(dir string) error {
+	points, err := mountPoints(dir)
+	if err != nil {
+		return err
+	}
+	for _, point := range points {
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting %s: %w", point, err)
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing the lab's folder: %w", err)
+	}
+	return nil
+}
+
+// mountPoints lists what is mounted below dir, the last one first.
+func mountPoints(dir string) ([]string, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing mounts: %w", err)
+	}
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("listing mounts: %w", err)
+	}
+	defer f.Close()
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`) // proc(5)
+	var points []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		if point := unescape.Replace(fields[4]); strings.HasPrefix(point, dir+"/") {
+			points = append(points, point)
+		}
+	}
+	slices.Reverse(points)
+	return points, lines.Err()
+}

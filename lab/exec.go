@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/atoll-mcs/atoll/lab/network"
+)
+
+// Streams are the standard streams of a program; nil means none.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// inNode runs a program with the file $1 in place of the machine's resolv.conf,
+// in a mount namespace that only it sees.
+const inNode = `mount --bind -- "$1" /etc/resolv.conf && shift && exec "$@"`
+
+// Exec runs a program of the machine in the network of a node until it ends or
+// ctx is done. The target is CLUSTER, for its first node, CLUSTER/NODE with the
+// node's name or number (c1/n2), or broker. Names are looked up in the cluster's
+// DNS as in a pod of the namespace default, and kubectl finds the cluster. The
+// error is an *exec.ExitError when the program ran and failed.
+func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams) error {
+	if len(argv) == 0 {
+		return fmt.Errorf("%w: no program to run in %s", ErrUsage, target)
+	}
+	c, node, err := l.node(target)
+	if err != nil {
+		return err
+	}
+	resolv := l.resolvConf(c)
+	if resolv != "" {
+		argv = append([]string{"unshare", "--mount", "/bin/sh", "-c", inNode, "sh", resolv}, argv...)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
+	cmd.Env = append(os.Environ(),
+		"KUBECONFIG="+l.InClusterKubeconfig(c.Name),
+		"PATH="+os.Getenv("PATH")+":"+l.Spec.Programs,
+		"ATOLL_LAB="+l.Name(),
+	)
+	if err := node.Namespace.Do(cmd.Start); err != nil {
+		return fmt.Errorf("running %s in %s: %w", argv[0], target, err)
+	}
+	return cmd.Wait()
+}
+
+// Namespace returns the network namespace of a node, given as to Exec.
+func (l *Lab) Namespace(target string) (network.Namespace, error) {
+	_, node, err := l.node(target)
+	if err != nil {
+		return "", err
+	}
+	return node.Namespace, nil
+}
+
+// node finds CLUSTER or CLUSTER/NODE.
+func (l *Lab) node(target string) (*Cluster, *Node, error) {
+	cluster, name, _ := strings.Cut(target, "/")
+	c, err := l.Spec.Cluster(cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(c.Nodes) == 0 {
+		return nil, nil, fmt.Errorf("%w: lab %s has control planes only, and no nodes", ErrUsage, l.Name())
+	}
+	if name == "" {
+		return c, &c.Nodes[0], nil
+	}
+	for i, n := range c.Nodes {
+		if name == n.Name || cluster+"-"+name == n.Name {
+			return c, &c.Nodes[i], nil
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: no node %q in %s, which has n1 to n%d", ErrUsage, name, cluster, len(c.Nodes))
+}
+
+// resolvConf is the file that programs in a cluster's nodes see as
+// /etc/resolv.conf, or "" where they see the machine's: without a DNS in the
+// cluster, or a file on the machine to cover.
+func (l *Lab) resolvConf(c *Cluster) string {
+	if _, err := os.Stat("/etc/resolv.conf"); err != nil || len(c.DNS) == 0 {
+		return ""
+	}
+	return filepath.Join(l.Dir(c.Name), "resolv.conf")
+}
+
+// writeResolvConf writes what a pod of the namespace default has.
+func (l *Lab) writeResolvConf(c *Cluster) error {
+	var b strings.Builder
+	for _, a := range c.DNS {
+		fmt.Fprintf(&b, "nameserver %s\n", a)
+	}
+	fmt.Fprintf(&b, "search default.svc.%[1]s svc.%[1]s %[1]s\noptions ndots:5\n", clusterDomain)
+	return writeFile(filepath.Join(l.Dir(c.Name), "resolv.conf"), []byte(b.String()), 0o644)
+}

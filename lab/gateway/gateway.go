@@ -1,0 +1,103 @@
+// Package gateway lets programs on the machine into the networks of a lab: it
+// listens on the loopback interface and passes TCP connections on to servers in
+// network namespaces.
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/atoll-mcs/atoll/lab/network"
+	"golang.org/x/sync/errgroup"
+)
+
+// Config says what to pass on.
+type Config struct {
+	Forwards []Forward `json:"forwards"`
+}
+
+// Forward passes connections to Listen on to Target as seen from Namespace.
+type Forward struct {
+	Listen    netip.AddrPort    `json:"listen"`
+	Namespace network.Namespace `json:"namespace"`
+	Target    netip.AddrPort    `json:"target"`
+}
+
+// dialTimeout is how long a client waits for a server that does not answer.
+const dialTimeout = 5 * time.Second
+
+// Run forwards until the context is done, and then ends all connections. The
+// error is of a port that it cannot listen on.
+func Run(ctx context.Context, config Config, log *slog.Logger) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, f := range config.Forwards {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Listen.String())
+		if err != nil {
+			return fmt.Errorf("listening for %s: %w", f.Target, err)
+		}
+		defer l.Close()
+		group.Go(func() error { return f.serve(ctx, l, log) })
+	}
+	return group.Wait()
+}
+
+func (f Forward) serve(ctx context.Context, l net.Listener, log *slog.Logger) error {
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("accepting connections for %s: %w", f.Target, err)
+		}
+		connections.Go(func() {
+			if err := f.pass(ctx, client); err != nil {
+				log.Warn("passing a connection on", "target", f.Target, "namespace", f.Namespace, "err", err)
+			}
+		})
+	}
+}
+
+// pass copies both ways until both ends have said that they are done, or one is
+// broken.
+func (f Forward) pass(ctx context.Context, client net.Conn) error {
+	defer client.Close()
+	if ctx.Err() != nil {
+		return nil
+	}
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	server, err := f.Namespace.DialContext(dialing, "tcp", f.Target.String())
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	defer context.AfterFunc(ctx, func() { _ = client.Close(); _ = server.Close() })()
+	done := make(chan struct{})
+	go func() { defer close(done); copyHalf(server, client) }()
+	copyHalf(client, server)
+	<-done
+	return nil
+}
+
+// copyHalf copies what src sends until it has no more, and tells dst so. A broken
+// connection ends the other direction too.
+func copyHalf(dst, src net.Conn) {
+	if _, err := io.Copy(dst, src); err != nil {
+		_ = dst.Close()
+		_ = src.Close()
+		return
+	}
+	if half, ok := dst.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}

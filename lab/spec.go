@@ -1,0 +1,200 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+
+	"github.com/atoll-mcs/atoll/lab/network"
+)
+
+// DefaultName is the name of a lab that is given none.
+const DefaultName = "atoll"
+
+// Broker is the name and the context of the broker's API server.
+const Broker = "broker"
+
+// clusterDomain is the DNS domain of every cluster.
+const clusterDomain = "cluster.local"
+
+// nameMax keeps names of namespaces and files of a lab readable.
+const nameMax = 30
+
+var nameRE = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// ErrUsage is in the chain of errors that say that what was asked for makes no
+// sense, whatever the machine.
+var ErrUsage = errors.New("invalid request")
+
+// Shape is what a person chooses about a lab.
+type Shape struct {
+	Name     string   `json:"name"`
+	Clusters int      `json:"clusters"`
+	Nodes    int      `json:"nodes"` // of each cluster
+	IPFamily IPFamily `json:"ipFamily"`
+	// ControlPlaneOnly labs have API servers on the loopback interface and
+	// controllers, but no nodes, pods and namespaces; they need no root.
+	ControlPlaneOnly bool `json:"controlPlaneOnly,omitempty"`
+	// Bare clusters do not have Atoll in them.
+	Bare bool `json:"bare,omitempty"`
+}
+
+// Spec is everything about a lab: where its parts are and what belongs to it.
+// It is on disk before the first of its parts is made.
+type Spec struct {
+	Shape
+	// Fabric is the namespace of the bridge that joins all nodes.
+	Fabric   network.Namespace `json:"fabric,omitempty"`
+	Clusters []Cluster         `json:"members"` // c1 to cN, then the broker
+	// Programs is the folder of the Kubernetes programs, Atoll the program atoll.
+	Programs string `json:"programs"`
+	Atoll    string `json:"atoll"`
+	// Ready is set when the lab has once been up entirely.
+	Ready bool `json:"ready"`
+	// Cuts are the pairs that are cut off from each other.
+	Cuts []Pair `json:"cuts,omitempty"`
+}
+
+// Cluster is one cluster of a lab, or its broker.
+type Cluster struct {
+	Name         string         `json:"name"`
+	Nodes        []Node         `json:"nodes,omitempty"` // the broker has one, which runs no pods
+	PodCIDRs     []netip.Prefix `json:"podCIDRs,omitempty"`
+	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs"`
+	DNS          []netip.Addr   `json:"dns,omitempty"` // addresses of the cluster's DNS service
+	// APIServer is where nodes and pods reach the API server, Loopback where
+	// this machine does. They are the same without nodes.
+	APIServer netip.AddrPort `json:"apiServer"`
+	Loopback  netip.AddrPort `json:"loopback"`
+	Etcd      netip.AddrPort `json:"etcd"`
+}
+
+// Node is a node of a cluster: a network namespace.
+type Node struct {
+	Name      string            `json:"name"`
+	Namespace network.Namespace `json:"namespace"`
+	Zone      string            `json:"zone,omitempty"`
+	Region    string            `json:"region,omitempty"`
+	Addresses []netip.Addr      `json:"addresses"`
+	PodCIDRs  []netip.Prefix    `json:"podCIDRs,omitempty"`
+}
+
+// Pair is two members of a lab, in no order.
+type Pair [2]string
+
+// validate says what is wrong with the shape, in words for the person who chose
+// it.
+func (s Shape) validate() error {
+	switch {
+	case !nameRE.MatchString(s.Name) || len(s.Name) > nameMax:
+		return fmt.Errorf("%w: the lab's name %q must be made of a-z, 0-9 and - and be at most %d characters long", ErrUsage, s.Name, nameMax)
+	case s.Clusters < 1 || s.Clusters > maxClusters:
+		return fmt.Errorf("%w: a lab has 1 to %d clusters, not %d", ErrUsage, maxClusters, s.Clusters)
+	case s.Nodes < 1 || s.Nodes > maxNodes:
+		return fmt.Errorf("%w: a cluster has 1 to %d nodes, not %d", ErrUsage, maxNodes, s.Nodes)
+	case s.IPFamily != IPv4 && s.IPFamily != IPv6 && s.IPFamily != Dual:
+		return fmt.Errorf("%w: the IP family is ipv4, ipv6 or dual, not %q", ErrUsage, s.IPFamily)
+	case s.ControlPlaneOnly && s.Nodes > 1:
+		return fmt.Errorf("%w: a lab of control planes only has no nodes", ErrUsage)
+	}
+	return nil
+}
+
+// String describes the shape as the flags that ask for it.
+func (s Shape) String() string {
+	text := fmt.Sprintf("--name %s --clusters %d --nodes %d --ip-family %s", s.Name, s.Clusters, s.Nodes, s.IPFamily)
+	if s.ControlPlaneOnly {
+		text += " --control-plane-only"
+	}
+	if s.Bare {
+		text += " --bare"
+	}
+	return text
+}
+
+// newSpec lays out a lab, but for the ports on the loopback interface.
+func newSpec(s Shape) *Spec {
+	spec := &Spec{Shape: s}
+	if !s.ControlPlaneOnly {
+		spec.Fabric = s.namespace("fabric")
+	}
+	for i := 1; i <= s.Clusters; i++ {
+		spec.Clusters = append(spec.Clusters, s.cluster(fmt.Sprintf("c%d", i), i))
+	}
+	broker := s.cluster(Broker, brokerIndex)
+	if len(broker.Nodes) > 0 {
+		broker.Nodes = []Node{{Name: Broker, Namespace: s.namespace(Broker), Addresses: broker.Nodes[0].Addresses}}
+	}
+	broker.PodCIDRs, broker.DNS = nil, nil
+	spec.Clusters = append(spec.Clusters, broker)
+	return spec
+}
+
+func (s Shape) cluster(name string, index int) Cluster {
+	f := s.IPFamily
+	c := Cluster{Name: name, ServiceCIDRs: f.serviceCIDRs(index)}
+	if s.ControlPlaneOnly {
+		return c
+	}
+	c.PodCIDRs, c.DNS = f.podCIDRs(index), f.dnsAddrs(index)
+	c.APIServer = netip.AddrPortFrom(f.nodeAddrs(index, 1)[0], 6443)
+	c.Etcd = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 2379)
+	for j := 1; j <= s.Nodes; j++ {
+		node := fmt.Sprintf("%s-n%d", name, j)
+		c.Nodes = append(c.Nodes, Node{
+			Name:      node,
+			Namespace: s.namespace(node),
+			Region:    fmt.Sprintf("r%d", index),
+			Zone:      fmt.Sprintf("r%d-%c", index, 'a'+(j-1)%3),
+			Addresses: f.nodeAddrs(index, j),
+			PodCIDRs:  f.nodePodCIDRs(index, j),
+		})
+	}
+	return c
+}
+
+func (s Shape) namespace(part string) network.Namespace {
+	return network.Namespace("atoll-" + s.Name + "-" + part)
+}
+
+// podNamespace matches the names of the namespaces that pod runners of the lab
+// make, and of no other lab, whatever its name.
+func (s *Spec) podNamespace() *regexp.Regexp {
+	return regexp.MustCompile("^" + regexp.QuoteMeta("atoll-"+s.Name) + `-c[0-9]+-pod-[0-9a-f]{8}$`)
+}
+
+// namespaces are those that the lab itself makes.
+func (s *Spec) namespaces() []network.Namespace {
+	var all []network.Namespace
+	if s.Fabric != "" {
+		all = append(all, s.Fabric)
+	}
+	for _, c := range s.Clusters {
+		for _, n := range c.Nodes {
+			all = append(all, n.Namespace)
+		}
+	}
+	return all
+}
+
+// Cluster finds a cluster, or the broker, by its name.
+func (s *Spec) Cluster(name string) (*Cluster, error) {
+	for i := range s.Clusters {
+		if s.Clusters[i].Name == name {
+			return &s.Clusters[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no cluster %q in lab %s", ErrUsage, name, s.Name)
+}
+
+// ranges are all addresses that traffic from a cluster can bear.
+func (c *Cluster) ranges() []netip.Prefix {
+	var all []netip.Prefix
+	for _, n := range c.Nodes {
+		for _, a := range n.Addresses {
+			all = append(all, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return append(append(all, c.PodCIDRs...), c.ServiceCIDRs...)
+}

@@ -1,0 +1,133 @@
+package lab
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestValidate(t *testing.T) {
+	good := Shape{Name: "atoll", Clusters: 3, Nodes: 1, IPFamily: IPv4}
+	for name, test := range map[string]struct {
+		change func(*Shape)
+		want   string
+	}{
+		"good":               {func(*Shape) {}, ""},
+		"largest":            {func(s *Shape) { s.Clusters, s.Nodes, s.IPFamily = 99, 99, Dual }, ""},
+		"one letter":         {func(s *Shape) { s.Name = "a" }, ""},
+		"no name":            {func(s *Shape) { s.Name = "" }, "name"},
+		"capitals":           {func(s *Shape) { s.Name = "Atoll" }, "name"},
+		"path":               {func(s *Shape) { s.Name = "../x" }, "name"},
+		"dash at the end":    {func(s *Shape) { s.Name = "x-" }, "name"},
+		"newline":            {func(s *Shape) { s.Name = "x\n" }, "name"},
+		"long":               {func(s *Shape) { s.Name = strings.Repeat("x", 31) }, "name"},
+		"no cluster":         {func(s *Shape) { s.Clusters = 0 }, "clusters"},
+		"too many clusters":  {func(s *Shape) { s.Clusters = 100 }, "clusters"},
+		"no node":            {func(s *Shape) { s.Nodes = 0 }, "nodes"},
+		"too many nodes":     {func(s *Shape) { s.Nodes = 100 }, "nodes"},
+		"family":             {func(s *Shape) { s.IPFamily = "ipv5" }, "IP family"},
+		"control plane":      {func(s *Shape) { s.ControlPlaneOnly = true }, ""},
+		"nodes without room": {func(s *Shape) { s.ControlPlaneOnly, s.Nodes = true, 2 }, "nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := good
+			test.change(&s)
+			err := s.validate()
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !errors.Is(err, ErrUsage)):
+				t.Errorf("error %v, want one about %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	c := newSpec(Shape{Name: "x", Clusters: 12, Nodes: 2, IPFamily: Dual}).Clusters[11]
+	p, a := netip.MustParsePrefix, netip.MustParseAddr
+	want := Cluster{
+		Name: "c12",
+		Nodes: []Node{
+			{"c12-n1", "atoll-x-c12-n1", "r12-a", "r12", []netip.Addr{a("172.30.12.1"), a("fd00:172:30::12:1")}, []netip.Prefix{p("10.12.1.0/24"), p("fd00:10:12:1::/64")}},
+			{"c12-n2", "atoll-x-c12-n2", "r12-b", "r12", []netip.Addr{a("172.30.12.2"), a("fd00:172:30::12:2")}, []netip.Prefix{p("10.12.2.0/24"), p("fd00:10:12:2::/64")}},
+		},
+		PodCIDRs:     []netip.Prefix{p("10.12.0.0/16"), p("fd00:10:12::/48")},
+		ServiceCIDRs: []netip.Prefix{p("10.112.0.0/16"), p("fd00:20:12::/112")},
+		DNS:          []netip.Addr{a("10.112.0.10"), a("fd00:20:12::a")},
+		APIServer:    netip.MustParseAddrPort("172.30.12.1:6443"),
+		Etcd:         netip.MustParseAddrPort("127.0.0.1:2379"),
+	}
+	if d := cmp.Diff(want, c, cmp.Comparer(func(x, y netip.Prefix) bool { return x == y }),
+		cmp.Comparer(func(x, y netip.Addr) bool { return x == y }), cmp.Comparer(func(x, y netip.AddrPort) bool { return x == y })); d != "" {
+		t.Error(d)
+	}
+	broker := newSpec(Shape{Name: "x", Clusters: 1, Nodes: 2, IPFamily: IPv6}).Clusters[1]
+	if got := broker.APIServer.String(); got != "[fd00:172:30::1]:6443" {
+		t.Errorf("broker at %s", got)
+	}
+	if got := broker.ServiceCIDRs[0].String(); got != "fd00:20::/112" || len(broker.PodCIDRs) != 0 || len(broker.Nodes) != 1 {
+		t.Errorf("broker %+v", broker)
+	}
+}
+
+// TestNoOverlap goes through the largest lab: no two ranges of it overlap, a
+// node's pods are in its cluster's range, every family has what it needs.
+func TestNoOverlap(t *testing.T) {
+	for _, family := range []IPFamily{IPv4, IPv6, Dual} {
+		s := newSpec(Shape{Name: "x", Clusters: maxClusters, Nodes: maxNodes, IPFamily: family})
+		count := map[IPFamily]int{IPv4: 1, IPv6: 1, Dual: 2}[family]
+		var all []netip.Prefix
+		for _, c := range s.Clusters {
+			if len(c.ServiceCIDRs) != count || (c.Name != Broker && (len(c.PodCIDRs) != count || len(c.DNS) != count)) {
+				t.Fatalf("%s: %+v", family, c)
+			}
+			all = append(all, c.ranges()...)
+			for i, dns := range c.DNS {
+				if !c.ServiceCIDRs[i].Contains(dns) || firstAddrs(c.ServiceCIDRs)[i] == dns {
+					t.Errorf("%s: DNS of %s at %s", family, c.Name, dns)
+				}
+			}
+			for j, n := range c.Nodes {
+				for i, r := range n.PodCIDRs {
+					if !c.PodCIDRs[i].Contains(r.Addr()) || r.Bits() <= c.PodCIDRs[i].Bits() {
+						t.Errorf("%s: %s's pods %s outside of %s", family, n.Name, r, c.PodCIDRs[i])
+					}
+					if j > 0 && c.Nodes[j-1].PodCIDRs[i].Overlaps(r) {
+						t.Errorf("%s: two nodes have %s", family, r)
+					}
+				}
+			}
+		}
+		for i, a := range all {
+			for _, b := range all[:i] {
+				if a.Overlaps(b) {
+					t.Fatalf("%s: %s and %s overlap", family, a, b)
+				}
+			}
+		}
+	}
+}
+
+// TestPodNamespaceProperty shows that a lab never takes a namespace of another
+// lab for one of its pods'.
+func TestPodNamespaceProperty(t *testing.T) {
+	name := rapid.StringMatching(`[ac1]{1,2}(-(c1|c2|pod|n1|01234567)){0,4}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a := newSpec(Shape{Name: name.Draw(t, "a"), Clusters: 2, Nodes: 1, IPFamily: IPv4})
+		b := newSpec(Shape{Name: name.Draw(t, "b"), Clusters: 2, Nodes: 1, IPFamily: IPv4})
+		pod := "atoll-" + b.Name + "-c2-pod-01234567"
+		if got, want := a.podNamespace().MatchString(pod), a.Name == b.Name; got != want {
+			t.Errorf("lab %s: %s is its pod's: %t", a.Name, pod, got)
+		}
+		for _, n := range b.namespaces() {
+			if a.podNamespace().MatchString(string(n)) {
+				t.Errorf("lab %s takes %s for its pod's", a.Name, n)
+			}
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/atoll-mcs/atoll/lab/network"
+	"github.com/atoll-mcs/atoll/lab/process"
+)
+
+// wholeLab is where units have their folder that belong to no cluster.
+const wholeLab = "lab"
+
+// Unit is one program of a lab: it runs until it is killed, and can be started
+// again as it was.
+type Unit struct {
+	// Cluster is c1 to cN or broker, Name the unit's name there. Of several units
+	// that do one thing, as the kube-proxy of each node, the names end in a dash
+	// and a number, with or without a letter: kube-proxy-n2, agent-1.
+	Cluster, Name string
+	// Namespace is the network namespace it runs in; "" means this machine's own.
+	Namespace network.Namespace
+	Argv      []string
+	// Env is added to a small environment of the lab's own.
+	Env []string
+	// Files are written before the unit starts, the contents by path, which is
+	// relative to the cluster's folder.
+	Files map[string]string
+	// Address is where it is reached, for people.
+	Address string
+}
+
+// String is the unit's name for people and on the command line.
+func (u Unit) String() string { return u.Cluster + "/" + u.Name }
+
+var unitNameRE = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// unitNumber is what tells apart units that do one thing.
+var unitNumber = regexp.MustCompile(`^-[a-z]?[0-9]+$`)
+
+func (l *Lab) unitFile(cluster, name string) string {
+	return filepath.Join(l.Dir(cluster), "units", name+".json")
+}
+
+func (l *Lab) recordFile(u Unit) string {
+	return filepath.Join(l.Dir(u.Cluster), "units", u.Name+".pid")
+}
+
+// Log is the file with a unit's output.
+func (l *Lab) Log(u Unit) string {
+	return filepath.Join(l.Dir(u.Cluster), "logs", u.Name+".log")
+}
+
+// Run makes a unit part of the lab and starts it. A unit of that name that is
+// there already is replaced.
+func (l *Lab) Run(ctx context.Context, u Unit) error {
+	if !unitNameRE.MatchString(u.Name) {
+		return fmt.Errorf("starting a unit: invalid name %q", u.Name)
+	}
+	if err := l.kill(ctx, u); err != nil {
+		return err
+	}
+	for path, data := range u.Files {
+		if err := writeFile(filepath.Join(l.Dir(u.Cluster), path), []byte(data), 0o600); err != nil {
+			return fmt.Errorf("starting %s: %w", u, err)
+		}
+	}
+	data, err := json.MarshalIndent(u, "", "  ")
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", u, err)
+	}
+	if err := writeFile(l.unitFile(u.Cluster, u.Name), append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("starting %s: %w", u, err)
+	}
+	return l.start(u)
+}
+
+// start starts a unit that is not running.
+func (l *Lab) start(u Unit) error {
+	if err := os.MkdirAll(filepath.Dir(l.Log(u)), 0o700); err != nil {
+		return fmt.Errorf("starting %s: %w", u, err)
+	}
+	_, err := process.Start(process.Command{
+		Argv: u.Argv, Env: append(l.environment(), u.Env...), Dir: l.Dir(u.Cluster),
+		Log: l.Log(u), Namespace: u.Namespace,
+	}, l.recordFile(u))
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", u, err)
+	}
+	return nil
+}
+
+// environment is what every unit gets: its own programs before the machine's,
+// and no setting of the user's shell.
+func (l *Lab) environment() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH") + ":" + l.Spec.Programs,
+		"HOME=" + l.dir,
+		"LANG=C.UTF-8",
+		"ATOLL_LAB=" + l.Name(),
+	}
+}
+
+// kill ends a unit's process, if there is one, without giving it time.
+func (l *Lab) kill(ctx context.Context, u Unit) error {
+	record, err := process.Load(l.recordFile(u))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = record.Stop(ctx, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("killing %s: %w", u, err)
+	}
+	return nil
+}
+
+// alive tells whether a unit runs.
+func (l *Lab) alive(u Unit) bool {
+	record, err := process.Load(l.recordFile(u))
+	return err == nil && record.Alive()
+}
+
+// Units returns all units of the lab, running or not, by cluster and name.
+func (l *Lab) Units() ([]Unit, error) {
+	var units []Unit
+	for _, cluster := range l.folders() {
+		paths, err := filepath.Glob(l.unitFile(cluster, "*"))
+		if err != nil {
+			return nil, fmt.Errorf("listing units: %w", err)
+		}
+		slices.Sort(paths)
+		for _, path := range paths {
+			u, err := readUnit(path)
+			if err != nil {
+				return nil, err
+			}
+			units = append(units, u)
+		}
+	}
+	return units, nil
+}
+
+// folders are the names of the clusters' folders and the lab's own.
+func (l *Lab) folders() []string {
+	names := []string{}
+	for _, c := range l.Spec.Clusters {
+		names = append(names, c.Name)
+	}
+	return append(names, wholeLab)
+}
+
+func readUnit(path string) (Unit, error) {
+	var u Unit
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &u)
+	}
+	if err != nil {
+		return Unit{}, fmt.Errorf("reading unit %s: %w", path, err)
+	}
+	return u, nil
+}
+
+// find returns the units that CLUSTER/UNIT means: the one of that name, or all
+// whose names only add a number to it.
+func (l *Lab) find(target string) ([]Unit, error) {
+	cluster, name, ok := strings.Cut(target, "/")
+	if !ok || name == "" {
+		return nil, fmt.Errorf("%w: %q is not of the form CLUSTER/UNIT, as c1/apiserver", ErrUsage, target)
+	}
+	all, err := l.Units()
+	if err != nil {
+		return nil, err
+	}
+	var found []Unit
+	var known []string
+	for _, u := range all {
+		if u.Cluster != cluster {
+			continue
+		}
+		known = append(known, u.Name)
+		if rest, ok := strings.CutPrefix(u.Name, name); ok && (rest == "" || unitNumber.MatchString(rest)) {
+			found = append(found, u)
+		}
+	}
+	if len(known) == 0 {
+		return nil, fmt.Errorf("%w: no cluster %q in lab %s", ErrUsage, cluster, l.Name())
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: no unit %q in %s, which has %s", ErrUsage, name, cluster, strings.Join(known, ", "))
+	}
+	return found, nil
+}
+
+// Kill ends the units that target, CLUSTER/UNIT, means, as a crash would:
+// without notice, until they are started again. What they served stays as it is.
+func (l *Lab) Kill(ctx context.Context, target string) error {
+	return l.each(ctx, target, func(u Unit) error { return l.kill(ctx, u) })
+}
+
+// Start starts the units that target, CLUSTER/UNIT, means, as they were. Those
+// that run are left alone. It waits until an API server that it has started is
+// ready.
+func (l *Lab) Start(ctx context.Context, target string) error {
+	return l.each(ctx, target, func(u Unit) error {
+		if l.alive(u) {
+			return nil
+		}
+		if err := l.start(u); err != nil {
+			return err
+		}
+		if u.Name == unitAPIServer {
+			return l.waitAPIServer(ctx, u.Cluster)
+		}
+		return nil
+	})
+}
+
+// each does something to the units that target means, alone.
+func (l *Lab) each(ctx context.Context, target string, f func(Unit) error) error {
+	units, err := l.find(target)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(ctx, l.Name(), time.Minute)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, u := range units {
+		if err := f(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed says that a unit has ended while it was waited for, with the end of its
+// log.
+func (l *Lab) failed(u Unit) error {
+	const lines = 8
+	data, _ := os.ReadFile(l.Log(u))
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return fmt.Errorf("%s has ended; the end of its log %s:\n%s", u, l.Log(u), strings.Join(all[max(0, len(all)-lines):], "\n"))
+}

@@ -1,0 +1,250 @@
+// Package lab runs labs: real Kubernetes clusters and a broker on one Linux
+// machine, in network namespaces, without containers' images or Docker. See
+// docs/lab.md.
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/atoll-mcs/atoll/lab/gateway"
+	"github.com/atoll-mcs/atoll/lab/kubebin"
+	"github.com/atoll-mcs/atoll/lab/network"
+	"golang.org/x/sync/errgroup"
+)
+
+// Options say what lab to start and with what.
+type Options struct {
+	Shape
+	// Programs is a folder with the Kubernetes programs; "" means those that are
+	// built from source once, which takes minutes.
+	Programs string
+	// Atoll is the program atoll, of which units are sub-commands; "" means this
+	// program.
+	Atoll string
+	// Progress gets lines about what happens; nil means nobody does.
+	Progress io.Writer
+}
+
+// progress writes lines from several goroutines, each with the time since the
+// beginning.
+type progress struct {
+	mu    sync.Mutex
+	w     io.Writer
+	start time.Time
+}
+
+func (p *progress) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, "%5.1fs  %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// Up starts a lab and returns when all of it is ready. A lab of the same shape
+// that runs is left as it is; what a lab that did not come up, or crashed, has
+// left is removed first. The processes outlive this program.
+//
+// When starting fails, or ctx is done, all processes are ended again; the logs
+// stay for reading until the next Up or Down.
+func Up(ctx context.Context, o Options) (*Lab, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	p := &progress{w: o.Progress, start: time.Now()}
+	programs, err := kubebin.Ensure(ctx, o.Progress, o.Programs)
+	if err != nil {
+		return nil, fmt.Errorf("finding the Kubernetes programs: %w", err)
+	}
+	p.start = time.Now() // without the time for building
+	unlock, err := lock(ctx, o.Name, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	l, err := o.running(p)
+	if l != nil || err != nil {
+		return l, err
+	}
+	for attempt := 1; ; attempt++ {
+		l, err := o.attempt(ctx, p, programs)
+		if err == nil {
+			p.say("lab %s is ready", l.Name())
+			return l, nil
+		}
+		if l == nil || attempt == 3 || ctx.Err() != nil || !l.Spec.portStolen() {
+			return nil, fmt.Errorf("starting lab %s: %w", o.Name, err)
+		}
+		p.say("another program has taken a port of the lab: trying again with other ones")
+	}
+}
+
+// attempt starts a lab from nothing. When that fails it ends what it has started,
+// and returns the lab as far as there is one.
+func (o *Options) attempt(ctx context.Context, p *progress, programs string) (*Lab, error) {
+	if err := remove(ctx, o.Name); err != nil {
+		return nil, fmt.Errorf("removing what is left of an earlier one: %w", err)
+	}
+	l, err := o.record(programs)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.up(ctx, p); err != nil {
+		return l, errors.Join(err, l.stop(context.WithoutCancel(ctx)))
+	}
+	return l, nil
+}
+
+// complete checks what can be checked before anything is done.
+func (o *Options) complete() error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.Atoll == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("finding this program: %w", err)
+		}
+		o.Atoll = self
+	}
+	if o.ControlPlaneOnly {
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("a lab with nodes and pods makes network namespaces, which needs root: use sudo, or --control-plane-only")
+	}
+	return network.CheckNft()
+}
+
+// running returns the lab if it is up already, an error if one of another shape
+// is, and neither if there is nothing to keep.
+func (o *Options) running(p *progress) (*Lab, error) {
+	l, err := Open(o.Name)
+	if errors.Is(err, ErrNoLab) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; remove it with: atoll lab down --name %s", err, o.Name)
+	}
+	units, err := l.Units()
+	if err != nil || !l.Spec.Ready {
+		return nil, nil // it never came up
+	}
+	var down []string
+	for _, u := range units {
+		if !l.alive(u) {
+			down = append(down, u.String())
+		}
+	}
+	if len(down) == len(units) {
+		p.say("lab %s has ended: removing what is left", o.Name)
+		return nil, nil
+	}
+	if l.Spec.Shape != o.Shape {
+		return nil, fmt.Errorf("lab %s is running with another shape (%s): remove it first with: atoll lab down --name %s", o.Name, l.Spec.Shape, o.Name)
+	}
+	p.say("lab %s is running already", o.Name)
+	for _, u := range down {
+		p.say("but %s is not; start it with: atoll lab start --name %s %s", u, o.Name, u)
+	}
+	return l, nil
+}
+
+// record lays out the lab and writes that down, before any of it is made.
+func (o *Options) record(programs string) (*Lab, error) {
+	dir, err := labFolder(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	programs, err = filepath.Abs(programs)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Spec: newSpec(o.Shape), dir: dir}
+	l.Spec.Programs, l.Spec.Atoll = programs, o.Atoll
+	if err := l.Spec.checkNamesFree(); err != nil {
+		return nil, err
+	}
+	if err := l.Spec.choosePorts(); err != nil {
+		return nil, err
+	}
+	return l, l.save()
+}
+
+// up makes all that is recorded.
+func (l *Lab) up(ctx context.Context, p *progress) error {
+	for i := range l.Spec.Clusters {
+		if err := l.makePKI(&l.Spec.Clusters[i]); err != nil {
+			return err
+		}
+	}
+	if err := l.writeMergedKubeconfig(); err != nil {
+		return err
+	}
+	if !l.Spec.ControlPlaneOnly {
+		if err := l.makeNetwork(); err != nil {
+			return fmt.Errorf("making the network: %w", err)
+		}
+		if err := l.startGateway(ctx); err != nil {
+			return err
+		}
+		p.say("network is ready")
+	}
+	if err := l.startClusters(ctx, p); err != nil {
+		return err
+	}
+	if !l.Spec.Bare {
+		if err := installAtoll(ctx, l); err != nil {
+			return fmt.Errorf("installing Atoll: %w", err)
+		}
+	}
+	l.Spec.Ready = true
+	return l.save()
+}
+
+// startClusters starts all clusters, as many at a time as the machine has
+// processors: more would all be slow, and watch their deadlines pass.
+func (l *Lab) startClusters(ctx context.Context, p *progress) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(2, runtime.NumCPU()))
+	for i := range l.Spec.Clusters {
+		group.Go(func() error {
+			c := &l.Spec.Clusters[i]
+			if err := l.startCluster(ctx, c, p); err != nil {
+				return fmt.Errorf("starting %s: %w", c.Name, err)
+			}
+			p.say("%s is ready", c.Name)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// startGateway starts what lets this machine's programs reach the API servers.
+func (l *Lab) startGateway(ctx context.Context) error {
+	var config gateway.Config
+	for _, c := range l.Spec.Clusters {
+		config.Forwards = append(config.Forwards, gateway.Forward{
+			Listen: c.Loopback, Namespace: c.Nodes[0].Namespace, Target: c.APIServer,
+		})
+	}
+	data, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return fmt.Errorf("starting the gateway: %w", err)
+	}
+	return l.Run(ctx, Unit{
+		Cluster: wholeLab, Name: unitGateway, Address: "127.0.0.1",
+		Argv:  []string{l.Spec.Atoll, "lab", "gateway", "--config", filepath.Join(l.Dir(wholeLab), "gateway.json")},
+		Files: map[string]string{"gateway.json": string(data)},
+	})
+}

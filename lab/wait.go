@@ -1,0 +1,181 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/miekg/dns"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/atoll-mcs/atoll/lab/network"
+)
+
+// pollInterval is how often something that is waited for is looked at;
+// patience, for how long.
+const (
+	pollInterval = 50 * time.Millisecond
+	patience     = 3 * time.Minute
+)
+
+// wait looks until ready says nil, or one of the units, which it depends on, is
+// no longer there. The error is what was wrong in the end.
+func (l *Lab) wait(ctx context.Context, what string, units []Unit, ready func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		try, cancel := context.WithTimeout(waiting, 2*time.Second)
+		err := ready(try)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		for _, u := range units {
+			if !l.alive(u) {
+				return fmt.Errorf("waiting for %s: %w", what, l.failed(u))
+			}
+		}
+		select {
+		case <-waiting.Done():
+			return fmt.Errorf("waiting for %s: %w", what, errors.Join(context.Cause(waiting), err))
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// named returns units by name only, enough to find their process and log.
+func named(cluster string, names ...string) []Unit {
+	units := make([]Unit, len(names))
+	for i, n := range names {
+		units[i] = Unit{Cluster: cluster, Name: n}
+	}
+	return units
+}
+
+func (l *Lab) client(cluster string) (kubernetes.Interface, error) {
+	config, err := l.RESTConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", cluster, err)
+	}
+	return client, nil
+}
+
+// waitAPIServer waits until an API server says that it is ready and has the
+// namespaces that every cluster has, which it makes on its own a little later.
+func (l *Lab) waitAPIServer(ctx context.Context, cluster string) error {
+	client, err := l.client(cluster)
+	if err != nil {
+		return err
+	}
+	units := named(cluster, unitEtcd, unitAPIServer)
+	if !l.Spec.ControlPlaneOnly {
+		units = append(units, named(wholeLab, unitGateway)...)
+	}
+	return l.wait(ctx, "the API server of "+cluster, units, func(ctx context.Context) error {
+		if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+			return err
+		}
+		for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
+			if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// waitServiceAccount waits until the controller manager has shown that it works,
+// by what pods need first.
+func (l *Lab) waitServiceAccount(ctx context.Context, cluster string) error {
+	client, err := l.client(cluster)
+	if err != nil {
+		return err
+	}
+	return l.wait(ctx, "the service accounts of "+cluster, named(cluster, unitControllerManager), func(ctx context.Context) error {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if err == nil {
+			_, err = client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		}
+		return err
+	})
+}
+
+// waitNodes waits until all nodes are ready.
+func (l *Lab) waitNodes(ctx context.Context, c *Cluster) error {
+	client, err := l.client(c.Name)
+	if err != nil {
+		return err
+	}
+	return l.wait(ctx, "the nodes of "+c.Name, named(c.Name, unitPodRunner), func(ctx context.Context) error {
+		for _, n := range c.Nodes {
+			node, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return fmt.Errorf("node %s is not registered", n.Name)
+			}
+			if err != nil {
+				return err
+			}
+			if !ready(node) {
+				return fmt.Errorf("node %s is not ready", n.Name)
+			}
+		}
+		return nil
+	})
+}
+
+func ready(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// waitDNS waits until each node gets answers from the cluster's DNS at its service
+// address: then pods run and kube-proxy works.
+func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
+	units := named(c.Name, unitControllerManager, unitScheduler, unitPodRunner)
+	for i, n := range c.Nodes {
+		units := append(units, named(c.Name, fmt.Sprintf("%s-n%d", unitKubeProxy, i+1))...)
+		for _, a := range c.DNS {
+			err := l.wait(ctx, fmt.Sprintf("the DNS of %s at %s from %s", c.Name, a, n.Name), units, func(ctx context.Context) error {
+				return ask(ctx, n.Namespace, a, "kubernetes.default.svc."+clusterDomain, dns.TypeA)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ask asks a DNS server for a name that exists.
+func ask(ctx context.Context, from network.Namespace, server netip.Addr, name string, qtype uint16) error {
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	conn, err := from.DialContext(ctx, "udp", net.JoinHostPort(server.String(), "53"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	query := new(dns.Msg).SetQuestion(dns.Fqdn(name), qtype)
+	answer, _, err := new(dns.Client).ExchangeWithConnContext(ctx, query, &dns.Conn{Conn: conn})
+	if err != nil {
+		return err
+	}
+	if answer.Rcode != dns.RcodeSuccess {
+		return fmt.Errorf("the answer is %s", dns.RcodeToString[answer.Rcode])
+	}
+	return nil
+}
