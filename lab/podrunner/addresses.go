@@ -6,42 +6,51 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 )
 
 // addresses hands out the addresses of a node's Pods. Each Pod has a number,
-// which picks one address of each range. Numbers are taken in turn, so that an
-// address that was released is not used again before all others were; the turn
-// is kept in a file, for another runner to go on with.
+// which picks one address of each range. What was released longest ago is used
+// first, so that a client's old knowledge of an address rarely leads it to
+// another Pod. The number that was taken last is kept in a file, for another
+// runner to go on after it.
 type addresses struct {
 	ranges []netip.Prefix
 	file   string
-	size   uint32 // numbers are 2 to size-1; 1 is the gateway's
 
-	mu    sync.Mutex
-	next  uint32
-	inUse map[uint32]bool
+	mu   sync.Mutex
+	free []uint32
 }
 
+// maxNumber bounds the numbers in large ranges.
+const maxNumber = 1 << 16
+
 func newAddresses(ranges []netip.Prefix, file string) (*addresses, error) {
-	a := &addresses{ranges: ranges, file: file, size: 1 << 16, next: 2, inUse: map[uint32]bool{}}
+	end := uint32(maxNumber)
 	for _, r := range ranges {
 		if bits := r.Addr().BitLen() - r.Bits(); bits < 16 {
 			size := uint32(1) << bits
 			if r.Addr().Is4() {
 				size-- // the broadcast address
 			}
-			a.size = min(a.size, size)
+			end = min(end, size)
 		}
 	}
-	if a.size < 3 {
+	const first = 2 // 1 is the gateway's
+	if end <= first {
 		return nil, fmt.Errorf("pod ranges %v are too small", ranges)
 	}
+	a := &addresses{ranges: ranges, file: file}
+	for n := uint32(first); n < end; n++ {
+		a.free = append(a.free, n)
+	}
 	if text, err := os.ReadFile(file); err == nil {
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32); err == nil && uint32(n) < a.size {
-			a.next = max(uint32(n), 2)
+		last, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
+		if i := slices.Index(a.free, uint32(last)); err == nil && i >= 0 {
+			a.free = slices.Concat(a.free[i+1:], a.free[:i+1])
 		}
 	}
 	return a, nil
@@ -51,27 +60,21 @@ func newAddresses(ranges []netip.Prefix, file string) (*addresses, error) {
 func (a *addresses) take() (uint32, []netip.Addr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for range a.size {
-		n := a.next
-		if a.next++; a.next >= a.size {
-			a.next = 2
-		}
-		if a.inUse[n] {
-			continue
-		}
-		if err := writeFile(a.file, strconv.Itoa(int(a.next))+"\n"); err != nil {
-			return 0, nil, fmt.Errorf("keeping note of used addresses: %w", err)
-		}
-		a.inUse[n] = true
-		return n, a.numbered(n), nil
+	if len(a.free) == 0 {
+		return 0, nil, errors.New("no free pod address on the node")
 	}
-	return 0, nil, errors.New("no free pod address on the node")
+	n := a.free[0]
+	if err := writeFile(a.file, strconv.Itoa(int(n))+"\n"); err != nil {
+		return 0, nil, fmt.Errorf("keeping note of used addresses: %w", err)
+	}
+	a.free = a.free[1:]
+	return n, a.numbered(n), nil
 }
 
 func (a *addresses) release(n uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.inUse, n)
+	a.free = append(a.free, n)
 }
 
 // gateways are the node's own addresses towards its Pods.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/lab/echo"
 )
 
 // ErrUsage is in the chain of errors that are the caller's own.
@@ -49,6 +50,7 @@ a folder with them.`,
 		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newPrograms(), newExec(&o), newLogs(&o),
 		newCut(&o), newHeal(&o), newKill(&o), newStart(&o),
 	)
+	command.AddCommand(echo.NewCommand())
 	command.AddCommand(hidden()...)
 	return command
 }
