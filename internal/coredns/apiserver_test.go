@@ -211,7 +211,7 @@ func newCluster(t *testing.T) *cluster {
 
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, apiextensionsv1.AddToScheme, mcsv1beta1.AddToScheme,
+		corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, apiextensionsv1.AddToScheme, mcsv1beta1.Install,
 	} {
 		c.must(add(scheme))
 	}

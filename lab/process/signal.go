@@ -188,7 +188,7 @@ func readStat(pid int) (stat, error) {
 }
 
 func parseStat(line string) (stat, error) {
-	const state, startTime = 3 - 3, 22 - 3 // fields after the name, which is the second
+	const state, startTime = 0, 19 // proc(5)'s fields 3 and 22, from the one after the name
 	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(fields) <= startTime {
 		return stat{}, fmt.Errorf("reading process state: %q", line)
