@@ -18,6 +18,7 @@ func (r *Run) report(ctx context.Context) {
 	for _, cluster := range r.lab.Shape().names() {
 		for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
 			r.show(ctx, cluster, "get", "pods,services", "-n", namespace, "-o", "wide")
+			r.showLogs(ctx, cluster, namespace)
 			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "--show-labels")
 			if !r.script.Shape.Bare {
 				r.show(ctx, cluster, "get", "serviceexports,serviceimports", "-n", namespace, "-o", "yaml")
@@ -27,6 +28,17 @@ func (r *Run) report(ctx context.Context) {
 	}
 	if !r.script.Shape.Bare {
 		r.show(ctx, Broker, "get", "membercluster,exportedservices,serviceimports,endpointslices", "-A", "--show-labels")
+	}
+}
+
+// notReady prints the names of pods of which a container is not ready.
+const notReady = `jsonpath={range .items[?(@.status.containerStatuses[*].ready==false)]}{.metadata.name}{"\n"}{end}`
+
+// showLogs logs what containers said that do not work.
+func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
+	pods := r.lab.Kubectl(ctx, cluster, Command{Args: []string{"get", "pods", "-n", namespace, "-o", notReady, "--request-timeout=5s"}})
+	for pod := range strings.FieldsSeq(pods.Stdout) {
+		r.show(ctx, cluster, "logs", pod, "-n", namespace, "--all-containers", "--tail=20")
 	}
 }
 
