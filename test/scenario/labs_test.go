@@ -20,9 +20,6 @@ import (
 const (
 	// labVariable names a lab to use instead of starting labs.
 	labVariable = "ATOLL_LAB"
-	// programsVariable names a folder with Kubernetes programs to use instead of
-	// building them.
-	programsVariable = "ATOLL_LAB_PROGRAMS"
 	// labPrefix begins the names of labs that tests have started; the process id
 	// of the test follows.
 	labPrefix = "test-"
@@ -70,7 +67,6 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 		Shape: lab.Shape{
 			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: lab.IPFamily(need.IPFamily), Bare: need.Bare,
 		},
-		Programs: os.Getenv(programsVariable),
 		Atoll:    filepath.Join(ls.programs, "atoll"),
 		Progress: &lineLog{t: t},
 	})
