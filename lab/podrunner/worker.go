@@ -363,11 +363,9 @@ func (w *worker) publish() {
 
 // addEphemeral takes up containers that were added to the running Pod.
 func (w *worker) addEphemeral() {
-	for _, e := range w.pod.Spec.EphemeralContainers {
-		if !slices.ContainsFunc(w.containers, func(c *managed) bool { return c.Name == e.Name }) {
-			c := podstatus.New(e.Name, e.Image, podstatus.Ephemeral, corev1.RestartPolicyNever, "ContainerCreating")
-			w.containers = append(w.containers, &managed{Container: c})
-		}
+	have := w.snapshot()
+	for _, c := range podstatus.WithEphemeral(have, w.pod)[len(have):] {
+		w.containers = append(w.containers, &managed{Container: c})
 	}
 }
 

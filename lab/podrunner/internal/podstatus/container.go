@@ -59,7 +59,7 @@ func Waiting(reason, message string) corev1.ContainerState {
 }
 
 // All returns the containers of a Pod that has not started, the Init and
-// Sidecar ones first.
+// Sidecar ones first, Ephemeral ones last.
 func All(pod *corev1.Pod) []Container {
 	reason := reasonCreating
 	if len(pod.Spec.InitContainers) > 0 {
@@ -85,7 +85,18 @@ func All(pod *corev1.Pod) []Container {
 		}
 		all = append(all, New(c.Name, c.Image, Main, restart, reason))
 	}
-	return all
+	return WithEphemeral(all, pod)
+}
+
+// WithEphemeral returns the containers with those added that the Pod has got
+// since.
+func WithEphemeral(containers []Container, pod *corev1.Pod) []Container {
+	for _, e := range pod.Spec.EphemeralContainers {
+		if !slices.ContainsFunc(containers, func(c Container) bool { return c.Name == e.Name }) {
+			containers = append(containers, New(e.Name, e.Image, Ephemeral, corev1.RestartPolicyNever, reasonCreating))
+		}
+	}
+	return containers
 }
 
 // Running tells whether the container's processes run.
@@ -123,7 +134,7 @@ func (c *Container) failed() bool { return c.finished() && c.exit().ExitCode != 
 // its containers ended with it. Init containers of a Pod that goes on run again,
 // for what they left behind is gone.
 func Adopt(containers []Container, status *corev1.PodStatus, now time.Time) {
-	statuses := slices.Concat(status.InitContainerStatuses, status.ContainerStatuses)
+	statuses := slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses)
 	for i := range containers {
 		c := &containers[i]
 		at := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })

@@ -224,6 +224,9 @@ func TestAdopt(t *testing.T) {
 		RestartPolicy:  onFailure,
 		InitContainers: []corev1.Container{{Name: "first"}},
 		Containers:     []corev1.Container{{Name: "main"}, {Name: "other"}},
+		EphemeralContainers: []corev1.EphemeralContainer{
+			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug"}},
+		},
 	})
 	done := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 0}}
 	status := corev1.PodStatus{
@@ -232,6 +235,7 @@ func TestAdopt(t *testing.T) {
 			{Name: "main", RestartCount: 4, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 			{Name: "other", State: done},
 		},
+		EphemeralContainerStatuses: []corev1.ContainerStatus{{Name: "debug", State: done}},
 	}
 	containers := All(pod)
 	Adopt(containers, &status, now)
