@@ -41,8 +41,9 @@ type Config struct {
 	// ClusterDNS are the addresses of the cluster's DNS Service.
 	ClusterDNS []string `json:"clusterDNS"`
 	// Images maps image repositories, without tag and without docker.io's
-	// default parts, to a program of the host with arguments. Containers that
-	// name a command need none.
+	// default parts, to a program of the host with arguments; an empty list
+	// makes the container's args the command. Containers that name a command
+	// need no image.
 	Images map[string][]string `json:"images"`
 	Nodes  []Node              `json:"nodes"`
 	// ServingCert, ServingKey and ClientCA are files: the kubelet endpoint

@@ -24,7 +24,7 @@ func Command(c *corev1.Container, images map[string][]string, env map[string]str
 	}
 	if len(command) == 0 {
 		entrypoint, ok := images[Repository(c.Image)]
-		if !ok || len(entrypoint) == 0 {
+		if !ok {
 			known := strings.Join(slices.Sorted(maps.Keys(images)), ", ")
 			return nil, fmt.Errorf("no image %q in the lab, which pulls none: give the container a command "+
 				"(any program of the host), or use one of its own images: %s", c.Image, known)
@@ -33,6 +33,9 @@ func Command(c *corev1.Container, images map[string][]string, env map[string]str
 	}
 	for _, arg := range c.Args {
 		command = append(command, Expand(arg, lookup))
+	}
+	if len(command) == 0 {
+		return nil, fmt.Errorf("image %q has no command of its own: give the container one", c.Image)
 	}
 	return command, nil
 }

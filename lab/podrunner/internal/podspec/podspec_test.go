@@ -243,7 +243,7 @@ func TestHostnameAndHosts(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	images := map[string][]string{"coredns/coredns": {"/opt/coredns", "-q"}, "registry.k8s.io/pause": {"sleep", "inf"}}
+	images := map[string][]string{"coredns/coredns": {"/opt/coredns", "-q"}, "registry.k8s.io/pause": {"sleep", "inf"}, "busybox": {}}
 	env := map[string]string{"PORT": "80"}
 	for name, tc := range map[string]struct {
 		c    corev1.Container
@@ -253,6 +253,8 @@ func TestCommand(t *testing.T) {
 			[]string{"sh", "-c", "nc 80 $(PORT)", "80"}},
 		"image":         {corev1.Container{Image: "docker.io/coredns/coredns:1.12.0", Args: []string{"-conf"}}, []string{"/opt/coredns", "-q", "-conf"}},
 		"digest":        {corev1.Container{Image: "registry.k8s.io/pause:3@sha256:00"}, []string{"sleep", "inf"}},
+		"no entrypoint": {corev1.Container{Image: "busybox", Args: []string{"sh"}}, []string{"sh"}},
+		"no command":    {corev1.Container{Image: "busybox"}, nil},
 		"unknown image": {corev1.Container{Image: "nginx"}, nil},
 	} {
 		got, err := Command(&tc.c, images, env)
