@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"path/filepath"
 
 	"github.com/atoll-mcs/atoll/lab/podrunner"
@@ -93,7 +94,9 @@ func (l *Lab) podRunner(c *Cluster) (Unit, error) {
 	if err != nil {
 		return Unit{}, fmt.Errorf("writing the pod runner's configuration: %w", err)
 	}
-	u := l.unit(c, unitPodRunner, "", "")
+	kubelet := net.JoinHostPort(c.Nodes[0].Addresses[0].String(), "10250")
+	u := l.unit(c, unitPodRunner, kubelet, "")
+	u.Probe = "tcp://" + kubelet
 	u.Argv = []string{l.Spec.Atoll, "lab", "pod-runner", "--config", filepath.Join(l.Dir(c.Name), "podrunner.json")}
 	u.Files = map[string]string{"podrunner.json": string(data)}
 	return u, nil

@@ -22,7 +22,7 @@ const (
 // etcd stores to the page cache only: a lab outlives no crash of its machine.
 func (l *Lab) etcd(c *Cluster) Unit {
 	client := "http://" + c.Etcd.String()
-	return l.unit(c, unitEtcd, c.Etcd.String(),
+	u := l.unit(c, unitEtcd, c.Etcd.String(),
 		"etcd",
 		"--name="+c.Name,
 		"--data-dir="+filepath.Join(l.Dir(c.Name), "etcd"),
@@ -32,6 +32,8 @@ func (l *Lab) etcd(c *Cluster) Unit {
 		"--unsafe-no-fsync",
 		"--log-level=warn",
 	)
+	u.Probe = client + "/health"
+	return u
 }
 
 func (l *Lab) apiServer(c *Cluster) Unit {
@@ -48,7 +50,7 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 			advertise = netip.IPv6Loopback() // of the family of the services
 		}
 	}
-	return l.unit(c, unitAPIServer, c.APIServer.String(),
+	u := l.unit(c, unitAPIServer, c.APIServer.String(),
 		"kube-apiserver",
 		"--etcd-servers=http://"+c.Etcd.String(),
 		"--bind-address="+bind,
@@ -71,6 +73,8 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 		"--enable-priority-and-fairness=false", // a lab has no tenants to be fair to
 		"--profiling=false",
 	)
+	u.Probe = "https://" + c.APIServer.String() + "/readyz"
+	return u
 }
 
 // brokerControllers are those that a broker needs, which runs nothing: what
@@ -130,6 +134,7 @@ func (l *Lab) scheduler(c *Cluster) Unit {
 // namespace may not change are left as they are, by zeros.
 func (l *Lab) kubeProxy(c *Cluster, n *Node, number int) Unit {
 	name := fmt.Sprintf("%s-n%d", unitKubeProxy, number)
+	health := net.JoinHostPort(n.Addresses[0].String(), "10256")
 	config := fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
@@ -149,9 +154,9 @@ conntrack:
   min: 0
   tcpEstablishedTimeout: 0s
   tcpCloseWaitTimeout: 0s
-`, n.Name, filepath.Join(l.Dir(c.Name), "kube-proxy.conf"), join(c.PodCIDRs), net.JoinHostPort(n.Addresses[0].String(), "10256"))
-	u := l.unit(c, name, net.JoinHostPort(n.Addresses[0].String(), "10256"), "kube-proxy", "--config="+filepath.Join(l.Dir(c.Name), name+".yaml"))
-	u.Namespace = n.Namespace
+`, n.Name, filepath.Join(l.Dir(c.Name), "kube-proxy.conf"), join(c.PodCIDRs), health)
+	u := l.unit(c, name, health, "kube-proxy", "--config="+filepath.Join(l.Dir(c.Name), name+".yaml"))
+	u.Namespace, u.Probe = n.Namespace, "http://"+health+"/healthz"
 	u.Files = map[string]string{name + ".yaml": config}
 	return u
 }

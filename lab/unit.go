@@ -37,6 +37,10 @@ type Unit struct {
 	Files map[string]string
 	// Address is where it is reached, for people.
 	Address string
+	// Probe is a URL that answers with 200 when the unit is ready, as it is reached
+	// where the unit runs, or tcp://ADDRESS for one that accepts connections then.
+	// Without one, a unit is ready when it runs.
+	Probe string
 }
 
 // String is the unit's name for people and on the command line.
@@ -139,7 +143,9 @@ func (l *Lab) Units() ([]Unit, error) {
 		if err != nil {
 			return nil, fmt.Errorf("listing units: %w", err)
 		}
-		slices.Sort(paths)
+		slices.SortFunc(paths, func(a, b string) int { // agent before agent-1
+			return strings.Compare(strings.TrimSuffix(a, ".json"), strings.TrimSuffix(b, ".json"))
+		})
 		for _, path := range paths {
 			u, err := readUnit(path)
 			if err != nil {
@@ -209,25 +215,40 @@ func (l *Lab) Kill(ctx context.Context, target string) error {
 	return l.each(ctx, target, func(u Unit) error { return l.kill(ctx, u) })
 }
 
-// Start starts the units that target, CLUSTER/UNIT, means, as they were. Those
-// that run are left alone. It waits until an API server that it has started is
-// ready.
+// Start starts the units that target, CLUSTER/UNIT, means, as they were, and waits
+// until they are ready. Those that run are left alone. An API server needs etcd.
 func (l *Lab) Start(ctx context.Context, target string) error {
-	return l.each(ctx, target, func(u Unit) error {
+	var started []Unit
+	err := l.each(ctx, target, func(u Unit) error {
 		if l.alive(u) {
 			return nil
 		}
-		if err := l.start(u); err != nil {
+		if etcd := (Unit{Cluster: u.Cluster, Name: unitEtcd}); u.Name == unitAPIServer && !l.alive(etcd) {
+			return fmt.Errorf("starting %s: %s does not run: start it first", u, etcd)
+		}
+		started = append(started, u)
+		return l.start(u)
+	})
+	if err != nil {
+		return err
+	}
+	for _, u := range started {
+		if err := l.waitProbe(ctx, u); err != nil {
 			return err
 		}
-		if u.Name == unitAPIServer {
-			return l.waitAPIServer(ctx, u.Cluster)
+		if u.Name != unitEtcd {
+			continue
 		}
-		return nil
-	})
+		if server, err := readUnit(l.unitFile(u.Cluster, unitAPIServer)); err == nil && l.alive(server) {
+			if err := l.waitProbe(ctx, server); err != nil { // until it has connected again
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// each does something to the units that target means, alone.
+// each does something to the units that target means, while nobody else does.
 func (l *Lab) each(ctx context.Context, target string, f func(Unit) error) error {
 	units, err := l.find(target)
 	if err != nil {

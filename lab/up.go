@@ -64,7 +64,8 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, fmt.Errorf("finding the Kubernetes programs: %w", err)
 	}
 	p.start = time.Now() // without the time for building
-	unlock, err := lock(ctx, o.Name, 0)
+	// An Up that has been killed is still about to end for a moment.
+	unlock, err := lock(ctx, o.Name, 2*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (o *Options) running(p *progress) (*Lab, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; remove it with: atoll lab down --name %s", err, o.Name)
+		return nil, err
 	}
 	units, err := l.Units()
 	if err != nil || !l.Spec.Ready {
@@ -243,7 +244,7 @@ func (l *Lab) startGateway(ctx context.Context) error {
 		return fmt.Errorf("starting the gateway: %w", err)
 	}
 	return l.Run(ctx, Unit{
-		Cluster: wholeLab, Name: unitGateway, Address: "127.0.0.1",
+		Cluster: wholeLab, Name: unitGateway, Probe: "tcp://" + l.Spec.Clusters[0].Loopback.String(),
 		Argv:  []string{l.Spec.Atoll, "lab", "gateway", "--config", filepath.Join(l.Dir(wholeLab), "gateway.json")},
 		Files: map[string]string{"gateway.json": string(data)},
 	})
