@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,15 +14,16 @@ import (
 )
 
 // SliceIndex is the name of the cache index of EndpointSlices by the service that
-// they belong to. Own slices have a key of their Service alone, imported ones of
-// their multi-cluster service and source cluster.
+// they belong to. Own slices have the key of their Service, imported ones that of
+// their multi-cluster service, with and without their source cluster.
 const SliceIndex = "atoll-service"
 
 // IndexSlice is the function of SliceIndex.
 func IndexSlice(object client.Object) []string {
 	labels := object.GetLabels()
 	if labels[discoveryv1.LabelManagedBy] == names.AgentManager {
-		return []string{importedKey(labels[names.LabelServiceName], names.ClusterID(labels[names.LabelSourceCluster]))}
+		service, cluster := labels[names.LabelServiceName], names.ClusterID(labels[names.LabelSourceCluster])
+		return []string{importedKey(service, cluster), importedKey(service, "")}
 	}
 	return []string{labels[discoveryv1.LabelServiceName]}
 }
@@ -43,17 +45,33 @@ func ImportedSlices(ctx context.Context, r client.Reader, service types.Namespac
 	return listSlices(ctx, r, service.Namespace, importedKey(service.Name, cluster))
 }
 
+// SourceClusters returns the source clusters of which there are imported slices of a
+// service.
+func SourceClusters(ctx context.Context, r client.Reader, service types.NamespacedName) ([]names.ClusterID, error) {
+	imported, err := listSlices(ctx, r, service.Namespace, importedKey(service.Name, ""))
+	if err != nil {
+		return nil, err
+	}
+	var clusters []names.ClusterID
+	for _, s := range imported {
+		if id := names.ClusterID(s.Labels[names.LabelSourceCluster]); !slices.Contains(clusters, id) {
+			clusters = append(clusters, id)
+		}
+	}
+	return clusters, nil
+}
+
 func listSlices(ctx context.Context, r client.Reader, namespace, key string) ([]*discoveryv1.EndpointSlice, error) {
 	list := &discoveryv1.EndpointSliceList{}
 	err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{SliceIndex: key}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, err
 	}
-	slices := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
+	found := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
 	for i := range list.Items {
-		slices = append(slices, &list.Items[i])
+		found = append(found, &list.Items[i])
 	}
-	return slices, nil
+	return found, nil
 }
 
 // ServiceExports returns a request for every ServiceExport in the cluster.

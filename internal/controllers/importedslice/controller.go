@@ -134,7 +134,7 @@ func (c *Controller) brokerEvents(add func(Request)) {
 		})
 	})
 	c.broker.OnSlicesSynced(func(namespace string) {
-		parts, err := c.partsIn(context.Background(), client.InNamespace(namespace))
+		parts, err := c.partsIn(context.Background(), namespace)
 		if err != nil {
 			return // the agent ends; a cache that is synced does not fail before
 		}

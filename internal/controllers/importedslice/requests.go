@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -22,11 +23,14 @@ func (c *Controller) partsOf(ctx context.Context, object client.Object) []Reques
 			requests = append(requests, Request{service, id})
 		}
 	}
-	left, err := c.partsIn(ctx, client.InNamespace(service.Namespace), client.MatchingLabels{names.LabelServiceName: service.Name})
+	left, err := local.SourceClusters(ctx, c.local, service)
 	if err != nil {
 		return requests // the cache is not synced yet; every slice is queued once it is
 	}
-	return append(requests, left...)
+	for _, id := range left {
+		requests = append(requests, Request{service, id})
+	}
+	return requests
 }
 
 // partOfSlice maps a slice to the part that it belongs to, imported, or that it is a
@@ -60,11 +64,11 @@ func (c *Controller) allParts(ctx context.Context) ([]Request, error) {
 	return requests, nil
 }
 
-// partsIn returns the parts of which there are imported slices.
-func (c *Controller) partsIn(ctx context.Context, opts ...client.ListOption) ([]Request, error) {
+// partsIn returns the parts of which there are imported slices in a namespace.
+func (c *Controller) partsIn(ctx context.Context, namespace string) ([]Request, error) {
 	slices := &discoveryv1.EndpointSliceList{}
-	opts = append(opts, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}, client.UnsafeDisableDeepCopy)
-	if err := c.local.List(ctx, slices, opts...); err != nil {
+	if err := c.local.List(ctx, slices, client.InNamespace(namespace),
+		client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	var requests []Request
