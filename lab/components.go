@@ -70,7 +70,6 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 		"--service-account-key-file="+l.pki(c, "service-accounts.key"),
 		"--service-account-signing-key-file="+l.pki(c, "service-accounts.key"),
 		"--allow-privileged=true",
-		"--enable-priority-and-fairness=false", // a lab has no tenants to be fair to
 		"--profiling=false",
 	)
 	u.Probe = "https://" + c.APIServer.String() + "/readyz"
