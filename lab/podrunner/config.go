@@ -52,8 +52,8 @@ type Config struct {
 	ServingCert string `json:"servingCert"`
 	ServingKey  string `json:"servingKey"`
 	ClientCA    string `json:"clientCA"`
-	// InitCommand starts this program such that it calls ContainerInit. Empty
-	// means: this program's sub-commands `lab container-init`.
+	// InitCommand are this program's name and the arguments with which it calls
+	// ContainerInit. Empty means `lab container-init`.
 	InitCommand []string `json:"initCommand,omitempty"`
 }
 

@@ -14,6 +14,23 @@ import (
 	"github.com/atoll-mcs/atoll/lab/podrunner/internal/mountinfo"
 )
 
+// lock makes sure that there is one runner for the state folder: another would
+// take this one's Pods for remains. The lock ends with the process.
+func lock(cfg *Config) (*os.File, error) {
+	if err := os.MkdirAll(cfg.StateDir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the state folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(cfg.StateDir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the state folder: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another pod runner uses %s: %w", cfg.StateDir, err)
+	}
+	return f, nil
+}
+
 // removeRemains removes what an earlier runner of the same lab and cluster left
 // behind: the Pods' network namespaces, mounts and folders. Its containers ended
 // with it. Logs stay as long as their Pods.

@@ -50,6 +50,11 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err := cfg.complete(); err != nil {
 		return err
 	}
+	locked, err := lock(&cfg)
+	if err != nil {
+		return err
+	}
+	defer locked.Close()
 	if err := removeRemains(&cfg); err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package podrunner
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -242,149 +240,12 @@ func (w *worker) makeSandbox() error {
 	return w.writeHosts()
 }
 
-// finish ends the Pod within grace, then reports its end, and deletes it if that
-// was asked for.
-func (w *worker) finish(grace time.Duration) (gone bool) {
-	w.end(grace)
-	if w.running() {
-		w.report(false)
-		return false
-	}
-	w.facts.Ended = true
-	w.clear()
-	w.report(w.pod.DeletionTimestamp != nil)
-	return false // the API says when it is
-}
-
-// end makes all containers end within grace: the main ones first, then those
-// that accompany them. A shorter grace replaces a longer one.
-func (w *worker) end(grace time.Duration) {
-	if w.killAt.IsZero() {
-		for _, c := range w.containers {
-			if c.run != nil {
-				w.event(corev1.EventTypeNormal, "Killing", "Stopping container %s", c.Name)
-			}
-		}
-	}
-	if at := time.Now().Add(grace); w.killAt.IsZero() || at.Before(w.killAt) {
-		w.killAt = at
-	}
-	rest := max(time.Until(w.killAt), 0)
-	if grace == 0 {
-		rest = 0
-	}
-	others := false
-	for _, c := range w.containers {
-		if c.Kind != podstatus.Sidecar && c.run != nil {
-			others = true
-			c.stop(rest)
-		}
-	}
-	for _, c := range slices.Backward(w.containers) {
-		if c.Kind == podstatus.Sidecar && c.run != nil && (!others || rest == 0) {
-			c.stop(rest)
-		}
-	}
-}
-
-func (w *worker) running() bool {
-	return slices.ContainsFunc(w.containers, func(c *managed) bool { return c.run != nil })
-}
-
-func (w *worker) grace() time.Duration {
-	if s := w.pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		return time.Duration(*s) * time.Second
-	}
-	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
-}
-
-// deadline is when the Pod is active for too long; zero means never.
-func (w *worker) deadline() time.Time {
-	if s := w.pod.Spec.ActiveDeadlineSeconds; s != nil {
-		return w.facts.StartTime.Add(time.Duration(*s) * time.Second)
-	}
-	return time.Time{}
-}
-
-// shutDown ends the Pod's processes quickly, without a word to the API.
-func (w *worker) shutDown() {
-	for {
-		w.mail.run()
-		w.end(shutdownGrace)
-		if !w.running() {
-			break
-		}
-		<-w.mail.wake
-	}
-	w.clear()
-}
-
-// clear removes what was made on the host, but the logs.
-func (w *worker) clear() {
-	w.facts.NetworkReady = false
-	var err error
-	if w.sandbox != nil {
-		err = w.sandbox.release()
-		w.sandbox = nil
-	}
-	if err := errors.Join(err, removeTree(w.dir)); err != nil {
-		w.log.Warn("clearing away", "error", err)
-	}
-}
-
-// report hands the status over for writing.
-func (w *worker) report(thenDelete bool) {
-	w.facts.Initialized = w.initialized
-	old := w.status
-	old.Conditions = foreignFrom(w.pod.Status.Conditions, w.status.Conditions)
-	w.status = podstatus.Status(w.pod, &old, w.snapshot(), w.facts, metav1.Now())
-	status := w.status
-	w.writer.set(w.pod, &status, thenDelete)
-}
-
-// foreignFrom takes a runner's own conditions from own, all others from api.
-func foreignFrom(api, own []corev1.PodCondition) []corev1.PodCondition {
-	isOwn := func(c corev1.PodCondition) bool { return slices.Contains(ownConditions, c.Type) }
-	foreign := slices.DeleteFunc(slices.Clone(api), isOwn)
-	return append(foreign, slices.DeleteFunc(slices.Clone(own), func(c corev1.PodCondition) bool { return !isOwn(c) })...)
-}
-
-// publish lets the kubelet's API see the Pod.
-func (w *worker) publish() {
-	v := &view{pod: w.pod, containers: map[string]containerView{}}
-	if w.sandbox != nil {
-		v.sandbox = w.sandbox.namespace
-	}
-	for _, c := range w.containers {
-		v.containers[c.Name] = c.view(w)
-	}
-	w.view.Store(v)
-}
-
 // addEphemeral takes up containers that were added to the running Pod.
 func (w *worker) addEphemeral() {
 	have := w.snapshot()
 	for _, c := range podstatus.WithEphemeral(have, w.pod)[len(have):] {
 		w.containers = append(w.containers, &managed{Container: c})
 	}
-}
-
-// warn reports what hinders the Pod, once.
-func (w *worker) warn(err error) {
-	if w.problem == err.Error() {
-		return
-	}
-	w.problem = err.Error()
-	reason := "FailedMount"
-	if w.sandbox == nil {
-		reason = "FailedCreatePodSandBox"
-	}
-	w.event(corev1.EventTypeWarning, reason, "%v", err)
-	w.log.Warn("preparing pod", "reason", reason, "error", err)
-}
-
-func (w *worker) event(kind, reason, format string, args ...any) {
-	w.runner.recorder.Eventf(w.reference, kind, reason, format, args...)
 }
 
 // hostname is the containers' host name and, where the Pod has one, the name by

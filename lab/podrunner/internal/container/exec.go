@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -126,6 +127,9 @@ func (p *Process) runTerminal(cmd *exec.Cmd, e Exec) (int, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr.Setctty = true
+	if getenv(cmd.Env, "TERM") == "" {
+		cmd.Env = append(slices.Clone(cmd.Env), "TERM=xterm")
+	}
 	err = cmd.Start()
 	slave.Close()
 	if err != nil {
@@ -145,7 +149,9 @@ func (p *Process) runTerminal(cmd *exec.Cmd, e Exec) (int, error) {
 			out = io.Discard
 		}
 		// Reading fails with EIO when the last process has closed the terminal.
+		// Where writing fails, the client is gone: hang up.
 		_, _ = io.Copy(out, master)
+		_ = master.Close()
 	}()
 	code, err := finish(cmd, nil)
 	select {

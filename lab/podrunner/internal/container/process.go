@@ -33,12 +33,13 @@ type Process struct {
 }
 
 // Start makes a container in a network namespace and starts its command.
-// initCommand starts this program as Init. The error is a *StartError when only
-// the command is at fault.
+// initCommand are the name and arguments with which this program calls Init.
+// The error is a *StartError when only the command is at fault.
 func Start(initCommand []string, netns NetworkNamespace, spec Spec) (*Process, error) {
 	p := &Process{spec: spec, done: make(chan struct{})}
 	cmd := &exec.Cmd{
-		Path: initCommand[0], Args: initCommand, Dir: "/",
+		// This very program, even if its file was replaced meanwhile.
+		Path: "/proc/self/exe", Args: initCommand, Dir: "/",
 		// One thread is enough to wait with.
 		Env: []string{"GOMAXPROCS=1", "GOGC=50"},
 		SysProcAttr: &syscall.SysProcAttr{
