@@ -15,6 +15,7 @@ type fakeLab struct {
 	kubectl func(cluster string, command Command) Result
 	exec    func(cluster string, args []string) Result
 	forward func() (string, error)
+	hang    bool // kubectl delete never ends
 
 	mu    sync.Mutex
 	calls []string
@@ -58,8 +59,12 @@ func (f *fakeLab) order(prefixes ...string) bool {
 
 func (f *fakeLab) Shape() Shape { return f.shape }
 
-func (f *fakeLab) Kubectl(_ context.Context, cluster string, command Command) Result {
+func (f *fakeLab) Kubectl(ctx context.Context, cluster string, command Command) Result {
 	f.note("%s kubectl %s", cluster, strings.Join(command.Args, " "))
+	if f.hang && command.Args[0] == "delete" {
+		<-ctx.Done()
+		return Result{Err: errors.New("signal: killed")}
+	}
 	if f.kubectl == nil {
 		return Result{}
 	}

@@ -58,7 +58,7 @@ func (p *repeat) eventually(ctx context.Context, attempt func(context.Context) e
 		case <-limited.Done():
 		}
 		if ctx.Err() != nil {
-			return errors.Join(ctx.Err(), last)
+			return errors.Join(context.Cause(ctx), last)
 		}
 		if limited.Err() != nil {
 			return fmt.Errorf("gave up after %v and %d attempts: %w", p.limit, attempts, last)
@@ -80,7 +80,7 @@ func (p *repeat) steadily(ctx context.Context, attempt func(context.Context) err
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

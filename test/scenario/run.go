@@ -85,8 +85,18 @@ func (r *Run) lines(ctx context.Context) error {
 	return nil
 }
 
+// lineTimeout is how long a line may take, besides the time that it asks for
+// itself: kubectl can wait for ever.
+const lineTimeout = 2 * time.Minute
+
 func (r *Run) line(ctx context.Context, l line) error {
 	began := time.Now()
+	limit := lineTimeout
+	if l.repeat != nil {
+		limit += l.repeat.limit
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no line may take longer than %v", limit))
+	defer cancel()
 	chain := func(ctx context.Context) error { return r.chain(ctx, l.calls) }
 	var err error
 	if l.repeat == nil {
@@ -123,7 +133,7 @@ func (r *Run) call(ctx context.Context, c call) error {
 	err := c.verb.Run(ctx, r, args)
 	if ctx.Err() != nil && err != nil {
 		// It was stopped: nobody knows what it would have said.
-		return errors.Join(ctx.Err(), err)
+		return errors.Join(context.Cause(ctx), err)
 	}
 	if !c.negate || isUsage(err) {
 		return err

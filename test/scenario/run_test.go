@@ -217,6 +217,18 @@ func TestInterruptionIsNoExpectedFailure(t *testing.T) {
 	fails(t, err, 1, "context canceled")
 }
 
+// kubectl delete, for one, waits for finalizers for ever.
+func TestLineThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lab := newFake()
+		lab.hang = true
+		fails(t, executeContext(t, t.Context(), lab, "on c1 delete pod a\n"), 1, "no line may take longer than 2m0s")
+		fails(t, executeContext(t, t.Context(), lab, "! on c1 delete pod a\n"), 1, "no line may take longer than 2m0s")
+		fails(t, executeContext(t, t.Context(), lab, "steadily 3s ! on c1 delete pod a\n"), 1, "no line may take longer than 2m3s")
+		fails(t, executeContext(t, t.Context(), lab, "eventually 5s ! on c1 delete pod a\n"), 1, "gave up after 5s and 1 attempts")
+	})
+}
+
 func TestStdoutAndVariables(t *testing.T) {
 	lab := newFake()
 	lab.kubectl = func(string, Command) Result { return Result{Stdout: "10.102.0.9\n"} }
