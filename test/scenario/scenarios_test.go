@@ -32,6 +32,9 @@ func TestScenarios(t *testing.T) {
 	defer labs.end(t)
 	for _, script := range all {
 		t.Run(script.Name, func(t *testing.T) {
+			if ctx.Err() != nil {
+				t.Fatal("not run: ", ctx.Err())
+			}
 			log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
 			if err := Execute(ctx, script, labs.get(ctx, t, script.Shape), log); err != nil {
 				t.Error(err)
