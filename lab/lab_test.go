@@ -8,9 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/network"
+	"github.com/atoll-mcs/atoll/lab/process"
 )
 
 // TestMain lets this program be atoll, of which a lab's units are sub-commands.
@@ -181,15 +180,41 @@ func TestLabUpDown(t *testing.T) {
 	}
 	cutAndHeal(t, l)
 
-	for _, pid := range processes(t, l.Name()) {
-		id, _ := strconv.Atoi(pid)
-		_ = syscall.Kill(id, syscall.SIGKILL)
+	for _, unit := range []string{"c1/podrunner", "c1/apiserver", "c1/etcd", "lab/gateway"} {
+		if err := l.Kill(t.Context(), unit); err != nil {
+			t.Fatal(err)
+		}
 	}
+	up(t, o)
+	kubectl(t, l)
+	if after := pids(t, l); after["c1/scheduler"] != before["c1/scheduler"] || after["c1/etcd"] == before["c1/etcd"] {
+		t.Errorf("Up with some units dead changed %v to %v", before, after)
+	}
+
+	killAll(t, l)
 	l = up(t, o)
 	kubectl(t, l)
 	down(t, l)
 	if !bystander.Exists() {
 		t.Errorf("%s, which is none of the lab's, is gone", bystander)
+	}
+}
+
+// killAll ends all processes that the lab has recorded at once, without telling it.
+func killAll(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	records, err := filepath.Glob(filepath.Join(l.Dir("*"), "units", "*.pid"))
+	if err != nil || len(records) == 0 {
+		t.Fatalf("records: %v, %v", records, err)
+	}
+	for _, path := range records {
+		r, err := process.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Stop(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +50,8 @@ func (p *progress) say(format string, args ...any) {
 }
 
 // Up starts a lab and returns when all of it is ready. A lab of the same shape
-// that runs is left as it is; what a lab that did not come up, or crashed, has
+// that runs is left as it is, but for units that have been killed, which are
+// started again; what a lab that did not come up, or crashed, has
 // left is removed first. The processes outlive this program.
 //
 // When starting fails, or ctx is done, all processes are ended again; the logs
@@ -70,7 +72,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, err
 	}
 	defer unlock()
-	l, err := o.running(p)
+	l, err := o.running(ctx, p)
 	if l != nil || err != nil {
 		return l, err
 	}
@@ -128,8 +130,9 @@ func (o *Options) complete() error {
 }
 
 // running returns the lab if it is up already, an error if one of another shape
-// is, and neither if there is nothing to keep.
-func (o *Options) running(p *progress) (*Lab, error) {
+// is, and neither if there is nothing to keep. Units that have been killed are
+// started again.
+func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 	l, err := Open(o.Name)
 	if errors.Is(err, ErrNoLab) {
 		return nil, nil
@@ -141,13 +144,8 @@ func (o *Options) running(p *progress) (*Lab, error) {
 	if err != nil || !l.Spec.Ready {
 		return nil, nil // it never came up
 	}
-	var down []string
-	for _, u := range units {
-		if !l.alive(u) {
-			down = append(down, u.String())
-		}
-	}
-	if len(down) == len(units) {
+	dead := slices.DeleteFunc(slices.Clone(units), l.alive)
+	if len(dead) == len(units) {
 		p.say("lab %s has ended: removing what is left", o.Name)
 		return nil, nil
 	}
@@ -155,10 +153,45 @@ func (o *Options) running(p *progress) (*Lab, error) {
 		return nil, fmt.Errorf("lab %s is running with another shape (%s): remove it first with: atoll lab down --name %s", o.Name, l.Spec.Shape, o.Name)
 	}
 	p.say("lab %s is running already", o.Name)
-	for _, u := range down {
-		p.say("but %s is not; start it with: atoll lab start --name %s %s", u, o.Name, u)
+	if err := l.revive(ctx, p, dead); err != nil {
+		return nil, fmt.Errorf("starting what has ended of lab %s: %w", o.Name, err)
 	}
 	return l, nil
+}
+
+// revive starts units again, those first that others need, and waits until the
+// lab is as it was.
+func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
+	order := []string{unitAPIServer, unitEtcd} // from the last to the first
+	slices.SortStableFunc(dead, func(a, b Unit) int { return slices.Index(order, b.Name) - slices.Index(order, a.Name) })
+	for _, u := range dead {
+		p.say("starting %s again", u)
+		if err := l.start(u); err != nil {
+			return err
+		}
+		if err := l.waitProbe(ctx, u); err != nil {
+			return err
+		}
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	for i := range l.Spec.Clusters {
+		c := &l.Spec.Clusters[i]
+		if err := l.waitAPIServer(ctx, c.Name); err != nil {
+			return err
+		}
+		if len(c.PodCIDRs) == 0 {
+			continue
+		}
+		if err := l.waitNodes(ctx, c); err != nil {
+			return err
+		}
+		if err := l.waitDNS(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // record lays out the lab and writes that down, before any of it is made.

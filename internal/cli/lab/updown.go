@@ -17,8 +17,9 @@ func newUp(o *options) *cobra.Command {
 		Long: `Starts a lab and returns when it is ready: API servers answer, nodes are ready and
 each cluster's DNS answers. The lab goes on until "lab down".
 
-A lab that runs already, and is of the same shape, is left as it is. What a lab has
-left that crashed or was interrupted is removed first.`,
+A lab that runs already, and is of the same shape, is left as it is; programs of it
+that were killed are started again. What a lab has left that crashed or was
+interrupted is removed first.`,
 		Example: `  atoll lab up
   atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
   atoll lab up --name api --control-plane-only   # needs no root`,

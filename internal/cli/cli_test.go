@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestMainStatus checks how command lines end, and that only data is on standard
+// output.
+func TestMainStatus(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for line, want := range map[string]struct {
+		status         int
+		stdout, stderr string // a part of it; "" for nothing at all
+	}{
+		"":                             {0, "Available Commands", ""},
+		"--help":                       {0, "Available Commands", ""},
+		"lab":                          {0, "lab up --clusters 2", ""},
+		"lab up --help":                {0, "--control-plane-only", ""},
+		"version":                      {0, "kubernetes  v1.", ""},
+		"nonsense":                     {64, "", "atoll --help"},
+		"lab nonsense":                 {64, "", "atoll lab --help"},
+		"lab up --nonsense":            {64, "", "atoll lab up --help"},
+		"lab up c1":                    {64, "", "atoll lab up --help"},
+		"lab up --clusters 0":          {64, "", "1 to 99 clusters"},
+		"lab up --name A":              {64, "", "a-z, 0-9 and -"},
+		"lab up --ip-family x":         {64, "", "ipv4, ipv6 or dual"},
+		"lab list":                     {0, "NAME", ""},
+		"lab down":                     {0, "", "there is no lab atoll"},
+		"lab down --all":               {0, "", ""},
+		"lab status":                   {1, "", "atoll lab up --name atoll"},
+		"lab kubeconfig --name x":      {1, "", "atoll lab up --name x"},
+		"lab exec c1":                  {64, "", "a cluster and a command"},
+		"lab exec c1 --":               {64, "", "a cluster and a command"},
+		"lab exec c1 -- true":          {1, "", "no such lab"},
+		"lab cut c1":                   {64, "", "accepts 2 arg(s)"},
+		"lab heal c1":                  {64, "", "accepts 2 arg(s)"},
+		"lab kill c1/etcd":             {1, "", "no such lab"},
+		"lab status --name ../x":       {64, "", "not the name of a lab"},
+		"lab logs":                     {64, "", "accepts 1 arg(s)"},
+		"lab gateway --config /no/pe":  {1, "", "no such file"},
+		"lab pod-runner --config /no/": {1, "", "/no/"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			status := Main(append([]string{"atoll"}, strings.Fields(line)...), nil, &stdout, &stderr)
+			if status != want.status {
+				t.Errorf("status %d, want %d", status, want.status)
+			}
+			check(t, "stdout", stdout.String(), want.stdout)
+			check(t, "stderr", stderr.String(), want.stderr)
+		})
+	}
+}
+
+func check(t *testing.T, name, got, want string) {
+	t.Helper()
+	if (want == "" && got != "") || !strings.Contains(got, want) {
+		t.Errorf("%s: %q, want %q", name, got, want)
+	}
+}
