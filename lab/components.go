@@ -137,14 +137,14 @@ func (l *Lab) kubeProxy(c *Cluster, n *Node, number int) Unit {
 	config := fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
-hostnameOverride: %s
+hostnameOverride: %q
 clientConnection:
-  kubeconfig: %s
+  kubeconfig: %q
   qps: 500
   burst: 1000
 detectLocalMode: ClusterCIDR
-clusterCIDR: %s
-healthzBindAddress: %s
+clusterCIDR: %q
+healthzBindAddress: %q
 metricsBindAddress: 127.0.0.1:10249
 nftables:
   minSyncPeriod: 100ms

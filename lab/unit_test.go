@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/atoll-mcs/atoll/lab/network"
 )
@@ -71,10 +72,23 @@ func TestComponents(t *testing.T) {
 			}
 		})
 	}
-	config := full.kubeProxy(c2, &c2.Nodes[1], 2).Files["kube-proxy-n2.yaml"]
-	for _, line := range []string{"hostnameOverride: c2-n2\n", "clusterCIDR: 10.2.0.0/16,fd00:10:2::/48\n", "healthzBindAddress: 172.30.2.2:10256\n"} {
-		if !strings.Contains(config, line) {
-			t.Errorf("no %q in %s", line, config)
+}
+
+func TestKubeProxyConfig(t *testing.T) {
+	for family, want := range map[IPFamily]map[string]string{
+		IPv6: {"hostnameOverride": "c2-n2", "clusterCIDR": "fd00:10:2::/48", "healthzBindAddress": "[fd00:172:30::2:2]:10256"},
+		Dual: {"hostnameOverride": "c2-n2", "clusterCIDR": "10.2.0.0/16,fd00:10:2::/48", "healthzBindAddress": "172.30.2.2:10256"},
+	} {
+		l := testLab(t, Shape{Name: "x", Clusters: 2, Nodes: 2, IPFamily: family})
+		c := &l.Spec.Clusters[1]
+		var config map[string]any
+		if err := yaml.Unmarshal([]byte(l.kubeProxy(c, &c.Nodes[1], 2).Files["kube-proxy-n2.yaml"]), &config); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range want {
+			if config[key] != value {
+				t.Errorf("%s: %s is %v, want %s", family, key, config[key], value)
+			}
 		}
 	}
 }
