@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/atoll-mcs/atoll/lab/podrunner"
@@ -68,7 +69,22 @@ func (l *Lab) images() map[string][]string {
 		"registry.k8s.io/coredns/coredns": {filepath.Join(l.Spec.Programs, "coredns")},
 		"registry.k8s.io/pause":           {"sleep", "infinity"},
 		"atoll.dev/lab/echo":              {l.Spec.Atoll, "lab", "echo"},
+		"alpine/socat":                    {"socat"},
+		// These have a shell, as this machine.
+		"busybox": {}, "alpine": {}, "debian": {}, "ubuntu": {},
 	}
+}
+
+// imagePrograms are the programs of images that behave differently from this machine's
+// of the same name, as far as they are installed: busybox's nslookup prints names
+// without a dot at the end, and people's scripts count on it.
+func imagePrograms() map[string]map[string]string {
+	busybox, err := exec.LookPath("busybox")
+	nslookup, errThere := exec.LookPath("nslookup") // something to put it in the place of
+	if err != nil || errThere != nil {
+		return nil
+	}
+	return map[string]map[string]string{"busybox": {nslookup: busybox}}
 }
 
 // podRunner runs the pods of all nodes of a cluster.
@@ -79,6 +95,7 @@ func (l *Lab) podRunner(c *Cluster) (Unit, error) {
 		StateDir:      filepath.Join(l.Dir(c.Name), "pods"),
 		ClusterDomain: clusterDomain,
 		Images:        l.images(),
+		ImagePrograms: imagePrograms(),
 		ServingCert:   l.pki(c, "kubelet.crt"), ServingKey: l.pki(c, "kubelet.key"), ClientCA: l.pki(c, "ca.crt"),
 		InitCommand: []string{l.Spec.Atoll, "lab", "container-init"},
 	}

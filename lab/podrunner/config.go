@@ -45,7 +45,11 @@ type Config struct {
 	// makes the container's args the command. Containers that name a command
 	// need no image.
 	Images map[string][]string `json:"images"`
-	Nodes  []Node              `json:"nodes"`
+	// ImagePrograms says, by image repository and path in the container, which host
+	// file is there instead of the host's own: for images whose programs behave
+	// differently.
+	ImagePrograms map[string]map[string]string `json:"imagePrograms,omitempty"`
+	Nodes         []Node                       `json:"nodes"`
 	// ServingCert, ServingKey and ClientCA are files: the kubelet endpoint
 	// serves clients with a certificate of ClientCA for the organisation
 	// system:masters, and nobody else.

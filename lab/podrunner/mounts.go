@@ -53,6 +53,9 @@ func (w *worker) mounts(run *instance) ([]container.Mount, error) {
 	for _, name := range []string{"hostname", "hosts", "resolv.conf"} {
 		add(filepath.Join(w.dir, "etc", name), "/etc/"+name, false)
 	}
+	for path, program := range w.runner.cfg.ImagePrograms[podspec.Repository(run.spec.Image)] {
+		add(program, path, true)
+	}
 	if path := run.spec.TerminationMessagePath; path != "" {
 		add(termination, path, false)
 	}

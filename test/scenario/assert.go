@@ -29,6 +29,23 @@ func assertVerbs() []Verb {
 			},
 		},
 		{
+			Name: "lines", Args: "REGEXP", Min: 1, Max: 1, Pattern: true,
+			Summary: "every line of the last output, of which there is one at least, matches the pattern: for what is asked of several clusters",
+			Check:   checkPattern,
+			Run: func(_ context.Context, r *Run, args []string) error {
+				pattern, err := compilePattern(args[0])
+				if err != nil {
+					return usageErrorf("%v", err)
+				}
+				for line := range strings.Lines(strings.TrimSpace(r.output) + "\n") {
+					if !pattern.MatchString(line) {
+						return fmt.Errorf("%q does not match %s", strings.TrimSpace(line), args[0])
+					}
+				}
+				return nil
+			},
+		},
+		{
 			Name: "save", Args: "NAME", Min: 1, Max: 1, Always: true,
 			Summary: "keeps the last output, without the space around it, as `$NAME`",
 			Run: func(_ context.Context, r *Run, args []string) error {

@@ -236,6 +236,10 @@ func TestStdoutAndVariables(t *testing.T) {
 	if err := execute(t, lab, get+"save IP\nequal $IP 10.102.0.9\nstdout ^$IP'$'\n! stdout ^0.102\nenv X=a$IP\nequal $X a10.102.0.9\n"); err != nil {
 		t.Error(err)
 	}
+	if err := execute(t, lab, get+"lines ^10.102\n"); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, execute(t, lab, get+"lines ^10.103\n"), 2, "does not match ^10.103")
 	fails(t, execute(t, lab, get+"stdout ^10.103\n"), 2, "no line matches ^10.103")
 	fails(t, execute(t, lab, get+"save IP\nequal $IP 10.102.0.8\n"), 3, `"10.102.0.9" and "10.102.0.8"`)
 	fails(t, execute(t, lab, "equal '' ''\n"), 1, `"" and ""`)
