@@ -144,12 +144,15 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) er
 	if l.Spec.ControlPlaneOnly {
 		args = append(args, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	} else {
-		args = append(args, "--region", c.Nodes[0].Region)
+		args = append(args, "--region", c.Nodes[0].Region, "--health-probe-bind-address=127.0.0.1:8092")
 	}
 	for _, cidr := range c.PodCIDRs {
 		args = append(args, "--pod-cidr", cidr.String())
 	}
 	u := l.atollUnit(c, unitAgent, "", "atoll-agent", args...)
+	if !l.Spec.ControlPlaneOnly {
+		u.Probe = "http://127.0.0.1:8092/readyz"
+	}
 	u.Files = map[string]string{"agent.conf": string(local), "agent-broker.conf": string(remote)}
 	return l.Run(ctx, u)
 }
@@ -163,6 +166,7 @@ func (l *Lab) startDNS(ctx context.Context, c *Cluster) error {
 	}
 	node := c.Nodes[0]
 	u := l.atollUnit(c, unitDNS, join(node.Addresses), "atoll-dns", "-conf", filepath.Join(l.Dir(c.Name), "Corefile"))
+	u.Probe = "http://127.0.0.1:8191/ready"
 	u.Files = map[string]string{
 		"dns.conf": string(kubeconfig),
 		"Corefile": corefile(node.Addresses, filepath.Join(l.Dir(c.Name), "dns.conf")),

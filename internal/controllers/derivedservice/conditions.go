@@ -33,3 +33,13 @@ func notSupported() metav1.Condition {
 		Message: "The service has addresses only of an IP family that this cluster's Services do not have.",
 	}
 }
+
+// failed is the condition of an import whose derived Service the API server refused.
+func failed(err error) metav1.Condition {
+	return metav1.Condition{
+		Type:    string(mcsv1beta1.ServiceImportConditionReady),
+		Status:  metav1.ConditionFalse,
+		Reason:  string(mcsv1beta1.ServiceImportReasonPending),
+		Message: "The derived Service can't be written, and is being tried again: " + err.Error(),
+	}
+}

@@ -81,8 +81,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	service, err := c.applyService(ctx, imp)
 	if err != nil {
-		c.recorder.Eventf(imp, nil, corev1.EventTypeWarning, "DerivedServiceFailed", "Import", "%v", err)
-		return reconcile.Result{}, err
+		// The condition tells people why; another service's import is not held up by it.
+		return reconcile.Result{}, errors.Join(err, c.applyReady(ctx, imp, failed(err)))
 	}
 	if service == nil {
 		return reconcile.Result{}, nil // being replaced: its being gone is the next event
