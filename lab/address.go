@@ -3,17 +3,59 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 )
 
-// IPFamily says which addresses nodes, pods and services of a lab have.
+// IPFamily says which addresses nodes, pods and services have: those of all clusters
+// of a lab or, as a list such as "ipv4,ipv6,dual", of c1, c2 and c3 each for itself.
 type IPFamily string
 
-// The families of a lab. In a dual-stack lab IPv4 is the primary one.
+// The families of a cluster. In a dual-stack cluster IPv4 is the primary one.
 const (
 	IPv4 IPFamily = "ipv4"
 	IPv6 IPFamily = "ipv6"
 	Dual IPFamily = "dual"
 )
+
+// known tells whether it is the family of a cluster, and no list.
+func (f IPFamily) known() bool { return f == IPv4 || f == IPv6 || f == Dual }
+
+// list are the families one by one, at least one.
+func (f IPFamily) list() []IPFamily {
+	var all []IPFamily
+	for part := range strings.SplitSeq(string(f), ",") {
+		all = append(all, IPFamily(part))
+	}
+	return all
+}
+
+// Of is the family of a cluster, which count from 1, where there is one for each or
+// one for all.
+func (f IPFamily) Of(cluster int) IPFamily {
+	all := f.list()
+	if len(all) == 1 {
+		return f
+	}
+	return all[cluster-1]
+}
+
+// union is the family that has an address for everybody.
+func (f IPFamily) union() IPFamily {
+	all := f.list()
+	if slices.ContainsFunc(all, func(one IPFamily) bool { return one != all[0] }) {
+		return Dual
+	}
+	return all[0]
+}
+
+// short writes a list of equal families as one, so that equal labs are of equal shape.
+func (f IPFamily) short() IPFamily {
+	if all := f.list(); len(slices.Compact(all)) == 1 {
+		return all[0]
+	}
+	return f
+}
 
 // Most clusters, and nodes in one, that the addresses have room for.
 const (

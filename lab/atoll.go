@@ -127,11 +127,15 @@ func (l *Lab) atollUnit(c *Cluster, name, address, program string, args ...strin
 // startAgent starts a cluster's agent, which is one process: it waits for no leader's
 // lease when it is started again.
 func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) error {
-	local, err := l.accountKubeconfig(ctx, c.Name, agent.Namespace, "atoll-agent")
+	local, err := l.accountKubeconfig(ctx, c, c, agent.Namespace, "atoll-agent")
 	if err != nil {
 		return err
 	}
-	remote, err := l.accountKubeconfig(ctx, Broker, broker.DefaultNamespace, names.MemberAccount(id))
+	brokerCluster, err := l.Spec.Cluster(Broker)
+	if err != nil {
+		return err
+	}
+	remote, err := l.accountKubeconfig(ctx, brokerCluster, c, broker.DefaultNamespace, names.MemberAccount(id))
 	if err != nil {
 		return err
 	}
@@ -160,7 +164,7 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) er
 // startDNS starts a cluster's atoll-dns, gives it a Service, and has the cluster's own
 // DNS forward the clusterset's zone to that.
 func (l *Lab) startDNS(ctx context.Context, c *Cluster) error {
-	kubeconfig, err := l.accountKubeconfig(ctx, c.Name, agent.Namespace, "atoll-dns")
+	kubeconfig, err := l.accountKubeconfig(ctx, c, c, agent.Namespace, "atoll-dns")
 	if err != nil {
 		return err
 	}
@@ -280,10 +284,10 @@ func (l *Lab) applyObjects(ctx context.Context, cluster string, objects ...clien
 	return l.Apply(ctx, cluster, bytes.Join(documents, []byte("---\n")))
 }
 
-// accountKubeconfig returns a kubeconfig, for programs in the lab's own network, with a
-// token of a service account.
-func (l *Lab) accountKubeconfig(ctx context.Context, cluster, namespace, account string) ([]byte, error) {
-	kube, err := l.client(cluster)
+// accountKubeconfig returns a kubeconfig, for programs on the nodes of the cluster from,
+// with a token of a service account of cluster.
+func (l *Lab) accountKubeconfig(ctx context.Context, cluster, from *Cluster, namespace, account string) ([]byte, error) {
+	kube, err := l.client(cluster.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -291,11 +295,14 @@ func (l *Lab) accountKubeconfig(ctx context.Context, cluster, namespace, account
 	token, err := kube.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("getting a token of %s/%s in %s: %w", namespace, account, cluster, err)
+		return nil, fmt.Errorf("getting a token of %s/%s in %s: %w", namespace, account, cluster.Name, err)
 	}
-	config, err := clientcmd.LoadFromFile(l.InClusterKubeconfig(cluster))
+	config, err := clientcmd.LoadFromFile(l.InClusterKubeconfig(cluster.Name))
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", cluster, err)
+		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", cluster.Name, err)
+	}
+	for name := range config.Clusters {
+		config.Clusters[name].Server = "https://" + cluster.serverFor(from).String()
 	}
 	for name := range config.AuthInfos {
 		config.AuthInfos[name] = &api.AuthInfo{Token: token.Status.Token}

@@ -37,16 +37,16 @@ func (l *Lab) etcd(c *Cluster) Unit {
 }
 
 func (l *Lab) apiServer(c *Cluster) Unit {
-	bind := "::"
-	if l.Spec.IPFamily == IPv4 {
-		bind = "0.0.0.0"
+	bind := "0.0.0.0"
+	if c.hasIPv6() {
+		bind = "::"
 	}
 	advertise, reconciler := c.APIServer.Addr(), "lease"
 	if l.Spec.ControlPlaneOnly {
 		// No endpoint may be on the loopback interface, so the Service
 		// default/kubernetes stays without one.
 		bind, reconciler = "127.0.0.1", "none"
-		if l.Spec.IPFamily == IPv6 {
+		if c.ServiceCIDRs[0].Addr().Is6() {
 			advertise = netip.IPv6Loopback() // of the family of the services
 		}
 	}

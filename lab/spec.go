@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 
 	"github.com/atoll-mcs/atoll/lab/network"
 )
@@ -93,8 +94,10 @@ func (s Shape) validate() error {
 		return fmt.Errorf("%w: a lab has 1 to %d clusters, not %d", ErrUsage, maxClusters, s.Clusters)
 	case s.Nodes < 1 || s.Nodes > maxNodes:
 		return fmt.Errorf("%w: a cluster has 1 to %d nodes, not %d", ErrUsage, maxNodes, s.Nodes)
-	case s.IPFamily != IPv4 && s.IPFamily != IPv6 && s.IPFamily != Dual:
-		return fmt.Errorf("%w: the IP family is ipv4, ipv6 or dual, not %q", ErrUsage, s.IPFamily)
+	case slices.ContainsFunc(s.IPFamily.list(), func(f IPFamily) bool { return !f.known() }):
+		return fmt.Errorf("%w: the IP family is ipv4, ipv6 or dual, or a list of these by commas, not %q", ErrUsage, s.IPFamily)
+	case len(s.IPFamily.list()) != 1 && len(s.IPFamily.list()) != s.Clusters:
+		return fmt.Errorf("%w: one IP family, or one for each of the %d clusters is needed, not %q", ErrUsage, s.Clusters, s.IPFamily)
 	case s.ControlPlaneOnly && s.Nodes > 1:
 		return fmt.Errorf("%w: a lab of control planes only has no nodes", ErrUsage)
 	}
@@ -120,9 +123,9 @@ func newSpec(s Shape) *Spec {
 		spec.Fabric = s.namespace("fabric")
 	}
 	for i := 1; i <= s.Clusters; i++ {
-		spec.Clusters = append(spec.Clusters, s.cluster(fmt.Sprintf("c%d", i), i))
+		spec.Clusters = append(spec.Clusters, s.cluster(fmt.Sprintf("c%d", i), i, s.IPFamily.Of(i)))
 	}
-	broker := s.cluster(Broker, brokerIndex)
+	broker := s.cluster(Broker, brokerIndex, s.IPFamily.union()) // all members reach it
 	if len(broker.Nodes) > 0 {
 		broker.Nodes = []Node{{Name: Broker, Namespace: s.namespace(Broker), Addresses: broker.Nodes[0].Addresses}}
 	}
@@ -131,8 +134,7 @@ func newSpec(s Shape) *Spec {
 	return spec
 }
 
-func (s Shape) cluster(name string, index int) Cluster {
-	f := s.IPFamily
+func (s Shape) cluster(name string, index int, f IPFamily) Cluster {
 	c := Cluster{Name: name, ServiceCIDRs: f.serviceCIDRs(index)}
 	if s.ControlPlaneOnly {
 		return c
@@ -186,6 +188,27 @@ func (s *Spec) Cluster(name string) (*Cluster, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: no cluster %q in lab %s", ErrUsage, name, s.Name)
+}
+
+// hasIPv6 tells whether the cluster has IPv6 addresses.
+func (c *Cluster) hasIPv6() bool {
+	return slices.ContainsFunc(c.ServiceCIDRs, func(p netip.Prefix) bool { return p.Addr().Is6() })
+}
+
+// serverFor is where programs on the nodes of another cluster reach the API server: at
+// an address of a family that the other has too, its primary one if possible.
+func (c *Cluster) serverFor(other *Cluster) netip.AddrPort {
+	if len(c.Nodes) == 0 || len(other.Nodes) == 0 {
+		return c.APIServer
+	}
+	for _, from := range other.Nodes[0].Addresses {
+		for _, to := range c.Nodes[0].Addresses {
+			if from.Is4() == to.Is4() {
+				return netip.AddrPortFrom(to, c.APIServer.Port())
+			}
+		}
+	}
+	return c.APIServer
 }
 
 // ranges are all addresses that traffic from a cluster can bear.

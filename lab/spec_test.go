@@ -31,6 +31,10 @@ func TestValidate(t *testing.T) {
 		"no node":            {func(s *Shape) { s.Nodes = 0 }, "nodes"},
 		"too many nodes":     {func(s *Shape) { s.Nodes = 100 }, "nodes"},
 		"family":             {func(s *Shape) { s.IPFamily = "ipv5" }, "IP family"},
+		"a family each":      {func(s *Shape) { s.IPFamily = "ipv4,ipv6,dual" }, ""},
+		"a family too few":   {func(s *Shape) { s.IPFamily = "ipv4,ipv6" }, "3 clusters"},
+		"a wrong one":        {func(s *Shape) { s.IPFamily = "ipv4,ipv5,dual" }, "IP family"},
+		"an empty one":       {func(s *Shape) { s.IPFamily = "ipv4,,dual" }, "IP family"},
 		"control plane":      {func(s *Shape) { s.ControlPlaneOnly = true }, ""},
 		"nodes without room": {func(s *Shape) { s.ControlPlaneOnly, s.Nodes = true, 2 }, "nodes"},
 	} {
@@ -79,11 +83,16 @@ func TestAddresses(t *testing.T) {
 // TestNoOverlap goes through the largest lab: no two ranges of it overlap, a
 // node's pods are in its cluster's range, every family has what it needs.
 func TestNoOverlap(t *testing.T) {
-	for _, family := range []IPFamily{IPv4, IPv6, Dual} {
+	mixed := IPFamily("ipv4" + strings.Repeat(",ipv6,dual", (maxClusters-1)/2))
+	for _, family := range []IPFamily{IPv4, IPv6, Dual, mixed} {
 		s := newSpec(Shape{Name: "x", Clusters: maxClusters, Nodes: maxNodes, IPFamily: family})
-		count := map[IPFamily]int{IPv4: 1, IPv6: 1, Dual: 2}[family]
 		var all []netip.Prefix
-		for _, c := range s.Clusters {
+		for i, c := range s.Clusters {
+			own := family.union()
+			if c.Name != Broker {
+				own = family.Of(i + 1)
+			}
+			count := map[IPFamily]int{IPv4: 1, IPv6: 1, Dual: 2}[own]
 			if len(c.ServiceCIDRs) != count || (c.Name != Broker && (len(c.PodCIDRs) != count || len(c.DNS) != count)) {
 				t.Fatalf("%s: %+v", family, c)
 			}
@@ -110,6 +119,20 @@ func TestNoOverlap(t *testing.T) {
 			if all[i-1].Overlaps(all[i]) {
 				t.Errorf("%s: %s and %s overlap", family, all[i-1], all[i])
 			}
+		}
+	}
+}
+
+func TestFamilyLists(t *testing.T) {
+	for family, want := range map[IPFamily][2]IPFamily{
+		IPv6:             {IPv6, IPv6},
+		"ipv6,ipv6":      {IPv6, IPv6},
+		"ipv4,ipv6":      {Dual, "ipv4,ipv6"},
+		"dual,ipv4":      {Dual, "dual,ipv4"},
+		"ipv4,dual,ipv4": {Dual, "ipv4,dual,ipv4"},
+	} {
+		if got := [2]IPFamily{family.union(), family.short()}; got != want {
+			t.Errorf("%s: union and short form %v, want %v", family, got, want)
 		}
 	}
 }

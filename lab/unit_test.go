@@ -223,7 +223,7 @@ func TestLock(t *testing.T) {
 func TestRoutes(t *testing.T) {
 	s := newSpec(Shape{Name: "x", Clusters: 2, Nodes: 2, IPFamily: IPv4})
 	var got []string
-	for _, r := range s.routes("c1", "c1-n2") {
+	for _, r := range s.routes("c1", &s.Clusters[0].Nodes[1]) {
 		got = append(got, strings.TrimSuffix(r.To.String()+" "+r.Via.String(), " invalid IP"))
 	}
 	want := []string{
@@ -237,9 +237,35 @@ func TestRoutes(t *testing.T) {
 		t.Error(d)
 	}
 	dual := newSpec(Shape{Name: "x", Clusters: 3, Nodes: 3, IPFamily: Dual})
-	for _, r := range dual.routes(Broker, Broker) {
+	for _, r := range dual.routes(Broker, &dual.Clusters[3].Nodes[0]) {
 		if r.Via.IsValid() && r.Via.Is4() != r.To.Addr().Is4() {
 			t.Errorf("%s via %s", r.To, r.Via)
+		}
+	}
+}
+
+// TestMixedFamilies shows that nodes of different families have routes to each other
+// exactly where both ends have a family, and that everybody reaches the broker.
+func TestMixedFamilies(t *testing.T) {
+	s := newSpec(Shape{Name: "x", Clusters: 3, Nodes: 1, IPFamily: "ipv4,ipv6,dual"})
+	for i, want := range []struct{ server, routes string }{
+		{"172.30.0.1:6443", "10.3.1.0/24 10.103.0.0/16 10.100.0.0/16 0.0.0.0/0"},
+		{"[fd00:172:30::1]:6443", "fd00:10:3:1::/64 fd00:20:3::/112 fd00:20::/112 ::/0"},
+		{"172.30.0.1:6443", "10.1.1.0/24 10.101.0.0/16 fd00:10:2:1::/64 fd00:20:2::/112 10.100.0.0/16 fd00:20::/112 0.0.0.0/0 ::/0"},
+	} {
+		c, broker := &s.Clusters[i], &s.Clusters[3]
+		if got := broker.serverFor(c).String(); got != want.server {
+			t.Errorf("%s reaches the broker at %s, want %s", c.Name, got, want.server)
+		}
+		if got := c.serverFor(c); got != c.APIServer {
+			t.Errorf("%s reaches itself at %s, want %s", c.Name, got, c.APIServer)
+		}
+		var got []string
+		for _, r := range s.routes(c.Name, &c.Nodes[0]) {
+			got = append(got, r.To.String())
+		}
+		if got := strings.Join(got, " "); got != want.routes {
+			t.Errorf("%s has routes to\n%s\nwant\n%s", c.Name, got, want.routes)
 		}
 	}
 }

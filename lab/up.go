@@ -110,6 +110,7 @@ func (o *Options) complete() error {
 	if err := o.validate(); err != nil {
 		return err
 	}
+	o.IPFamily = o.IPFamily.short()
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}

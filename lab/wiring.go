@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/atoll-mcs/atoll/lab/network"
 )
@@ -27,7 +28,7 @@ func (l *Lab) makeNetwork() error {
 			if err := network.AttachBridge(l.Spec.Fabric, bridge, n.Name, n.Namespace, onFabric(n.Addresses)); err != nil {
 				return err
 			}
-			if err := n.Namespace.AddRoutes(l.Spec.routes(c.Name, n.Name)); err != nil {
+			if err := n.Namespace.AddRoutes(l.Spec.routes(c.Name, &n)); err != nil {
 				return err
 			}
 		}
@@ -35,36 +36,37 @@ func (l *Lab) makeNetwork() error {
 	return nil
 }
 
-// routes are the ways out of a node. Its own pods have routes of their own.
-func (s *Spec) routes(cluster, node string) []network.Route {
+// routes are the ways out of a node, in the families that it has itself. Its own pods
+// have routes of their own.
+func (s *Spec) routes(cluster string, node *Node) []network.Route {
 	var routes []network.Route
 	for _, c := range s.Clusters {
 		for i, n := range c.Nodes {
-			if n.Name == node {
+			if n.Name == node.Name {
 				continue
 			}
-			routes = append(routes, via(n.Addresses, n.PodCIDRs)...)
+			routes = append(routes, via(node, &n, n.PodCIDRs)...)
 			if i == 0 && c.Name != cluster { // a cluster's first node is the way to its services
-				routes = append(routes, via(n.Addresses, c.ServiceCIDRs)...)
+				routes = append(routes, via(node, &n, c.ServiceCIDRs)...)
 			}
 		}
 	}
 	// A program on the node that calls a service address needs a route before
 	// kube-proxy gives the packet its real destination.
-	for _, a := range s.IPFamily.addrs("0.0.0.0", "::") {
-		routes = append(routes, network.Route{To: netip.PrefixFrom(a, 0)})
+	for _, a := range node.Addresses {
+		everywhere, _ := a.Prefix(0)
+		routes = append(routes, network.Route{To: everywhere})
 	}
 	return routes
 }
 
-// via are routes to ranges by the node's address of the same family.
-func via(node []netip.Addr, ranges []netip.Prefix) []network.Route {
+// via are a node's routes to ranges by another node, in the families that both have.
+func via(node, other *Node, ranges []netip.Prefix) []network.Route {
 	var routes []network.Route
 	for _, to := range ranges {
-		for _, a := range node {
-			if a.Is4() == to.Addr().Is4() {
-				routes = append(routes, network.Route{To: to, Via: a})
-			}
+		same := func(a netip.Addr) bool { return a.Is4() == to.Addr().Is4() }
+		if i := slices.IndexFunc(other.Addresses, same); i >= 0 && slices.ContainsFunc(node.Addresses, same) {
+			routes = append(routes, network.Route{To: to, Via: other.Addresses[i]})
 		}
 	}
 	return routes

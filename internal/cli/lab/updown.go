@@ -22,6 +22,7 @@ that were killed are started again. What a lab has left that crashed or was
 interrupted is removed first.`,
 		Example: `  atoll lab up
   atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
+  atoll lab up --name mixed --clusters 3 --ip-family ipv4,ipv6,dual
   atoll lab up --name api --control-plane-only   # needs no root`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,7 +37,7 @@ interrupted is removed first.`,
 	flags := command.Flags()
 	flags.IntVar(&up.Clusters, "clusters", up.Clusters, "how many clusters")
 	flags.IntVar(&up.Nodes, "nodes", up.Nodes, "how many nodes in each cluster, in three zones by turns")
-	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "addresses of nodes, pods and services: ipv4, ipv6 or dual")
+	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "addresses of nodes, pods and services: ipv4, ipv6 or dual; or one for each cluster, as ipv4,ipv6,dual")
 	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "only API servers and controllers, on the loopback interface; needs no root")
 	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
 	flags.StringVar(&up.Programs, "kube-bin", "", "folder with the Kubernetes programs, in place of building them")
