@@ -23,7 +23,8 @@ func BrokerCRDs() [][]byte {
 	return append([][]byte{mcscrd.ServiceImportCRD}, read("crds/broker.atoll.dev_*.yaml")...)
 }
 
-// Agent holds the namespace, account and rights of atoll-agent in a member cluster.
+// Agent holds what a member cluster has for atoll-agent: its namespace, account and
+// rights, the rights of people, and the admission policies.
 func Agent() [][]byte { return read("agent/*.yaml") }
 
 // DNS holds the account and rights of atoll-dns in a member cluster.

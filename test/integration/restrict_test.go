@@ -1,0 +1,237 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// as returns the client of a user of c1's.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	config, err := theLab.RESTConfig("c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = rest.CopyConfig(config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	c, err := client.New(config, client.Options{Scheme: on["c1"].Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// bind gives a user of c1's a role in a namespace, or in the whole cluster where that is
+// "".
+func bind(t *testing.T, user, namespace string, role rbacv1.RoleRef) {
+	t.Helper()
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
+	role.APIGroup = rbacv1.GroupName
+	if namespace != "" {
+		create(t, "c1", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, RoleRef: role, Subjects: subjects})
+		return
+	}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test-" + user}, RoleRef: role, Subjects: subjects}
+	create(t, "c1", binding)
+	cleanUp(t, "c1", binding)
+}
+
+// cleanUp deletes an object that no namespace takes with it.
+func cleanUp(t *testing.T, cluster string, object client.Object) {
+	t.Cleanup(func() {
+		if err := on[cluster].Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
+			t.Logf("deleting %s in %s: %v", object.GetName(), cluster, err)
+		}
+	})
+}
+
+// expectForbidden checks that an attempt is refused, by a message with these words.
+func expectForbidden(t *testing.T, what string, err error, words ...string) {
+	t.Helper()
+	switch {
+	case err == nil:
+		t.Errorf("%s was allowed", what)
+	case !apierrors.IsForbidden(err):
+		t.Errorf("%s failed for another reason: %v", what, err)
+	default:
+		for _, w := range words {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: the message does not say %q: %v", what, w, err)
+			}
+		}
+	}
+}
+
+func imported(namespace, name string) *mcsv1beta1.ServiceImport {
+	return &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{}},
+	}
+}
+
+// Kubernetes' own roles let people export and look, and nobody write a ServiceImport.
+func TestRightsOfUsers(t *testing.T) {
+	const ns = "rights"
+	ctx := t.Context()
+	namespace(t, ns, "c1")
+	create(t, "c1", service(ns, "web", 80))
+	for _, role := range []string{"view", "edit", "admin"} {
+		bind(t, "user-"+role, ns, rbacv1.RoleRef{Kind: "ClusterRole", Name: role})
+	}
+	e := export(ns, "web")
+	create(t, "c1", e)
+	imp := expectImport(t, "c1", ns, "web", from("c1"))
+	for _, role := range []string{"view", "edit", "admin"} {
+		user := as(t, "user-"+role)
+		eventually(t, role+" sees both kinds", func() error { // the roles are aggregated by a controller
+			if err := user.Get(ctx, client.ObjectKeyFromObject(e), export(ns, "web")); err != nil {
+				return err
+			}
+			return user.List(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace(ns))
+		})
+		expectForbidden(t, role+": creating a ServiceImport", user.Create(ctx, imported(ns, "other")))
+		expectForbidden(t, role+": changing a ServiceImport", user.Update(ctx, imp.DeepCopy()))
+		expectForbidden(t, role+": deleting a ServiceImport", user.Delete(ctx, imp.DeepCopy()))
+		expectForbidden(t, role+": the status of a ServiceImport", user.Status().Update(ctx, imp.DeepCopy()))
+		expectForbidden(t, role+": the status of a ServiceExport", user.Status().Update(ctx, e.DeepCopy()))
+		mine := export(ns, "by-"+role)
+		if role == "view" {
+			expectForbidden(t, "view: creating a ServiceExport", user.Create(ctx, mine))
+			expectForbidden(t, "view: deleting a ServiceExport", user.Delete(ctx, e.DeepCopy()))
+			continue
+		}
+		eventually(t, role+" creates a ServiceExport", func() error { return user.Create(ctx, mine) })
+		patched := mine.DeepCopy()
+		patched.Labels = map[string]string{"x": "y"}
+		if err := user.Patch(ctx, patched, client.MergeFrom(mine)); err != nil {
+			t.Errorf("%s: changing a ServiceExport: %v", role, err)
+		}
+		if err := user.Delete(ctx, mine); err != nil {
+			t.Errorf("%s: deleting a ServiceExport: %v", role, err)
+		}
+	}
+}
+
+// All rights in a namespace are not enough to write a ServiceImport there; all rights in
+// the cluster are.
+func TestServiceImportsAreTheAgents(t *testing.T) {
+	const ns = "tenant"
+	ctx := t.Context()
+	namespace(t, ns, "c1")
+	all := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
+	create(t, "c1", &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "everything"}, Rules: all})
+	bind(t, "owner", ns, rbacv1.RoleRef{Kind: "Role", Name: "everything"})
+	bind(t, "operator", "", rbacv1.RoleRef{Kind: "ClusterRole", Name: "cluster-admin"})
+	create(t, "c1", service(ns, "web", 80))
+	owner, operator := as(t, "owner"), as(t, "operator")
+	eventually(t, "the owner exports", func() error { return owner.Create(ctx, export(ns, "web")) })
+	imp := expectImport(t, "c1", ns, "web", from("c1"))
+
+	const words = "create a ServiceExport beside the Service instead"
+	eventually(t, "the policy holds", func() error {
+		if err := owner.Create(ctx, imported(ns, "probe"), client.DryRunAll); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the answer is %v", err)
+		}
+		return nil
+	})
+	expectForbidden(t, "creating a ServiceImport", owner.Create(ctx, imported(ns, "other")), words)
+	changed := imp.DeepCopy()
+	changed.Spec.Ports[0].Port = 81
+	expectForbidden(t, "changing a ServiceImport", owner.Patch(ctx, changed, client.MergeFrom(imp)), words)
+	changed.Status.Clusters = nil
+	expectForbidden(t, "changing its status", owner.Status().Patch(ctx, changed, client.MergeFrom(imp)), words)
+	expectForbidden(t, "deleting a ServiceImport", owner.Delete(ctx, imp.DeepCopy()), words)
+	expectForbidden(t, "deleting all ServiceImports", owner.DeleteAllOf(ctx, &mcsv1beta1.ServiceImport{}, client.InNamespace(ns)), words)
+	expectImport(t, "c1", ns, "web", from("c1"))
+
+	// Who has every verb on everything may; so may the system's controllers clean up.
+	foreign := imported(ns, "other")
+	if err := operator.Create(ctx, foreign); err != nil {
+		t.Errorf("a cluster administrator: %v", err)
+	}
+	remove(t, "c1", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+	expectGone(t, "c1", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+}
+
+// KEP-1645, "Restricting Exports".
+func TestExportsAreRefusedUnlessAllowed(t *testing.T) {
+	ctx := t.Context()
+	for _, ns := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
+		expectRefused(t, ns)
+		setExports(t, ns, "allowed")
+		e := expectAllowed(t, ns)
+		setExports(t, ns, "")
+		expectRefused(t, ns)
+		// What was exported before stays, and can be changed and deleted.
+		change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) { e.Labels = map[string]string{"x": "y"} })
+		if err := on["c1"].Delete(ctx, e); err != nil {
+			t.Error(err)
+		}
+	}
+	const ns = "unexported"
+	namespace(t, ns, "c1")
+	remove(t, "c1", expectAllowed(t, ns))
+	for _, value := range []string{"refused", "Allowed"} {
+		setExports(t, ns, value)
+		expectRefused(t, ns)
+	}
+	setExports(t, ns, "allowed")
+	remove(t, "c1", expectAllowed(t, ns))
+}
+
+// setExports labels a namespace of c1's as an administrator does, "" for no label. The
+// label is gone after the test.
+func setExports(t *testing.T, namespace, value string) {
+	t.Helper()
+	set := func(ctx context.Context, value string) error {
+		label := "null"
+		if value != "" {
+			label = fmt.Sprintf("%q", value)
+		}
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"atoll.dev/exports":%s}}}`, label)
+		return on["c1"].Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+			client.RawPatch("application/merge-patch+json", []byte(patch)))
+	}
+	if err := set(t.Context(), value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := set(context.Background(), ""); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// expectRefused waits until exports from a namespace of c1's are refused, then tries, as
+// somebody who may do anything else.
+func expectRefused(t *testing.T, namespace string) {
+	t.Helper()
+	eventually(t, "exports from "+namespace+" are refused", func() error {
+		err := on["c1"].Create(t.Context(), export(namespace, "probe"), client.DryRunAll)
+		if !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the answer is %v", err)
+		}
+		return nil
+	})
+	expectForbidden(t, "exporting from "+namespace, on["c1"].Create(t.Context(), export(namespace, "refused")),
+		"kubectl label namespace "+namespace+" --overwrite atoll.dev/exports=allowed")
+}
+
+// expectAllowed waits until an export from a namespace of c1's can be made.
+func expectAllowed(t *testing.T, namespace string) *mcsv1beta1.ServiceExport {
+	t.Helper()
+	e := export(namespace, "allowed")
+	eventually(t, "exports from "+namespace+" are allowed", func() error { return on["c1"].Create(t.Context(), e) })
+	cleanUp(t, "c1", e)
+	return e
+}
