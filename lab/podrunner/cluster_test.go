@@ -92,6 +92,8 @@ type cluster struct {
 	ca       *authority
 	programs []*program
 	runner   *program
+
+	namespaces int // so far
 }
 
 var (
@@ -116,13 +118,33 @@ func needCluster(t *testing.T) *cluster {
 	return shared
 }
 
+// testDir begins the name of a test's folder, which ends in its process id, as
+// do the names of its namespaces.
+var testDir = filepath.Join(os.TempDir(), "atoll-podrunner-test-")
+
+// removeDead removes what tests left behind that were killed.
+func removeDead() {
+	dirs, _ := filepath.Glob(testDir + "*")
+	for _, dir := range dirs {
+		pid := strings.TrimPrefix(dir, testDir)
+		if _, err := os.Stat("/proc/" + pid); err == nil {
+			continue
+		}
+		_ = removeRemains(&Config{Lab: "prt" + pid, Cluster: "c9", StateDir: filepath.Join(dir, "state")})
+		_ = network.Namespace("prt-" + pid).Delete()
+		_ = os.RemoveAll(dir)
+	}
+}
+
 func (c *cluster) start() error {
 	ctx := context.Background()
+	removeDead()
 	var err error
 	if c.bin, err = kubebin.Ensure(ctx, os.Stderr, ""); err != nil {
 		return err
 	}
-	if c.dir, err = os.MkdirTemp("", "atoll-podrunner-test-"); err != nil {
+	c.dir = fmt.Sprintf("%s%d", testDir, os.Getpid())
+	if err := os.Mkdir(c.dir, 0o755); err != nil {
 		return err
 	}
 	if err := c.network(); err != nil {
@@ -372,7 +394,8 @@ func (c *cluster) must(t *testing.T, stdin string, args ...string) string {
 // it, and returns the namespace.
 func (c *cluster) apply(t *testing.T, manifests string) string {
 	t.Helper()
-	namespace := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	c.namespaces++
+	namespace := fmt.Sprintf("%s-%d", strings.ToLower(t.Name()), c.namespaces)
 	c.must(t, "", "create", "namespace", namespace)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -154,14 +155,10 @@ func TestDeployment(t *testing.T) {
 		if _, err := c.kubectl("", "exec", "-n", ns, p.Name, "--", "no-such-program"); err == nil || !strings.Contains(err.Error(), "not found in $PATH") {
 			t.Errorf("missing program: %v", err)
 		}
-		// script gives kubectl a terminal.
-		command := fmt.Sprintf("%s/kubectl --kubeconfig %s exec -it -n %s %s -c side -- sh -c 'tty; test -t 0 && echo terminal; exit 5'",
-			c.bin, c.path("kubeconfig"), ns, p.Name)
-		cmd := exec.Command("script", "-qefc", command, "/dev/null")
-		var out []byte
-		err := c.ns.Do(func() (err error) { out, err = cmd.CombinedOutput(); return err })
-		if code := cmd.ProcessState.ExitCode(); code != 5 || !strings.Contains(string(out), "/dev/pts/0\r\nterminal\r\n") {
-			t.Errorf("terminal: %v, code %d: %q", err, code, out)
+		out, code := c.onTerminal(t, "exec", "-it", "-n", ns, p.Name, "-c", "side", "--",
+			"sh", "-c", `tty; while [ "$(stty size)" != '7 90' ]; do :; done; echo right size; exit 5`)
+		if code != 5 || !strings.HasPrefix(out, "/dev/pts/0\r\nright size\r\n") {
+			t.Errorf("terminal: code %d: %q", code, out)
 		}
 	})
 	t.Run("copy", func(t *testing.T) {
@@ -202,20 +199,13 @@ func TestDeployment(t *testing.T) {
 	})
 	t.Run("termination", func(t *testing.T) {
 		namespace := c.config.podNamespacePrefix() + string(p.UID)[:8]
-		follow := exec.Command(filepath.Join(c.bin, "kubectl"), "--kubeconfig", c.path("kubeconfig"), "logs", "-f", "-n", ns, p.Name, "-c", "side")
-		var out []byte
-		followed := make(chan struct{})
-		go func() {
-			defer close(followed)
-			_ = c.ns.Do(func() (err error) { out, err = follow.Output(); return err })
-		}()
+		rest := c.follow(t, ns, p.Name, "side")
 		began := time.Now()
 		c.must(t, "", "delete", "pod", "-n", ns, p.Name)
 		if took := time.Since(began); took > 15*time.Second {
 			t.Errorf("deletion took %s", took)
 		}
-		<-followed
-		if !strings.HasSuffix(string(out), "bye\n") {
+		if out := rest(); !strings.HasSuffix(out, "bye\n") {
 			t.Errorf("the container was not asked to end: %q", out)
 		}
 		eventually(t, "the namespace to go", func() (bool, string) {
@@ -503,7 +493,7 @@ spec:
   containers:
   - name: c
     image: any
-    command: ["sh", "-c", "trap 'cat /tmp/hook; exit' TERM; while :; do sleep 0.1; done"]
+    command: ["sh", "-c", "trap 'cat /tmp/hook; exit' TERM; echo up; while :; do sleep 0.1; done"]
     lifecycle:
       postStart: {exec: {command: ["sh", "-c", "echo started > /tmp/hook"]}}
       preStop: {exec: {command: ["sh", "-c", "echo stopping >> /tmp/hook"]}}
@@ -514,19 +504,51 @@ spec:
 		t.Errorf("got %q, want %q", out, want)
 	}
 	c.waitPod(t, ns, "hooked", "ready", func(p *corev1.Pod) bool { return ready(*p) })
-	follow := exec.Command(filepath.Join(c.bin, "kubectl"), "--kubeconfig", c.path("kubeconfig"), "logs", "-f", "-n", ns, "hooked")
-	out, err := follow.StdoutPipe()
+	rest := c.follow(t, ns, "hooked", "c")
+	c.must(t, "", "delete", "pod", "-n", ns, "hooked")
+	if out := rest(); out != "started\nstopping\n" {
+		t.Errorf("hooks: %q", out)
+	}
+}
+
+// onTerminal runs kubectl on a terminal of 7 lines of 90 characters.
+func (c *cluster) onTerminal(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(c.bin, "kubectl"), append([]string{"--kubeconfig", c.path("kubeconfig")}, args...)...)
+	var terminal *os.File
+	err := c.ns.Do(func() (err error) {
+		terminal, err = pty.StartWithSize(cmd, &pty.Winsize{Rows: 7, Cols: 90})
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ns.Do(follow.Start); err != nil {
+	defer terminal.Close()
+	text, _ := io.ReadAll(terminal) // ends with EIO
+	_ = cmd.Wait()
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// follow follows a container's log. It returns when it has read a line; rest
+// returns what comes then, up to the container's end.
+func (c *cluster) follow(t *testing.T, ns, pod, container string) (rest func() string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(c.bin, "kubectl"), "--kubeconfig", c.path("kubeconfig"), "logs", "-f", "-n", ns, pod, "-c", container)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	c.must(t, "", "delete", "pod", "-n", ns, "hooked")
-	text, err := io.ReadAll(out)
-	_ = follow.Wait()
-	if string(text) != "started\nstopping\n" {
-		t.Errorf("hooks: %q, %v", text, err)
+	if err := c.ns.Do(cmd.Start); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(out)
+	if line, err := reader.ReadString('\n'); err != nil {
+		t.Fatalf("following the log: got %q, %v", line, err)
+	}
+	return func() string {
+		text, _ := io.ReadAll(reader)
+		_ = cmd.Wait()
+		return string(text)
 	}
 }
 
@@ -577,7 +599,7 @@ func TestKubeletAPIWantsACertificate(t *testing.T) {
 	}
 }
 
-// TestCrash comes last: it kills the runner that all tests share.
+// TestCrash kills the runner that all tests share, and starts it again.
 func TestCrash(t *testing.T) {
 	c := needCluster(t)
 	ns := c.apply(t, webManifest)
@@ -616,5 +638,8 @@ func TestCrash(t *testing.T) {
 	}
 	if mounts, _ := os.ReadFile("/proc/self/mountinfo"); strings.Contains(string(mounts), c.config.StateDir) {
 		t.Error("mounts left behind")
+	}
+	if err := c.startRunner(); err != nil {
+		t.Fatal(err)
 	}
 }
