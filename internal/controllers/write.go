@@ -44,11 +44,17 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 
 // Update replaces an object, unless it is not the one that was decided on any more.
 func (w Writer) Update(ctx context.Context, object client.Object) error {
-	err := w.Client.Update(ctx, object)
-	if apierrors.IsConflict(err) {
-		return nil
+	_, err := w.update(ctx, object)
+	return err
+}
+
+// update tells too whether the object was the one that was decided on.
+func (w Writer) update(ctx context.Context, object client.Object) (current bool, err error) {
+	err = w.Client.Update(ctx, object)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil
 	}
-	return client.IgnoreNotFound(err)
+	return err == nil, err
 }
 
 // Delete deletes the very object that was decided on.
@@ -61,21 +67,31 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
-// Slices carries out planned changes of EndpointSlices.
+// Slices carries out planned changes of EndpointSlices, in their order. It stops where
+// one fails or comes too late: nothing is deleted whose successor is not there.
 func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
-	for _, s := range changes.Delete {
+	for _, s := range changes.Replace {
 		if err := w.Delete(ctx, s); err != nil {
-			return fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err)
-		}
-	}
-	for _, s := range changes.Update {
-		if err := w.Update(ctx, s); err != nil {
-			return fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err)
+			return fmt.Errorf("replacing EndpointSlice %s: %w", s.Name, err)
 		}
 	}
 	for _, s := range changes.Create {
 		if err := w.Create(ctx, s); err != nil {
 			return fmt.Errorf("creating EndpointSlice %s: %w", s.Name, err)
+		}
+	}
+	for _, s := range changes.Update {
+		current, err := w.update(ctx, s)
+		if err != nil {
+			return fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err)
+		}
+		if !current {
+			return nil
+		}
+	}
+	for _, s := range changes.Delete {
+		if err := w.Delete(ctx, s); err != nil {
+			return fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err)
 		}
 	}
 	return nil

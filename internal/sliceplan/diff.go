@@ -11,16 +11,22 @@ import (
 )
 
 // Changes are the writes that lead from one set of slices to another, each list
-// sorted by name. Deletions come first: a slice whose address type changes is
-// deleted and created, because the API does not allow the change.
+// sorted by name. They are made in the order of the fields: what is new goes before
+// what is old, so that a service whose slices are replaced by others is never without
+// endpoints.
 type Changes struct {
-	Delete []*discoveryv1.EndpointSlice
-	Create []*discoveryv1.EndpointSlice
-	Update []*discoveryv1.EndpointSlice
+	// Replace are deleted although slices of their names are created: the API does not
+	// allow a slice's address type to change.
+	Replace []*discoveryv1.EndpointSlice
+	Create  []*discoveryv1.EndpointSlice
+	Update  []*discoveryv1.EndpointSlice
+	Delete  []*discoveryv1.EndpointSlice
 }
 
 // Empty tells whether there is nothing to write.
-func (c Changes) Empty() bool { return len(c.Delete)+len(c.Create)+len(c.Update) == 0 }
+func (c Changes) Empty() bool {
+	return len(c.Replace)+len(c.Create)+len(c.Update)+len(c.Delete) == 0
+}
 
 // Diff returns the changes from have to want. Slices are the same if their names
 // are. An update carries the resource version of what it changes, and keeps labels
@@ -39,7 +45,7 @@ func Diff(have []*discoveryv1.EndpointSlice, want []discoveryv1.EndpointSlice) C
 		case !found:
 			changes.Create = append(changes.Create, w)
 		case h.AddressType != w.AddressType:
-			changes.Delete = append(changes.Delete, h)
+			changes.Replace = append(changes.Replace, h)
 			changes.Create = append(changes.Create, w)
 		default:
 			if updated, changed := update(h, w); changed {
@@ -50,7 +56,7 @@ func Diff(have []*discoveryv1.EndpointSlice, want []discoveryv1.EndpointSlice) C
 	for _, h := range existing {
 		changes.Delete = append(changes.Delete, h)
 	}
-	for _, list := range [][]*discoveryv1.EndpointSlice{changes.Delete, changes.Create, changes.Update} {
+	for _, list := range [][]*discoveryv1.EndpointSlice{changes.Replace, changes.Create, changes.Update, changes.Delete} {
 		slices.SortFunc(list, func(a, b *discoveryv1.EndpointSlice) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	return changes

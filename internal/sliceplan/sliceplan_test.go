@@ -284,11 +284,14 @@ func apply(have []*discoveryv1.EndpointSlice, changes Changes) []*discoveryv1.En
 	for _, h := range have {
 		byName[h.Name] = h
 	}
-	for _, s := range changes.Delete {
+	for _, s := range changes.Replace {
 		delete(byName, s.Name)
 	}
 	for _, s := range append(slices.Clone(changes.Create), changes.Update...) {
 		byName[s.Name] = s
+	}
+	for _, s := range changes.Delete {
+		delete(byName, s.Name)
 	}
 	var all []*discoveryv1.EndpointSlice
 	for _, s := range byName {
@@ -317,7 +320,7 @@ func TestDiffReplacesWhatTheAPIDoesNotLetChange(t *testing.T) {
 	want := have.DeepCopy()
 	want.AddressType = discoveryv1.AddressTypeIPv6
 	changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want})
-	if len(changes.Delete) != 1 || len(changes.Create) != 1 || len(changes.Update) != 0 {
+	if len(changes.Replace) != 1 || len(changes.Create) != 1 || len(changes.Update)+len(changes.Delete) != 0 {
 		t.Errorf("changes %+v", changes)
 	}
 }

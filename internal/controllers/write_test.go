@@ -1,0 +1,81 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// writes is an API server that notes what is written, and refuses what is in failures.
+type writes struct {
+	client.Client
+	done     []string
+	failures map[string]error
+}
+
+func (w *writes) note(verb string, object client.Object) error {
+	write := verb + " " + object.GetName()
+	w.done = append(w.done, write)
+	return w.failures[write]
+}
+
+func (w *writes) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	return w.note("create", o)
+}
+
+func (w *writes) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
+	return w.note("update", o)
+}
+
+func (w *writes) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
+	return w.note("delete", o)
+}
+
+func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
+	slice := func(name string) []*discoveryv1.EndpointSlice {
+		return []*discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+	}
+	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+	for name, tt := range map[string]struct {
+		failures map[string]error
+		want     []string
+		fails    bool
+	}{
+		"all goes well": {want: []string{"delete other-family", "create new", "update kept", "delete old"}},
+		"a failed creation keeps the old": {
+			failures: map[string]error{"create new": errors.New("no")},
+			want:     []string{"delete other-family", "create new"}, fails: true,
+		},
+		"a failed update keeps the old": {
+			failures: map[string]error{"update kept": errors.New("no")},
+			want:     []string{"delete other-family", "create new", "update kept"}, fails: true,
+		},
+		"an update that comes too late keeps the old, and the next attempt has seen more": {
+			failures: map[string]error{"update kept": apierrors.NewConflict(resource, "kept", nil)},
+			want:     []string{"delete other-family", "create new", "update kept"},
+		},
+		"what is gone already is no failure": {
+			failures: map[string]error{"delete old": apierrors.NewNotFound(resource, "old")},
+			want:     []string{"delete other-family", "create new", "update kept", "delete old"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &writes{failures: tt.failures}
+			err := Writer{Client: server}.Slices(t.Context(), sliceplan.Changes{
+				Replace: slice("other-family"), Create: slice("new"), Update: slice("kept"), Delete: slice("old"),
+			})
+			if (err != nil) != tt.fails || !slices.Equal(server.done, tt.want) {
+				t.Errorf("wrote %q, error %v; want %q", server.done, err, tt.want)
+			}
+		})
+	}
+}
