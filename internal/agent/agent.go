@@ -110,7 +110,7 @@ func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNe
 	recorder := mgr.GetEventRecorder("atoll-agent")
 	return []controller{
 		serviceexport.NewController(c, view, recorder),
-		exportedslice.NewController(c, view, recorder, options.MaxEndpointsPerSlice),
+		exportedslice.NewController(c, view, recorder, options.mode(), options.MaxEndpointsPerSlice),
 		conflict.NewController(c, view, recorder),
 		serviceimport.NewController(writer, view, network, recorder),
 		derivedservice.NewController(writer, recorder),
@@ -192,6 +192,6 @@ func describe(ctx context.Context, mgr manager.Manager, options Options) (broker
 		PodCIDRs:          options.PodCIDRs,
 		ServiceCIDRs:      network.CIDRs,
 		IPFamilies:        network.Families,
-		AdvertiseMode:     brokerv1alpha1.AdvertisePods,
+		AdvertiseMode:     options.mode(),
 	}, network, nil
 }

@@ -4,12 +4,14 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
@@ -35,6 +37,9 @@ type Options struct {
 	Region string
 	// PodCIDRs are the ranges of the cluster's pod addresses.
 	PodCIDRs []string
+	// AdvertiseMode says what addresses the cluster publishes as its endpoints; empty
+	// means pods.
+	AdvertiseMode string
 	// MaxEndpointsPerSlice is the number of endpoints beyond which a slice is split.
 	MaxEndpointsPerSlice int
 	// LeaderElect has one of several replicas do the work.
@@ -56,6 +61,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "the clusterset's namespace on the broker")
 	flags.StringVar(&o.Region, "region", "", "where this cluster is, as told to the other members")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
+	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
 	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
@@ -74,8 +80,19 @@ func (o *Options) Validate() error {
 	if o.BrokerNamespace == "" {
 		return errors.New("--broker-namespace: the clusterset's namespace on the broker is needed")
 	}
+	switch o.mode() {
+	case brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP:
+	default:
+		return fmt.Errorf("--advertise-mode: %q is neither %q nor %q: choose %[2]q where pods of other clusters reach this cluster's pods, %[3]q where they reach only its Service addresses",
+			o.AdvertiseMode, brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP)
+	}
 	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > maxSliceEndpoints {
 		return fmt.Errorf("--max-endpoints-per-slice: %d is not between 1 and %d", o.MaxEndpointsPerSlice, maxSliceEndpoints)
 	}
 	return nil
+}
+
+// mode is the advertise mode with its default.
+func (o *Options) mode() brokerv1alpha1.AdvertiseMode {
+	return cmp.Or(brokerv1alpha1.AdvertiseMode(o.AdvertiseMode), brokerv1alpha1.AdvertisePods)
 }

@@ -24,6 +24,8 @@ import (
 type Own struct {
 	// Export is the ServiceExport, nil where there is none or it is being deleted.
 	Export *mcsv1beta1.ServiceExport
+	// Service is the one of Export's name, nil where there is none or it is being deleted.
+	Service *corev1.Service
 	// Validity is the verdict on Export.
 	Validity contribution.Validity
 	// Contribution is what the cluster exports, nil where Export is nil or invalid.
@@ -48,7 +50,7 @@ func Gather(ctx context.Context, r client.Reader, cluster names.ClusterID, key t
 	case service.DeletionTimestamp != nil:
 		service = nil
 	}
-	own := Own{Export: export, Validity: contribution.Validate(service)}
+	own := Own{Export: export, Service: service, Validity: contribution.Validate(service)}
 	if own.Validity.Valid {
 		spec := contribution.Of(cluster, export, service)
 		own.Contribution = &spec

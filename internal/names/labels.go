@@ -16,6 +16,9 @@ const (
 	LabelManagedBy = "atoll.dev/managed-by"
 	// LabelClusterset marks the broker namespace of a clusterset.
 	LabelClusterset = "atoll.dev/clusterset"
+	// LabelAdvertiseMode is on the EndpointSlices on the broker whose endpoint is a
+	// Service's cluster IP, with the mode as its value.
+	LabelAdvertiseMode = "atoll.dev/advertise-mode"
 	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it has
 	// no use for.
 	LabelHeadless = "service.kubernetes.io/headless"

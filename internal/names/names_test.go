@@ -44,6 +44,7 @@ func TestReadableNames(t *testing.T) {
 		{BrokerSlice("c1", "shop", "web-x7k2p", 0), "web-x7k2p.shop.c1"},
 		{ImportedSlice("c1", "web-x7k2p", 0), "web-x7k2p.c1"},
 		{DerivedService("web"), "web-clusterset"},
+		{ClusterIPSlice("web", "IPv4"), "web:ipv4"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("got %q, want %q", tt.got, tt.want)
@@ -79,6 +80,8 @@ func drawSlice(t *rapid.T, name string) string {
 		rapid.StringMatching(`[ab]\.[ab](\.[ab])?`),
 		rapid.StringMatching(`([ab]{50}\.){4}[ab]{20,49}`),
 		rapid.StringMatching(`[ab]{249,253}`),
+		rapid.StringMatching(`[ab](-[ab])?:ipv[46]`), // of a cluster IP
+		rapid.StringMatching(`[ab](-[ab])?-ipv[46]`), // what looks like it
 	).Draw(t, name)
 }
 

@@ -42,11 +42,18 @@ func ImportedSlice(cluster ClusterID, slice string, part int) string {
 	return slicePart(slice, part, cluster.String())
 }
 
+// ClusterIPSlice stands for the name of a source slice where a Service's cluster IP of
+// one family is published and no EndpointSlice has that as its endpoint. It is no valid
+// name, so that no EndpointSlice can have it.
+func ClusterIPSlice(service, family string) string {
+	return service + ":" + strings.ToLower(family)
+}
+
 // slicePart joins a slice's name and its origin. A slice's name may contain dots
-// itself, and then the readable form would be ambiguous.
+// itself, and then the readable form would be ambiguous; that of a cluster IP is none.
 func slicePart(slice string, part int, origin ...string) string {
 	readable := slice + "." + strings.Join(origin, ".")
-	if part == 0 && !strings.Contains(slice, ".") && len(readable) <= maxObjectName {
+	if part == 0 && !strings.ContainsAny(slice, ".:") && len(readable) <= maxObjectName {
 		return readable
 	}
 	parts := append([]string{slice, strconv.Itoa(part)}, origin...)
@@ -72,11 +79,11 @@ func DerivedServiceFallback(service string) string {
 	return digested("s-"+service, maxServiceName, "fallback", service)
 }
 
-// digested returns a prefix of readable without dots, and the digest of parts.
+// digested returns a prefix of readable without dots and colons, and the digest of parts.
 func digested(readable string, limit int, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	digest := hex.EncodeToString(sum[:])[:digestLength]
-	prefix := strings.ReplaceAll(readable, ".", "-")
+	prefix := strings.NewReplacer(".", "-", ":", "-").Replace(readable)
 	prefix = prefix[:min(len(prefix), limit-digestLength-1)]
 	return strings.TrimRight(prefix, "-") + "-" + digest
 }

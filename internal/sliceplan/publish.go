@@ -16,6 +16,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
 )
@@ -35,6 +36,9 @@ type Publication struct {
 	Sources []*discoveryv1.EndpointSlice
 	// MaxEndpoints is the limit of endpoints for one slice.
 	MaxEndpoints int
+	// Ports and ClusterIPs are the Service's. They matter to PublishClusterIPs alone.
+	Ports      []mcsv1beta1.ServicePort
+	ClusterIPs []string
 }
 
 // Publish plans the slices on the broker. What has a meaning in the source cluster
@@ -48,30 +52,37 @@ func Publish(p Publication) []discoveryv1.EndpointSlice {
 			continue
 		}
 		for part, endpoints := range split(source.Endpoints, p.MaxEndpoints) {
-			plan = append(plan, discoveryv1.EndpointSlice{
-				ObjectMeta: metav1.ObjectMeta{
-					Namespace: p.BrokerNamespace,
-					Name:      names.BrokerSlice(p.Cluster, p.Namespace, source.Name, part),
-					Labels: map[string]string{
-						names.LabelServiceName:      p.Service,
-						names.LabelServiceNamespace: p.Namespace,
-						names.LabelSourceCluster:    p.Cluster.String(),
-						discoveryv1.LabelManagedBy:  names.AgentManager,
-						// The broker may be somebody's cluster: its kube-proxy must not see this.
-						names.LabelHeadless: "",
-					},
-					Annotations: withTrigger(source, map[string]string{
-						names.AnnotationSourceSlice: source.Name,
-						names.AnnotationSourcePart:  strconv.Itoa(part),
-					}),
-				},
-				AddressType: source.AddressType,
-				Endpoints:   withoutLocalMeaning(endpoints),
-				Ports:       slices.Clone(source.Ports),
-			})
+			slice := p.slice(source.Name, part, source.AddressType)
+			slice.Annotations = withTrigger(source, slice.Annotations)
+			slice.Endpoints = withoutLocalMeaning(endpoints)
+			slice.Ports = slices.Clone(source.Ports)
+			plan = append(plan, slice)
 		}
 	}
 	return plan
+}
+
+// slice is a slice on the broker without endpoints.
+func (p Publication) slice(source string, part int, addressType discoveryv1.AddressType) discoveryv1.EndpointSlice {
+	return discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.BrokerNamespace,
+			Name:      names.BrokerSlice(p.Cluster, p.Namespace, source, part),
+			Labels: map[string]string{
+				names.LabelServiceName:      p.Service,
+				names.LabelServiceNamespace: p.Namespace,
+				names.LabelSourceCluster:    p.Cluster.String(),
+				discoveryv1.LabelManagedBy:  names.AgentManager,
+				// The broker may be somebody's cluster: its kube-proxy must not see this.
+				names.LabelHeadless: "",
+			},
+			Annotations: map[string]string{
+				names.AnnotationSourceSlice: source,
+				names.AnnotationSourcePart:  strconv.Itoa(part),
+			},
+		},
+		AddressType: addressType,
+	}
 }
 
 // isSource tells whether a slice describes endpoints of its own cluster. Those that

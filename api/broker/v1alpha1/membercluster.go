@@ -28,6 +28,10 @@ type AdvertiseMode string
 const (
 	// AdvertisePods publishes the pods' addresses, for a flat network.
 	AdvertisePods AdvertiseMode = "pods"
+	// AdvertiseClusterIP publishes the Services' cluster IPs in place of their pods'
+	// addresses, for a network in which only the ranges of Services are routed between
+	// clusters. Headless Services, which have none, are published as their pods.
+	AdvertiseClusterIP AdvertiseMode = "cluster-ip"
 )
 
 // MemberClusterSpec is what a member says of itself.
@@ -64,7 +68,7 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=2
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
 	// AdvertiseMode says what addresses the member publishes as its endpoints.
-	// +kubebuilder:validation:Enum=pods
+	// +kubebuilder:validation:Enum=pods;cluster-ip
 	// +kubebuilder:default=pods
 	AdvertiseMode AdvertiseMode `json:"advertiseMode"`
 }

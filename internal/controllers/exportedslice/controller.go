@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -28,14 +29,15 @@ type Controller struct {
 	broker       *broker.View
 	writer       controllers.Writer // to the broker
 	recorder     events.EventRecorder
+	mode         brokerv1alpha1.AdvertiseMode
 	maxEndpoints int
 }
 
-// NewController returns a controller that publishes slices of at most maxEndpoints
-// endpoints.
-func NewController(local client.Client, view *broker.View, recorder events.EventRecorder, maxEndpoints int) *Controller {
+// NewController returns a controller that publishes what mode says, in slices of at most
+// maxEndpoints endpoints.
+func NewController(local client.Client, view *broker.View, recorder events.EventRecorder, mode brokerv1alpha1.AdvertiseMode, maxEndpoints int) *Controller {
 	return &Controller{
-		local: local, broker: view, recorder: recorder, maxEndpoints: maxEndpoints,
+		local: local, broker: view, recorder: recorder, mode: mode, maxEndpoints: maxEndpoints,
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client},
 	}
 }
@@ -108,8 +110,14 @@ func (c *Controller) plan(ctx context.Context, req reconcile.Request) ([]discove
 				"EndpointSlice %s holds addresses of type %s, which can't be exported.", s.Name, s.AddressType)
 		}
 	}
-	return sliceplan.Publish(sliceplan.Publication{
+	publication := sliceplan.Publication{
 		Cluster: c.broker.Self, Namespace: req.Namespace, Service: req.Name,
 		BrokerNamespace: c.broker.Namespace, Sources: sources, MaxEndpoints: c.maxEndpoints,
-	}), nil
+		Ports: own.Contribution.Ports, ClusterIPs: own.Service.Spec.ClusterIPs,
+	}
+	// A headless Service has no cluster IP, so that its pods stand for themselves.
+	if c.mode == brokerv1alpha1.AdvertiseClusterIP && own.Contribution.Type == mcsv1beta1.ClusterSetIP {
+		return sliceplan.PublishClusterIPs(publication), nil
+	}
+	return sliceplan.Publish(publication), nil
 }
