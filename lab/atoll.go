@@ -144,6 +144,7 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) er
 		"--kubeconfig", filepath.Join(l.Dir(c.Name), "agent.conf"),
 		"--broker-kubeconfig", filepath.Join(l.Dir(c.Name), "agent-broker.conf"),
 		"--leader-elect=false",
+		"--advertise-mode", string(c.AdvertiseMode),
 	}
 	if l.Spec.ControlPlaneOnly {
 		args = append(args, "--metrics-bind-address=0", "--health-probe-bind-address=0")

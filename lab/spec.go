@@ -39,6 +39,8 @@ type Shape struct {
 	ControlPlaneOnly bool `json:"controlPlaneOnly,omitempty"`
 	// Bare clusters do not have Atoll in them.
 	Bare bool `json:"bare,omitempty"`
+	// AdvertiseMode is what the agents publish, and what the network lets through.
+	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
 }
 
 // Spec is everything about a lab: where its parts are and what belongs to it.
@@ -64,6 +66,8 @@ type Cluster struct {
 	PodCIDRs     []netip.Prefix `json:"podCIDRs,omitempty"`
 	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs"`
 	DNS          []netip.Addr   `json:"dns,omitempty"` // addresses of the cluster's DNS service
+	// AdvertiseMode is the mode of the cluster's agent, empty for the broker.
+	AdvertiseMode AdvertiseMode `json:"advertise,omitempty"`
 	// APIServer is where nodes and pods reach the API server, Loopback where
 	// this machine does. They are the same without nodes.
 	APIServer netip.AddrPort `json:"apiServer"`
@@ -101,7 +105,7 @@ func (s Shape) validate() error {
 	case s.ControlPlaneOnly && s.Nodes > 1:
 		return fmt.Errorf("%w: a lab of control planes only has no nodes", ErrUsage)
 	}
-	return nil
+	return s.AdvertiseMode.validate(s.Clusters)
 }
 
 // String describes the shape as the flags that ask for it.
@@ -112,6 +116,9 @@ func (s Shape) String() string {
 	}
 	if s.Bare {
 		text += " --bare"
+	}
+	if s.AdvertiseMode != "" {
+		text += " --advertise-mode " + string(s.AdvertiseMode)
 	}
 	return text
 }
@@ -131,6 +138,9 @@ func newSpec(s Shape) *Spec {
 	}
 	broker.PodCIDRs, broker.DNS = nil, nil
 	spec.Clusters = append(spec.Clusters, broker)
+	for i := range s.Clusters {
+		spec.Clusters[i].AdvertiseMode = s.AdvertiseMode.Of(i + 1)
+	}
 	return spec
 }
 

@@ -36,6 +36,10 @@ func TestValidate(t *testing.T) {
 		"a wrong one":        {func(s *Shape) { s.IPFamily = "ipv4,ipv5,dual" }, "IP family"},
 		"an empty one":       {func(s *Shape) { s.IPFamily = "ipv4,,dual" }, "IP family"},
 		"control plane":      {func(s *Shape) { s.ControlPlaneOnly = true }, ""},
+		"mode":               {func(s *Shape) { s.AdvertiseMode = "cluster-ip" }, ""},
+		"a mode each":        {func(s *Shape) { s.AdvertiseMode = "pods,cluster-ip,pods" }, ""},
+		"a mode too few":     {func(s *Shape) { s.AdvertiseMode = "pods,cluster-ip" }, "3 clusters"},
+		"a wrong mode":       {func(s *Shape) { s.AdvertiseMode = "pods,vip,pods" }, "advertise mode"},
 		"nodes without room": {func(s *Shape) { s.ControlPlaneOnly, s.Nodes = true, 2 }, "nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,6 +70,8 @@ func TestAddresses(t *testing.T) {
 		DNS:          []netip.Addr{a("10.112.0.10"), a("fd00:20:12::a")},
 		APIServer:    netip.MustParseAddrPort("172.30.12.1:6443"),
 		Etcd:         netip.MustParseAddrPort("127.0.0.1:2379"),
+
+		AdvertiseMode: "pods",
 	}
 	if d := cmp.Diff(want, c, cmp.Comparer(func(x, y netip.Prefix) bool { return x == y }),
 		cmp.Comparer(func(x, y netip.Addr) bool { return x == y }), cmp.Comparer(func(x, y netip.AddrPort) bool { return x == y })); d != "" {

@@ -111,6 +111,7 @@ func (o *Options) complete() error {
 		return err
 	}
 	o.IPFamily = o.IPFamily.short()
+	o.AdvertiseMode = o.AdvertiseMode.short()
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}

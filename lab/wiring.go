@@ -12,8 +12,8 @@ import (
 const bridge = "fabric"
 
 // makeNetwork makes the lab's namespaces and joins them: every node to the
-// fabric, and each to the pods of all others and to the services of other
-// clusters.
+// fabric, and each to the services of other clusters, and to the pods of all that do
+// not hide theirs.
 func (l *Lab) makeNetwork() error {
 	for _, n := range l.Spec.namespaces() {
 		if err := n.Create(); err != nil {
@@ -31,6 +31,9 @@ func (l *Lab) makeNetwork() error {
 			if err := n.Namespace.AddRoutes(l.Spec.routes(c.Name, &n)); err != nil {
 				return err
 			}
+			if err := c.egress(n.Namespace); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -45,7 +48,9 @@ func (s *Spec) routes(cluster string, node *Node) []network.Route {
 			if n.Name == node.Name {
 				continue
 			}
-			routes = append(routes, via(node, &n, n.PodCIDRs)...)
+			if c.Name == cluster || !c.hidesPods() {
+				routes = append(routes, via(node, &n, n.PodCIDRs)...)
+			}
 			if i == 0 && c.Name != cluster { // a cluster's first node is the way to its services
 				routes = append(routes, via(node, &n, c.ServiceCIDRs)...)
 			}

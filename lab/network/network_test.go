@@ -291,3 +291,20 @@ table inet atoll_lab_cut_c_2 {
 		t.Error(d)
 	}
 }
+
+func TestMasqueradeScript(t *testing.T) {
+	got := masqueradeScript([]netip.Prefix{netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("fd00:10:2::/48")})
+	want := `table inet atoll_lab_egress
+delete table inet atoll_lab_egress
+table inet atoll_lab_egress {
+  chain leaving {
+    type nat hook postrouting priority srcnat; policy accept;
+    oifname eth0 ip saddr 10.2.0.0/16 ip daddr != 10.2.0.0/16 masquerade
+    oifname eth0 ip6 saddr fd00:10:2::/48 ip6 daddr != fd00:10:2::/48 masquerade
+  }
+}
+`
+	if got != want {
+		t.Errorf("script\n%s\nwant\n%s", got, want)
+	}
+}

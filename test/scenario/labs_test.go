@@ -66,6 +66,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{
 			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: lab.IPFamily(need.IPFamily), Bare: need.Bare,
+			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode),
 		},
 		Atoll:    filepath.Join(ls.programs, "atoll"),
 		Progress: &lineLog{t: t},

@@ -36,7 +36,7 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"unit of the broker":      {"kill broker/agent\n", "x.txtar:1: kill: the broker has no agent"},
 		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
 		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},
-		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, bare)`},
+		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, bare, advertise-mode)`},
 		"bad number of clusters":  {"# lab: clusters=many\nheal\n", `x.txtar:1: lab: clusters: "many" is not a number from 1 to 9`},
 		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar:1: lab: ip-family: "v6" is not ipv4, ipv6 or dual`},
 		"empty":                   {"\n-- web.yaml --\n", "x.txtar:1: the script does nothing"},
@@ -55,11 +55,11 @@ func TestParseErrorsSayWhere(t *testing.T) {
 }
 
 func TestShapeOfScript(t *testing.T) {
-	script, err := Parse("x.txtar", []byte("# lab: clusters=2 nodes=2 ip-family=dual bare=true\n# Title.\nheal\n"))
+	script, err := Parse("x.txtar", []byte("# lab: clusters=2 nodes=2 ip-family=dual bare=true advertise-mode=pods,cluster-ip\n# Title.\nheal\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Shape{Clusters: 2, Nodes: 2, IPFamily: Dual, Bare: true}
+	want := Shape{Clusters: 2, Nodes: 2, IPFamily: Dual, Bare: true, AdvertiseMode: "pods,cluster-ip"}
 	if script.Shape != want {
 		t.Errorf("%+v instead of %+v", script.Shape, want)
 	}
@@ -80,12 +80,28 @@ func TestServes(t *testing.T) {
 		"more clusters":     {lab, Shape{Clusters: 4, Nodes: 1, IPFamily: IPv4}, false},
 		"more nodes":        {lab, Shape{Clusters: 3, Nodes: 2, IPFamily: IPv4}, false},
 		"other family":      {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}, false},
+		"other mode":        {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, AdvertiseMode: "cluster-ip"}, false},
 		"bare lab":          {bare, lab, false},
 		"bare script":       {lab, bare, true},
 		"bare both of them": {bare, bare, true},
 	} {
 		if got := test.lab.Serves(test.need); got != test.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestAdvertiseMode(t *testing.T) {
+	for value, want := range map[string]string{
+		"pods": "", "pods,pods": "", "cluster-ip": "cluster-ip", "cluster-ip,cluster-ip": "cluster-ip",
+		"pods,cluster-ip": "pods,cluster-ip", "vip": "error", "pods,": "error", "": "error",
+	} {
+		got, err := advertiseMode(value)
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%q: %q (%v), want %q", value, got, err, want)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func scripts(t *testing.T) []*Script {
 	// Those that can share a lab stand together, the most demanding first.
 	slices.SortStableFunc(all, func(a, b *Script) int {
 		return cmp.Or(cmp.Compare(a.Shape.Nodes, b.Shape.Nodes), -cmp.Compare(a.Shape.IPFamily, b.Shape.IPFamily),
-			bareLast(a, b), -cmp.Compare(a.Shape.Clusters, b.Shape.Clusters), cmp.Compare(a.Name, b.Name))
+			cmp.Compare(a.Shape.AdvertiseMode, b.Shape.AdvertiseMode), bareLast(a, b), -cmp.Compare(a.Shape.Clusters, b.Shape.Clusters), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }

@@ -38,6 +38,9 @@ type Shape struct {
 	Nodes    int      // nodes in each cluster, 1 to 9
 	IPFamily IPFamily // address families
 	Bare     bool     // Atoll is not needed; a lab that has it will do too
+	// AdvertiseMode is what clusters publish, as `atoll lab up` spells it: "" (pods),
+	// "cluster-ip", or a list of one for each cluster.
+	AdvertiseMode string
 }
 
 // DefaultShape is what a script gets that has no "# lab:" comment.
@@ -49,15 +52,18 @@ func (s Shape) String() string {
 	if s.Bare {
 		text += " bare=true"
 	}
+	if s.AdvertiseMode != "" {
+		text += " advertise-mode=" + s.AdvertiseMode
+	}
 	return text
 }
 
 // Serves says whether a lab of shape s will do for a script that asks for
-// need. More clusters are welcome; other address families and node counts
-// change what a script sees, so they must be equal.
+// need. More clusters are welcome; other address families, node counts and
+// advertise modes change what a script sees, so they must be equal.
 func (s Shape) Serves(need Shape) bool {
 	return s.Clusters >= need.Clusters && s.Nodes == need.Nodes &&
-		s.IPFamily == need.IPFamily && (!s.Bare || need.Bare)
+		s.IPFamily == need.IPFamily && s.AdvertiseMode == need.AdvertiseMode && (!s.Bare || need.Bare)
 }
 
 // cluster says whether name is one of the shape's member clusters.
@@ -179,13 +185,34 @@ func (s *Shape) set(key, value string) (err error) {
 		}
 	case "bare":
 		s.Bare, err = strconv.ParseBool(value)
+	case "advertise-mode":
+		s.AdvertiseMode, err = advertiseMode(value)
 	default:
-		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, bare)", key)
+		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, bare, advertise-mode)", key)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	return nil
+}
+
+// advertiseMode checks a mode, or a list of modes, and writes equal ones as one, the
+// usual one as none.
+func advertiseMode(value string) (string, error) {
+	modes := strings.Split(value, ",")
+	for _, mode := range modes {
+		if mode != "pods" && mode != "cluster-ip" {
+			return "", fmt.Errorf("%q is not pods, cluster-ip or a list of these", value)
+		}
+	}
+	switch {
+	case len(slices.Compact(modes)) > 1:
+		return value, nil
+	case modes[0] == "pods":
+		return "", nil
+	default:
+		return modes[0], nil
+	}
 }
 
 func digit(value string) (int, error) {

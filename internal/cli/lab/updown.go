@@ -23,6 +23,7 @@ interrupted is removed first.`,
 		Example: `  atoll lab up
   atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
   atoll lab up --name mixed --clusters 3 --ip-family ipv4,ipv6,dual
+  atoll lab up --name vips --advertise-mode cluster-ip
   atoll lab up --name api --control-plane-only   # needs no root`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,6 +41,7 @@ interrupted is removed first.`,
 	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "addresses of nodes, pods and services: ipv4, ipv6 or dual; or one for each cluster, as ipv4,ipv6,dual")
 	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "only API servers and controllers, on the loopback interface; needs no root")
 	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
+	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "what clusters publish: pods, in a flat network, or cluster-ip, where other clusters reach their Services only; a list by commas gives c1, c2, … a mode each")
 	flags.StringVar(&up.Programs, "kube-bin", "", "folder with the Kubernetes programs, in place of building them")
 	return command
 }
