@@ -1,0 +1,65 @@
+package topology
+
+import (
+	"maps"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Place is where endpoints are: all those of one zone of one cluster get the same
+// zones to serve.
+type Place struct {
+	Cluster names.ClusterID
+	// Zone is as the cluster calls it, empty where it does not say.
+	Zone string
+}
+
+// Ready are the places where a service has ready endpoints, for each address type,
+// because kube-proxy looks at each IP family apart.
+type Ready map[discoveryv1.AddressType]map[Place]bool
+
+// Add adds the places of an imported slice's ready endpoints. A slice without ports
+// serves nobody.
+func (r Ready) Add(slice *discoveryv1.EndpointSlice) {
+	if len(slice.Ports) == 0 {
+		return
+	}
+	for i := range slice.Endpoints {
+		if !isReady(&slice.Endpoints[i]) {
+			continue
+		}
+		if r[slice.AddressType] == nil {
+			r[slice.AddressType] = map[Place]bool{}
+		}
+		r[slice.AddressType][placeOf(slice, &slice.Endpoints[i])] = true
+	}
+}
+
+// ReadyIn returns the places of slices' ready endpoints.
+func ReadyIn(slices ...*discoveryv1.EndpointSlice) Ready {
+	ready := Ready{}
+	for _, s := range slices {
+		ready.Add(s)
+	}
+	return ready
+}
+
+// Equal tells whether two are the same.
+func (r Ready) Equal(other Ready) bool {
+	return maps.EqualFunc(r, other, func(a, b map[Place]bool) bool { return maps.Equal(a, b) })
+}
+
+// isReady is kube-proxy's reading: what does not say is ready.
+func isReady(endpoint *discoveryv1.Endpoint) bool {
+	return ptr.Deref(endpoint.Conditions.Ready, true)
+}
+
+func placeOf(slice *discoveryv1.EndpointSlice, endpoint *discoveryv1.Endpoint) Place {
+	return Place{
+		Cluster: names.ClusterID(slice.Labels[names.LabelSourceCluster]),
+		Zone:    ptr.Deref(endpoint.Zone, ""),
+	}
+}
