@@ -15,9 +15,9 @@ import (
 )
 
 // View is a live copy of what a member cluster needs of a clusterset's broker: all
-// exports, the member's own EndpointSlices, and the other members' EndpointSlices of
-// the namespaces that it follows. A broker that can't be reached leaves the copy as
-// it was.
+// exports, the member's own EndpointSlices, the other members' EndpointSlices of the
+// namespaces that it follows, and what all members say of themselves. A broker that
+// can't be reached leaves the copy as it was.
 //
 // The objects that it returns are shared and must not be changed.
 type View struct {
@@ -30,6 +30,7 @@ type View struct {
 
 	exports   cache.SharedIndexInformer
 	published cache.SharedIndexInformer
+	members   cache.SharedIndexInformer
 
 	mu            sync.Mutex
 	ctx           context.Context // set by Start; ends the informers of followed namespaces
@@ -62,6 +63,7 @@ func NewView(c client.WithWatch, namespace string, self names.ClusterID) *View {
 				names.LabelSourceCluster:   self.String(),
 				discoveryv1.LabelManagedBy: names.AgentManager,
 			}),
+		members:  newMembers(c, namespace),
 		followed: map[string]*followed{},
 	}
 }
@@ -75,6 +77,7 @@ func (v *View) Start(ctx context.Context) error {
 	}
 	v.mu.Unlock()
 	go v.published.RunWithContext(ctx)
+	go v.members.RunWithContext(ctx)
 	v.exports.RunWithContext(ctx)
 	return nil
 }

@@ -45,10 +45,16 @@ func ImportedSlices(ctx context.Context, r client.Reader, service types.Namespac
 	return listSlices(ctx, r, service.Namespace, importedKey(service.Name, cluster))
 }
 
+// AllImportedSlices returns those that Atoll keeps for an imported service, of all
+// source clusters.
+func AllImportedSlices(ctx context.Context, r client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return listSlices(ctx, r, service.Namespace, importedKey(service.Name, ""))
+}
+
 // SourceClusters returns the source clusters of which there are imported slices of a
 // service.
 func SourceClusters(ctx context.Context, r client.Reader, service types.NamespacedName) ([]names.ClusterID, error) {
-	imported, err := listSlices(ctx, r, service.Namespace, importedKey(service.Name, ""))
+	imported, err := AllImportedSlices(ctx, r, service)
 	if err != nil {
 		return nil, err
 	}

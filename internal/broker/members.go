@@ -1,0 +1,77 @@
+package broker
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// newMembers returns the copy of what all members say of themselves.
+func newMembers(c client.WithWatch, namespace string) cache.SharedIndexInformer {
+	nothing := func(any) ([]string, error) { return nil, nil }
+	return newInformer(c, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
+		nothing, client.InNamespace(namespace))
+}
+
+// MembersSynced tells whether the view holds all MemberClusters.
+func (v *View) MembersSynced() bool { return v.members.HasSynced() }
+
+// Member returns what a cluster says of itself, or nil.
+func (v *View) Member(cluster names.ClusterID) *brokerv1alpha1.MemberCluster {
+	key := types.NamespacedName{Namespace: v.Namespace, Name: cluster.String()}.String()
+	object, exists, err := v.members.GetStore().GetByKey(key)
+	if err != nil || !exists { // there is no error to return
+		return nil
+	}
+	return object.(*brokerv1alpha1.MemberCluster)
+}
+
+// Region returns where a cluster is, "" where it does not say.
+func (v *View) Region(cluster names.ClusterID) string {
+	if member := v.Member(cluster); member != nil {
+		return member.Spec.Region
+	}
+	return ""
+}
+
+// OnRegion has f called whenever a member's region changes, appears or goes, once the
+// view holds all MemberClusters.
+func (v *View) OnRegion(f func()) {
+	region := func(object any) string {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if member, ok := object.(*brokerv1alpha1.MemberCluster); ok {
+			return member.Spec.Region
+		}
+		return ""
+	}
+	moved := func(from, to string) {
+		if from != to {
+			f()
+		}
+	}
+	// Fails only when the informer has stopped, and then nobody moves.
+	_, _ = v.members.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			if !initial {
+				moved("", region(object))
+			}
+		},
+		UpdateFunc: func(old, new any) { moved(region(old), region(new)) },
+		DeleteFunc: func(object any) { moved(region(object), "") },
+	})
+}
+
+// AwaitMembers returns when the view holds all MemberClusters, or with ctx's error.
+func (v *View) AwaitMembers(ctx context.Context) error {
+	if !cache.WaitForCacheSync(ctx.Done(), v.members.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
+}
