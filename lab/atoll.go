@@ -145,11 +145,12 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) er
 		"--broker-kubeconfig", filepath.Join(l.Dir(c.Name), "agent-broker.conf"),
 		"--leader-elect=false",
 		"--advertise-mode", string(c.AdvertiseMode),
+		"--region", c.Region,
 	}
 	if l.Spec.ControlPlaneOnly {
 		args = append(args, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	} else {
-		args = append(args, "--region", c.Nodes[0].Region, "--health-probe-bind-address=127.0.0.1:8092")
+		args = append(args, "--health-probe-bind-address=127.0.0.1:8092")
 	}
 	for _, cidr := range c.PodCIDRs {
 		args = append(args, "--pod-cidr", cidr.String())

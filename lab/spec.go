@@ -62,6 +62,7 @@ type Spec struct {
 // Cluster is one cluster of a lab, or its broker.
 type Cluster struct {
 	Name         string         `json:"name"`
+	Region       string         `json:"region"`
 	Nodes        []Node         `json:"nodes,omitempty"` // the broker has one, which runs no pods
 	PodCIDRs     []netip.Prefix `json:"podCIDRs,omitempty"`
 	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs"`
@@ -145,7 +146,7 @@ func newSpec(s Shape) *Spec {
 }
 
 func (s Shape) cluster(name string, index int, f IPFamily) Cluster {
-	c := Cluster{Name: name, ServiceCIDRs: f.serviceCIDRs(index)}
+	c := Cluster{Name: name, Region: fmt.Sprintf("r%d", index), ServiceCIDRs: f.serviceCIDRs(index)}
 	if s.ControlPlaneOnly {
 		return c
 	}
@@ -157,8 +158,8 @@ func (s Shape) cluster(name string, index int, f IPFamily) Cluster {
 		c.Nodes = append(c.Nodes, Node{
 			Name:      node,
 			Namespace: s.namespace(node),
-			Region:    fmt.Sprintf("r%d", index),
-			Zone:      fmt.Sprintf("r%d-%c", index, 'a'+(j-1)%3),
+			Region:    c.Region,
+			Zone:      fmt.Sprintf("%s-%c", c.Region, 'a'+(j-1)%3),
 			Addresses: f.nodeAddrs(index, j),
 			PodCIDRs:  f.nodePodCIDRs(index, j),
 		})

@@ -60,7 +60,7 @@ func TestAddresses(t *testing.T) {
 	c := newSpec(Shape{Name: "x", Clusters: 12, Nodes: 2, IPFamily: Dual}).Clusters[11]
 	p, a := netip.MustParsePrefix, netip.MustParseAddr
 	want := Cluster{
-		Name: "c12",
+		Name: "c12", Region: "r12",
 		Nodes: []Node{
 			{"c12-n1", "atoll-x-c12-n1", "r12-a", "r12", []netip.Addr{a("172.30.12.1"), a("fd00:172:30::12:1")}, []netip.Prefix{p("10.12.1.0/24"), p("fd00:10:12:1::/64")}},
 			{"c12-n2", "atoll-x-c12-n2", "r12-b", "r12", []netip.Addr{a("172.30.12.2"), a("fd00:172:30::12:2")}, []netip.Prefix{p("10.12.2.0/24"), p("fd00:10:12:2::/64")}},

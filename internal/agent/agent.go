@@ -114,7 +114,8 @@ func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNe
 		conflict.NewController(c, view, recorder),
 		serviceimport.NewController(writer, view, network, recorder),
 		derivedservice.NewController(writer, recorder),
-		importedslice.NewController(writer, view, options.MaxEndpointsPerSlice),
+		importedslice.NewController(writer, view, options.MaxEndpointsPerSlice,
+			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}),
 	}
 }
 
@@ -146,7 +147,10 @@ func newManager(ctx context.Context, localConfig *rest.Config, options Options, 
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:        options.HealthAddress,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: local.StripNode}},
+		},
 		// Several agents in one process, as in tests, have controllers of the same names.
 		Controller: config.Controller{SkipNameValidation: new(options.Local != nil)},
 	})

@@ -35,6 +35,8 @@ type Options struct {
 	BrokerNamespace string
 	// Region is where the cluster is.
 	Region string
+	// SharedZones says that zones of the same name are one zone in all member clusters.
+	SharedZones bool
 	// PodCIDRs are the ranges of the cluster's pod addresses.
 	PodCIDRs []string
 	// AdvertiseMode says what addresses the cluster publishes as its endpoints; empty
@@ -59,7 +61,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for this cluster; without it, the pod's own service account is used")
 	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker (required)")
 	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "the clusterset's namespace on the broker")
-	flags.StringVar(&o.Region, "region", "", "where this cluster is, as told to the other members")
+	flags.StringVar(&o.Region, "region", "", "where this cluster is, as told to the other members: where a Service's trafficDistribution prefers what is near, members of the same region come before the rest")
+	flags.BoolVar(&o.SharedZones, "shared-zones", false, "take zones of other members for this cluster's zones of the same name, where a Service's trafficDistribution prefers the own zone")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
 	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")

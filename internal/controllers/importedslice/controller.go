@@ -23,6 +23,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/topology"
 )
 
 // Request is one source cluster's part of one imported service. Parts are independent
@@ -41,12 +42,14 @@ type Controller struct {
 	writer       controllers.Writer
 	broker       *broker.View
 	maxEndpoints int
+	locality     Locality
+	zones        local.Zones
 }
 
 // NewController returns a controller that writes by writer, and splits this cluster's
 // own slices where they have more than maxEndpoints endpoints.
-func NewController(writer controllers.Writer, view *broker.View, maxEndpoints int) *Controller {
-	return &Controller{local: writer.Client, writer: writer, broker: view, maxEndpoints: maxEndpoints}
+func NewController(writer controllers.Writer, view *broker.View, maxEndpoints int, locality Locality) *Controller {
+	return &Controller{local: writer.Client, writer: writer, broker: view, maxEndpoints: maxEndpoints, locality: locality}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -58,10 +61,13 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		Watches(&mcsv1beta1.ServiceImport{}, handler.TypedEnqueueRequestsFromMapFunc(c.partsOf)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.TypedEnqueueRequestsFromMapFunc(c.partOfSlice)).
+		Watches(&discoveryv1.EndpointSlice{}, c.onReadiness()).
+		Watches(&corev1.Node{}, c.onNode(), builder.OnlyMetadata).
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart)).
 		WatchesRawSource(controllers.Events(c.brokerEvents)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allParts)).
+		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, c.hintedParts)).
 		WithOptions(controllers.Options[Request]()).
 		Complete(c)
 }
@@ -91,7 +97,11 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing imported slices of %s: %w", req, err)
 	}
-	if err := c.writer.Slices(ctx, sliceplan.Diff(have, sliceplan.Import(importation))); err != nil {
+	plan := sliceplan.Import(importation)
+	if err := c.hint(ctx, req, imp, plan); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := c.writer.Slices(ctx, sliceplan.Diff(have, plan)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
 	}
 	return reconcile.Result{}, nil
@@ -112,7 +122,8 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		importation.Sources, err = local.Slices(ctx, c.local, req.Service)
 		return err == nil, err
 	}
-	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) {
+	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) ||
+		!c.broker.MembersSynced() && topology.Wanted(importation.Import) {
 		return false, nil
 	}
 	if export := c.broker.Export(req.Service, req.Cluster); export != nil {
@@ -132,6 +143,15 @@ func (c *Controller) brokerEvents(add func(Request)) {
 			types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]},
 			names.ClusterID(s.Labels[names.LabelSourceCluster]),
 		})
+	})
+	c.broker.OnRegion(func() {
+		parts, err := c.hintedParts(context.Background())
+		if err != nil {
+			return // the agent ends; a cache that is synced does not fail before
+		}
+		for _, part := range parts {
+			add(part)
+		}
 	})
 	c.broker.OnSlicesSynced(func(namespace string) {
 		parts, err := c.partsIn(context.Background(), namespace)
