@@ -67,6 +67,10 @@ test-long: kube ## All tests: with real API servers and real clusters (as root)
 	@echo "== scenarios in real clusters"
 	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 
+.PHONY: test-families
+test-families: kube ## Scenarios in all IP families that they are made for, which takes some minutes more (as root)
+	@ATOLL_FORMS=all go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
+
 .PHONY: clean
 clean: ## Remove what was built here; the user's cache of Kubernetes programs stays
 	@rm -rf bin dist

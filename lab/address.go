@@ -18,8 +18,19 @@ const (
 	Dual IPFamily = "dual"
 )
 
-// known tells whether it is the family of a cluster, and no list.
-func (f IPFamily) known() bool { return f == IPv4 || f == IPv6 || f == Dual }
+// Check says what is wrong with the family, or list, for that many clusters.
+func (f IPFamily) Check(clusters int) error {
+	all := f.list()
+	for _, one := range all {
+		if one != IPv4 && one != IPv6 && one != Dual {
+			return fmt.Errorf("%q is not ipv4, ipv6 or dual, or a list of these by commas", f)
+		}
+	}
+	if len(all) != 1 && len(all) != clusters {
+		return fmt.Errorf("%q has neither one family nor one for each of %d clusters", f, clusters)
+	}
+	return nil
+}
 
 // list are the families one by one, at least one.
 func (f IPFamily) list() []IPFamily {

@@ -99,12 +99,11 @@ func (s Shape) validate() error {
 		return fmt.Errorf("%w: a lab has 1 to %d clusters, not %d", ErrUsage, maxClusters, s.Clusters)
 	case s.Nodes < 1 || s.Nodes > maxNodes:
 		return fmt.Errorf("%w: a cluster has 1 to %d nodes, not %d", ErrUsage, maxNodes, s.Nodes)
-	case slices.ContainsFunc(s.IPFamily.list(), func(f IPFamily) bool { return !f.known() }):
-		return fmt.Errorf("%w: the IP family is ipv4, ipv6 or dual, or a list of these by commas, not %q", ErrUsage, s.IPFamily)
-	case len(s.IPFamily.list()) != 1 && len(s.IPFamily.list()) != s.Clusters:
-		return fmt.Errorf("%w: one IP family, or one for each of the %d clusters is needed, not %q", ErrUsage, s.Clusters, s.IPFamily)
 	case s.ControlPlaneOnly && s.Nodes > 1:
 		return fmt.Errorf("%w: a lab of control planes only has no nodes", ErrUsage)
+	}
+	if err := s.IPFamily.Check(s.Clusters); err != nil {
+		return fmt.Errorf("%w: the IP family %w", ErrUsage, err)
 	}
 	return s.AdvertiseMode.validate(s.Clusters)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,15 +48,19 @@ func assertVerbs() []Verb {
 		},
 		{
 			Name: "save", Args: "NAME", Min: 1, Max: 1, Always: true,
-			Summary: "keeps the last output, without the space around it, as `$NAME`",
+			Summary: "keeps the last output, without the space around it, as `$NAME`, and as `$NAME_HOST` for URLs, with brackets around an IPv6 address",
 			Run: func(_ context.Context, r *Run, args []string) error {
-				r.env[args[0]] = strings.TrimSpace(r.output)
+				value := strings.TrimSpace(r.output)
+				r.env[args[0]], r.env[args[0]+"_HOST"] = value, value
+				if address, err := netip.ParseAddr(value); err == nil && address.Is6() {
+					r.env[args[0]+"_HOST"] = "[" + value + "]"
+				}
 				return nil
 			},
 		},
 		{
 			Name: "env", Args: "NAME=VALUE", Min: 1, Max: 1, Always: true,
-			Summary: "sets `$NAME`; `$LAB_CLUSTERS` is set to the lab's clusters (`c1,c2,c3`)",
+			Summary: "sets `$NAME`; set already are `$LAB_CLUSTERS` (`c1,c2,c3`) and, by the IP family of c1, `$LAB_A`, the record type of its primary addresses (`A` or `AAAA`), and `$LAB_FAMILIES`, how many it has (`1` or `2`)",
 			Check: func(_ *Script, _ bool, args []string) error {
 				if args[0] != unknown && !strings.Contains(args[0], "=") {
 					return errors.New("usage: env NAME=VALUE")

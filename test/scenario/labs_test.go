@@ -20,6 +20,8 @@ import (
 const (
 	// labVariable names a lab to use instead of starting labs.
 	labVariable = "ATOLL_LAB"
+	// formsVariable set to "all" has scripts run in all their forms.
+	formsVariable = "ATOLL_FORMS"
 	// labPrefix begins the names of labs that tests have started; the process id
 	// of the test follows.
 	labPrefix = "test-"
@@ -65,7 +67,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	ls.build(ctx, t)
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{
-			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: lab.IPFamily(need.IPFamily), Bare: need.Bare,
+			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: need.IPFamily, Bare: need.Bare,
 			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode),
 		},
 		Atoll:    filepath.Join(ls.programs, "atoll"),

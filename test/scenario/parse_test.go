@@ -36,9 +36,12 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"unit of the broker":      {"kill broker/agent\n", "x.txtar:1: kill: the broker has no agent"},
 		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
 		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},
-		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, bare, advertise-mode)`},
+		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, also, bare, advertise-mode)`},
 		"bad number of clusters":  {"# lab: clusters=many\nheal\n", `x.txtar:1: lab: clusters: "many" is not a number from 1 to 9`},
-		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar:1: lab: ip-family: "v6" is not ipv4, ipv6 or dual`},
+		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar: lab: ip-family: "v6" is not ipv4, ipv6 or dual, or a list of these by commas`},
+		"bad family of a form":    {"# lab: ip-family=ipv4|\nheal\n", `x.txtar: lab: ip-family: "" is not ipv4, ipv6 or dual, or a list of these by commas`},
+		"bad form on request":     {"# lab: also=ipv6|v4\nheal\n", `x.txtar: lab: also: "v4" is not ipv4, ipv6 or dual, or a list of these by commas`},
+		"too few families":        {"# lab: ip-family=ipv4,ipv6 clusters=3\nheal\n", `x.txtar: lab: ip-family: "ipv4,ipv6" has neither one family nor one for each of 3 clusters`},
 		"empty":                   {"\n-- web.yaml --\n", "x.txtar:1: the script does nothing"},
 		"file twice":              {"heal\n-- a --\n-- a --\n", "x.txtar: two files of the name a"},
 	} {
@@ -68,6 +71,29 @@ func TestShapeOfScript(t *testing.T) {
 	}
 }
 
+func TestFormsOfScript(t *testing.T) {
+	script, err := Parse("x.txtar", []byte("# lab: ip-family=ipv4|dual|ipv6,dual also=ipv6 clusters=2\nheal\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Shape{
+		{Clusters: 2, Nodes: 1, IPFamily: IPv4}, {Clusters: 2, Nodes: 1, IPFamily: Dual}, {Clusters: 2, Nodes: 1, IPFamily: "ipv6,dual"},
+	}
+	if diff := cmp.Diff(want, script.Forms); diff != "" || script.Shape != want[0] {
+		t.Errorf("shape %v, forms %s", script.Shape, diff)
+	}
+	if diff := cmp.Diff([]Shape{{Clusters: 2, Nodes: 1, IPFamily: IPv6}}, script.Also); diff != "" {
+		t.Errorf("also %s", diff)
+	}
+	var names []string
+	for _, f := range inOrder([]*Script{script}, true) {
+		names = append(names, f.name)
+	}
+	if diff := cmp.Diff([]string{"x/ipv6,dual", "x/ipv6", "x", "x/dual"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestServes(t *testing.T) {
 	lab := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
 	bare := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, Bare: true}
@@ -81,6 +107,9 @@ func TestServes(t *testing.T) {
 		"more nodes":        {lab, Shape{Clusters: 3, Nodes: 2, IPFamily: IPv4}, false},
 		"other family":      {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}, false},
 		"other mode":        {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, AdvertiseMode: "cluster-ip"}, false},
+		"a list of equals":  {lab, Shape{Clusters: 2, Nodes: 1, IPFamily: "ipv4,ipv4"}, true},
+		"the first of all":  {Shape{Clusters: 3, Nodes: 1, IPFamily: "dual,ipv6,ipv4"}, Shape{Clusters: 2, Nodes: 1, IPFamily: "dual,ipv6"}, true},
+		"another order":     {Shape{Clusters: 3, Nodes: 1, IPFamily: "dual,ipv6,ipv4"}, Shape{Clusters: 2, Nodes: 1, IPFamily: "ipv6,dual"}, false},
 		"bare lab":          {bare, lab, false},
 		"bare script":       {lab, bare, true},
 		"bare both of them": {bare, bare, true},

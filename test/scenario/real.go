@@ -27,7 +27,7 @@ func Use(l *lab.Lab) Lab { return realLab{l} }
 
 func (r realLab) Shape() Shape {
 	s := r.lab.Spec.Shape
-	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: IPFamily(s.IPFamily), Bare: s.Bare, AdvertiseMode: string(s.AdvertiseMode)}
+	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, AdvertiseMode: string(s.AdvertiseMode)}
 }
 
 // command makes a kubectl command. Its discovery cache is the lab's own: labs

@@ -56,7 +56,7 @@ type Run struct {
 func Execute(ctx context.Context, script *Script, lab Lab, log func(format string, args ...any)) error {
 	r := &Run{
 		script: script, lab: lab, log: log, start: time.Now(),
-		env:        map[string]string{"LAB_CLUSTERS": strings.Join(lab.Shape().names(), ",")},
+		env:        lab.Shape().env(),
 		namespaces: map[string][]string{}, killed: map[string]bool{},
 	}
 	err := r.lines(ctx)

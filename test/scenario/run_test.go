@@ -236,6 +236,15 @@ func TestStdoutAndVariables(t *testing.T) {
 	if err := execute(t, lab, get+"save IP\nequal $IP 10.102.0.9\nstdout ^$IP'$'\n! stdout ^0.102\nenv X=a$IP\nequal $X a10.102.0.9\n"); err != nil {
 		t.Error(err)
 	}
+	if err := execute(t, lab, get+"save IP\nequal $IP_HOST 10.102.0.9\nequal $LAB_CLUSTERS c1,c2,c3\nequal $LAB_A$LAB_FAMILIES A1\n"); err != nil {
+		t.Error(err)
+	}
+	six := newFake()
+	six.shape.IPFamily = "ipv6,dual,dual"
+	six.kubectl = func(string, Command) Result { return Result{Stdout: "fd00::1\n"} }
+	if err := execute(t, six, get+"save IP\nequal http://$IP_HOST:8080/ http://[fd00::1]:8080/\nequal $LAB_A$LAB_FAMILIES AAAA1\n"); err != nil {
+		t.Error(err)
+	}
 	if err := execute(t, lab, get+"lines ^10.102\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -30,13 +30,13 @@ func TestScenarios(t *testing.T) {
 	all := scripts(t)
 	labs := newLabs(t)
 	defer labs.end(t)
-	for _, script := range all {
-		t.Run(script.Name, func(t *testing.T) {
+	for _, form := range inOrder(all, labs.given || os.Getenv(formsVariable) == "all") {
+		t.Run(form.name, func(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatal("not run: ", ctx.Err())
 			}
 			log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
-			if err := Execute(ctx, script, labs.get(ctx, t, script.Shape), log); err != nil {
+			if err := Execute(ctx, form.script, labs.get(ctx, t, form.shape), log); err != nil {
 				t.Error(err)
 			}
 		})
@@ -59,20 +59,47 @@ func scripts(t *testing.T) []*Script {
 		}
 		all = append(all, script)
 	}
-	// Those that can share a lab stand together, the most demanding first.
-	slices.SortStableFunc(all, func(a, b *Script) int {
-		return cmp.Or(cmp.Compare(a.Shape.Nodes, b.Shape.Nodes), -cmp.Compare(a.Shape.IPFamily, b.Shape.IPFamily),
-			cmp.Compare(a.Shape.AdvertiseMode, b.Shape.AdvertiseMode), bareLast(a, b), -cmp.Compare(a.Shape.Clusters, b.Shape.Clusters), cmp.Compare(a.Name, b.Name))
-	})
 	return all
 }
 
+// form is a script and one of the labs that it is to run in.
+type form struct {
+	name   string
+	script *Script
+	shape  Shape
+}
+
+// inOrder returns the forms of the scripts, also those for which there is time where
+// there is, such that those that can share a lab stand
+// together, the most demanding first.
+func inOrder(scripts []*Script, also bool) []form {
+	var forms []form
+	for _, script := range scripts {
+		shapes := script.Forms
+		if also {
+			shapes = slices.Concat(shapes, script.Also)
+		}
+		for i, shape := range shapes {
+			name := script.Name
+			if i > 0 { // the first goes by the script's own name
+				name += "/" + string(shape.IPFamily)
+			}
+			forms = append(forms, form{name, script, shape})
+		}
+	}
+	slices.SortStableFunc(forms, func(a, b form) int {
+		return cmp.Or(cmp.Compare(a.shape.Nodes, b.shape.Nodes), -cmp.Compare(a.shape.IPFamily, b.shape.IPFamily),
+			cmp.Compare(a.shape.AdvertiseMode, b.shape.AdvertiseMode), bareLast(a.shape, b.shape), -cmp.Compare(a.shape.Clusters, b.shape.Clusters), cmp.Compare(a.name, b.name))
+	})
+	return forms
+}
+
 // bareLast puts scripts that need Atoll before those that do not.
-func bareLast(a, b *Script) int {
+func bareLast(a, b Shape) int {
 	switch {
-	case a.Shape.Bare == b.Shape.Bare:
+	case a.Bare == b.Bare:
 		return 0
-	case b.Shape.Bare:
+	case b.Bare:
 		return -1
 	default:
 		return 1

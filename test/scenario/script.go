@@ -10,26 +10,33 @@ import (
 	"strings"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/atoll-mcs/atoll/lab"
 )
 
 // Script is one parsed and checked scenario.
 type Script struct {
 	Name  string // file name without its extension
 	File  string // path as it appears in messages
-	Shape Shape
-	Files map[string][]byte // the archive's files, for "apply"
+	Shape Shape  // the lab that it needs, the first of Forms
+	// Forms are the labs that it is to run in, which differ in their IP families; Also
+	// those that it is to run in where time does not matter.
+	Forms, Also []Shape
+	Files       map[string][]byte // the archive's files, for "apply"
 
+	also  string // as written
 	lines []line
 }
 
-// IPFamily is a lab's choice of address families, as `atoll lab up` spells it.
-type IPFamily string
+// IPFamily is a lab's choice of address families, as `atoll lab up` spells it: of all
+// clusters, or of each one in a list.
+type IPFamily = lab.IPFamily
 
-// The address families that a lab can have.
+// The address families that a cluster can have.
 const (
-	IPv4 IPFamily = "ipv4"
-	IPv6 IPFamily = "ipv6"
-	Dual IPFamily = "dual"
+	IPv4 = lab.IPv4
+	IPv6 = lab.IPv6
+	Dual = lab.Dual
 )
 
 // Shape is the kind of lab that a script needs, from its "# lab:" comment.
@@ -62,8 +69,15 @@ func (s Shape) String() string {
 // need. More clusters are welcome; other address families, node counts and
 // advertise modes change what a script sees, so they must be equal.
 func (s Shape) Serves(need Shape) bool {
-	return s.Clusters >= need.Clusters && s.Nodes == need.Nodes &&
-		s.IPFamily == need.IPFamily && s.AdvertiseMode == need.AdvertiseMode && (!s.Bare || need.Bare)
+	if s.Clusters < need.Clusters || s.Nodes != need.Nodes || s.AdvertiseMode != need.AdvertiseMode || (s.Bare && !need.Bare) {
+		return false
+	}
+	for i := range need.Clusters {
+		if s.IPFamily.Of(i+1) != need.IPFamily.Of(i+1) {
+			return false
+		}
+	}
+	return true
 }
 
 // cluster says whether name is one of the shape's member clusters.
@@ -79,6 +93,18 @@ func (s Shape) names() []string {
 		names[i] = fmt.Sprintf("c%d", i+1)
 	}
 	return names
+}
+
+// env are the variables that every script has.
+func (s Shape) env() map[string]string {
+	record, families := "A", "1"
+	switch s.IPFamily.Of(1) {
+	case IPv6:
+		record = "AAAA"
+	case Dual:
+		families = "2"
+	}
+	return map[string]string{"LAB_CLUSTERS": strings.Join(s.names(), ","), "LAB_A": record, "LAB_FAMILIES": families}
 }
 
 // A line is one line of a script that does something: a title, or a chain of
@@ -144,6 +170,9 @@ func parseArchive(file string, archive *txtar.Archive) (*Script, error) {
 			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
 		}
 	}
+	if err := script.checkForms(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	for i, text := range texts {
 		if err := script.parseLine(i+1, text); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
@@ -165,11 +194,44 @@ func (s *Script) parseHeader(text string) error {
 	}
 	for _, setting := range strings.Fields(match[1]) {
 		key, value, _ := strings.Cut(setting, "=")
+		if key == "also" {
+			s.also = value
+			continue
+		}
 		if err := s.Shape.set(key, value); err != nil {
 			return fmt.Errorf("lab: %w", err)
 		}
 	}
 	return nil
+}
+
+// checkForms takes apart the alternatives of IP families, ipv4|ipv6|dual, of which each
+// makes a form of the script.
+func (s *Script) checkForms() (err error) {
+	if s.Forms, err = s.Shape.forms(string(s.Shape.IPFamily)); err != nil {
+		return fmt.Errorf("lab: ip-family: %w", err)
+	}
+	s.Shape = s.Forms[0]
+	if s.also == "" {
+		return nil
+	}
+	if s.Also, err = s.Shape.forms(s.also); err != nil {
+		return fmt.Errorf("lab: also: %w", err)
+	}
+	return nil
+}
+
+// forms are the shape with each of the IP families in place of its own.
+func (s Shape) forms(families string) ([]Shape, error) {
+	var forms []Shape
+	for family := range strings.SplitSeq(families, "|") {
+		s.IPFamily = IPFamily(family)
+		if err := s.IPFamily.Check(s.Clusters); err != nil {
+			return nil, err
+		}
+		forms = append(forms, s)
+	}
+	return forms, nil
 }
 
 func (s *Shape) set(key, value string) (err error) {
@@ -179,16 +241,13 @@ func (s *Shape) set(key, value string) (err error) {
 	case "nodes":
 		s.Nodes, err = digit(value)
 	case "ip-family":
-		s.IPFamily = IPFamily(value)
-		if s.IPFamily != IPv4 && s.IPFamily != IPv6 && s.IPFamily != Dual {
-			err = fmt.Errorf("%q is not ipv4, ipv6 or dual", value)
-		}
+		s.IPFamily = IPFamily(value) // checked when the number of clusters is known
 	case "bare":
 		s.Bare, err = strconv.ParseBool(value)
 	case "advertise-mode":
 		s.AdvertiseMode, err = advertiseMode(value)
 	default:
-		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, bare, advertise-mode)", key)
+		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, bare, advertise-mode)", key)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
