@@ -37,6 +37,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -87,7 +88,11 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	for _, c := range controllerList(mgr, view, network, options) {
+	own, err := sliceplan.ParseNetwork(network.CIDRs, options.PodCIDRs)
+	if err != nil {
+		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
+	}
+	for _, c := range controllerList(mgr, view, network, own, options) {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
@@ -104,7 +109,7 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNetwork, options Options) []controller {
+func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNetwork, own sliceplan.Network, options Options) []controller {
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
@@ -114,8 +119,8 @@ func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNe
 		conflict.NewController(c, view, recorder),
 		serviceimport.NewController(writer, view, network, recorder),
 		derivedservice.NewController(writer, recorder),
-		importedslice.NewController(writer, view, options.MaxEndpointsPerSlice,
-			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}),
+		importedslice.NewController(writer, view, recorder, options.MaxEndpointsPerSlice,
+			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}, own),
 	}
 }
 

@@ -83,6 +83,9 @@ func (o *Options) Validate() error {
 	if o.BrokerNamespace == "" {
 		return errors.New("--broker-namespace: the clusterset's namespace on the broker is needed")
 	}
+	if _, err := sliceplan.ParseNetwork(nil, o.PodCIDRs); err != nil {
+		return fmt.Errorf("--pod-cidr: %w", err)
+	}
 	switch o.mode() {
 	case brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP:
 	default:

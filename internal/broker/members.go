@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -42,29 +43,43 @@ func (v *View) Region(cluster names.ClusterID) string {
 // OnRegion has f called whenever a member's region changes, appears or goes, once the
 // view holds all MemberClusters.
 func (v *View) OnRegion(f func()) {
-	region := func(object any) string {
-		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
+	v.onMember(func(spec *brokerv1alpha1.MemberClusterSpec) string { return spec.Region },
+		func(names.ClusterID) { f() })
+}
+
+// OnServiceRanges has f called with each member whose ranges of Service addresses
+// change, appear or go, once the view holds all MemberClusters.
+func (v *View) OnServiceRanges(f func(names.ClusterID)) {
+	v.onMember(func(spec *brokerv1alpha1.MemberClusterSpec) string { return strings.Join(spec.ServiceCIDRs, ",") }, f)
+}
+
+// onMember has f called with each member of which something changes, where a member that
+// is not there counts as having the empty value.
+func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f func(names.ClusterID)) {
+	moved := func(old, new any) {
+		var values [2]string
+		var id names.ClusterID
+		for i, object := range []any{old, new} {
+			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			if member, ok := object.(*brokerv1alpha1.MemberCluster); ok {
+				values[i], id = of(&member.Spec), names.ClusterID(member.Name)
+			}
 		}
-		if member, ok := object.(*brokerv1alpha1.MemberCluster); ok {
-			return member.Spec.Region
+		if values[0] != values[1] {
+			f(id)
 		}
-		return ""
 	}
-	moved := func(from, to string) {
-		if from != to {
-			f()
-		}
-	}
-	// Fails only when the informer has stopped, and then nobody moves.
+	// Fails only when the informer has stopped, and then nothing changes.
 	_, _ = v.members.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			if !initial {
-				moved("", region(object))
+				moved(nil, object)
 			}
 		},
-		UpdateFunc: func(old, new any) { moved(region(old), region(new)) },
-		DeleteFunc: func(object any) { moved(region(object), "") },
+		UpdateFunc: moved,
+		DeleteFunc: func(object any) { moved(object, nil) },
 	})
 }
 

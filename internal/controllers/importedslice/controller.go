@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,12 +45,19 @@ type Controller struct {
 	maxEndpoints int
 	locality     Locality
 	zones        local.Zones
+	network      sliceplan.Network
+	recorder     events.EventRecorder
+	refusals     refusals
 }
 
 // NewController returns a controller that writes by writer, and splits this cluster's
-// own slices where they have more than maxEndpoints endpoints.
-func NewController(writer controllers.Writer, view *broker.View, maxEndpoints int, locality Locality) *Controller {
-	return &Controller{local: writer.Client, writer: writer, broker: view, maxEndpoints: maxEndpoints, locality: locality}
+// own slices where they have more than maxEndpoints endpoints. network is what
+// addresses other clusters may not have.
+func NewController(writer controllers.Writer, view *broker.View, recorder events.EventRecorder, maxEndpoints int, locality Locality, network sliceplan.Network) *Controller {
+	return &Controller{
+		local: writer.Client, writer: writer, broker: view, recorder: recorder,
+		maxEndpoints: maxEndpoints, locality: locality, network: network,
+	}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -68,6 +76,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		WatchesRawSource(controllers.Events(c.brokerEvents)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allParts)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, c.hintedParts)).
+		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, func(ctx context.Context) ([]Request, error) {
+			return c.partsByClusterIP(ctx, "")
+		})).
 		WithOptions(controllers.Options[Request]()).
 		Complete(c)
 }
@@ -92,6 +103,8 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		if !known {
 			return reconcile.Result{}, nil
 		}
+	} else {
+		c.refusals.forget(req)
 	}
 	have, err := local.ImportedSlices(ctx, c.local, req.Service, req.Cluster)
 	if err != nil {
@@ -130,7 +143,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		importation.Ports = export.Spec.Ports
 		importation.Sources = c.broker.Slices(req.Service, req.Cluster)
 	}
-	return true, nil
+	return c.admit(req, importation), nil
 }
 
 // brokerEvents queues the parts that something on the broker concerns.
@@ -144,22 +157,15 @@ func (c *Controller) brokerEvents(add func(Request)) {
 			names.ClusterID(s.Labels[names.LabelSourceCluster]),
 		})
 	})
-	c.broker.OnRegion(func() {
-		parts, err := c.hintedParts(context.Background())
-		if err != nil {
-			return // the agent ends; a cache that is synced does not fail before
-		}
+	// An error in the following means that the agent ends; a cache that is synced does not
+	// fail before.
+	addAll := func(parts []Request, _ error) {
 		for _, part := range parts {
 			add(part)
 		}
-	})
-	c.broker.OnSlicesSynced(func(namespace string) {
-		parts, err := c.partsIn(context.Background(), namespace)
-		if err != nil {
-			return // the agent ends; a cache that is synced does not fail before
-		}
-		for _, part := range parts {
-			add(part)
-		}
-	})
+	}
+	ctx := context.Background()
+	c.broker.OnRegion(func() { addAll(c.hintedParts(ctx)) })
+	c.broker.OnServiceRanges(func(cluster names.ClusterID) { addAll(c.partsByClusterIP(ctx, cluster)) })
+	c.broker.OnSlicesSynced(func(namespace string) { addAll(c.partsIn(ctx, namespace)) })
 }

@@ -1,0 +1,87 @@
+package importedslice
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// admit takes out of an importation what means something else in this cluster: the
+// cluster IPs of a source whose ranges overlap own ones. It returns false where it is not
+// known yet what these are; the part is queued when it is.
+func (c *Controller) admit(req Request, importation *sliceplan.Importation) (known bool) {
+	if !slices.ContainsFunc(importation.Sources, sliceplan.ByClusterIP) {
+		c.refusals.forget(req)
+		return true
+	}
+	if !c.broker.MembersSynced() {
+		return false
+	}
+	reason := c.network.Refusal(c.broker.Self, req.Cluster, c.broker.Member(req.Cluster), importation.Sources)
+	if reason == "" {
+		c.refusals.forget(req)
+		return true
+	}
+	if c.refusals.news(req, refusal{importation.Import.UID, reason}) {
+		// Events about one object are told apart by the other one, not by what they say.
+		source := &corev1.ObjectReference{
+			APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster",
+			Namespace: c.broker.Namespace, Name: req.Cluster.String(),
+		}
+		c.recorder.Eventf(importation.Import, source, corev1.EventTypeWarning, "OverlappingRanges", "Import", "%s", reason)
+	}
+	importation.Sources = slices.DeleteFunc(slices.Clone(importation.Sources), sliceplan.ByClusterIP)
+	return true
+}
+
+// partsByClusterIP returns the parts of other clusters that hold cluster IPs: those of
+// one cluster, or of all for "".
+func (c *Controller) partsByClusterIP(ctx context.Context, of names.ClusterID) ([]Request, error) {
+	all, err := c.allParts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(r Request) bool {
+		return r.Cluster == c.broker.Self || of != "" && r.Cluster != of ||
+			!slices.ContainsFunc(c.broker.Slices(r.Service, r.Cluster), sliceplan.ByClusterIP)
+	}), nil
+}
+
+// refusals remembers what is refused and was said, so that it is said once.
+type refusals struct {
+	mu   sync.Mutex
+	said map[Request]refusal
+}
+
+type refusal struct {
+	imp    types.UID // of the ServiceImport on which it was said
+	reason string
+}
+
+// news tells whether a refusal has not been said yet, and has it count as said.
+func (r *refusals) news(part Request, now refusal) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.said[part] == now {
+		return false
+	}
+	if r.said == nil {
+		r.said = map[Request]refusal{}
+	}
+	r.said[part] = now
+	return true
+}
+
+// forget has the next refusal of a part be news.
+func (r *refusals) forget(part Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.said, part)
+}

@@ -1,0 +1,281 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// advertise starts a cluster's agent again in a mode, and waits until it says so. After
+// the test it has the mode it had.
+func advertise(t *testing.T, cluster string, mode brokerv1alpha1.AdvertiseMode) {
+	t.Helper()
+	units, err := theLab.Units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(units, func(u lab.Unit) bool { return u.String() == cluster+"/agent" })
+	usual, changed := units[i], units[i]
+	changed.Argv = slices.Clone(usual.Argv)
+	changed.Argv[slices.Index(changed.Argv, "--advertise-mode")+1] = string(mode)
+	t.Cleanup(func() {
+		if err := theLab.Run(context.Background(), usual); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := theLab.Run(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, cluster+" is in mode "+string(mode), func() error {
+		member := &brokerv1alpha1.MemberCluster{}
+		key := client.ObjectKey{Namespace: broker.DefaultNamespace, Name: cluster}
+		if err := on[lab.Broker].Get(t.Context(), key, member); err != nil {
+			return err
+		}
+		if member.Spec.AdvertiseMode != mode {
+			return fmt.Errorf("it is in mode %s", member.Spec.AdvertiseMode)
+		}
+		return nil
+	})
+}
+
+func TestClusterIPIsPublishedWhileAPodIsReady(t *testing.T) {
+	const ns = "vip"
+	advertise(t, "c1", brokerv1alpha1.AdvertiseClusterIP)
+	namespace(t, ns, "c1", "c2")
+	web := service(ns, "web", 80)
+	create(t, "c1", web)
+	source := slice(ns, "web-x", "web", "10.1.1.1", "10.1.1.2")
+	create(t, "c1", source)
+	create(t, "c1", export(ns, "web"))
+	vip := "c1/" + web.Spec.ClusterIP
+	expectAddresses(t, "c2", ns, vip)
+	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c1/10.1.1.2") // the own part is always pods
+	imported := slicesOf(t, "c2", ns)
+	if len(imported) != 1 || *imported[0].Ports[0].Port != 80 || imported[0].Endpoints[0].Zone != nil {
+		t.Fatalf("imported %+v", imported)
+	}
+
+	// One pod less is nothing that others need to know.
+	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = ptr.To(false) })
+	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[1].Conditions.Ready = ptr.To(false) })
+	expectAddresses(t, "c2", ns)
+	withdrawn := slicesOf(t, "c2", ns)
+	if len(withdrawn) != 1 || withdrawn[0].UID != imported[0].UID || withdrawn[0].Generation != imported[0].Generation+1 {
+		t.Errorf("the slice was %+v and is %+v", imported[0].ObjectMeta, withdrawn)
+	}
+	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = ptr.To(true) })
+	expectAddresses(t, "c2", ns, vip)
+
+	// A headless Service has no address of its own.
+	db := service(ns, "db", 80)
+	db.Spec.ClusterIP = corev1.ClusterIPNone
+	create(t, "c1", db)
+	create(t, "c1", slice(ns, "db-x", "db", "10.1.1.9"))
+	create(t, "c1", export(ns, "db"))
+	expectAddresses(t, "c2", ns, vip, "c1/10.1.1.9")
+}
+
+func TestModeIsChangedWithoutLosingTheService(t *testing.T) {
+	const ns = "mode"
+	namespace(t, ns, "c1", "c2")
+	web := service(ns, "web", 80)
+	create(t, "c1", web)
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", slice(ns, "web-y", "web", "10.1.1.2"))
+	create(t, "c1", export(ns, "web"))
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
+	imported := follow(t, "c2", ns)
+	atBroker := follow(t, lab.Broker, broker.DefaultNamespace, client.MatchingLabels{names.LabelServiceNamespace: ns})
+
+	advertise(t, "c1", brokerv1alpha1.AdvertiseClusterIP)
+	expectAddresses(t, "c2", ns, "c1/"+web.Spec.ClusterIP)
+	advertise(t, "c1", brokerv1alpha1.AdvertisePods)
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
+	for where, least := range map[string]int{"c2": imported(), "the broker": atBroker()} {
+		if least == 0 {
+			t.Errorf("there was a moment without endpoints in %s", where)
+		}
+	}
+}
+
+// follow watches the slices that Atoll keeps in a cluster. The function that it returns
+// ends that, and tells how many endpoints there were at least since there were any.
+func follow(t *testing.T, cluster, namespace string, of ...client.ListOption) func() int {
+	t.Helper()
+	of = append(of, client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster})
+	w, err := on[cluster].Watch(t.Context(), &discoveryv1.EndpointSliceList{}, of...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	endpoints, versions, least := map[string]int{}, map[string]string{}, -1
+	go func() {
+		for e := range w.ResultChan() {
+			s, ok := e.Object.(*discoveryv1.EndpointSlice)
+			if !ok {
+				return
+			}
+			mu.Lock()
+			endpoints[s.Name], versions[s.Name] = len(s.Endpoints), s.ResourceVersion
+			if e.Type == watch.Deleted {
+				delete(endpoints, s.Name)
+				delete(versions, s.Name)
+			}
+			sum := 0
+			for _, n := range endpoints {
+				sum += n
+			}
+			if sum > 0 && least < 0 || sum < least {
+				least = sum
+			}
+			mu.Unlock()
+		}
+	}()
+	return func() int {
+		defer w.Stop()
+		eventually(t, "the watch has seen all", func() error {
+			list, now := &discoveryv1.EndpointSliceList{}, map[string]string{}
+			if err := on[cluster].List(t.Context(), list, of...); err != nil {
+				return err
+			}
+			for _, s := range list.Items {
+				now[s.Name] = s.ResourceVersion
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if !maps.Equal(now, versions) {
+				return errors.New("it has not")
+			}
+			return nil
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		return least
+	}
+}
+
+// TestOverlappingRangesAreRefused has a third cluster whose Service range is c2's own.
+func TestOverlappingRangesAreRefused(t *testing.T) {
+	const ns = "overlap"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", export(ns, "web"))
+	c9 := stranger(t, "c9", ns, "10.102.0.9", "10.102.0.0/16")
+	// c1's Services have other addresses.
+	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c9/10.102.0.9")
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	expectImport(t, "c2", ns, "web", from("c1", "c9"))
+	want := `Cluster "c9" advertises its Services by their cluster IPs, which mean something else in cluster "c2": ` +
+		`its 10.102.0.0/16 overlaps the Services 10.102.0.0/16 here.`
+	expectRefusals(t, ns, want)
+
+	// Whatever happens then is not told again.
+	for i := range 3 {
+		change(t, lab.Broker, c9.slice, func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints[0].Addresses = []string{fmt.Sprintf("10.102.0.%d", 10+i)}
+		})
+		expectAddresses(t, "c1", ns, "c1/10.1.1.1", fmt.Sprintf("c9/10.102.0.%d", 10+i))
+	}
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	expectRefusals(t, ns, want)
+
+	// Another cluster's refusal is an Event of its own.
+	stranger(t, "c8", ns, "10.102.9.9", "10.0.0.0/8")
+	expectRefusals(t, ns, want, `its 10.0.0.0/8 overlaps the Services 10.102.0.0/16 here.`)
+
+	// The first gets another range.
+	change(t, lab.Broker, c9.member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.ServiceCIDRs = []string{"10.200.0.0/16"} })
+	change(t, lab.Broker, c9.slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.200.0.9"} })
+	for _, cluster := range []string{"c1", "c2"} {
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c9/10.200.0.9")
+	}
+	// And one that overlaps again: what is imported is withdrawn.
+	change(t, lab.Broker, c9.member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.ServiceCIDRs = []string{"10.102.128.0/17"} })
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+}
+
+// member is what a cluster has on the broker that runs no agent.
+type member struct {
+	member *brokerv1alpha1.MemberCluster
+	slice  *discoveryv1.EndpointSlice
+}
+
+// stranger makes a cluster known that exports web of a namespace by its cluster IP.
+func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR string) member {
+	t.Helper()
+	labels := map[string]string{names.LabelSourceCluster: id.String(), names.LabelServiceNamespace: namespace, names.LabelServiceName: "web"}
+	source := slice(namespace, "web-x", "web", "10.9.1.1")
+	ports := []mcsv1beta1.ServicePort{{Name: "p80", Protocol: corev1.ProtocolTCP, Port: 80}}
+	published := sliceplan.PublishClusterIPs(sliceplan.Publication{
+		Cluster: id, Namespace: namespace, Service: "web", BrokerNamespace: broker.DefaultNamespace,
+		Sources: []*discoveryv1.EndpointSlice{source}, ClusterIPs: []string{ip}, Ports: ports,
+	})
+	m := member{
+		member: &brokerv1alpha1.MemberCluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: id.String(), Labels: labels},
+			Spec: brokerv1alpha1.MemberClusterSpec{
+				ClusterID: id.String(), ClusterUID: id.String(), ServiceCIDRs: []string{serviceCIDR}, AdvertiseMode: brokerv1alpha1.AdvertiseClusterIP,
+			},
+		},
+		slice: &published[0],
+	}
+	record := &brokerv1alpha1.ExportedService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.Export(id, namespace, "web"), Labels: labels},
+		Spec: brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: id.String(), ServiceNamespace: namespace, ServiceName: "web", ExportedAt: metav1.Now(),
+			Type: mcsv1beta1.ClusterSetIP, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+		},
+	}
+	for _, object := range []client.Object{m.member, record, m.slice} {
+		create(t, lab.Broker, object)
+		cleanUp(t, lab.Broker, object)
+	}
+	return m
+}
+
+// expectRefusals waits until c2 has said these, each once, about the import of web.
+func expectRefusals(t *testing.T, namespace string, want ...string) {
+	t.Helper()
+	eventually(t, "Events of refusals", func() error {
+		list := &corev1.EventList{}
+		if err := on["c2"].List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		var have []string
+		for _, e := range list.Items {
+			if e.Reason == "OverlappingRanges" && e.InvolvedObject.Kind == "ServiceImport" && e.InvolvedObject.Name == "web" && e.Series == nil {
+				have = append(have, e.Message)
+			}
+		}
+		if len(have) != len(want) {
+			return fmt.Errorf("have %q, want %q", have, want)
+		}
+		for _, w := range want {
+			if !slices.ContainsFunc(have, func(h string) bool { return strings.Contains(h, w) }) {
+				return fmt.Errorf("have %q, want %q", have, want)
+			}
+		}
+		return nil
+	})
+}
