@@ -113,13 +113,14 @@ func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNe
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
+	self := local.Cluster{ID: view.Self, Network: network}
 	return []controller{
-		serviceexport.NewController(c, view, recorder),
-		exportedslice.NewController(c, view, recorder, options.mode(), options.MaxEndpointsPerSlice),
-		conflict.NewController(c, view, recorder),
-		serviceimport.NewController(writer, view, network, recorder),
+		serviceexport.NewController(c, view, self, recorder),
+		exportedslice.NewController(c, view, self, recorder, options.mode(), options.MaxEndpointsPerSlice),
+		conflict.NewController(c, view, self, recorder),
+		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, recorder),
-		importedslice.NewController(writer, view, recorder, options.MaxEndpointsPerSlice,
+		importedslice.NewController(writer, view, self, recorder, options.MaxEndpointsPerSlice,
 			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}, own),
 	}
 }

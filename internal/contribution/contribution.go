@@ -56,15 +56,16 @@ func IsDerived(service *corev1.Service) bool {
 	})
 }
 
-// Of returns what cluster contributes by export and service, which must be valid.
-func Of(cluster names.ClusterID, export *mcsv1beta1.ServiceExport, service *corev1.Service) brokerv1alpha1.ExportedServiceSpec {
+// Of returns what cluster, whose Services have the given IP families, contributes by
+// export and service, which must be valid.
+func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service) brokerv1alpha1.ExportedServiceSpec {
 	spec := brokerv1alpha1.ExportedServiceSpec{
 		ClusterID:                cluster.String(),
 		ServiceNamespace:         export.Namespace,
 		ServiceName:              export.Name,
 		ExportedAt:               export.CreationTimestamp,
 		Type:                     mcsv1beta1.ClusterSetIP,
-		IPFamilies:               slices.Clone(service.Spec.IPFamilies),
+		IPFamilies:               families(service, has),
 		SessionAffinity:          cmp.Or(service.Spec.SessionAffinity, corev1.ServiceAffinityNone),
 		SessionAffinityConfig:    service.Spec.SessionAffinityConfig.DeepCopy(),
 		InternalTrafficPolicy:    service.Spec.InternalTrafficPolicy,
@@ -82,4 +83,15 @@ func Of(cluster names.ClusterID, export *mcsv1beta1.ServiceExport, service *core
 		})
 	}
 	return spec
+}
+
+// families are the IP families in which a Service of a cluster that has the given ones is
+// exported. The API server gives a headless Service without selector both, in clusters of
+// one family too: there the other is an empty promise, and must not make a conflict.
+func families(service *corev1.Service, has []corev1.IPFamily) []corev1.IPFamily {
+	all := slices.Clone(service.Spec.IPFamilies)
+	if len(all) > len(has) && len(has) > 0 {
+		return slices.DeleteFunc(all, func(f corev1.IPFamily) bool { return !slices.Contains(has, f) })
+	}
+	return all
 }

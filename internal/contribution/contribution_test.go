@@ -75,11 +75,37 @@ func TestOf(t *testing.T) {
 		ExportedLabels:           map[string]string{"tier": "front"},
 		ExportedAnnotations:      map[string]string{"note": "x"},
 	}
-	if diff := cmp.Diff(want, Of("c1", export, service)); diff != "" {
+	if diff := cmp.Diff(want, Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service)); diff != "" {
 		t.Errorf("contribution (-want +got):\n%s", diff)
 	}
 	service.Spec.ClusterIP = corev1.ClusterIPNone
-	if got := Of("c1", export, service).Type; got != mcsv1beta1.Headless {
+	if got := Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service).Type; got != mcsv1beta1.Headless {
 		t.Errorf("a Service without cluster IP has type %s", got)
+	}
+}
+
+// A headless Service without selector has both families by the API's default, also where
+// the cluster has one.
+func TestFamilies(t *testing.T) {
+	const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
+	for _, tt := range []struct {
+		name                string
+		service, has, wants []corev1.IPFamily
+	}{
+		{"one of one", []corev1.IPFamily{v6}, []corev1.IPFamily{v6}, []corev1.IPFamily{v6}},
+		{"one of both", []corev1.IPFamily{v6}, []corev1.IPFamily{v4, v6}, []corev1.IPFamily{v6}},
+		{"both, in the Service's order", []corev1.IPFamily{v6, v4}, []corev1.IPFamily{v4, v6}, []corev1.IPFamily{v6, v4}},
+		{"both by default in an IPv4 cluster", []corev1.IPFamily{v4, v6}, []corev1.IPFamily{v4}, []corev1.IPFamily{v4}},
+		{"both by default in an IPv6 cluster", []corev1.IPFamily{v6, v4}, []corev1.IPFamily{v6}, []corev1.IPFamily{v6}},
+		{"asked for, with slices of somebody's own", []corev1.IPFamily{v6}, []corev1.IPFamily{v4}, []corev1.IPFamily{v6}},
+	} {
+		service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, IPFamilies: tt.service}}
+		got := Of("c1", tt.has, &mcsv1beta1.ServiceExport{}, service).IPFamilies
+		if diff := cmp.Diff(tt.wants, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if len(service.Spec.IPFamilies) != len(tt.service) {
+			t.Errorf("%s: the Service has changed", tt.name)
+		}
 	}
 }

@@ -32,8 +32,14 @@ type Own struct {
 	Contribution *merge.Export
 }
 
+// Cluster is what a cluster is to itself.
+type Cluster struct {
+	ID      names.ClusterID
+	Network ServiceNetwork
+}
+
 // Gather reads what the cluster itself has to do with a service.
-func Gather(ctx context.Context, r client.Reader, cluster names.ClusterID, key types.NamespacedName) (Own, error) {
+func Gather(ctx context.Context, r client.Reader, self Cluster, key types.NamespacedName) (Own, error) {
 	export := &mcsv1beta1.ServiceExport{}
 	if err := r.Get(ctx, key, export); err != nil {
 		return Own{}, client.IgnoreNotFound(err)
@@ -52,7 +58,7 @@ func Gather(ctx context.Context, r client.Reader, cluster names.ClusterID, key t
 	}
 	own := Own{Export: export, Service: service, Validity: contribution.Validate(service)}
 	if own.Validity.Valid {
-		spec := contribution.Of(cluster, export, service)
+		spec := contribution.Of(self.ID, self.Network.Families, export, service)
 		own.Contribution = &spec
 	}
 	return own, nil
@@ -74,6 +80,10 @@ type ServiceNetwork struct {
 	// CIDRs are the address ranges, where the API server tells them.
 	CIDRs []string
 }
+
+// defaultServiceCIDR is the name of the ServiceCIDR that the API server makes of its own
+// settings. Others add addresses, but no family.
+const defaultServiceCIDR = "kubernetes"
 
 // ReadServiceNetwork finds out how the cluster gives its Services addresses: from the
 // ServiceCIDR objects and, for the default family, from the API server's own Service.
@@ -101,7 +111,7 @@ func ReadServiceNetwork(ctx context.Context, r client.Reader) (ServiceNetwork, e
 			if prefix.Addr().Is6() {
 				family = corev1.IPv6Protocol
 			}
-			if !slices.Contains(network.Families, family) {
+			if r.Name == defaultServiceCIDR && !slices.Contains(network.Families, family) {
 				network.Families = append(network.Families, family)
 			}
 		}

@@ -29,12 +29,13 @@ import (
 type Controller struct {
 	local    client.Client
 	broker   *broker.View
+	self     local.Cluster
 	recorder events.EventRecorder
 }
 
-// NewController returns a controller that writes conditions by local.
-func NewController(local client.Client, view *broker.View, recorder events.EventRecorder) *Controller {
-	return &Controller{local: local, broker: view, recorder: recorder}
+// NewController returns a controller that writes conditions by local, in the cluster self.
+func NewController(local client.Client, view *broker.View, self local.Cluster, recorder events.EventRecorder) *Controller {
+	return &Controller{local: local, broker: view, self: self, recorder: recorder}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -64,7 +65,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !c.broker.ExportsSynced() {
 		return reconcile.Result{}, nil // all are queued once it is
 	}
-	own, err := local.Gather(ctx, c.local, c.broker.Self, req.NamespacedName)
+	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
 	}

@@ -27,17 +27,18 @@ import (
 type Controller struct {
 	local        client.Client
 	broker       *broker.View
+	self         local.Cluster
 	writer       controllers.Writer // to the broker
 	recorder     events.EventRecorder
 	mode         brokerv1alpha1.AdvertiseMode
 	maxEndpoints int
 }
 
-// NewController returns a controller that publishes what mode says, in slices of at most
-// maxEndpoints endpoints.
-func NewController(local client.Client, view *broker.View, recorder events.EventRecorder, mode brokerv1alpha1.AdvertiseMode, maxEndpoints int) *Controller {
+// NewController returns a controller that publishes what mode says of the cluster self, in
+// slices of at most maxEndpoints endpoints.
+func NewController(local client.Client, view *broker.View, self local.Cluster, recorder events.EventRecorder, mode brokerv1alpha1.AdvertiseMode, maxEndpoints int) *Controller {
 	return &Controller{
-		local: local, broker: view, recorder: recorder, mode: mode, maxEndpoints: maxEndpoints,
+		local: local, broker: view, self: self, recorder: recorder, mode: mode, maxEndpoints: maxEndpoints,
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client},
 	}
 }
@@ -96,7 +97,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (c *Controller) plan(ctx context.Context, req reconcile.Request) ([]discoveryv1.EndpointSlice, error) {
-	own, err := local.Gather(ctx, c.local, c.broker.Self, req.NamespacedName)
+	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
 	if err != nil || own.Contribution == nil {
 		return nil, err
 	}

@@ -42,6 +42,7 @@ type Controller struct {
 	local        client.Client
 	writer       controllers.Writer
 	broker       *broker.View
+	self         local.Cluster
 	maxEndpoints int
 	locality     Locality
 	zones        local.Zones
@@ -50,12 +51,12 @@ type Controller struct {
 	refusals     refusals
 }
 
-// NewController returns a controller that writes by writer, and splits this cluster's
-// own slices where they have more than maxEndpoints endpoints. network is what
-// addresses other clusters may not have.
-func NewController(writer controllers.Writer, view *broker.View, recorder events.EventRecorder, maxEndpoints int, locality Locality, network sliceplan.Network) *Controller {
+// NewController returns a controller of the cluster self that writes by writer, and splits
+// the cluster's own slices where they have more than maxEndpoints endpoints. network is
+// what addresses other clusters may not have.
+func NewController(writer controllers.Writer, view *broker.View, self local.Cluster, recorder events.EventRecorder, maxEndpoints int, locality Locality, network sliceplan.Network) *Controller {
 	return &Controller{
-		local: writer.Client, writer: writer, broker: view, recorder: recorder,
+		local: writer.Client, writer: writer, broker: view, self: self, recorder: recorder,
 		maxEndpoints: maxEndpoints, locality: locality, network: network,
 	}
 }
@@ -127,7 +128,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		return false, nil // the slices have to carry its name
 	}
 	if importation.Own {
-		own, err := local.Gather(ctx, c.local, req.Cluster, req.Service)
+		own, err := local.Gather(ctx, c.local, c.self, req.Service)
 		if err != nil || own.Contribution == nil {
 			return err == nil, err
 		}

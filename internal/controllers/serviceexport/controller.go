@@ -29,14 +29,14 @@ type Controller struct {
 	local    client.Client
 	broker   *broker.View
 	writer   controllers.Writer // to the broker
-	cluster  names.ClusterID
+	self     local.Cluster
 	recorder events.EventRecorder
 }
 
 // NewController returns a controller that reads and writes ServiceExports by local
-// and records by view.
-func NewController(local client.Client, view *broker.View, recorder events.EventRecorder) *Controller {
-	return &Controller{local: local, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client}, cluster: view.Self, recorder: recorder}
+// and records by view, of the cluster self.
+func NewController(local client.Client, view *broker.View, self local.Cluster, recorder events.EventRecorder) *Controller {
+	return &Controller{local: local, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client}, self: self, recorder: recorder}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -51,7 +51,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		// Records that nobody exports any more are found here too, after a restart.
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
 			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
-				if e.Spec.ClusterID == c.cluster.String() {
+				if e.Spec.ClusterID == c.self.ID.String() {
 					add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}})
 				}
 			})
@@ -67,7 +67,7 @@ func (c *Controller) allExports(ctx context.Context) ([]reconcile.Request, error
 
 // Reconcile brings the record and the conditions of one ServiceExport up to date.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	own, err := local.Gather(ctx, c.local, c.cluster, req.NamespacedName)
+	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
 	}
@@ -85,7 +85,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // applyRecord makes the broker's record equal to what the cluster contributes.
 func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own local.Own) error {
-	have := c.broker.Export(req.NamespacedName, c.cluster)
+	have := c.broker.Export(req.NamespacedName, c.self.ID)
 	want := own.Contribution
 	var err error
 	switch {
@@ -109,9 +109,9 @@ func (c *Controller) record(spec *brokerv1alpha1.ExportedServiceSpec) *brokerv1a
 	return &brokerv1alpha1.ExportedService{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.broker.Namespace,
-			Name:      names.Export(c.cluster, spec.ServiceNamespace, spec.ServiceName),
+			Name:      names.Export(c.self.ID, spec.ServiceNamespace, spec.ServiceName),
 			Labels: map[string]string{
-				names.LabelSourceCluster:    c.cluster.String(),
+				names.LabelSourceCluster:    c.self.ID.String(),
 				names.LabelServiceNamespace: spec.ServiceNamespace,
 				names.LabelServiceName:      spec.ServiceName,
 			},

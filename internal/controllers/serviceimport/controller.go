@@ -34,14 +34,13 @@ type Controller struct {
 	local    client.Client
 	writer   controllers.Writer // to the own cluster
 	broker   *broker.View
-	network  local.ServiceNetwork
+	self     local.Cluster
 	recorder events.EventRecorder
 }
 
-// NewController returns a controller for a cluster whose Services have addresses as
-// network says.
-func NewController(writer controllers.Writer, view *broker.View, network local.ServiceNetwork, recorder events.EventRecorder) *Controller {
-	return &Controller{local: writer.Client, writer: writer, broker: view, network: network, recorder: recorder}
+// NewController returns a controller for the cluster self.
+func NewController(writer controllers.Writer, view *broker.View, self local.Cluster, recorder events.EventRecorder) *Controller {
+	return &Controller{local: writer.Client, writer: writer, broker: view, self: self, recorder: recorder}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -106,7 +105,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if len(exports) == 0 {
 		return reconcile.Result{}, c.remove(ctx, have)
 	}
-	return reconcile.Result{}, c.apply(ctx, have, want(req.NamespacedName, merge.Resolve(exports), c.network))
+	return reconcile.Result{}, c.apply(ctx, have, want(req.NamespacedName, merge.Resolve(exports), c.self.Network))
 }
 
 // gather returns the exports of a service from all clusters, the own one by its own
@@ -115,7 +114,7 @@ func (c *Controller) gather(ctx context.Context, service types.NamespacedName) (
 	if exists, err := local.HasNamespace(ctx, c.local, service.Namespace); err != nil || !exists {
 		return nil, err
 	}
-	own, err := local.Gather(ctx, c.local, c.broker.Self, service)
+	own, err := local.Gather(ctx, c.local, c.self, service)
 	if err != nil {
 		return nil, err
 	}
