@@ -3,6 +3,7 @@ package logfile
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -93,7 +94,6 @@ func TestReadGivesWhatWasWritten(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	l := create(t)
-	l.maxSize = 2000 // rotated once, in the second case
 	l.Copy(Stdout, strings.NewReader("before\n"), ignore)
 	zero := int64(0)
 	for name, tc := range map[string]struct {
@@ -106,10 +106,17 @@ func TestFollow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, w := io.Pipe()
 			go func() { w.CloseWithError(Read(context.Background(), l.Path(), l, tc.o, w)) }()
-			// Reading has begun when the first line that the tail lets through is there.
+			// Nobody can tell when reading has begun: write until it is over.
+			stop, stopped := make(chan struct{}), make(chan struct{})
 			go func() {
-				for range 20 {
-					l.Copy(Stdout, strings.NewReader("during "+name+"\n"), ignore)
+				defer close(stopped)
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						l.Copy(Stdout, strings.NewReader("during "+name+"\n"), ignore)
+					}
 				}
 			}()
 			got := make([]byte, len(tc.want))
@@ -117,6 +124,8 @@ func TestFollow(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 			r.Close()
+			close(stop)
+			<-stopped
 		})
 	}
 	done := make(chan error)
@@ -135,5 +144,24 @@ func TestAbsentLogIsEmpty(t *testing.T) {
 	err := Read(context.Background(), filepath.Join(t.TempDir(), "none"), nil, Options{Follow: true}, &out)
 	if err != nil || out.Len() > 0 {
 		t.Errorf("got %q, %v", out.String(), err)
+	}
+}
+
+func TestFollowAcrossRotations(t *testing.T) {
+	l := create(t)
+	l.maxSize = 200 // a few lines
+	r, w := io.Pipe()
+	defer r.Close()
+	go func() { w.CloseWithError(Read(context.Background(), l.Path(), l, Options{Follow: true}, w)) }()
+	for i := range 50 {
+		want := fmt.Sprintf("line %d\n", i)
+		l.Copy(Stdout, strings.NewReader(want), ignore)
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
+			t.Fatalf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	if l.rotated < 5 {
+		t.Errorf("rotated %d times only", l.rotated)
 	}
 }
