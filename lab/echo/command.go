@@ -20,7 +20,8 @@ func NewCommand() *cobra.Command {
 Pods in the lab run it as image atoll.dev/lab/echo. Over HTTP there are also
 /hostname (the pod's name alone), /healthz with /fail and /recover as its
 switch, and /delay?ms=NUMBER. The names come from POD_NAME (or else the host
-name), ATOLL_LAB_CLUSTER and NODE_NAME. An empty address listens to nothing.`,
+name), ATOLL_LAB_CLUSTER and NODE_NAME (or else ATOLL_LAB_NODE), which the lab
+sets. An empty address listens to nothing.`,
 		Example: "  atoll lab echo --http :8080 --tcp :9000 --udp :9000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

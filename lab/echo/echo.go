@@ -27,11 +27,14 @@ type Options struct{ HTTP, TCP, UDP string }
 type Identity struct{ Pod, Cluster, Node string }
 
 // FromEnvironment takes the identity from POD_NAME or else the host name, from
-// ATOLL_LAB_CLUSTER and from NODE_NAME.
+// ATOLL_LAB_CLUSTER, and from NODE_NAME or else ATOLL_LAB_NODE.
 func FromEnvironment() Identity {
 	id := Identity{Pod: os.Getenv("POD_NAME"), Cluster: os.Getenv("ATOLL_LAB_CLUSTER"), Node: os.Getenv("NODE_NAME")}
 	if id.Pod == "" {
 		id.Pod, _ = os.Hostname()
+	}
+	if id.Node == "" {
+		id.Node = os.Getenv("ATOLL_LAB_NODE")
 	}
 	return id
 }

@@ -113,13 +113,15 @@ func TestHTTPPaths(t *testing.T) {
 func TestFromEnvironment(t *testing.T) {
 	t.Setenv("POD_NAME", "")
 	t.Setenv("ATOLL_LAB_CLUSTER", "c2")
-	t.Setenv("NODE_NAME", "c2-n1")
+	t.Setenv("NODE_NAME", "")
+	t.Setenv("ATOLL_LAB_NODE", "c2-n1")
 	id := FromEnvironment()
 	if id.Pod == "" || id.Cluster != "c2" || id.Node != "c2-n1" {
 		t.Errorf("got %+v", id)
 	}
 	t.Setenv("POD_NAME", "web-1")
-	if id := FromEnvironment(); id.Pod != "web-1" {
+	t.Setenv("NODE_NAME", "c2-n2")
+	if id := FromEnvironment(); id.Pod != "web-1" || id.Node != "c2-n2" {
 		t.Errorf("got %+v", id)
 	}
 }

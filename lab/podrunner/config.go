@@ -26,7 +26,8 @@ import (
 // Config says which nodes a pod runner stands for.
 type Config struct {
 	// Lab and Cluster name the Pods' network namespaces. Every container gets
-	// the environment variable ATOLL_LAB_CLUSTER with the cluster's name.
+	// the environment variables ATOLL_LAB_CLUSTER with the cluster's name and
+	// ATOLL_LAB_NODE with the node's.
 	Lab     string `json:"lab"`
 	Cluster string `json:"cluster"`
 	// Kubeconfig is the file with the credentials. They need the rights of

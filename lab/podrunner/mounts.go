@@ -128,7 +128,8 @@ func subPath(dir, sub string, mayMake bool) (string, error) {
 func (w *worker) baseEnv(spec *corev1.Container) map[string]string {
 	hostname, _ := w.hostname()
 	env := map[string]string{
-		"PATH": container.DefaultPath, "HOME": "/root", "HOSTNAME": hostname, "ATOLL_LAB_CLUSTER": w.runner.cfg.Cluster,
+		"PATH": container.DefaultPath, "HOME": "/root", "HOSTNAME": hostname,
+		"ATOLL_LAB_CLUSTER": w.runner.cfg.Cluster, "ATOLL_LAB_NODE": w.node.Name,
 	}
 	if u := user(w.pod, spec); u != nil && u.UID != 0 {
 		env["HOME"] = "/"
