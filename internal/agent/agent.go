@@ -15,6 +15,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,6 +54,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	log = log.With("cluster", options.ClusterID)
 	logger := logr.FromSlogHandler(log.Handler())
 	ctrl.SetLogger(logger)
+	klog.SetLogger(logger) // client-go's messages
 
 	localConfig, err := loadConfig(options.Local, options.Kubeconfig)
 	if err != nil {

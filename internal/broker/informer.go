@@ -71,6 +71,15 @@ func indexed[T any](informer cache.SharedIndexInformer, service types.Namespaced
 	return typed
 }
 
+// deliver calls the handlers with every object that the informer holds.
+func deliver[T any](informer cache.SharedIndexInformer, handlers []func(T)) {
+	for _, object := range informer.GetStore().List() {
+		for _, handler := range handlers {
+			handler(object.(T))
+		}
+	}
+}
+
 // onChange has f called with each object of the informer's that appears, changes or
 // goes; with both forms of one that changes, for its service may be another then.
 func onChange[T client.Object](informer cache.SharedIndexInformer, f func(T)) {

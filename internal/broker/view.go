@@ -32,11 +32,13 @@ type View struct {
 	published cache.SharedIndexInformer
 	members   cache.SharedIndexInformer
 
-	mu            sync.Mutex
-	ctx           context.Context // set by Start; ends the informers of followed namespaces
-	followed      map[string]*followed
-	sliceHandlers []func(*discoveryv1.EndpointSlice)
-	syncHandlers  []func(namespace string)
+	mu                sync.Mutex
+	exportHandlers    []func(*brokerv1alpha1.ExportedService)
+	publishedHandlers []func(*discoveryv1.EndpointSlice)
+	ctx               context.Context // set by Start; ends the informers of followed namespaces
+	followed          map[string]*followed
+	sliceHandlers     []func(*discoveryv1.EndpointSlice)
+	syncHandlers      []func(namespace string)
 }
 
 // followed is the copy of one namespace's slices.
@@ -78,8 +80,27 @@ func (v *View) Start(ctx context.Context) error {
 	v.mu.Unlock()
 	go v.published.RunWithContext(ctx)
 	go v.members.RunWithContext(ctx)
+	go v.redeliver(ctx)
 	v.exports.RunWithContext(ctx)
 	return nil
+}
+
+// redeliver hands every object of the first lists to the handlers once more, when those
+// lists are complete. Handlers are called for objects before that too, and whoever they
+// tell finds that nothing can be decided yet and forgets about it.
+func (v *View) redeliver(ctx context.Context) {
+	if v.AwaitExports(ctx) == nil {
+		v.mu.Lock()
+		handlers := v.exportHandlers
+		v.mu.Unlock()
+		deliver(v.exports, handlers)
+	}
+	if v.AwaitPublished(ctx) == nil {
+		v.mu.Lock()
+		handlers := v.publishedHandlers
+		v.mu.Unlock()
+		deliver(v.published, handlers)
+	}
 }
 
 // NeedLeaderElection makes the view start on every replica, so that a new leader
@@ -206,8 +227,9 @@ func (v *View) run(f *followed) {
 			return
 		}
 		v.mu.Lock()
-		handlers := v.syncHandlers
+		handlers, sliceHandlers := v.syncHandlers, v.sliceHandlers
 		v.mu.Unlock()
+		deliver(f.slices, sliceHandlers) // as redeliver does
 		for _, handler := range handlers {
 			handler(f.namespace)
 		}
@@ -229,11 +251,21 @@ func (v *View) Unfollow(namespace string) {
 }
 
 // OnExport has f called for every export that appears, changes or goes.
-func (v *View) OnExport(f func(*brokerv1alpha1.ExportedService)) { onChange(v.exports, f) }
+func (v *View) OnExport(f func(*brokerv1alpha1.ExportedService)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.exportHandlers = append(v.exportHandlers, f)
+	onChange(v.exports, f)
+}
 
 // OnPublished has f called for every slice of the member's own that appears, changes
 // or goes.
-func (v *View) OnPublished(f func(*discoveryv1.EndpointSlice)) { onChange(v.published, f) }
+func (v *View) OnPublished(f func(*discoveryv1.EndpointSlice)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.publishedHandlers = append(v.publishedHandlers, f)
+	onChange(v.published, f)
+}
 
 // OnSlice has f called for every slice of another member's that appears, changes or
 // goes in a followed namespace.

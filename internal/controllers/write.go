@@ -2,8 +2,10 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +28,9 @@ type Writer struct {
 // else's, which is an error and left alone.
 func (w Writer) Create(ctx context.Context, object client.Object) error {
 	err := w.Client.Create(ctx, object)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil // it would go with its namespace
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -67,27 +72,31 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
-// Slices carries out planned changes of EndpointSlices, in their order. It stops where
-// one fails or comes too late: nothing is deleted whose successor is not there.
+// Slices carries out planned changes of EndpointSlices, in their order. Nothing is deleted
+// where a create or an update failed or came too late, for what goes may be what those
+// would have taken over from.
 func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
 	for _, s := range changes.Replace {
 		if err := w.Delete(ctx, s); err != nil {
 			return fmt.Errorf("replacing EndpointSlice %s: %w", s.Name, err)
 		}
 	}
+	var failures []error
+	outdated := false
 	for _, s := range changes.Create {
 		if err := w.Create(ctx, s); err != nil {
-			return fmt.Errorf("creating EndpointSlice %s: %w", s.Name, err)
+			failures = append(failures, fmt.Errorf("creating EndpointSlice %s: %w", s.Name, err))
 		}
 	}
 	for _, s := range changes.Update {
 		current, err := w.update(ctx, s)
 		if err != nil {
-			return fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err)
+			failures = append(failures, fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err))
 		}
-		if !current {
-			return nil
-		}
+		outdated = outdated || !current
+	}
+	if len(failures) > 0 || outdated {
+		return errors.Join(failures...)
 	}
 	for _, s := range changes.Delete {
 		if err := w.Delete(ctx, s); err != nil {

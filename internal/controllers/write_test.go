@@ -53,7 +53,7 @@ func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
 		"all goes well": {want: []string{"delete other-family", "create new", "update kept", "delete old"}},
 		"a failed creation keeps the old": {
 			failures: map[string]error{"create new": errors.New("no")},
-			want:     []string{"delete other-family", "create new"}, fails: true,
+			want:     []string{"delete other-family", "create new", "update kept"}, fails: true,
 		},
 		"a failed update keeps the old": {
 			failures: map[string]error{"update kept": errors.New("no")},

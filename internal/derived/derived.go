@@ -54,8 +54,11 @@ func Owner(imp *mcsv1beta1.ServiceImport) metav1.OwnerReference {
 }
 
 // OwnedBy tells whether service was made for the import of that name, this one or an
-// earlier one.
+// earlier one. Either its labels or its owner say so: somebody may have edited the other.
 func OwnedBy(service *corev1.Service, importName string) bool {
+	if service.Labels[names.LabelManagedBy] == names.AgentManager && service.Labels[names.LabelServiceName] == importName {
+		return true
+	}
 	return slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == mcsv1beta1.ServiceImportKindName && o.Name == importName
 	})
@@ -69,7 +72,17 @@ func labels(have map[string]string, imp *mcsv1beta1.ServiceImport) map[string]st
 		all = map[string]string{}
 	}
 	all[names.LabelServiceName] = imp.Name
+	all[names.LabelManagedBy] = names.AgentManager
 	return all
+}
+
+// MustReplace tells whether an existing Service can't become what it should be by an
+// update: the API does not let a Service begin or cease to be headless, nor change its
+// primary IP family, and one of type ExternalName has no address at all.
+func MustReplace(have *corev1.Service, imp *mcsv1beta1.ServiceImport) bool {
+	return have.Spec.Type == corev1.ServiceTypeExternalName ||
+		(have.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless) ||
+		len(have.Spec.IPFamilies) == 0 || !slices.Contains(imp.Spec.IPFamilies, have.Spec.IPFamilies[0])
 }
 
 // PortName returns the name that a port of an import has in the derived Service
@@ -135,6 +148,29 @@ func KeepIPs(service *corev1.Service, ips []string) {
 	service.Spec.ClusterIP = ips[0]
 	service.Spec.ClusterIPs = slices.Clone(ips)
 	primaryFirst(service.Spec.IPFamilies, familyOf(ips[0]))
+}
+
+// FormerIPs are the clusterset IPs that an import had, and a Service that is made for it
+// should have again.
+func FormerIPs(imp *mcsv1beta1.ServiceImport) []string {
+	if imp.Spec.Type == mcsv1beta1.Headless {
+		return nil
+	}
+	if remembered := imp.Annotations[names.AnnotationClustersetIPs]; len(imp.Spec.IPs) == 0 && remembered != "" {
+		return strings.Split(remembered, ",")
+	}
+	return imp.Spec.IPs
+}
+
+// RememberIPs has an import that is about to lose its addresses, because it became headless,
+// remember them, and one that has addresses again forget.
+func RememberIPs(imp *mcsv1beta1.ServiceImport, next []string) {
+	switch {
+	case len(next) == 0 && len(imp.Spec.IPs) > 0:
+		metav1.SetMetaDataAnnotation(&imp.ObjectMeta, names.AnnotationClustersetIPs, strings.Join(imp.Spec.IPs, ","))
+	case len(next) > 0:
+		delete(imp.Annotations, names.AnnotationClustersetIPs)
+	}
 }
 
 func familyOf(ip string) corev1.IPFamily {

@@ -38,7 +38,7 @@ func TestApplyToANewService(t *testing.T) {
 	want := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web-clusterset",
-			Labels: map[string]string{"multicluster.kubernetes.io/service-name": "web"},
+			Labels: map[string]string{"multicluster.kubernetes.io/service-name": "web", "atoll.dev/managed-by": "agent.atoll.dev"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "multicluster.x-k8s.io/v1beta1", Kind: "ServiceImport", Name: "web", UID: "uid",
 			}},
@@ -85,6 +85,39 @@ func TestApplyRightsEdits(t *testing.T) {
 	Apply(again, serviceImport())
 	if !equality.Semantic.DeepEqual(service, again) {
 		t.Error("a second time changes something")
+	}
+}
+
+func TestOwnedByEitherLabelsOrOwner(t *testing.T) {
+	service := &corev1.Service{}
+	Apply(service, serviceImport())
+	labelled, owned, neither := service.DeepCopy(), service.DeepCopy(), service.DeepCopy()
+	labelled.OwnerReferences, owned.Labels = nil, nil
+	neither.OwnerReferences, neither.Labels = nil, map[string]string{"multicluster.kubernetes.io/service-name": "web"}
+	if !OwnedBy(labelled, "web") || !OwnedBy(owned, "web") || OwnedBy(neither, "web") || OwnedBy(service, "api") {
+		t.Errorf("labelled %v, owned %v, neither %v, another %v",
+			OwnedBy(labelled, "web"), OwnedBy(owned, "web"), OwnedBy(neither, "web"), OwnedBy(service, "api"))
+	}
+}
+
+func TestMustReplace(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*corev1.Service)
+		want   bool
+	}{
+		"as it should be":      {func(*corev1.Service) {}, false},
+		"another type":         {func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }, false},
+		"ExternalName":         {func(s *corev1.Service) { s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName} }, true},
+		"headless":             {func(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone }, true},
+		"another family first": {func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol} }, true},
+	} {
+		service := &corev1.Service{}
+		Apply(service, serviceImport())
+		service.Spec.ClusterIP = "10.0.0.1"
+		tt.change(service)
+		if got := MustReplace(service, serviceImport()); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

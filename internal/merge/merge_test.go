@@ -2,7 +2,9 @@ package merge
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -235,6 +237,14 @@ func TestResultSharesNothingWithItsInput(t *testing.T) {
 	got.Spec.Ports[0].Port = 1
 	if diff := cmp.Diff(before, e); diff != "" {
 		t.Errorf("changing the result changed its input:\n%s", diff)
+	}
+}
+
+func TestMessagesStayShort(t *testing.T) {
+	long := export("c1", 0, func(e *Export) { e.ExportedAnnotations = map[string]string{"a": strings.Repeat("ä", 20_000)} })
+	conflicts := Resolve([]Export{long, export("c2", 1)}).Conflicts
+	if len(conflicts) != 1 || len(conflicts[0].Message) > 1000 || !utf8.ValidString(conflicts[0].Message) {
+		t.Errorf("conflicts %v", conflicts)
 	}
 }
 

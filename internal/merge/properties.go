@@ -84,8 +84,15 @@ func (p property) conflict(exports []Export) []Conflict {
 	return []Conflict{{Reason: p.reason, Message: message(p.name, using, oldest.ClusterID, disagree, len(exports))}}
 }
 
+// longestValue is how much of a value a message quotes, in bytes: labels and annotations
+// may be longer than a condition's message can be.
+const longestValue = 300
+
 // message follows KEP-1645's example.
 func message(name, using, cluster string, disagree, of int) string {
+	if len(using) > longestValue {
+		using = strings.ToValidUTF8(using[:longestValue], "") + "…"
+	}
 	return fmt.Sprintf("Conflicting %s. Using %q from oldest service export in %q. %d/%d clusters disagree.",
 		name, using, cluster, disagree, of)
 }

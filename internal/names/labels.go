@@ -12,7 +12,8 @@ const (
 	// LabelServiceNamespace is the namespace, in the member clusters, of the
 	// service that an object on the broker belongs to.
 	LabelServiceNamespace = "atoll.dev/service-namespace"
-	// LabelManagedBy marks a ServiceImport as Atoll's. Its value is AgentManager.
+	// LabelManagedBy marks a ServiceImport or a derived Service as Atoll's. Its value is
+	// AgentManager.
 	LabelManagedBy = "atoll.dev/managed-by"
 	// LabelClusterset marks the broker namespace of a clusterset.
 	LabelClusterset = "atoll.dev/clusterset"
@@ -26,6 +27,10 @@ const (
 	// AnnotationDerivedService names the derived Service on a ServiceImport, for
 	// implementations of the Gateway API.
 	AnnotationDerivedService = "multicluster.kubernetes.io/derived-service"
+	// AnnotationClustersetIPs holds, on a ServiceImport that became headless, the
+	// clusterset IPs that it had, joined by commas: it asks for them again when it is
+	// not headless any more.
+	AnnotationClustersetIPs = "atoll.dev/clusterset-ips"
 	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice
 	// that a slice on the broker was made from.
 	AnnotationSourceSlice = "atoll.dev/source-slice"

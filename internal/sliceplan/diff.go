@@ -70,10 +70,14 @@ func update(have, want *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, 
 	updated.OwnerReferences = want.OwnerReferences
 	updated.Endpoints = want.Endpoints
 	updated.Ports = want.Ports
-	// Labels that others set stay, but not this one: it hides the slice from
-	// kube-proxy after its service became one with a clusterset IP.
+	// What others set stays, but not these: the one hides the slice from kube-proxy after
+	// its service became one with a clusterset IP, the other would have kube-proxy count
+	// an old change's time at each new one.
 	if _, headless := want.Labels[names.LabelHeadless]; !headless {
 		delete(updated.Labels, names.LabelHeadless)
+	}
+	if _, triggered := want.Annotations[names.AnnotationLastChangeTriggerTime]; !triggered {
+		delete(updated.Annotations, names.AnnotationLastChangeTriggerTime)
 	}
 	return updated, !equality.Semantic.DeepEqual(have, updated)
 }

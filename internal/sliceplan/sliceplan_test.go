@@ -325,6 +325,16 @@ func TestDiffReplacesWhatTheAPIDoesNotLetChange(t *testing.T) {
 	}
 }
 
+func TestDiffTakesAnOldTriggerTimeAway(t *testing.T) {
+	have := source("web-a", full("10.0.0.1"))
+	want := have.DeepCopy()
+	delete(want.Annotations, names.AnnotationLastChangeTriggerTime)
+	changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want})
+	if len(changes.Update) != 1 || changes.Update[0].Annotations[names.AnnotationLastChangeTriggerTime] != "" {
+		t.Errorf("changes %+v", changes)
+	}
+}
+
 func TestDiffKeepsWhatOthersAdded(t *testing.T) {
 	want := source("web-a", full("10.0.0.1"))
 	have := want.DeepCopy()

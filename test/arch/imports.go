@@ -62,7 +62,7 @@ var table = []row{
 	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
 		"./internal/broker", "./internal/local", "./internal/status", "=./internal/controllers",
 	})},
-	{folder: "internal/agent", allowed: join(pure, pureFolders, clients, agent)},
+	{folder: "internal/agent", allowed: join(pure, pureFolders, clients, agent, []string{"k8s.io/klog/v2"})},
 	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider"})},
 	{folder: "internal/cli/...", open: true},
 

@@ -55,6 +55,10 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // importOf maps a derived Service to its import.
 func importOf(_ context.Context, service client.Object) []reconcile.Request {
+	labels := service.GetLabels()
+	if labels[names.LabelManagedBy] == names.AgentManager {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: service.GetNamespace(), Name: labels[names.LabelServiceName]}}}
+	}
 	for _, owner := range service.GetOwnerReferences() {
 		if owner.Kind == mcsv1beta1.ServiceImportKindName {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: service.GetNamespace(), Name: owner.Name}}}
@@ -80,9 +84,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, c.applyReady(ctx, imp, notSupported())
 	}
 	service, err := c.applyService(ctx, imp)
-	if err != nil {
-		// The condition tells people why; another service's import is not held up by it.
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		// People can do something about a refusal, so the condition tells them; anything
+		// else passes by trying again.
 		return reconcile.Result{}, errors.Join(err, c.applyReady(ctx, imp, failed(err)))
+	}
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	if service == nil {
 		return reconcile.Result{}, nil // being replaced: its being gone is the next event
@@ -128,9 +136,7 @@ func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceIm
 	if have.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	if (have.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless) ||
-		!slices.Contains(imp.Spec.IPFamilies, have.Spec.IPFamilies[0]) {
-		// The API lets neither of these change.
+	if derived.MustReplace(have, imp) {
 		if err := c.writer.Delete(ctx, have); err != nil {
 			return nil, fmt.Errorf("replacing the derived Service %s/%s: %w", have.Namespace, have.Name, err)
 		}
@@ -151,6 +157,12 @@ func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceIm
 // somebody else has a Service of the usual name, the name is another one.
 func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) {
 	service := &corev1.Service{}
+	if name := imp.Annotations[names.AnnotationDerivedService]; name != "" {
+		err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service)
+		if client.IgnoreNotFound(err) != nil || (err == nil && derived.OwnedBy(service, imp.Name)) {
+			return service, err // it keeps its name, and with it its address
+		}
+	}
 	for _, name := range []string{names.DerivedService(imp.Name), names.DerivedServiceFallback(imp.Name)} {
 		*service = corev1.Service{}
 		err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service)
@@ -171,8 +183,8 @@ func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*
 func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, service *corev1.Service) (*corev1.Service, error) {
 	fresh := service.DeepCopy()
 	derived.Apply(fresh, imp)
-	if imp.Spec.Type == mcsv1beta1.ClusterSetIP && len(imp.Spec.IPs) > 0 {
-		derived.KeepIPs(fresh, imp.Spec.IPs)
+	if ips := derived.FormerIPs(imp); len(ips) > 0 {
+		derived.KeepIPs(fresh, ips)
 	}
 	err := c.writer.Create(ctx, fresh)
 	if apierrors.IsInvalid(err) && fresh.Spec.ClusterIP != "" && fresh.Spec.ClusterIP != corev1.ClusterIPNone {
@@ -200,15 +212,16 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 // address counts as allocated for a moment still; it is lost only when another Service
 // has it, or when it is not a valid one any more.
 func (c *Controller) addressesLost(ctx context.Context, imp *mcsv1beta1.ServiceImport, refusal error) (bool, error) {
+	former := derived.FormerIPs(imp)
 	if !strings.Contains(refusal.Error(), "already allocated") {
 		return true, nil
 	}
 	services := &corev1.ServiceList{}
 	if err := c.local.List(ctx, services, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("looking for the owner of %v: %w", imp.Spec.IPs, err)
+		return false, fmt.Errorf("looking for the owner of %v: %w", former, err)
 	}
 	return slices.ContainsFunc(services.Items, func(s corev1.Service) bool {
-		return slices.ContainsFunc(s.Spec.ClusterIPs, func(ip string) bool { return slices.Contains(imp.Spec.IPs, ip) })
+		return slices.ContainsFunc(s.Spec.ClusterIPs, func(ip string) bool { return slices.Contains(former, ip) })
 	}), nil
 }
 
@@ -220,6 +233,7 @@ func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImp
 		return imp, nil
 	}
 	updated := imp.DeepCopy()
+	derived.RememberIPs(updated, ips)
 	updated.Spec.IPs = ips
 	metav1.SetMetaDataAnnotation(&updated.ObjectMeta, names.AnnotationDerivedService, service.Name)
 	if err := c.local.Patch(ctx, updated, client.MergeFrom(imp), client.FieldOwner(names.ManagerVIP)); err != nil {

@@ -50,9 +50,9 @@ func (c *Controller) NeedLeaderElection() bool { return false }
 // at the next renewal.
 func (c *Controller) Start(ctx context.Context) error {
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, RenewInterval)
+		limited, cancel := context.WithTimeout(ctx, RenewInterval)
 		defer cancel()
-		if err := c.renew(ctx); err != nil && ctx.Err() == nil {
+		if err := c.renew(limited); err != nil && ctx.Err() == nil {
 			c.log.Warn("renewing the membership failed, will try again", "error", err)
 		}
 	}, RenewInterval, 0.1, true)

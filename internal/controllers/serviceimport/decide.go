@@ -61,7 +61,9 @@ func exported(from map[string]string) map[string]string {
 // keepOthers copies into want what other controllers own of the import.
 func keepOthers(have, want *mcsv1beta1.ServiceImport) {
 	want.Spec.IPs = have.Spec.IPs
-	if name, ok := have.Annotations[names.AnnotationDerivedService]; ok {
-		want.Annotations[names.AnnotationDerivedService] = name
+	for _, key := range []string{names.AnnotationDerivedService, names.AnnotationClustersetIPs} {
+		if value, ok := have.Annotations[key]; ok {
+			want.Annotations[key] = value
+		}
 	}
 }
