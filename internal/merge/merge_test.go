@@ -105,7 +105,7 @@ func TestConflicts(t *testing.T) {
 			[]string{`SessionAffinityConflict: Conflicting session affinity. Using "ClientIP" from oldest service export in "c1". 1/2 clusters disagree.`},
 		},
 		{
-			"affinity config",
+			"affinity config, whose timeout is a number to read (PITFALLS 9)",
 			[]Export{export("c1", 0, affine(60)), export("c2", 1, affine(90))},
 			[]string{`SessionAffinityConfigConflict: Conflicting session affinity config. Using "timeout 60 s" from oldest service export in "c1". 1/2 clusters disagree.`},
 		},

@@ -100,6 +100,8 @@ func TestPublishTakesOnlySources(t *testing.T) {
 	}
 }
 
+// PITFALLS 14: another cluster's node and hints are dropped, also where the broker has
+// them; PITFALLS 13: all else is kept.
 func TestImportOfAnotherClusters(t *testing.T) {
 	onBroker := Publish(publication(source("web-x", full("10.0.0.1"))))
 	hostile := onBroker[0].DeepCopy() // says what no agent says
