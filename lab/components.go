@@ -97,7 +97,6 @@ func (l *Lab) controllerManager(c *Cluster) Unit {
 		"--secure-port=0",
 		"--leader-elect=false",
 		"--use-service-account-credentials=true", // RBAC gives each controller its own rights
-		"--use-service-account-credentials=true", // RBAC knows each controller by its own
 		"--controllers="+controllers,
 		"--allocate-node-cidrs=false",
 		"--service-cluster-ip-range="+join(c.ServiceCIDRs),

@@ -81,10 +81,14 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading this replica's host name: %w", err)
 	}
+	membership := member.NewController(brokerClient, options.BrokerNamespace, facts, hostname, log)
+	if err := membership.Refused(ctx); err != nil {
+		return err
+	}
 	for _, runnable := range []manager.Runnable{
 		view,
 		interest.NewController(mgr.GetCache(), view),
-		member.NewController(brokerClient, options.BrokerNamespace, facts, hostname, log),
+		membership,
 	} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)

@@ -10,7 +10,10 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -24,10 +27,16 @@ type Validity struct {
 	Message string
 }
 
-// Validate judges a ServiceExport by the Service of its name; service is nil where
-// there is none.
-func Validate(service *corev1.Service) Validity {
+// reasonInvalidMetadata is a reason of our own, for what the API has no reason for.
+const reasonInvalidMetadata mcsv1beta1.ServiceExportConditionReason = "InvalidExportedMetadata"
+
+// Validate judges a ServiceExport by its labels and annotations and by the Service of its
+// name; service is nil where there is none.
+func Validate(export *mcsv1beta1.ServiceExport, service *corev1.Service) Validity {
+	metadata := invalidMetadata(export)
 	switch {
+	case metadata != "":
+		return Validity{Reason: reasonInvalidMetadata, Message: metadata}
 	case service == nil:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonNoService,
@@ -47,6 +56,18 @@ func Validate(service *corev1.Service) Validity {
 	default:
 		return Validity{Valid: true, Reason: mcsv1beta1.ServiceExportReasonValid, Message: "The ServiceExport and its Service are exportable."}
 	}
+}
+
+// invalidMetadata says what is wrong with the exported labels and annotations, which every
+// importing cluster's API server would refuse; "" if nothing is.
+func invalidMetadata(export *mcsv1beta1.ServiceExport) string {
+	spec := field.NewPath("spec")
+	problems := v1validation.ValidateLabels(export.Spec.ExportedLabels, spec.Child("exportedLabels"))
+	problems = append(problems, apivalidation.ValidateAnnotations(export.Spec.ExportedAnnotations, spec.Child("exportedAnnotations"))...)
+	if len(problems) == 0 {
+		return ""
+	}
+	return "Labels and annotations are exported as they are, and must be valid as such: " + problems[0].Error()
 }
 
 // IsDerived tells whether a Service was made by Atoll to carry a clusterset IP.

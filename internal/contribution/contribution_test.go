@@ -1,6 +1,7 @@
 package contribution
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,9 +30,30 @@ func TestValidate(t *testing.T) {
 		{"LoadBalancer", &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}, true, "Valid"},
 		{"headless", &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}, true, "Valid"},
 	} {
-		if got := Validate(tt.service); got.Valid != tt.valid || got.Reason != tt.reason || got.Message == "" {
+		if got := Validate(&mcsv1beta1.ServiceExport{}, tt.service); got.Valid != tt.valid || got.Reason != tt.reason || got.Message == "" {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
+	}
+}
+
+func TestValidateExportedMetadata(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}}
+	for name, spec := range map[string]mcsv1beta1.ServiceExportSpec{
+		"a label's value":      {ExportedLabels: map[string]string{"team": "platform team"}},
+		"a label's key":        {ExportedLabels: map[string]string{"a b": "c"}},
+		"an annotation's key":  {ExportedAnnotations: map[string]string{"a b": "c"}},
+		"annotations' lengths": {ExportedAnnotations: map[string]string{"a": strings.Repeat("x", 300<<10)}},
+	} {
+		got := Validate(&mcsv1beta1.ServiceExport{Spec: spec}, service)
+		if got.Valid || got.Reason != reasonInvalidMetadata || !strings.Contains(got.Message, "spec.exported") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	fine := mcsv1beta1.ServiceExportSpec{
+		ExportedLabels: map[string]string{"example.org/team": "platform"}, ExportedAnnotations: map[string]string{"Note": "any text"},
+	}
+	if got := Validate(&mcsv1beta1.ServiceExport{Spec: fine}, service); !got.Valid {
+		t.Errorf("%+v", got)
 	}
 }
 

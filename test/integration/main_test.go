@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -43,16 +44,17 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	ctx := context.Background()
-	root, err := filepath.Abs("../..")
+	programs, err := build(ctx)
 	if err != nil {
 		return fail(err)
 	}
+	defer os.RemoveAll(programs)
 	theLab, err = lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{
 			Name: fmt.Sprintf("integration-%d", os.Getpid()), Clusters: 2, Nodes: 1,
 			IPFamily: lab.IPv4, ControlPlaneOnly: true,
 		},
-		Atoll:    filepath.Join(root, "bin", "atoll"),
+		Atoll:    filepath.Join(programs, "atoll"),
 		Progress: os.Stderr,
 	})
 	if err != nil {
@@ -67,6 +69,20 @@ func run(m *testing.M) int {
 		return fail(err)
 	}
 	return m.Run()
+}
+
+// build makes the programs under test.
+func build(ctx context.Context) (dir string, err error) {
+	dir, err = os.MkdirTemp("", "atoll-integration-")
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...")
+	command.Dir = filepath.Join("..", "..")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building atoll: %w\n%s", err, output)
+	}
+	return dir, nil
 }
 
 func fail(err error) int {

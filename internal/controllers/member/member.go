@@ -59,6 +59,29 @@ func (c *Controller) Start(ctx context.Context) error {
 	return nil
 }
 
+// Refused returns an error if the broker says that this cluster's id belongs to another
+// cluster, which an agent must not begin to work against: it would take the other one's
+// records for its own. A broker that can't be reached says nothing.
+func (c *Controller) Refused(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, RenewInterval)
+	defer cancel()
+	have := &brokerv1alpha1.MemberCluster{}
+	if err := c.broker.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}, have); err != nil {
+		c.log.Info("the broker does not tell whether the cluster id is free", "error", err)
+		return nil
+	}
+	return c.conflict(have)
+}
+
+// conflict is the error where a MemberCluster is another cluster's, else nil.
+func (c *Controller) conflict(have *brokerv1alpha1.MemberCluster) error {
+	if have.Spec.ClusterUID == c.spec.ClusterUID {
+		return nil
+	}
+	return fmt.Errorf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s): choose another id",
+		c.spec.ClusterID, have.Spec.ClusterUID, c.spec.ClusterUID)
+}
+
 func (c *Controller) renew(ctx context.Context) error {
 	if err := c.applyMember(ctx); err != nil {
 		return err
@@ -82,9 +105,8 @@ func (c *Controller) applyMember(ctx context.Context) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		err = c.broker.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: c.meta(), Spec: c.spec})
-	case err == nil && have.Spec.ClusterUID != c.spec.ClusterUID:
-		return fmt.Errorf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s): choose another id",
-			c.spec.ClusterID, have.Spec.ClusterUID, c.spec.ClusterUID)
+	case err == nil && c.conflict(have) != nil:
+		return c.conflict(have)
 	case err == nil && !equality.Semantic.DeepEqual(have.Spec, c.spec):
 		have.Spec = c.spec
 		err = c.broker.Update(ctx, have)

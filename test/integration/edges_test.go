@@ -1,0 +1,178 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// An agent that starts while the broker is away learns all of its first list when it is back:
+// what others exported meanwhile, and what of its own is not exported any more.
+func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
+	const ns, services = "first-list", 30
+	namespace(t, ns, "c1", "c2")
+	gone := map[string]*mcsv1beta1.ServiceExport{}
+	for i := range services {
+		name := fmt.Sprintf("gone-%d", i)
+		create(t, "c2", service(ns, name, 80))
+		create(t, "c2", slice(ns, name+"-x", name, fmt.Sprintf("10.2.1.%d", i)))
+		gone[name] = export(ns, name)
+		create(t, "c2", gone[name])
+	}
+	for name := range gone {
+		expectImport(t, "c1", ns, name, from("c2"))
+	}
+	do := func(what func() error) {
+		t.Helper()
+		if err := what(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := t.Context()
+	do(func() error { return theLab.Kill(ctx, "c2/agent") })
+	for _, e := range gone {
+		remove(t, "c2", e)
+	}
+	for i := range services {
+		name := fmt.Sprintf("new-%d", i)
+		create(t, "c1", service(ns, name, 80))
+		create(t, "c1", slice(ns, name+"-x", name, fmt.Sprintf("10.1.1.%d", i)))
+		create(t, "c1", export(ns, name))
+		expectImport(t, "c1", ns, name, from("c1"))
+	}
+	do(func() error { return theLab.Kill(ctx, lab.Broker+"/apiserver") })
+	do(func() error { return theLab.Start(ctx, "c2/agent") })
+	do(func() error { return theLab.Start(ctx, lab.Broker+"/apiserver") })
+
+	var want []string
+	for i := range services {
+		expectImport(t, "c2", ns, fmt.Sprintf("new-%d", i), from("c1"))
+		want = append(want, fmt.Sprintf("c1/10.1.1.%d", i))
+	}
+	expectAddresses(t, "c2", ns, want...)
+	for name := range gone {
+		for _, cluster := range []string{"c1", "c2"} {
+			expectGone(t, cluster, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})
+		}
+	}
+	expectAddresses(t, "c1", ns, want...)
+}
+
+// PITFALLS 16: whatever somebody does to a derived Service, or the exporter to the type, the
+// import has its address again in the end, and nothing is left behind.
+func TestClustersetIPSurvives(t *testing.T) {
+	const ns = "survives"
+	namespace(t, ns, "c1", "c2")
+	exported := service(ns, "web", 80)
+	create(t, "c1", exported)
+	create(t, "c1", export(ns, "web"))
+	before := expectImport(t, "c2", ns, "web", from("c1")).Spec.IPs[0]
+	derived := service(ns, "web-clusterset")
+
+	right := func(what string) {
+		t.Helper()
+		eventually(t, what, func() error {
+			services := &corev1.ServiceList{}
+			if err := on["c2"].List(t.Context(), services, client.InNamespace(ns)); err != nil {
+				return err
+			}
+			if len(services.Items) != 1 {
+				return fmt.Errorf("there are %d Services", len(services.Items))
+			}
+			s := services.Items[0]
+			if s.Name != derived.Name || s.Spec.Type != corev1.ServiceTypeClusterIP || s.Spec.ClusterIP != before || len(s.OwnerReferences) != 1 {
+				return fmt.Errorf("it is %s %s %s %v", s.Name, s.Spec.Type, s.Spec.ClusterIP, s.OwnerReferences)
+			}
+			return nil
+		})
+	}
+	right("to begin with")
+	change(t, "c2", derived, func(s *corev1.Service) { s.OwnerReferences = nil })
+	right("its owner is gone")
+	change(t, "c2", derived, func(s *corev1.Service) { s.Labels = nil })
+	right("its labels are gone")
+	change(t, "c2", derived, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
+	right("it became a NodePort")
+	change(t, "c2", derived, func(s *corev1.Service) {
+		s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"}
+	})
+	right("it became an ExternalName")
+}
+
+// PITFALLS 16: when the oldest export leaves and the type flips with it, the address is lost
+// for that time only.
+func TestClustersetIPSurvivesAFlipOfType(t *testing.T) {
+	const ns = "flip"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	first := export(ns, "web")
+	create(t, "c1", first)
+	before := expectImport(t, "c1", ns, "web", from("c1")).Spec.IPs[0]
+
+	headless := service(ns, "web", 80)
+	headless.Spec.ClusterIP, headless.Spec.Selector = corev1.ClusterIPNone, map[string]string{"app": "none"}
+	create(t, "c2", headless)
+	second := export(ns, "web")
+	create(t, "c2", second)
+	expectImport(t, "c1", ns, "web", from("c1", "c2"))
+
+	remove(t, "c1", first)
+	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if imp.Spec.Type != mcsv1beta1.Headless || len(imp.Spec.IPs) > 0 {
+			return fmt.Errorf("it is %s with %v", imp.Spec.Type, imp.Spec.IPs)
+		}
+		return nil
+	})
+	expectHeadless(t, "c1", ns)
+	create(t, "c1", export(ns, "web"))
+	remove(t, "c2", second)
+	after := expectImport(t, "c1", ns, "web", from("c1"))
+	if after.Spec.Type != mcsv1beta1.ClusterSetIP || after.Spec.IPs[0] != before {
+		t.Errorf("it is %s with %v, was %s", after.Spec.Type, after.Spec.IPs, before)
+	}
+}
+
+// expectHeadless waits until the derived Service has given its address up.
+func expectHeadless(t *testing.T, cluster, namespace string) {
+	t.Helper()
+	eventually(t, "the derived Service is headless", func() error {
+		s := &corev1.Service{}
+		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web-clusterset"}, s); err != nil {
+			return err
+		}
+		if s.Spec.ClusterIP != corev1.ClusterIPNone {
+			return fmt.Errorf("it has %s", s.Spec.ClusterIP)
+		}
+		return nil
+	})
+}
+
+// The name of the derived Service stays, whatever becomes of who took the usual one.
+func TestDerivedServiceKeepsItsOtherName(t *testing.T) {
+	const ns = "othername"
+	namespace(t, ns, "c1", "c2")
+	other := service(ns, "web-clusterset", 1)
+	create(t, "c2", other)
+	exported := service(ns, "web", 80)
+	create(t, "c1", exported)
+	create(t, "c1", export(ns, "web"))
+	before := expectImport(t, "c2", ns, "web", from("c1"))
+	remove(t, "c2", other)
+	change(t, "c1", exported, func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 81).Spec.Ports })
+	after := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if len(imp.Spec.Ports) != 2 {
+			return fmt.Errorf("ports %v", imp.Spec.Ports)
+		}
+		return hasIP(imp)
+	})
+	const key = "multicluster.kubernetes.io/derived-service"
+	if after.Spec.IPs[0] != before.Spec.IPs[0] || after.Annotations[key] != before.Annotations[key] {
+		t.Errorf("%v %s became %v %s", before.Spec.IPs, before.Annotations[key], after.Spec.IPs, after.Annotations[key])
+	}
+}
