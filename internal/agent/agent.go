@@ -125,7 +125,7 @@ func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNe
 		exportedslice.NewController(c, view, self, recorder, options.mode(), options.MaxEndpointsPerSlice),
 		conflict.NewController(c, view, self, recorder),
 		serviceimport.NewController(writer, view, self, recorder),
-		derivedservice.NewController(writer, recorder),
+		derivedservice.NewController(writer, self, recorder),
 		importedslice.NewController(writer, view, self, recorder, options.MaxEndpointsPerSlice,
 			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}, own),
 	}

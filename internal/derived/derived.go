@@ -77,12 +77,11 @@ func labels(have map[string]string, imp *mcsv1beta1.ServiceImport) map[string]st
 }
 
 // MustReplace tells whether an existing Service can't become what it should be by an
-// update: the API does not let a Service begin or cease to be headless, nor change its
-// primary IP family, and one of type ExternalName has no address at all.
+// update: the API does not let a Service begin or cease to be headless, and one of type
+// ExternalName has no address at all.
 func MustReplace(have *corev1.Service, imp *mcsv1beta1.ServiceImport) bool {
-	return have.Spec.Type == corev1.ServiceTypeExternalName ||
-		(have.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless) ||
-		len(have.Spec.IPFamilies) == 0 || !slices.Contains(imp.Spec.IPFamilies, have.Spec.IPFamilies[0])
+	return have.Spec.Type == corev1.ServiceTypeExternalName || len(have.Spec.IPFamilies) == 0 ||
+		(have.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless)
 }
 
 // PortName returns the name that a port of an import has in the derived Service
@@ -126,84 +125,4 @@ func affinityConfig(imp *mcsv1beta1.ServiceImport) *corev1.SessionAffinityConfig
 		timeout = ptr.Deref(c.ClientIP.TimeoutSeconds, timeout)
 	}
 	return &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
-}
-
-// ClustersetIPs returns the Service's addresses in the order of families, none where it
-// is headless.
-func ClustersetIPs(service *corev1.Service, families []corev1.IPFamily) []string {
-	var ips []string
-	for _, family := range families {
-		for _, ip := range service.Spec.ClusterIPs {
-			if ip != corev1.ClusterIPNone && familyOf(ip) == family {
-				ips = append(ips, ip)
-			}
-		}
-	}
-	return ips
-}
-
-// KeepIPs has a Service that is made again ask for the addresses it had. The first one's
-// family becomes the primary one, as the API demands.
-func KeepIPs(service *corev1.Service, ips []string) {
-	service.Spec.ClusterIP = ips[0]
-	service.Spec.ClusterIPs = slices.Clone(ips)
-	primaryFirst(service.Spec.IPFamilies, familyOf(ips[0]))
-}
-
-// FormerIPs are the clusterset IPs that an import had, and a Service that is made for it
-// should have again.
-func FormerIPs(imp *mcsv1beta1.ServiceImport) []string {
-	if imp.Spec.Type == mcsv1beta1.Headless {
-		return nil
-	}
-	if remembered := imp.Annotations[names.AnnotationClustersetIPs]; len(imp.Spec.IPs) == 0 && remembered != "" {
-		return strings.Split(remembered, ",")
-	}
-	return imp.Spec.IPs
-}
-
-// RememberIPs has an import that is about to lose its addresses, because it became headless,
-// remember them, and one that has addresses again forget.
-func RememberIPs(imp *mcsv1beta1.ServiceImport, next []string) {
-	switch {
-	case len(next) == 0 && len(imp.Spec.IPs) > 0:
-		metav1.SetMetaDataAnnotation(&imp.ObjectMeta, names.AnnotationClustersetIPs, strings.Join(imp.Spec.IPs, ","))
-	case len(next) > 0:
-		delete(imp.Annotations, names.AnnotationClustersetIPs)
-	}
-}
-
-func familyOf(ip string) corev1.IPFamily {
-	if strings.Contains(ip, ":") {
-		return corev1.IPv6Protocol
-	}
-	return corev1.IPv4Protocol
-}
-
-// primaryFirst puts primary first among families, if it is one of them.
-func primaryFirst(families []corev1.IPFamily, primary corev1.IPFamily) {
-	if slices.Contains(families, primary) && families[0] != primary {
-		slices.Reverse(families) // there are two at most
-	}
-}
-
-// applyFamilies asks for the import's families. The API fixes a Service's primary
-// family when it is made, so an existing one stays first.
-func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
-	if len(families) == 0 {
-		return // the exporters do not say: the API server's choice stands
-	}
-	families = slices.Clone(families)
-	if len(spec.IPFamilies) > 0 {
-		primaryFirst(families, spec.IPFamilies[0])
-	}
-	spec.IPFamilies = families
-	policy := corev1.IPFamilyPolicySingleStack
-	if len(families) > 1 {
-		policy = corev1.IPFamilyPolicyRequireDualStack
-	}
-	spec.IPFamilyPolicy = &policy
-	if spec.ClusterIP != corev1.ClusterIPNone && len(spec.ClusterIPs) > len(families) {
-		spec.ClusterIPs = spec.ClusterIPs[:len(families)] // giving up the second address
-	}
 }

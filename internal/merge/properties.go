@@ -132,35 +132,3 @@ func pairs(m map[string]string) string {
 	}
 	return "{" + strings.Join(parts, "; ") + "}"
 }
-
-// mergeIPFamilies returns the union of the exports' families, in the oldest's
-// order. A difference is a conflict: a client that uses one family could reach only
-// the clusters that have it.
-func mergeIPFamilies(exports []Export) ([]corev1.IPFamily, []Conflict) {
-	var union []corev1.IPFamily
-	for _, e := range exports {
-		for _, f := range e.IPFamilies {
-			if !slices.Contains(union, f) {
-				union = append(union, f)
-			}
-		}
-	}
-	disagree := 0
-	for _, e := range exports {
-		if len(e.IPFamilies) != len(union) {
-			disagree++
-		}
-	}
-	if disagree == 0 {
-		return union, nil
-	}
-	var all []string
-	for _, f := range union {
-		all = append(all, string(f))
-	}
-	return union, []Conflict{{
-		Reason: mcsv1beta1.ServiceExportReasonIPFamilyConflict,
-		Message: fmt.Sprintf("Conflicting IP families. Using %q, the union in the order of the oldest service export in %q. %d/%d clusters disagree.",
-			strings.Join(all, ", "), exports[0].ClusterID, disagree, len(exports)),
-	}}
-}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -47,3 +48,19 @@ func ParseClusterID(s string) (ClusterID, error) {
 
 // String returns the id as it stands in labels and DNS names.
 func (id ClusterID) String() string { return string(id) }
+
+// listed is the number of clusters that a message names.
+const listed = 5
+
+// ListClusters names clusters in a message for people: all of a few, of more the first.
+func ListClusters(ids []string) string {
+	quoted := make([]string, 0, listed)
+	for _, id := range ids[:min(listed, len(ids))] {
+		quoted = append(quoted, strconv.Quote(id))
+	}
+	list := strings.Join(quoted, ", ")
+	if more := len(ids) - listed; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}

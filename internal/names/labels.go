@@ -27,9 +27,9 @@ const (
 	// AnnotationDerivedService names the derived Service on a ServiceImport, for
 	// implementations of the Gateway API.
 	AnnotationDerivedService = "multicluster.kubernetes.io/derived-service"
-	// AnnotationClustersetIPs holds, on a ServiceImport that became headless, the
-	// clusterset IPs that it had, joined by commas: it asks for them again when it is
-	// not headless any more.
+	// AnnotationClustersetIPs holds, on a ServiceImport that has no clusterset IPs for a
+	// while, those that it had, joined by commas: it asks for them again afterwards. It has
+	// none while it is headless, and while it has no IP family in common with the cluster.
 	AnnotationClustersetIPs = "atoll.dev/clusterset-ips"
 	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice
 	// that a slice on the broker was made from.

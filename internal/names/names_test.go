@@ -142,3 +142,16 @@ func TestDerivedServiceNames(t *testing.T) {
 		}
 	})
 }
+
+func TestListClusters(t *testing.T) {
+	for want, ids := range map[string][]string{
+		"":                             nil,
+		`"c1"`:                         {"c1"},
+		`"c1", "c2", "c3", "c4", "c5"`: {"c1", "c2", "c3", "c4", "c5"},
+		`"c1", "c2", "c3", "c4", "c5" and 2 more`: {"c1", "c2", "c3", "c4", "c5", "c6", "c7"},
+	} {
+		if got := ListClusters(ids); got != want {
+			t.Errorf("%v: %s", ids, got)
+		}
+	}
+}

@@ -28,6 +28,9 @@ type Importation struct {
 	// Ports are the ports that the source cluster exports. Of the import's ports it
 	// gets traffic only for those among them.
 	Ports []mcsv1beta1.ServicePort
+	// IPFamilies are those in which the source cluster exports the service, as far as it
+	// says so. Of the import's families it gets traffic only for those among them.
+	IPFamilies []corev1.IPFamily
 	// Sources are the source cluster's slices: from the broker or, when Own is set,
 	// the importing cluster's own ones.
 	Sources []*discoveryv1.EndpointSlice
@@ -41,7 +44,7 @@ type Importation struct {
 func Import(p Importation) []discoveryv1.EndpointSlice {
 	var plan []discoveryv1.EndpointSlice
 	for _, source := range p.Sources {
-		if Unsupported(source) {
+		if Unsupported(source) || !p.inBoth(source.AddressType) {
 			continue
 		}
 		if p.Own {
@@ -51,6 +54,15 @@ func Import(p Importation) []discoveryv1.EndpointSlice {
 		}
 	}
 	return plan
+}
+
+// inBoth tells whether addresses of a type are of a family that the source cluster
+// exports and the import has. Others serve nobody: kube-proxy has no Service for them, the
+// importing cluster no way to them, or the exporting Service does not use them itself.
+func (p Importation) inBoth(addresses discoveryv1.AddressType) bool {
+	family := corev1.IPFamily(addresses) // they are written alike
+	return slices.Contains(p.Import.Spec.IPFamilies, family) &&
+		(len(p.IPFamilies) == 0 || slices.Contains(p.IPFamilies, family))
 }
 
 func (p Importation) fromOwn(source *discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice {

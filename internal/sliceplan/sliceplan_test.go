@@ -56,7 +56,9 @@ func publication(sources ...*discoveryv1.EndpointSlice) Publication {
 func serviceImport(ports ...mcsv1beta1.ServicePort) *mcsv1beta1.ServiceImport {
 	return &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"},
-		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: ports},
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type: mcsv1beta1.ClusterSetIP, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
+		},
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/derived"
+	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -32,12 +33,13 @@ import (
 type Controller struct {
 	local    client.Client
 	writer   controllers.Writer
+	self     local.Cluster
 	recorder events.EventRecorder
 }
 
-// NewController returns a controller that writes by writer.
-func NewController(writer controllers.Writer, recorder events.EventRecorder) *Controller {
-	return &Controller{local: writer.Client, writer: writer, recorder: recorder}
+// NewController returns a controller that writes by writer in the cluster self.
+func NewController(writer controllers.Writer, self local.Cluster, recorder events.EventRecorder) *Controller {
+	return &Controller{local: writer.Client, writer: writer, self: self, recorder: recorder}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -81,7 +83,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	if len(imp.Spec.IPFamilies) == 0 {
-		return reconcile.Result{}, c.applyReady(ctx, imp, notSupported())
+		return reconcile.Result{}, c.withdraw(ctx, imp)
 	}
 	service, err := c.applyService(ctx, imp)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
@@ -95,11 +97,24 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if service == nil {
 		return reconcile.Result{}, nil // being replaced: its being gone is the next event
 	}
-	imp, err = c.applyImport(ctx, imp, service)
+	imp, err = c.applyImport(ctx, imp, service.Name, derived.ClustersetIPs(service, imp.Spec.IPFamilies))
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return reconcile.Result{}, c.applyReady(ctx, imp, ready(imp, service))
+	return reconcile.Result{}, c.applyReady(ctx, imp, ready(imp))
+}
+
+// withdraw takes the derived Service away from an import that has no IP family in common
+// with this cluster. When it has one again, the Service asks for the addresses that it had.
+func (c *Controller) withdraw(ctx context.Context, imp *mcsv1beta1.ServiceImport) error {
+	if err := c.remove(ctx, client.ObjectKeyFromObject(imp)); err != nil {
+		return err
+	}
+	imp, err := c.applyImport(ctx, imp, "", nil)
+	if err != nil || len(imp.Status.Clusters) == 0 { // which are about to be written
+		return client.IgnoreNotFound(err)
+	}
+	return c.applyReady(ctx, imp, notSupported(imp, c.self.Network.Families))
 }
 
 // remove deletes the derived Service of an import that is gone. The garbage collector
@@ -193,7 +208,7 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 			return nil, errors.Join(listErr, fmt.Errorf("creating the derived Service %s/%s with the address it had: %w", service.Namespace, service.Name, err))
 		}
 		c.recorder.Eventf(imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import",
-			"The derived Service can't have its clusterset IP %s again: %v", fresh.Spec.ClusterIP, err)
+			"The derived Service can't have its clusterset IP %s again: %v", strings.Join(derived.FormerIPs(imp), " and "), err)
 		fresh = service.DeepCopy()
 		derived.Apply(fresh, imp)
 		err = c.writer.Create(ctx, fresh)
@@ -225,17 +240,20 @@ func (c *Controller) addressesLost(ctx context.Context, imp *mcsv1beta1.ServiceI
 	}), nil
 }
 
-// applyImport writes what the import takes from its Service, and returns the import as
-// it then is.
-func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImport, service *corev1.Service) (*mcsv1beta1.ServiceImport, error) {
-	ips := derived.ClustersetIPs(service, imp.Spec.IPFamilies)
-	if slices.Equal(imp.Spec.IPs, ips) && imp.Annotations[names.AnnotationDerivedService] == service.Name {
+// applyImport writes the name and the addresses of the Service into the import, or takes
+// them out, and returns the import as it then is.
+func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImport, service string, ips []string) (*mcsv1beta1.ServiceImport, error) {
+	if slices.Equal(imp.Spec.IPs, ips) && imp.Annotations[names.AnnotationDerivedService] == service {
 		return imp, nil
 	}
 	updated := imp.DeepCopy()
 	derived.RememberIPs(updated, ips)
 	updated.Spec.IPs = ips
-	metav1.SetMetaDataAnnotation(&updated.ObjectMeta, names.AnnotationDerivedService, service.Name)
+	if service == "" {
+		delete(updated.Annotations, names.AnnotationDerivedService)
+	} else {
+		metav1.SetMetaDataAnnotation(&updated.ObjectMeta, names.AnnotationDerivedService, service)
+	}
 	if err := c.local.Patch(ctx, updated, client.MergeFrom(imp), client.FieldOwner(names.ManagerVIP)); err != nil {
 		return nil, fmt.Errorf("writing the clusterset IPs of ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
 	}

@@ -124,6 +124,9 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 // gather reads the source cluster's slices and ports. It returns false where it is not
 // known yet what they are; an event follows when it is.
 func (c *Controller) gather(ctx context.Context, req Request, importation *sliceplan.Importation) (known bool, err error) {
+	if len(importation.Import.Spec.IPFamilies) == 0 {
+		return true, nil // there is nothing for it in this cluster
+	}
 	if importation.DerivedService == "" {
 		return false, nil // the slices have to carry its name
 	}
@@ -132,7 +135,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		if err != nil || own.Contribution == nil {
 			return err == nil, err
 		}
-		importation.Ports = own.Contribution.Ports
+		importation.Ports, importation.IPFamilies = own.Contribution.Ports, own.Contribution.IPFamilies
 		importation.Sources, err = local.Slices(ctx, c.local, req.Service)
 		return err == nil, err
 	}
@@ -141,7 +144,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		return false, nil
 	}
 	if export := c.broker.Export(req.Service, req.Cluster); export != nil {
-		importation.Ports = export.Spec.Ports
+		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
 		importation.Sources = c.broker.Slices(req.Service, req.Cluster)
 	}
 	return c.admit(req, importation), nil

@@ -36,6 +36,9 @@ func want(service types.NamespacedName, resolution merge.Resolution, network loc
 	}
 	imp.Labels[names.LabelManagedBy] = names.AgentManager
 	imp.Spec.IPFamilies = network.Supported(resolution.Spec.IPFamilies)
+	if len(imp.Spec.IPFamilies) == 0 { // nothing of it can be used here
+		imp.Status.EndpointSliceObjects = mcsv1beta1.EndpointSliceObjectsAbsent
+	}
 	if imp.Spec.Ports == nil {
 		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, if empty
 	}

@@ -1,0 +1,95 @@
+package derived
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// ClustersetIPs returns the Service's addresses in the order of families, none where it
+// is headless. An address of another family, which the Service can't give up, is left out.
+func ClustersetIPs(service *corev1.Service, families []corev1.IPFamily) []string {
+	var ips []string
+	for _, family := range families {
+		for _, ip := range service.Spec.ClusterIPs {
+			if ip != corev1.ClusterIPNone && familyOf(ip) == family {
+				ips = append(ips, ip)
+			}
+		}
+	}
+	return ips
+}
+
+// FormerIPs are the clusterset IPs that an import had, and a Service that is made for it
+// should have again. None of them is of a family that the import does not have any more.
+func FormerIPs(imp *mcsv1beta1.ServiceImport) []string {
+	if imp.Spec.Type == mcsv1beta1.Headless {
+		return nil
+	}
+	former := slices.Clone(imp.Spec.IPs)
+	if remembered := imp.Annotations[names.AnnotationClustersetIPs]; len(former) == 0 && remembered != "" {
+		former = strings.Split(remembered, ",")
+	}
+	return slices.DeleteFunc(former, func(ip string) bool { return !slices.Contains(imp.Spec.IPFamilies, familyOf(ip)) })
+}
+
+// RememberIPs has an import that is about to lose all its addresses remember them, and one
+// that has addresses again forget.
+func RememberIPs(imp *mcsv1beta1.ServiceImport, next []string) {
+	switch {
+	case len(next) == 0 && len(imp.Spec.IPs) > 0:
+		metav1.SetMetaDataAnnotation(&imp.ObjectMeta, names.AnnotationClustersetIPs, strings.Join(imp.Spec.IPs, ","))
+	case len(next) > 0:
+		delete(imp.Annotations, names.AnnotationClustersetIPs)
+	}
+}
+
+// KeepIPs has a Service that is made again ask for the addresses it had, of which there is
+// one at least. The first one's family becomes the primary one, as the API demands; a
+// family without an address gets a new one.
+func KeepIPs(service *corev1.Service, ips []string) {
+	service.Spec.ClusterIP = ips[0]
+	service.Spec.ClusterIPs = slices.Clone(ips)
+	service.Spec.IPFamilies = primaryFirst(service.Spec.IPFamilies, familyOf(ips[0]))
+}
+
+func familyOf(ip string) corev1.IPFamily {
+	if strings.Contains(ip, ":") {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
+}
+
+// primaryFirst returns families with primary as the first, also if it is not one of them.
+func primaryFirst(families []corev1.IPFamily, primary corev1.IPFamily) []corev1.IPFamily {
+	rest := slices.DeleteFunc(slices.Clone(families), func(f corev1.IPFamily) bool { return f == primary })
+	return append([]corev1.IPFamily{primary}, rest...)
+}
+
+// applyFamilies asks for the import's families. The API fixes a Service's primary
+// family when it is made, so an existing one stays first, and stays when the import does
+// not have it any more: without endpoints, but also without the other family's address
+// being lost for a moment, as it would be if the Service were made anew.
+func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
+	if len(families) == 0 {
+		return // the exporters do not say: the API server's choice stands
+	}
+	families = slices.Clone(families)
+	if len(spec.IPFamilies) > 0 {
+		families = primaryFirst(families, spec.IPFamilies[0])
+	}
+	spec.IPFamilies = families
+	policy := corev1.IPFamilyPolicySingleStack
+	if len(families) > 1 {
+		policy = corev1.IPFamilyPolicyRequireDualStack
+	}
+	spec.IPFamilyPolicy = &policy
+	if spec.ClusterIP != corev1.ClusterIPNone && len(spec.ClusterIPs) > len(families) {
+		spec.ClusterIPs = spec.ClusterIPs[:len(families)] // giving up the second address
+	}
+}
