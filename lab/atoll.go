@@ -155,7 +155,7 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) er
 	for _, cidr := range c.PodCIDRs {
 		args = append(args, "--pod-cidr", cidr.String())
 	}
-	u := l.atollUnit(c, unitAgent, "", "atoll-agent", args...)
+	u := l.atollUnit(c, unitAgent, "", "atoll-agent", append(args, l.Spec.AgentArgs...)...)
 	if !l.Spec.ControlPlaneOnly {
 		u.Probe = "http://127.0.0.1:8092/readyz"
 	}

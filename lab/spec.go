@@ -53,6 +53,8 @@ type Spec struct {
 	// Programs is the folder of the Kubernetes programs, Atoll the program atoll.
 	Programs string `json:"programs"`
 	Atoll    string `json:"atoll"`
+	// AgentArgs are further arguments of the agents.
+	AgentArgs []string `json:"agentArgs,omitempty"`
 	// Ready is set when the lab has once been up entirely.
 	Ready bool `json:"ready"`
 	// Cuts are the pairs that are cut off from each other.

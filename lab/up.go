@@ -31,6 +31,8 @@ type Options struct {
 	// Atoll is the program atoll, of which units are sub-commands; "" means this
 	// program.
 	Atoll string
+	// AgentArgs are further arguments of the agents.
+	AgentArgs []string
 	// Progress gets lines about what happens; nil means nobody does.
 	Progress io.Writer
 }
@@ -207,7 +209,7 @@ func (o *Options) record(programs string) (*Lab, error) {
 		return nil, err
 	}
 	l := &Lab{Spec: newSpec(o.Shape), dir: dir}
-	l.Spec.Programs, l.Spec.Atoll = programs, o.Atoll
+	l.Spec.Programs, l.Spec.Atoll, l.Spec.AgentArgs = programs, o.Atoll, o.AgentArgs
 	if err := l.Spec.checkNamesFree(); err != nil {
 		return nil, err
 	}

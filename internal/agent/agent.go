@@ -28,6 +28,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/controllers/aggregate"
 	"github.com/atoll-mcs/atoll/internal/controllers/conflict"
 	"github.com/atoll-mcs/atoll/internal/controllers/derivedservice"
 	"github.com/atoll-mcs/atoll/internal/controllers/exportedslice"
@@ -77,16 +78,18 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 		return err
 	}
 	view := broker.NewView(brokerClient, options.BrokerNamespace, cluster)
+	heartbeats := broker.NewHeartbeats(brokerClient, options.BrokerNamespace, cluster, options.LeaseTimeout)
 	hostname, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("reading this replica's host name: %w", err)
 	}
-	membership := member.NewController(brokerClient, options.BrokerNamespace, facts, hostname, log)
+	membership := member.NewController(brokerClient, options.BrokerNamespace, facts, hostname, options.LeaseTimeout, log)
 	if err := membership.Refused(ctx); err != nil {
 		return err
 	}
 	for _, runnable := range []manager.Runnable{
 		view,
+		heartbeats,
 		interest.NewController(mgr.GetCache(), view),
 		membership,
 	} {
@@ -98,7 +101,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
-	for _, c := range controllerList(mgr, view, network, own, options) {
+	for _, c := range controllerList(mgr, view, heartbeats, network, own, options) {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
@@ -115,7 +118,7 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNetwork, own sliceplan.Network, options Options) []controller {
+func controllerList(mgr ctrl.Manager, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, options Options) []controller {
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
@@ -128,6 +131,7 @@ func controllerList(mgr ctrl.Manager, view *broker.View, network local.ServiceNe
 		derivedservice.NewController(writer, self, recorder),
 		importedslice.NewController(writer, view, self, recorder, options.MaxEndpointsPerSlice,
 			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}, own),
+		aggregate.NewController(view, heartbeats),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -19,6 +20,12 @@ import (
 
 // Namespace is the namespace in which an agent runs.
 const Namespace = "atoll-system"
+
+const (
+	defaultLeaseTimeout = 40 * time.Second
+	// minLeaseTimeout keeps heartbeats from being most of what the broker does.
+	minLeaseTimeout = 2 * time.Second
+)
 
 // maxSliceEndpoints is the API's limit for one EndpointSlice.
 const maxSliceEndpoints = 1000
@@ -44,6 +51,9 @@ type Options struct {
 	AdvertiseMode string
 	// MaxEndpointsPerSlice is the number of endpoints beyond which a slice is split.
 	MaxEndpointsPerSlice int
+	// LeaseTimeout is how long a member's heartbeat may be missing until the others
+	// take it for lost. It is renewed several times in that time.
+	LeaseTimeout time.Duration
 	// LeaderElect has one of several replicas do the work.
 	LeaderElect bool
 	// MetricsAddress and HealthAddress are where the agent listens; "0" for nowhere.
@@ -66,6 +76,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
 	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
+	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
@@ -94,6 +105,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > maxSliceEndpoints {
 		return fmt.Errorf("--max-endpoints-per-slice: %d is not between 1 and %d", o.MaxEndpointsPerSlice, maxSliceEndpoints)
+	}
+	if o.LeaseTimeout < minLeaseTimeout {
+		return fmt.Errorf("--lease-timeout: %v is less than %v", o.LeaseTimeout, minLeaseTimeout)
 	}
 	return nil
 }

@@ -1,14 +1,12 @@
 package broker
 
 import (
-	"fmt"
-
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -18,8 +16,8 @@ import (
 const memberRole = "atoll-member"
 
 // Objects returns what a clusterset needs on its broker, beside the CRDs: its
-// namespace, the members' role, and the admission policy that lets a member write
-// only what is its own.
+// namespace, the members' role, and the admission policies that let a member write
+// only what is its own, and aggregates that name it.
 func Objects(namespace string) []client.Object {
 	return []client.Object{
 		&corev1.Namespace{
@@ -28,7 +26,9 @@ func Objects(namespace string) []client.Object {
 		},
 		role(namespace),
 		policy(namespace),
-		policyBinding(namespace),
+		policyBinding(namespace, policyName(namespace)),
+		aggregatePolicy(namespace),
+		policyBinding(namespace, aggregatePolicyName(namespace)),
 	}
 }
 
@@ -67,78 +67,8 @@ func role(namespace string) *rbacv1.Role {
 			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: all},
 			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: all},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: all},
-		},
-	}
-}
-
-func policyName(namespace string) string { return "members-of-" + namespace + ".atoll.dev" }
-
-// policy refuses every write of a member's to an object that is not its own: by the
-// label on it before and after, by the cluster id within it and by its name, all of
-// which must be the one that the member's service account is named after.
-func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
-	prefix := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, names.MemberAccountPrefix)
-	label := func(object string) string {
-		return fmt.Sprintf("%s.metadata.?labels['%s'].orValue('')", object, names.LabelSourceCluster)
-	}
-	return &admissionv1.ValidatingAdmissionPolicy{
-		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Name: policyName(namespace), Labels: map[string]string{names.LabelClusterset: namespace}},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
-					Rule: admissionv1.Rule{
-						APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"},
-						Scope: ptr.To(admissionv1.NamespacedScope),
-					},
-				}}},
-			},
-			MatchConditions: []admissionv1.MatchCondition{{
-				Name: "is-member", Expression: fmt.Sprintf("request.userInfo.username.startsWith('%s')", prefix),
-			}},
-			Variables: []admissionv1.Variable{{
-				Name: "self", Expression: fmt.Sprintf("request.userInfo.username.substring(%d)", len(prefix)),
-			}},
-			Validations: []admissionv1.Validation{
-				{
-					Expression: "request.operation == 'DELETE' || " + label("object") + " == variables.self",
-					MessageExpression: fmt.Sprintf("'a member writes only objects that carry its own id: label %s must be ' + variables.self",
-						names.LabelSourceCluster),
-				},
-				{
-					Expression:        "request.operation == 'CREATE' || " + label("oldObject") + " == variables.self",
-					MessageExpression: "'this object belongs to another member than ' + variables.self",
-				},
-				{
-					Expression: "request.operation == 'DELETE' || !(request.resource.resource in ['exportedservices', 'memberclusters'])" +
-						" || object.spec.clusterID == variables.self",
-					MessageExpression: "'spec.clusterID must be ' + variables.self",
-				},
-				{
-					Expression: "request.operation != 'CREATE' || !(request.resource.resource in ['memberclusters', 'leases'])" +
-						" || object.metadata.name == variables.self",
-					MessageExpression: "'the name must be ' + variables.self",
-				},
-				{
-					Expression: "request.operation == 'DELETE' || request.resource.resource != 'exportedservices'" +
-						" || object.metadata.name == object.spec.serviceName + '.' + object.spec.serviceNamespace + '.' + variables.self",
-					Message: "the name must be <service>.<namespace>.<cluster id>",
-				},
-			},
-		},
-	}
-}
-
-func policyBinding(namespace string) *admissionv1.ValidatingAdmissionPolicyBinding {
-	return &admissionv1.ValidatingAdmissionPolicyBinding{
-		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
-		ObjectMeta: metav1.ObjectMeta{Name: policyName(namespace), Labels: map[string]string{names.LabelClusterset: namespace}},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        policyName(namespace),
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports"}, Verbs: all},
+			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports/status"}, Verbs: []string{"update"}},
 		},
 	}
 }

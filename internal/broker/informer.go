@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,8 +16,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// newInformer returns an informer on the objects that opts select. It never
-// resyncs: a watch loses nothing that a resync would find.
+// newInformer returns an informer on the objects that opts select, indexed by service
+// where index is not nil. It never resyncs: a watch loses nothing that a resync would
+// find.
 func newInformer(c client.WithWatch, list client.ObjectList, object client.Object, index cache.IndexFunc, opts ...client.ListOption) cache.SharedIndexInformer {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -30,7 +30,11 @@ func newInformer(c client.WithWatch, list client.ObjectList, object client.Objec
 				append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
 		},
 	}
-	informer := cache.NewSharedIndexInformer(lw, object, 0, cache.Indexers{byService: index})
+	indexers := cache.Indexers{}
+	if index != nil {
+		indexers[byService] = index
+	}
+	informer := cache.NewSharedIndexInformer(lw, object, 0, indexers)
 	// Can't fail before the informer has started.
 	_ = informer.SetTransform(func(object any) (any, error) {
 		if accessor, ok := object.(metav1.Object); ok {
@@ -46,9 +50,10 @@ func indexExports(object any) ([]string, error) {
 	return []string{joinKey(e.Spec.ServiceNamespace, e.Spec.ServiceName)}, nil
 }
 
-func indexSlices(object any) ([]string, error) {
-	s := object.(*discoveryv1.EndpointSlice)
-	return []string{joinKey(s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName])}, nil
+// indexLabels takes the service from an object's labels.
+func indexLabels(object any) ([]string, error) {
+	labels := object.(metav1.Object).GetLabels()
+	return []string{joinKey(labels[names.LabelServiceNamespace], labels[names.LabelServiceName])}, nil
 }
 
 func joinKey(namespace, name string) string { return namespace + "/" + name }
@@ -103,6 +108,14 @@ func onChange[T client.Object](informer cache.SharedIndexInformer, f func(T)) {
 		},
 		DeleteFunc: call,
 	})
+}
+
+// await returns when synced does so, or with ctx's error.
+func await(ctx context.Context, synced cache.InformerSynced) error {
+	if !cache.WaitForCacheSync(ctx.Done(), synced) {
+		return ctx.Err()
+	}
+	return nil
 }
 
 func notEqual(key, value string) labels.Requirement {

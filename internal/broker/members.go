@@ -14,9 +14,8 @@ import (
 
 // newMembers returns the copy of what all members say of themselves.
 func newMembers(c client.WithWatch, namespace string) cache.SharedIndexInformer {
-	nothing := func(any) ([]string, error) { return nil, nil }
 	return newInformer(c, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
-		nothing, client.InNamespace(namespace))
+		nil, client.InNamespace(namespace))
 }
 
 // MembersSynced tells whether the view holds all MemberClusters.
@@ -85,8 +84,5 @@ func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f fun
 
 // AwaitMembers returns when the view holds all MemberClusters, or with ctx's error.
 func (v *View) AwaitMembers(ctx context.Context) error {
-	if !cache.WaitForCacheSync(ctx.Done(), v.members.HasSynced) {
-		return ctx.Err()
-	}
-	return nil
+	return await(ctx, v.members.HasSynced)
 }

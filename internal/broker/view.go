@@ -61,7 +61,7 @@ func NewView(c client.WithWatch, namespace string, self names.ClusterID) *View {
 		exports: newInformer(c, &brokerv1alpha1.ExportedServiceList{}, &brokerv1alpha1.ExportedService{},
 			indexExports, client.InNamespace(namespace)),
 		published: newInformer(c, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
-			indexSlices, client.InNamespace(namespace), client.MatchingLabels{
+			indexLabels, client.InNamespace(namespace), client.MatchingLabels{
 				names.LabelSourceCluster:   self.String(),
 				discoveryv1.LabelManagedBy: names.AgentManager,
 			}),
@@ -153,17 +153,6 @@ func (v *View) Constituents(service types.NamespacedName, own *brokerv1alpha1.Ex
 	return all
 }
 
-// ExportedServices returns the services of which there is any export in a namespace.
-func (v *View) ExportedServices(namespace string) []types.NamespacedName {
-	var services []types.NamespacedName
-	for _, key := range v.exports.GetIndexer().ListIndexFuncValues(byService) {
-		if name := splitKey(key); name.Namespace == namespace {
-			services = append(services, name)
-		}
-	}
-	return services
-}
-
 // Published returns the member's own slices of a service.
 func (v *View) Published(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	return indexed[*discoveryv1.EndpointSlice](v.published, service)
@@ -197,7 +186,7 @@ func (v *View) Follow(namespace string) {
 		return
 	}
 	f := &followed{namespace: namespace, slices: newInformer(v.Client, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
-		indexSlices, client.InNamespace(v.Namespace), client.MatchingLabelsSelector{Selector: v.others(namespace)})}
+		indexLabels, client.InNamespace(v.Namespace), client.MatchingLabelsSelector{Selector: v.others(namespace)})}
 	for _, handler := range v.sliceHandlers {
 		onChange(f.slices, handler)
 	}
@@ -288,17 +277,11 @@ func (v *View) OnSlicesSynced(f func(namespace string)) {
 
 // AwaitExports returns when the view holds all exports, or with ctx's error.
 func (v *View) AwaitExports(ctx context.Context) error {
-	if !cache.WaitForCacheSync(ctx.Done(), v.exports.HasSynced) {
-		return ctx.Err()
-	}
-	return nil
+	return await(ctx, v.exports.HasSynced)
 }
 
 // AwaitPublished returns when the view holds the member's own slices, or with ctx's
 // error.
 func (v *View) AwaitPublished(ctx context.Context) error {
-	if !cache.WaitForCacheSync(ctx.Done(), v.published.HasSynced) {
-		return ctx.Err()
-	}
-	return nil
+	return await(ctx, v.published.HasSynced)
 }

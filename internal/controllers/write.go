@@ -24,7 +24,7 @@ type Writer struct {
 }
 
 // Create creates an object. One of the same name that is there already is either of
-// our own making (it carries the same source cluster and service), or somebody
+// our own making (it carries the same manager, source cluster and service), or somebody
 // else's, which is an error and left alone.
 func (w Writer) Create(ctx context.Context, object client.Object) error {
 	err := w.Client.Create(ctx, object)
@@ -35,10 +35,13 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 		return err
 	}
 	existing := object.DeepCopyObject().(client.Object)
-	if err := w.Reader.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
-		return client.IgnoreNotFound(err)
+	switch getErr := w.Reader.Get(ctx, client.ObjectKeyFromObject(object), existing); {
+	case apierrors.IsNotFound(getErr):
+		return err // it went meanwhile, perhaps unseen, so only another attempt helps
+	case getErr != nil:
+		return getErr
 	}
-	for _, label := range []string{names.LabelSourceCluster, names.LabelServiceName} {
+	for _, label := range []string{names.LabelManagedBy, names.LabelSourceCluster, names.LabelServiceName} {
 		if existing.GetLabels()[label] != object.GetLabels()[label] {
 			return fmt.Errorf("%s/%s exists already and was not made by Atoll: delete or rename it",
 				object.GetNamespace(), object.GetName())
@@ -60,6 +63,16 @@ func (w Writer) update(ctx context.Context, object client.Object) (current bool,
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// UpdateStatus replaces an object's status, unless it is not the object that was decided on
+// any more.
+func (w Writer) UpdateStatus(ctx context.Context, object client.Object) error {
+	err := w.Client.Status().Update(ctx, object)
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // Delete deletes the very object that was decided on.

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 
@@ -75,6 +76,54 @@ func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
 			})
 			if (err != nil) != tt.fails || !slices.Equal(server.done, tt.want) {
 				t.Errorf("wrote %q, error %v; want %q", server.done, err, tt.want)
+			}
+		})
+	}
+}
+
+// reads is an API server that holds one object, or fails.
+type reads struct {
+	client.Reader
+	labels map[string]string
+	err    error
+}
+
+func (r reads) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	o.SetLabels(r.labels)
+	return r.err
+}
+
+func TestCreatingWhatIsThere(t *testing.T) {
+	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+	exists := apierrors.NewAlreadyExists(resource, "x")
+	ours := map[string]string{
+		"atoll.dev/managed-by": "m", "multicluster.kubernetes.io/source-cluster": "c", "multicluster.kubernetes.io/service-name": "s",
+	}
+	but := func(label string) map[string]string {
+		changed := maps.Clone(ours)
+		changed[label] = "another"
+		return changed
+	}
+	for name, tt := range map[string]struct {
+		create error
+		there  reads
+		fails  bool
+	}{
+		"it is not there":           {},
+		"it can't be created":       {create: errors.New("no"), fails: true},
+		"one of ours":               {create: exists, there: reads{labels: ours}},
+		"somebody else's":           {create: exists, there: reads{}, fails: true},
+		"one of another manager":    {create: exists, there: reads{labels: but("atoll.dev/managed-by")}, fails: true},
+		"one of another cluster":    {create: exists, there: reads{labels: but("multicluster.kubernetes.io/source-cluster")}, fails: true},
+		"one of another service":    {create: exists, there: reads{labels: but("multicluster.kubernetes.io/service-name")}, fails: true},
+		"it is gone when looked at": {create: exists, there: reads{err: apierrors.NewNotFound(resource, "x")}, fails: true},
+		"it can't be looked at":     {create: exists, there: reads{err: errors.New("no")}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := Writer{Client: &writes{failures: map[string]error{"create x": tt.create}}, Reader: tt.there}
+			err := w.Create(t.Context(), &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: ours}})
+			if (err != nil) != tt.fails {
+				t.Errorf("error %v", err)
 			}
 		})
 	}

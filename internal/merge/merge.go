@@ -67,9 +67,19 @@ func Resolve(exports []Export) Resolution {
 		},
 		Labels:      maps.Clone(oldest.ExportedLabels),
 		Annotations: maps.Clone(oldest.ExportedAnnotations),
-		Clusters:    clusters(exports),
+		Clusters:    slices.Sorted(slices.Values(Precedence(exports))),
 		Conflicts:   append(conflicts, familyConflicts...),
 	}
+}
+
+// Precedence returns the ids of the exporting clusters, the one that wins all conflicts
+// first.
+func Precedence(exports []Export) []string {
+	ids := make([]string, 0, len(exports))
+	for _, e := range byPrecedence(exports) {
+		ids = append(ids, e.ClusterID)
+	}
+	return ids
 }
 
 // byPrecedence returns the exports oldest first. Creation times have a
@@ -79,15 +89,6 @@ func byPrecedence(exports []Export) []Export {
 	return slices.SortedFunc(slices.Values(exports), func(a, b Export) int {
 		return cmp.Or(a.ExportedAt.Compare(b.ExportedAt.Time), strings.Compare(a.ClusterID, b.ClusterID))
 	})
-}
-
-func clusters(exports []Export) []string {
-	ids := make([]string, 0, len(exports))
-	for _, e := range exports {
-		ids = append(ids, e.ClusterID)
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // affinity is the export's session affinity with the API's default.

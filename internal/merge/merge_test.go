@@ -263,3 +263,16 @@ func TestMessageIsTheKEPs(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+func TestPrecedence(t *testing.T) {
+	exports := []Export{export("c1", 2), export("c3", 1), export("c2", 1), export("c4.eu", 0)}
+	if diff := cmp.Diff([]string{"c4.eu", "c2", "c3", "c1"}, Precedence(exports)); diff != "" {
+		t.Error(diff)
+	}
+	if exports[0].ClusterID != "c1" {
+		t.Error("the exports were put in order themselves")
+	}
+	if got := Precedence(nil); len(got) > 0 {
+		t.Errorf("nobody's exports have the precedence %v", got)
+	}
+}

@@ -1,5 +1,10 @@
 package names
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Labels and annotations on the objects that Atoll makes. The upstream ones are
 // those of the Multi-Cluster Services API (KEP-1645, "Using EndpointSlice
 // objects to track endpoints").
@@ -13,13 +18,16 @@ const (
 	// service that an object on the broker belongs to.
 	LabelServiceNamespace = "atoll.dev/service-namespace"
 	// LabelManagedBy marks a ServiceImport or a derived Service as Atoll's. Its value is
-	// AgentManager.
+	// AgentManager, or AggregateManager for a clusterset's ServiceImport on the broker.
 	LabelManagedBy = "atoll.dev/managed-by"
 	// LabelClusterset marks the broker namespace of a clusterset.
 	LabelClusterset = "atoll.dev/clusterset"
 	// LabelAdvertiseMode is on the EndpointSlices on the broker whose endpoint is a
 	// Service's cluster IP, with the mode as its value.
 	LabelAdvertiseMode = "atoll.dev/advertise-mode"
+	// LabelClusters names the exporting clusters on an aggregate, as ClustersLabel
+	// has it, for kubectl get -L.
+	LabelClusters = "atoll.dev/clusters"
 	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it has
 	// no use for.
 	LabelHeadless = "service.kubernetes.io/headless"
@@ -31,6 +39,9 @@ const (
 	// while, those that it had, joined by commas: it asks for them again afterwards. It has
 	// none while it is headless, and while it has no IP family in common with the cluster.
 	AnnotationClustersetIPs = "atoll.dev/clusterset-ips"
+	// AnnotationClusters names all exporting clusters on an aggregate, sorted and joined
+	// by commas. The broker's admission policy goes by it.
+	AnnotationClusters = "atoll.dev/clusters"
 	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice
 	// that a slice on the broker was made from.
 	AnnotationSourceSlice = "atoll.dev/source-slice"
@@ -45,7 +56,30 @@ const (
 	// endpointslice.kubernetes.io/managed-by on the EndpointSlices that Atoll manages,
 	// which keeps other controllers off them.
 	AgentManager = "agent.atoll.dev"
+	// AggregateManager is the value of LabelManagedBy on aggregates, which importing
+	// clusters have nothing to do with, should the broker be one of them.
+	AggregateManager = "aggregate.atoll.dev"
 )
+
+// MaxLabelValue is the API's limit for the value of a label, in characters.
+const MaxLabelValue = 63
+
+// ClustersLabel writes the ids of clusters as the value of a label: joined by
+// underscores, which no id contains. Where they are too many for that, it ends in how
+// many more there are.
+func ClustersLabel(ids []string) string {
+	joined := strings.Join(ids, "_")
+	if len(joined) <= MaxLabelValue {
+		return joined
+	}
+	for n := len(ids) - 1; n > 0; n-- {
+		joined = fmt.Sprintf("%s_and_%d_more", strings.Join(ids[:n], "_"), len(ids)-n)
+		if len(joined) <= MaxLabelValue {
+			return joined
+		}
+	}
+	return fmt.Sprintf("%d_clusters", len(ids))
+}
 
 // Field managers for server-side apply: one for each controller, which owns the
 // fields it applies.
@@ -57,6 +91,9 @@ const (
 	ManagerSlices   = "atoll-endpoints"
 	ManagerMember   = "atoll-member"
 )
+
+// ManagerAggregate is the field manager of aggregates, which several members write.
+func ManagerAggregate(cluster ClusterID) string { return "atoll-aggregate-" + cluster.String() }
 
 // MemberAccount names the service account on the broker that a member
 // cluster's agents use. The broker's admission policy derives the cluster id

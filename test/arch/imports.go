@@ -47,6 +47,7 @@ var table = []row{
 	// Pure: values in, values out.
 	{folder: "internal/names"},
 	{folder: "internal/version"},
+	{folder: "internal/liveness"},
 	{folder: "internal/merge", allowed: pure},
 	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived"})},
 	{folder: "internal/contribution", allowed: pure},
@@ -54,7 +55,7 @@ var table = []row{
 	{folder: "internal/topology", allowed: pure},
 
 	// What talks to API servers.
-	{folder: "internal/broker/...", allowed: join(pure, clients)},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients)},
 	{folder: "internal/status", allowed: join(pure, clients)},
 	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/broker"})},

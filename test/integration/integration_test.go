@@ -79,7 +79,7 @@ func expectBrokerEmpty(t *testing.T, namespace string) {
 	t.Helper()
 	eventually(t, "the broker has nothing of "+namespace, func() error {
 		of := client.MatchingLabels{"atoll.dev/service-namespace": namespace}
-		for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}} {
+		for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}, &mcsv1beta1.ServiceImportList{}} {
 			if err := on[lab.Broker].List(t.Context(), list, of); err != nil {
 				return err
 			}
@@ -333,7 +333,7 @@ func versions(t *testing.T, namespace string) map[string]string {
 			collect(t, all, cluster, list)
 		}
 	}
-	for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}} {
+	for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}, &mcsv1beta1.ServiceImportList{}} {
 		if err := on[lab.Broker].List(t.Context(), list, client.MatchingLabels{"atoll.dev/service-namespace": namespace}); err != nil {
 			t.Fatal(err)
 		}

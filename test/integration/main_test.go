@@ -54,8 +54,10 @@ func run(m *testing.M) int {
 			Name: fmt.Sprintf("integration-%d", os.Getpid()), Clusters: 2, Nodes: 1,
 			IPFamily: lab.IPv4, ControlPlaneOnly: true,
 		},
-		Atoll:    filepath.Join(programs, "atoll"),
-		Progress: os.Stderr,
+		Atoll: filepath.Join(programs, "atoll"),
+		// Tests that kill an agent wait that long until it is missed.
+		AgentArgs: []string{"--lease-timeout=4s"},
+		Progress:  os.Stderr,
 	})
 	if err != nil {
 		return fail(err)

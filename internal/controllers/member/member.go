@@ -21,10 +21,11 @@ import (
 )
 
 const (
-	// RenewInterval is how often the heartbeat is renewed.
-	RenewInterval = 10 * time.Second
-	// leaseDuration is what the Lease states. Members judge by their own clocks.
-	leaseDuration = 40 * time.Second
+	// renewals is how often a heartbeat is renewed within the time after which the others
+	// miss it.
+	renewals = 4
+	// answerTimeout is how long the broker is waited for before an agent begins its work.
+	answerTimeout = 10 * time.Second
 )
 
 // Controller keeps the entry. Every replica of an agent renews the heartbeat, leader or
@@ -34,13 +35,15 @@ type Controller struct {
 	namespace string
 	spec      brokerv1alpha1.MemberClusterSpec
 	holder    string
+	timeout   time.Duration
 	log       *slog.Logger
 }
 
 // NewController returns a controller that writes spec to the broker's namespace. holder
-// names this replica.
-func NewController(broker client.Client, namespace string, spec brokerv1alpha1.MemberClusterSpec, holder string, log *slog.Logger) *Controller {
-	return &Controller{broker: broker, namespace: namespace, spec: spec, holder: holder, log: log}
+// names this replica, and timeout is how long the heartbeat may be missing until the
+// others take the cluster for lost.
+func NewController(broker client.Client, namespace string, spec brokerv1alpha1.MemberClusterSpec, holder string, timeout time.Duration, log *slog.Logger) *Controller {
+	return &Controller{broker: broker, namespace: namespace, spec: spec, holder: holder, timeout: timeout, log: log}
 }
 
 // NeedLeaderElection makes the controller run on every replica.
@@ -49,13 +52,14 @@ func (c *Controller) NeedLeaderElection() bool { return false }
 // Start keeps the entry until ctx is done. A broker that can't be reached is tried again
 // at the next renewal.
 func (c *Controller) Start(ctx context.Context) error {
+	interval := c.timeout / renewals
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
-		limited, cancel := context.WithTimeout(ctx, RenewInterval)
+		limited, cancel := context.WithTimeout(ctx, interval)
 		defer cancel()
 		if err := c.renew(limited); err != nil && ctx.Err() == nil {
 			c.log.Warn("renewing the membership failed, will try again", "error", err)
 		}
-	}, RenewInterval, 0.1, true)
+	}, interval, 0.1, true)
 	return nil
 }
 
@@ -63,7 +67,7 @@ func (c *Controller) Start(ctx context.Context) error {
 // cluster, which an agent must not begin to work against: it would take the other one's
 // records for its own. A broker that can't be reached says nothing.
 func (c *Controller) Refused(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, RenewInterval)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	have := &brokerv1alpha1.MemberCluster{}
 	if err := c.broker.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}, have); err != nil {
@@ -123,8 +127,9 @@ func (c *Controller) applyLease(ctx context.Context) error {
 	key := client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}
 	err := c.broker.Get(ctx, key, lease)
 	spec := coordinationv1.LeaseSpec{
-		HolderIdentity:       &c.holder,
-		LeaseDurationSeconds: ptr.To(int32(leaseDuration / time.Second)),
+		HolderIdentity: &c.holder,
+		// For people: members judge by their own clocks.
+		LeaseDurationSeconds: ptr.To(max(1, int32(c.timeout/time.Second))),
 		RenewTime:            ptr.To(metav1.NowMicro()),
 	}
 	switch {

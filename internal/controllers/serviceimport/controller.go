@@ -93,6 +93,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := c.local.Get(ctx, req.NamespacedName, have); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
 	}
+	if have.Labels[names.LabelManagedBy] == names.AggregateManager {
+		return reconcile.Result{}, nil // this cluster is a broker too
+	}
 	if have.UID != "" && !Managed(have) {
 		c.recorder.Eventf(have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import",
 			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported.")

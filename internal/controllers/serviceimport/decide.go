@@ -1,12 +1,8 @@
 package serviceimport
 
 import (
-	"maps"
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -26,8 +22,8 @@ func want(service types.NamespacedName, resolution merge.Resolution, network loc
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   service.Namespace,
 			Name:        service.Name,
-			Labels:      exported(resolution.Labels, validLabel),
-			Annotations: exported(resolution.Annotations, validAnnotation),
+			Labels:      resolution.ImportLabels(),
+			Annotations: resolution.ImportAnnotations(),
 		},
 		Spec: resolution.Spec,
 		Status: mcsv1beta1.ServiceImportStatus{
@@ -46,33 +42,6 @@ func want(service types.NamespacedName, resolution merge.Resolution, network loc
 		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
 	}
 	return imp
-}
-
-// exported copies exported labels or annotations without those that have a meaning
-// to the controllers themselves: nobody may set these from elsewhere. What the API server
-// would refuse is left out too: an exporter that lets it pass must not stop the others.
-func exported(from map[string]string, valid func(key, value string) bool) map[string]string {
-	kept := maps.Clone(from)
-	if kept == nil {
-		kept = map[string]string{}
-	}
-	maps.DeleteFunc(kept, func(key, value string) bool {
-		prefix, _, _ := strings.Cut(key, "/")
-		return prefix == "atoll.dev" || prefix == "multicluster.kubernetes.io" || !valid(key, value)
-	})
-	return kept
-}
-
-func validLabel(key, value string) bool {
-	return len(validation.IsQualifiedName(key))+len(validation.IsValidLabelValue(value)) == 0
-}
-
-// maxAnnotation keeps some annotations of this length together below the API's limit of
-// 256 KiB.
-const maxAnnotation = 64 << 10
-
-func validAnnotation(key, value string) bool {
-	return len(validation.IsQualifiedName(strings.ToLower(key))) == 0 && len(value) <= maxAnnotation
 }
 
 // keepOthers copies into want what other controllers own of the import.

@@ -1,4 +1,4 @@
-package serviceimport
+package merge
 
 import (
 	"maps"

@@ -1,0 +1,61 @@
+package broker
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Aggregates is a live copy of the clusterset's catalogue on the broker: one ServiceImport
+// for each exported service. The objects that it returns are shared and must not be
+// changed.
+type Aggregates struct {
+	informer cache.SharedIndexInformer
+}
+
+// NewAggregates returns a copy that is empty until Start.
+func NewAggregates(c client.WithWatch, namespace string) *Aggregates {
+	return &Aggregates{informer: newInformer(c, &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceImport{}, indexLabels,
+		client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager})}
+}
+
+// Start fills the copy and keeps it current until ctx is done.
+func (a *Aggregates) Start(ctx context.Context) error {
+	a.informer.RunWithContext(ctx)
+	return nil
+}
+
+// NeedLeaderElection leaves the catalogue to the leader, for nothing depends on it.
+func (a *Aggregates) NeedLeaderElection() bool { return true }
+
+// Synced tells whether the copy is complete: before that, what is missing means nothing.
+func (a *Aggregates) Synced() bool { return a.informer.HasSynced() }
+
+// Await returns when the copy is complete, or with ctx's error.
+func (a *Aggregates) Await(ctx context.Context) error { return await(ctx, a.informer.HasSynced) }
+
+// Aggregate returns the entry of a service, or nil.
+func (a *Aggregates) Aggregate(service types.NamespacedName) *mcsv1beta1.ServiceImport {
+	// The admission policy sees to it that name and labels say the same, so there is one.
+	for _, imp := range indexed[*mcsv1beta1.ServiceImport](a.informer, service) {
+		return imp
+	}
+	return nil
+}
+
+// Services returns the services that have an entry.
+func (a *Aggregates) Services() []types.NamespacedName {
+	return servicesIn(a.informer)
+}
+
+// OnChange has f called with the service of every entry that appears, changes or goes.
+func (a *Aggregates) OnChange(f func(types.NamespacedName)) {
+	onChange(a.informer, func(imp *mcsv1beta1.ServiceImport) {
+		f(types.NamespacedName{Namespace: imp.Labels[names.LabelServiceNamespace], Name: imp.Labels[names.LabelServiceName]})
+	})
+}

@@ -1,0 +1,108 @@
+package broker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/liveness"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Heartbeats follows the members' Leases on the broker and tells which members live.
+type Heartbeats struct {
+	observer *liveness.Observer
+	leases   cache.SharedIndexInformer
+	handled  cache.ResourceEventHandlerRegistration
+
+	mu       sync.Mutex
+	handlers []func(names.ClusterID)
+}
+
+// NewHeartbeats returns heartbeats as the member self sees them; a member is lost when
+// its Lease has not been renewed for timeout.
+func NewHeartbeats(c client.WithWatch, namespace string, self names.ClusterID, timeout time.Duration) *Heartbeats {
+	h := &Heartbeats{
+		observer: liveness.NewObserver(self.String(), timeout),
+		leases: newInformer(c, &coordinationv1.LeaseList{}, &coordinationv1.Lease{}, nil,
+			client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster}),
+	}
+	// Fails only when the informer has stopped.
+	h.handled, _ = h.leases.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { h.renewed(object.(*coordinationv1.Lease)) },
+		UpdateFunc: func(old, new any) {
+			// The same version comes again when a broken watch is replaced by a list.
+			if lease := new.(*coordinationv1.Lease); lease.ResourceVersion != old.(*coordinationv1.Lease).ResourceVersion {
+				h.renewed(lease)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			if lease, ok := object.(*coordinationv1.Lease); ok {
+				h.tell(h.observer.Gone(lease.Name))
+			}
+		},
+	})
+	return h
+}
+
+// Start follows the Leases until ctx is done.
+func (h *Heartbeats) Start(ctx context.Context) error {
+	h.leases.RunWithContext(ctx)
+	return nil
+}
+
+// NeedLeaderElection makes the heartbeats be followed on every replica, so that a new
+// leader knows how long it has not seen one.
+func (h *Heartbeats) NeedLeaderElection() bool { return false }
+
+// Synced tells whether all members' heartbeats have been seen once: before that, one
+// without is nothing of the kind.
+func (h *Heartbeats) Synced() bool { return h.handled.HasSynced() }
+
+// Await returns when all members' heartbeats have been seen once, or with ctx's error.
+func (h *Heartbeats) Await(ctx context.Context) error {
+	return await(ctx, h.handled.HasSynced)
+}
+
+// Live tells whether a member lives.
+func (h *Heartbeats) Live(cluster names.ClusterID) bool { return h.observer.Live(cluster.String()) }
+
+// Members returns the members that live, sorted by id.
+func (h *Heartbeats) Members() []names.ClusterID {
+	var members []names.ClusterID
+	for _, id := range h.observer.Members() {
+		members = append(members, names.ClusterID(id))
+	}
+	return members
+}
+
+// OnChange has f called with each member that is lost or comes back.
+func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.handlers = append(h.handlers, f)
+}
+
+// renewed takes notice of a Lease. The admission policy sees to it that a member's bears
+// its id as name and is written by itself alone.
+func (h *Heartbeats) renewed(lease *coordinationv1.Lease) {
+	h.tell(h.observer.Renewed(lease.Name, time.Now()))
+}
+
+func (h *Heartbeats) tell(changed []string) {
+	h.mu.Lock()
+	handlers := h.handlers
+	h.mu.Unlock()
+	for _, id := range changed {
+		for _, handler := range handlers {
+			handler(names.ClusterID(id))
+		}
+	}
+}

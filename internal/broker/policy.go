@@ -1,0 +1,114 @@
+package broker
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+var policyType = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"}
+
+func policyName(namespace string) string { return "members-of-" + namespace + ".atoll.dev" }
+
+func policyMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{names.LabelClusterset: namespace}}
+}
+
+// writesIn matches all writes to kinds of an API group in the clusterset's namespace.
+func writesIn(namespace, group string, resources ...string) *admissionv1.MatchResources {
+	return &admissionv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
+			Rule: admissionv1.Rule{
+				APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources,
+				Scope: ptr.To(admissionv1.NamespacedScope),
+			},
+		}}},
+	}
+}
+
+// memberUsers begins the names of all users that are members.
+func memberUsers(namespace string) string {
+	return fmt.Sprintf("system:serviceaccount:%s:%s", namespace, names.MemberAccountPrefix)
+}
+
+// byMember is true of requests of members.
+func byMember(namespace string) admissionv1.MatchCondition {
+	return admissionv1.MatchCondition{
+		Name: "is-member", Expression: fmt.Sprintf("request.userInfo.username.startsWith('%s')", memberUsers(namespace)),
+	}
+}
+
+// self is the id of the member that makes a request.
+func self(namespace string) admissionv1.Variable {
+	return admissionv1.Variable{
+		Name: "self", Expression: fmt.Sprintf("request.userInfo.username.substring(%d)", len(memberUsers(namespace))),
+	}
+}
+
+// policy refuses every write of a member's to an object that is not its own: by the
+// label on it before and after, by the cluster id within it and by its name, all of
+// which must be the one that the member's service account is named after.
+func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
+	label := func(object string) string {
+		return fmt.Sprintf("%s.metadata.?labels['%s'].orValue('')", object, names.LabelSourceCluster)
+	}
+	return &admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   policyType,
+		ObjectMeta: policyMeta(namespace, policyName(namespace)),
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy:    ptr.To(admissionv1.Fail),
+			MatchConstraints: writesIn(namespace, "*", "*"),
+			MatchConditions: []admissionv1.MatchCondition{byMember(namespace), {
+				Name: "not-an-aggregate", // for which there is aggregatePolicy
+				Expression: fmt.Sprintf("request.resource.group != '%s' || request.resource.resource != '%s'",
+					mcsv1beta1.GroupName, mcsv1beta1.ServiceImportPluralName),
+			}},
+			Variables: []admissionv1.Variable{self(namespace)},
+			Validations: []admissionv1.Validation{
+				{
+					Expression: "request.operation == 'DELETE' || " + label("object") + " == variables.self",
+					MessageExpression: fmt.Sprintf("'a member writes only objects that carry its own id: label %s must be ' + variables.self",
+						names.LabelSourceCluster),
+				},
+				{
+					Expression:        "request.operation == 'CREATE' || " + label("oldObject") + " == variables.self",
+					MessageExpression: "'this object belongs to another member than ' + variables.self",
+				},
+				{
+					Expression: "request.operation == 'DELETE' || !(request.resource.resource in ['exportedservices', 'memberclusters'])" +
+						" || object.spec.clusterID == variables.self",
+					MessageExpression: "'spec.clusterID must be ' + variables.self",
+				},
+				{
+					Expression: "request.operation != 'CREATE' || !(request.resource.resource in ['memberclusters', 'leases'])" +
+						" || object.metadata.name == variables.self",
+					MessageExpression: "'the name must be ' + variables.self",
+				},
+				{
+					Expression: "request.operation == 'DELETE' || request.resource.resource != 'exportedservices'" +
+						" || object.metadata.name == object.spec.serviceName + '.' + object.spec.serviceNamespace + '.' + variables.self",
+					Message: "the name must be <service>.<namespace>.<cluster id>",
+				},
+			},
+		},
+	}
+}
+
+func policyBinding(namespace, policy string) *admissionv1.ValidatingAdmissionPolicyBinding {
+	return &admissionv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
+		ObjectMeta: policyMeta(namespace, policy),
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        policy,
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+}

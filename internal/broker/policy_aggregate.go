@@ -1,0 +1,68 @@
+package broker
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+func aggregatePolicyName(namespace string) string { return "aggregates-of-" + namespace + ".atoll.dev" }
+
+// aggregatePolicy bounds what members write to the one kind that several of them write: an
+// aggregate has a fixed shape, and only members that it names write or delete it. A member
+// may name itself where it exports nothing, for a policy sees no other object than the one
+// at hand: so nothing may be derived from aggregates (docs/adr/0008).
+func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
+	label := func(object, key string) string {
+		return fmt.Sprintf("%s.metadata.?labels['%s'].orValue('')", object, key)
+	}
+	written := func(rule string) string { return "request.operation == 'DELETE' || " + rule }
+	refuse := func(unless, message string) admissionv1.Validation {
+		return admissionv1.Validation{Expression: unless, MessageExpression: message, Reason: ptr.To(metav1.StatusReasonForbidden)}
+	}
+	return &admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   policyType,
+		ObjectMeta: policyMeta(namespace, aggregatePolicyName(namespace)),
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admissionv1.Fail),
+			MatchConstraints: writesIn(namespace, mcsv1beta1.GroupName,
+				mcsv1beta1.ServiceImportPluralName, mcsv1beta1.ServiceImportPluralName+"/status"),
+			MatchConditions: []admissionv1.MatchCondition{byMember(namespace)},
+			Variables: []admissionv1.Variable{
+				self(namespace),
+				{Name: "entry", Expression: "request.operation == 'DELETE' ? oldObject : object"},
+				{Name: "clusters", Expression: fmt.Sprintf("variables.entry.metadata.?annotations['%s'].orValue('').split(',')", names.AnnotationClusters)},
+				{Name: "serviceName", Expression: label("variables.entry", names.LabelServiceName)},
+				{Name: "serviceNamespace", Expression: label("variables.entry", names.LabelServiceNamespace)},
+			},
+			Validations: []admissionv1.Validation{
+				refuse(fmt.Sprintf("(request.operation == 'CREATE' || %s == '%s') && %s == '%s'",
+					label("oldObject", names.LabelManagedBy), names.AggregateManager,
+					label("variables.entry", names.LabelManagedBy), names.AggregateManager),
+					fmt.Sprintf("'members write aggregates only: label %s must be %s'", names.LabelManagedBy, names.AggregateManager)),
+				refuse("variables.self in variables.clusters",
+					fmt.Sprintf("'an aggregate is written by the clusters that it names: annotation %s must name ' + variables.self",
+						names.AnnotationClusters)),
+				// Without dots in either there is one way only to read the name.
+				refuse("variables.entry.metadata.name == variables.serviceName + '.' + variables.serviceNamespace"+
+					" && !variables.serviceName.contains('.') && !variables.serviceNamespace.contains('.')",
+					fmt.Sprintf("'the name must be <service>.<namespace>, as in the labels %s and %s'",
+						names.LabelServiceName, names.LabelServiceNamespace)),
+				refuse(written(fmt.Sprintf("size(variables.clusters.join('_')) > %d || %s == variables.clusters.join('_')",
+					names.MaxLabelValue, label("object", names.LabelClusters))),
+					fmt.Sprintf("'label %s must name the clusters of the annotation, joined by _'", names.LabelClusters)),
+				refuse(written("!has(object.metadata.finalizers) && !has(object.metadata.ownerReferences)"+
+					" && size(object.spec.?ips.orValue([])) == 0"),
+					"'an aggregate has no finalizers, no owners and no addresses'"),
+				refuse("request.?subResource.orValue('') != 'status' || !has(object.status.conditions)"+
+					" && object.status.?clusters.orValue([]).map(c, c.cluster) == variables.clusters",
+					fmt.Sprintf("'the status must name the clusters of annotation %s, and nothing else'", names.AnnotationClusters)),
+			},
+		},
+	}
+}

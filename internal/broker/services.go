@@ -1,0 +1,45 @@
+package broker
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Services returns the services of which there is any export.
+func (v *View) Services() []types.NamespacedName {
+	return servicesIn(v.exports)
+}
+
+// servicesIn returns the services that an informer's objects belong to.
+func servicesIn(informer cache.SharedIndexInformer) []types.NamespacedName {
+	var services []types.NamespacedName
+	for _, key := range informer.GetIndexer().ListIndexFuncValues(byService) {
+		services = append(services, splitKey(key))
+	}
+	return services
+}
+
+// ExportedServices returns the services of which there is any export in a namespace.
+func (v *View) ExportedServices(namespace string) []types.NamespacedName {
+	var services []types.NamespacedName
+	for _, service := range v.Services() {
+		if service.Namespace == namespace {
+			services = append(services, service)
+		}
+	}
+	return services
+}
+
+// ServicesOf returns the services that a cluster exports.
+func (v *View) ServicesOf(cluster names.ClusterID) []types.NamespacedName {
+	var services []types.NamespacedName
+	for _, object := range v.exports.GetStore().List() {
+		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ClusterID == cluster.String() {
+			services = append(services, types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName})
+		}
+	}
+	return services
+}

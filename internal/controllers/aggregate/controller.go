@@ -1,0 +1,166 @@
+// Package aggregate keeps the clusterset's catalogue on the broker: a ServiceImport for
+// each exported service, with the clusters that export it, for people and tools to read.
+// Nobody derives anything from it (docs/adr/0008).
+package aggregate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// workers is small: a burst of exports must not have to wait for the catalogue.
+const workers = 2
+
+// Controller keeps the entries of which its cluster is the writer.
+type Controller struct {
+	broker     *broker.View
+	heartbeats *broker.Heartbeats
+	aggregates *broker.Aggregates
+	writer     controllers.Writer
+}
+
+// NewController returns a controller that reads exports by view, and asks heartbeats which
+// exporters live.
+func NewController(view *broker.View, heartbeats *broker.Heartbeats) *Controller {
+	return &Controller{
+		broker:     view,
+		heartbeats: heartbeats,
+		aggregates: broker.NewAggregates(view.Client, view.Namespace),
+		writer: controllers.Writer{
+			// An entry does not name its writer; its managed fields do.
+			Client: client.WithFieldOwner(view.Client, names.ManagerAggregate(view.Self)),
+			Reader: view.Client,
+		},
+	}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "aggregate" }
+
+// Register adds the controller, and the copy of the catalogue that it needs, to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	if err := mgr.Add(c.aggregates); err != nil {
+		return err
+	}
+	options := controllers.Options[reconcile.Request]()
+	options.MaxConcurrentReconciles = workers
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(c.Name()).
+		WatchesRawSource(controllers.Events(c.subscribe)).
+		WatchesRawSource(controllers.Once(c.await, c.all)).
+		WithOptions(options).
+		Complete(c)
+}
+
+// subscribe has services queued of which an export or the entry changes, or the writer may
+// be another.
+func (c *Controller) subscribe(add func(reconcile.Request)) {
+	queue := func(services ...types.NamespacedName) {
+		for _, s := range services {
+			add(reconcile.Request{NamespacedName: s})
+		}
+	}
+	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
+		queue(types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName})
+	})
+	c.aggregates.OnChange(func(service types.NamespacedName) { queue(service) })
+	c.heartbeats.OnChange(func(cluster names.ClusterID) {
+		queue(c.broker.ServicesOf(cluster)...)
+		for _, service := range c.aggregates.Services() {
+			if len(c.broker.Exports(service)) == 0 {
+				queue(service)
+			}
+		}
+	})
+}
+
+func (c *Controller) await(ctx context.Context) error {
+	for _, await := range []func(context.Context) error{c.broker.AwaitExports, c.heartbeats.Await, c.aggregates.Await} {
+		if err := await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all are the services with an export or an entry.
+func (c *Controller) all(context.Context) ([]reconcile.Request, error) {
+	var requests []reconcile.Request
+	for _, service := range append(c.broker.Services(), c.aggregates.Services()...) {
+		requests = append(requests, reconcile.Request{NamespacedName: service})
+	}
+	return requests, nil
+}
+
+// Reconcile brings the entry of one service up to date where that is this cluster's task.
+// It writes once at most: what is left to do follows when the write comes back.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if !c.broker.ExportsSynced() || !c.heartbeats.Synced() || !c.aggregates.Synced() {
+		return reconcile.Result{}, nil // all are queued once they are
+	}
+	// The own record too is the one on the broker: an entry says what is exported there.
+	var exports []merge.Export
+	for _, e := range c.broker.Exports(req.NamespacedName) {
+		exports = append(exports, e.Spec)
+	}
+	have := c.aggregates.Aggregate(req.NamespacedName)
+	if writer(exports, have, c.heartbeats.Members()) != c.broker.Self || have != nil && have.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	var err error
+	if len(exports) == 0 {
+		err = c.remove(ctx, have)
+	} else {
+		err = c.apply(ctx, have, want(c.broker.Namespace, req.NamespacedName, exports))
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("writing the aggregate of %s on the broker: %w", req, err)
+	}
+	return reconcile.Result{}, nil
+}
+
+func (c *Controller) apply(ctx context.Context, have, want *mcsv1beta1.ServiceImport) error {
+	if have == nil {
+		return c.writer.Create(ctx, want)
+	}
+	updated := have.DeepCopy()
+	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
+	updated.Finalizers, updated.OwnerReferences = nil, nil
+	if !equality.Semantic.DeepEqual(have, updated) {
+		return c.writer.Update(ctx, updated)
+	}
+	updated.Status = want.Status
+	if !equality.Semantic.DeepEqual(have.Status, updated.Status) {
+		return c.writer.UpdateStatus(ctx, updated)
+	}
+	return nil
+}
+
+// remove deletes the entry of a service that nobody exports any more. A cluster that it
+// does not name puts its own name to it first: the admission policy lets no other one
+// delete it. So entries go even if all that they name are gone for good.
+func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {
+	if slices.Contains(clusters(have), c.broker.Self.String()) {
+		return c.writer.Delete(ctx, have)
+	}
+	updated := have.DeepCopy()
+	if updated.Annotations == nil {
+		updated.Annotations = map[string]string{}
+	}
+	name(updated, []string{c.broker.Self.String()})
+	return c.writer.Update(ctx, updated)
+}

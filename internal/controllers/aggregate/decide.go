@@ -1,0 +1,74 @@
+package aggregate
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// writer returns the cluster that keeps a service's entry: the first exporter in
+// precedence order that lives. Where nobody exports the service any more, it is the first
+// of those that the entry names, or else of all members, that removes it. It is "" where
+// nobody can.
+func writer(exports []merge.Export, have *mcsv1beta1.ServiceImport, members []names.ClusterID) names.ClusterID {
+	candidates := merge.Precedence(exports)
+	if len(exports) == 0 && have != nil {
+		candidates = clusters(have)
+		for _, m := range members {
+			candidates = append(candidates, m.String())
+		}
+	}
+	for _, id := range candidates {
+		if slices.Contains(members, names.ClusterID(id)) {
+			return names.ClusterID(id)
+		}
+	}
+	return ""
+}
+
+// clusters are those that an entry names.
+func clusters(imp *mcsv1beta1.ServiceImport) []string {
+	list := imp.Annotations[names.AnnotationClusters]
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// want is the entry that a service's exports amount to. It does not say who wrote it, so
+// two that do so at once write the same.
+func want(broker string, service types.NamespacedName, exports []merge.Export) *mcsv1beta1.ServiceImport {
+	resolution := merge.Resolve(exports)
+	imp := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   broker,
+			Name:        names.Aggregate(service.Namespace, service.Name),
+			Labels:      resolution.ImportLabels(),
+			Annotations: resolution.ImportAnnotations(),
+		},
+		Spec: resolution.Spec,
+	}
+	if imp.Spec.Ports == nil {
+		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, if empty
+	}
+	imp.Labels[names.LabelManagedBy] = names.AggregateManager
+	imp.Labels[names.LabelServiceNamespace] = service.Namespace
+	imp.Labels[names.LabelServiceName] = service.Name
+	name(imp, resolution.Clusters)
+	for _, cluster := range resolution.Clusters {
+		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
+	}
+	return imp
+}
+
+// name puts clusters on an entry.
+func name(imp *mcsv1beta1.ServiceImport, clusters []string) {
+	imp.Labels[names.LabelClusters] = names.ClustersLabel(clusters)
+	imp.Annotations[names.AnnotationClusters] = strings.Join(clusters, ",")
+}

@@ -1,0 +1,124 @@
+// Package liveness tells which members of a clusterset live, by how long this
+// process has not seen their heartbeats renewed.
+//
+// Clocks of different machines are never compared: what counts is when a renewal was
+// seen here. And what is not seen here counts only while this process can see: its own
+// renewals have to come back to it the way the others' do. One that has lost the broker
+// finds nobody lost.
+package liveness
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Observer follows heartbeats. The times that it is told are of one clock, which only
+// goes forward; it has none itself.
+type Observer struct {
+	self    string
+	timeout time.Duration
+
+	mu      sync.Mutex
+	members map[string]*heartbeat
+}
+
+// heartbeat is what is known of one member's.
+type heartbeat struct {
+	seen time.Time // when it was last renewed, or when looking began
+	lost bool
+}
+
+// NewObserver returns the observer of the member self. Another one is lost when its
+// heartbeat has not been seen renewed for timeout, which should be several times as long
+// as the interval between renewals.
+func NewObserver(self string, timeout time.Duration) *Observer {
+	return &Observer{self: self, timeout: timeout, members: map[string]*heartbeat{}}
+}
+
+// Renewed is called when a member's heartbeat is seen for the first time, or has changed.
+// It returns those that live now and did not before, or the reverse.
+//
+// Members are judged whenever the own heartbeat comes back, for at that moment all that
+// was written before has been seen. So a loss is found after the timeout and at most one
+// interval between renewals.
+func (o *Observer) Renewed(member string, at time.Time) (changed []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := o.members[member]
+	if h == nil {
+		h = &heartbeat{lost: true}
+		o.members[member] = h
+	}
+	if h.lost && member != o.self {
+		changed = append(changed, member)
+	}
+	blind := at.Sub(h.seen)
+	h.seen, h.lost = at, false
+	switch {
+	case member != o.self:
+		return changed
+	case blind > o.timeout/2:
+		// Whoever was not seen meanwhile may have been there: looking begins anew.
+		o.begin(at)
+		return changed
+	default:
+		return o.judge(at)
+	}
+}
+
+// begin counts all that live as seen.
+func (o *Observer) begin(at time.Time) {
+	for _, h := range o.members {
+		if !h.lost {
+			h.seen = at
+		}
+	}
+}
+
+// judge finds those that have become lost.
+func (o *Observer) judge(at time.Time) (lost []string) {
+	for member, h := range o.members {
+		if !h.lost && at.Sub(h.seen) >= o.timeout {
+			h.lost = true
+			lost = append(lost, member)
+		}
+	}
+	slices.Sort(lost)
+	return lost
+}
+
+// Gone is called when a member's heartbeat is deleted. It returns the member if it lived.
+func (o *Observer) Gone(member string) (changed []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := o.members[member]
+	delete(o.members, member)
+	if h == nil || h.lost || member == o.self {
+		return nil
+	}
+	return []string{member}
+}
+
+// Live tells whether a member lives. One without a heartbeat does not, but this one
+// itself always does.
+func (o *Observer) Live(member string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := o.members[member]
+	return member == o.self || h != nil && !h.lost
+}
+
+// Members returns those that live, this one included, sorted.
+func (o *Observer) Members() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	live := []string{o.self}
+	for member, h := range o.members {
+		if !h.lost && member != o.self {
+			live = append(live, member)
+		}
+	}
+	slices.Sort(live)
+	return live
+}

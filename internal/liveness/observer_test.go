@@ -1,0 +1,134 @@
+package liveness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const timeout = 40 * time.Second
+
+// start is any time: only differences count.
+var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// scene lets heartbeats be seen at seconds of one clock.
+type scene struct {
+	*Observer
+	t   *testing.T
+	now int
+}
+
+func newScene(t *testing.T) *scene { return &scene{Observer: NewObserver("self", timeout), t: t} }
+
+// see lets heartbeats of members be seen at a second, and checks whom that changes.
+func (s *scene) see(second int, members string, changed ...string) {
+	s.t.Helper()
+	s.now = second
+	var have []string
+	for m := range strings.FieldsSeq(members) {
+		have = append(have, s.Renewed(m, start.Add(time.Duration(second)*time.Second))...)
+	}
+	if !slices.Equal(have, changed) {
+		s.t.Errorf("second %d: %v changed, want %v", second, have, changed)
+	}
+}
+
+// live checks who lives.
+func (s *scene) live(members ...string) {
+	s.t.Helper()
+	if have := s.Members(); !slices.Equal(have, members) {
+		s.t.Errorf("second %d: %v live, want %v", s.now, have, members)
+	}
+	for _, m := range []string{"a", "b", "self"} {
+		if s.Live(m) != slices.Contains(members, m) {
+			s.t.Errorf("second %d: %s lives: %v", s.now, m, s.Live(m))
+		}
+	}
+}
+
+// PITFALLS 29: a dead cluster is found out, within the timeout and one interval.
+func TestAMemberThatIsNotRenewedIsLost(t *testing.T) {
+	s := newScene(t)
+	s.live("self")
+	s.see(0, "a b self", "a", "b")
+	for second := 10; second < 40; second += 10 {
+		s.see(second, "b self")
+		s.live("a", "b", "self")
+	}
+	s.see(39, "b")
+	s.live("a", "b", "self") // nobody judges without having seen the own heartbeat
+	s.see(40, "self", "a")
+	s.live("b", "self")
+	s.see(50, "b self")
+	s.live("b", "self")
+	// It comes back at once.
+	s.see(55, "a", "a")
+	s.live("a", "b", "self")
+}
+
+// PITFALLS 29: who does not see its own heartbeat come back finds nobody lost.
+func TestWhoCannotSeeFindsNobodyLost(t *testing.T) {
+	s := newScene(t)
+	s.see(0, "a b self", "a", "b")
+	s.see(10, "self")
+	// The broker is away for a long time. Then the own heartbeat comes first.
+	s.see(1000, "self")
+	s.live("a", "b", "self")
+	s.see(1010, "b self")
+	// From there on the whole timeout is waited again.
+	s.see(1030, "b self")
+	s.live("a", "b", "self")
+	s.see(1040, "b self", "a")
+	s.live("b", "self")
+	// Who was lost before is not back for that.
+	s.see(2000, "self")
+	s.live("b", "self")
+}
+
+func TestOneOwnRenewalMayBeMissing(t *testing.T) {
+	s := newScene(t)
+	s.see(0, "a self", "a")
+	s.see(20, "self")
+	s.see(40, "self", "a")
+	s.live("self")
+}
+
+func TestADeletedHeartbeat(t *testing.T) {
+	s := newScene(t)
+	s.see(0, "a self", "a")
+	if changed := s.Gone("a"); !slices.Equal(changed, []string{"a"}) {
+		t.Errorf("%v changed", changed)
+	}
+	if changed := slices.Concat(s.Gone("a"), s.Gone("b"), s.Gone("self")); len(changed) > 0 {
+		t.Errorf("%v changed", changed)
+	}
+	s.live("self")
+	s.see(5, "a", "a")
+	s.live("a", "self")
+}
+
+// Whatever the broker and this process suffer: who renews in time, measured while this
+// process sees, is never lost.
+func TestWhoRenewsInTimeIsNeverLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := NewObserver("self", timeout)
+		at := start
+		for range rapid.IntRange(1, 40).Draw(t, "rounds") {
+			// Both renewals get through within a round, or neither does.
+			at = at.Add(time.Duration(rapid.IntRange(1, 100).Draw(t, "gap")) * time.Second)
+			order := rapid.Permutation([]string{"a", "self"}).Draw(t, "order")
+			for _, member := range order {
+				o.Renewed(member, at)
+				if member == "a" && !o.Live("a") {
+					t.Fatal("it was renewed and does not live")
+				}
+			}
+			if !o.Live("a") {
+				t.Fatalf("it is lost, though it was renewed whenever this one was")
+			}
+		}
+	})
+}
