@@ -150,9 +150,9 @@ func TestHintsOutliveTheAgent(t *testing.T) {
 	namespace(t, ns, "c1", "c2")
 	create(t, "c1", sliceIn(ns, "a", own))
 	create(t, "c2", sliceIn(ns, "a", other))
-	distributed(t, "c1", ns, "PreferClose")
+	distributed(t, "c1", ns, "PreferSameZone")
 	expectImport(t, "c2", ns, "web", from("c1"))
-	distributed(t, "c2", ns, "PreferClose")
+	distributed(t, "c2", ns, "PreferSameZone")
 	for _, cluster := range []string{"c1", "c2"} {
 		expectImport(t, cluster, ns, "web", from("c1", "c2"))
 	}
