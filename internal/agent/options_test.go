@@ -15,7 +15,10 @@ func TestAdvertiseModeOption(t *testing.T) {
 		"clusterip":  `--advertise-mode: "clusterip" is neither "pods" nor "cluster-ip": choose "pods" where`,
 		"Pods":       `--advertise-mode: "Pods" is neither`,
 	} {
-		o := Options{ClusterID: "c1", BrokerNamespace: "set", Broker: &rest.Config{}, MaxEndpointsPerSlice: 100, AdvertiseMode: mode}
+		o := Options{
+			ClusterID: "c1", BrokerNamespace: "set", Broker: &rest.Config{}, MaxEndpointsPerSlice: 100,
+			LeaseTimeout: minLeaseTimeout, AdvertiseMode: mode,
+		}
 		err := o.Validate()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%q: error %v, want %q", mode, err, want)
