@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,8 +73,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
 	}
 	var recordErr error
-	if c.broker.ExportsSynced() {
+	switch {
+	case c.broker.ExportsSynced():
 		recordErr = c.applyRecord(ctx, req, own)
+	case own.Export != nil && meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady)) != nil:
+		return reconcile.Result{}, nil // what was said before a restart stands until the broker is seen
 	}
 	if own.Export != nil {
 		if err := c.applyConditions(ctx, own, recordErr); err != nil {
