@@ -42,8 +42,8 @@ const (
 	// AnnotationClusters names all exporting clusters on an aggregate, sorted and joined
 	// by commas. The broker's admission policy goes by it.
 	AnnotationClusters = "atoll.dev/clusters"
-	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice
-	// that a slice on the broker was made from.
+	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice that one
+	// on the broker, or an imported one, was made from.
 	AnnotationSourceSlice = "atoll.dev/source-slice"
 	// AnnotationSourcePart is the number of the part, from 0, where a source
 	// slice was split.

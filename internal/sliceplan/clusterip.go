@@ -60,7 +60,7 @@ func (p Publication) served(family discoveryv1.AddressType) []mcsv1beta1.Service
 	var served []mcsv1beta1.ServicePort
 	for _, port := range p.Ports {
 		if slices.ContainsFunc(p.Sources, func(s *discoveryv1.EndpointSlice) bool {
-			return isSource(s) && s.AddressType == family && hasPort(s, port) && slices.ContainsFunc(s.Endpoints, isReady)
+			return isSource(s) && s.AddressType == family && hasPort(s, port) && hasReady(s)
 		}) {
 			served = append(served, port)
 		}
@@ -77,8 +77,9 @@ func hasPort(slice *discoveryv1.EndpointSlice, port mcsv1beta1.ServicePort) bool
 	})
 }
 
-// isReady is the API's meaning of the condition: one that is not stated is true.
-func isReady(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
+func hasReady(slice *discoveryv1.EndpointSlice) bool {
+	return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return isReady(&e) })
+}
 
 func ready(address string) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{

@@ -178,7 +178,7 @@ func readyEndpoints(list []*discoveryv1.EndpointSlice) int {
 	n := 0
 	for _, s := range list {
 		for _, e := range s.Endpoints {
-			if isReady(e) {
+			if isReady(&e) {
 				n++
 			}
 		}

@@ -2,6 +2,7 @@ package sliceplan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -21,6 +22,13 @@ type Changes struct {
 	Create  []*discoveryv1.EndpointSlice
 	Update  []*discoveryv1.EndpointSlice
 	Delete  []*discoveryv1.EndpointSlice
+
+	// Added and Removed are how many endpoints the slices get and lose.
+	Added, Removed int
+	// Withdraws tells that clients must stop using something: an endpoint that goes or
+	// that is not ready any more, or that is something else now. Otherwise there are only
+	// endpoints to win.
+	Withdraws bool
 }
 
 // Empty tells whether there is nothing to write.
@@ -30,7 +38,7 @@ func (c Changes) Empty() bool {
 
 // Diff returns the changes from have to want. Slices are the same if their names
 // are. An update carries the resource version of what it changes, and keeps labels
-// and annotations that others set.
+// and annotations that others set. What is to be written shares nothing with want.
 func Diff(have []*discoveryv1.EndpointSlice, want []discoveryv1.EndpointSlice) Changes {
 	existing := make(map[string]*discoveryv1.EndpointSlice, len(have))
 	for _, h := range have {
@@ -43,14 +51,13 @@ func Diff(have []*discoveryv1.EndpointSlice, want []discoveryv1.EndpointSlice) C
 		delete(existing, w.Name)
 		switch {
 		case !found:
-			changes.Create = append(changes.Create, w)
+			changes.Create = append(changes.Create, w.DeepCopy())
 		case h.AddressType != w.AddressType:
 			changes.Replace = append(changes.Replace, h)
-			changes.Create = append(changes.Create, w)
-		default:
-			if updated, changed := update(h, w); changed {
-				changes.Update = append(changes.Update, updated)
-			}
+			changes.Create = append(changes.Create, w.DeepCopy())
+		case !current(h, w):
+			changes.Update = append(changes.Update, updated(h, w))
+			changes.Withdraws = changes.Withdraws || !sameOtherwise(h, w)
 		}
 	}
 	for _, h := range existing {
@@ -59,25 +66,89 @@ func Diff(have []*discoveryv1.EndpointSlice, want []discoveryv1.EndpointSlice) C
 	for _, list := range [][]*discoveryv1.EndpointSlice{changes.Replace, changes.Create, changes.Update, changes.Delete} {
 		slices.SortFunc(list, func(a, b *discoveryv1.EndpointSlice) int { return cmp.Compare(a.Name, b.Name) })
 	}
+	changes.count(have)
 	return changes
 }
 
-// update returns have with everything of want set, and whether that changes it.
-func update(have, want *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, bool) {
-	updated := have.DeepCopy()
-	updated.Labels = ours(have.Labels, want.Labels)
-	updated.Annotations = ours(have.Annotations, want.Annotations)
-	updated.OwnerReferences = want.OwnerReferences
-	updated.Endpoints = want.Endpoints
-	updated.Ports = want.Ports
-	// What others set stays, but not these: the one hides the slice from kube-proxy after
-	// its service became one with a clusterset IP, the other would have kube-proxy count
-	// an old change's time at each new one.
-	if _, headless := want.Labels[names.LabelHeadless]; !headless {
-		delete(updated.Labels, names.LabelHeadless)
+// count sees what becomes of the endpoints in the slices that are written. One that moves
+// from one slice to another is neither added nor removed.
+func (c *Changes) count(have []*discoveryv1.EndpointSlice) {
+	if c.Empty() {
+		return
 	}
-	if _, triggered := want.Annotations[names.AnnotationLastChangeTriggerTime]; !triggered {
-		delete(updated.Annotations, names.AnnotationLastChangeTriggerTime)
+	written := map[string]bool{}
+	var after []discoveryv1.Endpoint
+	for _, s := range slices.Concat(c.Create, c.Update) {
+		written[s.Name] = true
+		after = append(after, s.Endpoints...)
 	}
-	return updated, !equality.Semantic.DeepEqual(have, updated)
+	for _, s := range c.Delete {
+		written[s.Name] = true
+	}
+	remaining := indexEndpoints(after)
+	c.Added = len(after)
+	for _, h := range have {
+		if !written[h.Name] {
+			continue
+		}
+		for i := range h.Endpoints {
+			before := &h.Endpoints[i]
+			at, found := remaining.take(before)
+			if found {
+				c.Added--
+				c.Withdraws = c.Withdraws || takesAway(before, &after[at])
+			} else {
+				c.Removed++
+				c.Withdraws = c.Withdraws || isUsed(before)
+			}
+		}
+	}
+}
+
+// current tells whether have has everything of want. The time of the last change alone is
+// no difference: it would be written to all parts of a source of which one changes.
+func current(have, want *discoveryv1.EndpointSlice) bool {
+	return sameEndpoints(have.Endpoints, want.Endpoints) && sameOtherwise(have, want)
+}
+
+// sameOtherwise compares what concerns all of a slice's endpoints.
+func sameOtherwise(have, want *discoveryv1.EndpointSlice) bool {
+	_, hidden := have.Labels[names.LabelHeadless]
+	_, hide := want.Labels[names.LabelHeadless]
+	return hidden == hide && includes(have.Labels, want.Labels, "") &&
+		includes(have.Annotations, want.Annotations, names.AnnotationLastChangeTriggerTime) &&
+		samePorts(have.Ports, want.Ports) &&
+		equality.Semantic.DeepEqual(have.OwnerReferences, want.OwnerReferences)
+}
+
+// includes tells whether have has all of want but except.
+func includes(have, want map[string]string, except string) bool {
+	for key, value := range want {
+		if had, found := have[key]; key != except && (!found || had != value) {
+			return false
+		}
+	}
+	return true
+}
+
+// updated returns have with everything of want set. What others set stays, but not what
+// we have set and do not want any more: the one label would hide the slice from kube-proxy
+// after its service became one with a clusterset IP, the one annotation would have
+// kube-proxy count an old change's time at each new one.
+func updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	w := want.DeepCopy()
+	u := &discoveryv1.EndpointSlice{ObjectMeta: *have.ObjectMeta.DeepCopy(), AddressType: have.AddressType}
+	u.Labels = with(have.Labels, w.Labels, names.LabelHeadless)
+	u.Annotations = with(have.Annotations, w.Annotations, names.AnnotationLastChangeTriggerTime)
+	u.OwnerReferences, u.Endpoints, u.Ports = w.OwnerReferences, w.Endpoints, w.Ports
+	return u
+}
+
+// with returns have with all of want set, and passing only if want has it.
+func with(have, want map[string]string, passing string) map[string]string {
+	all := make(map[string]string, len(have)+len(want))
+	maps.Copy(all, have)
+	delete(all, passing)
+	maps.Copy(all, want)
+	return all
 }

@@ -3,7 +3,6 @@ package sliceplan
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -38,17 +37,26 @@ type Importation struct {
 	// MaxEndpoints is the limit of endpoints for one slice. Slices from the broker
 	// keep the size that their cluster gave them.
 	MaxEndpoints int
+	// Imported are the slices in this cluster that were made of Sources. They matter where
+	// Own is set.
+	Imported []*discoveryv1.EndpointSlice
 }
 
 // Import plans the slices that an importing cluster keeps.
 func Import(p Importation) []discoveryv1.EndpointSlice {
 	var plan []discoveryv1.EndpointSlice
+	var have existing
+	if p.Own {
+		have = partsOf(p.Imported, func(source string, part int) string {
+			return names.ImportedSlice(p.Cluster, source, part)
+		})
+	}
 	for _, source := range p.Sources {
 		if Unsupported(source) || !p.inBoth(source.AddressType) {
 			continue
 		}
 		if p.Own {
-			plan = append(plan, p.fromOwn(source)...)
+			plan = append(plan, p.fromOwn(source, have)...)
 		} else if slice, ok := p.fromBroker(source); ok {
 			plan = append(plan, slice)
 		}
@@ -65,13 +73,13 @@ func (p Importation) inBoth(addresses discoveryv1.AddressType) bool {
 		(len(p.IPFamilies) == 0 || slices.Contains(p.IPFamilies, family))
 }
 
-func (p Importation) fromOwn(source *discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice {
+func (p Importation) fromOwn(source *discoveryv1.EndpointSlice, have existing) []discoveryv1.EndpointSlice {
 	if !isSource(source) {
 		return nil
 	}
 	var plan []discoveryv1.EndpointSlice
-	for part, endpoints := range split(source.Endpoints, p.MaxEndpoints) {
-		plan = append(plan, p.slice(source, source.Name, part, withoutHints(endpoints)))
+	for _, part := range divide(withoutHints(source.Endpoints), have[source.Name], p.MaxEndpoints) {
+		plan = append(plan, p.slice(source, source.Name, part.number, part.endpoints))
 	}
 	return plan
 }
@@ -79,9 +87,8 @@ func (p Importation) fromOwn(source *discoveryv1.EndpointSlice) []discoveryv1.En
 // fromBroker makes one slice of one on the broker, unless that lacks what its
 // exporter says of its origin.
 func (p Importation) fromBroker(source *discoveryv1.EndpointSlice) (discoveryv1.EndpointSlice, bool) {
-	name := source.Annotations[names.AnnotationSourceSlice]
-	part, err := strconv.Atoi(source.Annotations[names.AnnotationSourcePart])
-	if name == "" || err != nil {
+	name, part, ok := origin(source)
+	if !ok {
 		return discoveryv1.EndpointSlice{}, false
 	}
 	return p.slice(source, name, part, withoutLocalMeaning(source.Endpoints)), true
@@ -97,12 +104,14 @@ func (p Importation) slice(source *discoveryv1.EndpointSlice, name string, part 
 	if p.Import.Spec.Type == mcsv1beta1.Headless {
 		labels[names.LabelHeadless] = ""
 	}
+	annotations := originAnnotations(name, part)
+	withTrigger(source, annotations)
 	return discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       p.Import.Namespace,
 			Name:            names.ImportedSlice(p.Cluster, name, part),
 			Labels:          labels,
-			Annotations:     withTrigger(source, map[string]string{}),
+			Annotations:     annotations,
 			OwnerReferences: []metav1.OwnerReference{derived.Owner(p.Import)},
 		},
 		AddressType: source.AddressType,

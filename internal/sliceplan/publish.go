@@ -1,7 +1,8 @@
 // Package sliceplan plans EndpointSlices: those that a cluster publishes on the
 // broker for a Service that it exports, those that a cluster keeps for a service
 // that it imports, and the least changes from what there is to what there should
-// be. It decides only; the controllers read and write.
+// be. It decides only; the controllers read and write. Source slices are planned
+// independently of each other, so that a plan can be of one alone.
 //
 // The rules are those of KEP-1645, "Using EndpointSlice objects to track
 // endpoints", and KEP-0752: a slice holds endpoints of one source cluster, keeps
@@ -10,9 +11,7 @@
 package sliceplan
 
 import (
-	"maps"
 	"slices"
-	"strconv"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +33,8 @@ type Publication struct {
 	BrokerNamespace string
 	// Sources are the Service's EndpointSlices in its own cluster.
 	Sources []*discoveryv1.EndpointSlice
+	// Published are the slices on the broker that were made of Sources.
+	Published []*discoveryv1.EndpointSlice
 	// MaxEndpoints is the limit of endpoints for one slice.
 	MaxEndpoints int
 	// Ports and ClusterIPs are the Service's. They matter to PublishClusterIPs alone.
@@ -47,15 +48,17 @@ type Publication struct {
 // published; Unsupported tells which these are.
 func Publish(p Publication) []discoveryv1.EndpointSlice {
 	var plan []discoveryv1.EndpointSlice
+	have := partsOf(p.Published, func(source string, part int) string {
+		return names.BrokerSlice(p.Cluster, p.Namespace, source, part)
+	})
 	for _, source := range p.Sources {
 		if !isSource(source) || Unsupported(source) {
 			continue
 		}
-		for part, endpoints := range split(source.Endpoints, p.MaxEndpoints) {
-			slice := p.slice(source.Name, part, source.AddressType)
-			slice.Annotations = withTrigger(source, slice.Annotations)
-			slice.Endpoints = withoutLocalMeaning(endpoints)
-			slice.Ports = slices.Clone(source.Ports)
+		for _, part := range divide(withoutLocalMeaning(source.Endpoints), have[source.Name], p.MaxEndpoints) {
+			slice := p.slice(source.Name, part.number, source.AddressType)
+			withTrigger(source, slice.Annotations)
+			slice.Endpoints, slice.Ports = part.endpoints, source.Ports
 			plan = append(plan, slice)
 		}
 	}
@@ -76,10 +79,7 @@ func (p Publication) slice(source string, part int, addressType discoveryv1.Addr
 				// The broker may be somebody's cluster: its kube-proxy must not see this.
 				names.LabelHeadless: "",
 			},
-			Annotations: map[string]string{
-				names.AnnotationSourceSlice: source,
-				names.AnnotationSourcePart:  strconv.Itoa(part),
-			},
+			Annotations: originAnnotations(source, part),
 		},
 		AddressType: addressType,
 	}
@@ -97,51 +97,29 @@ func Unsupported(slice *discoveryv1.EndpointSlice) bool {
 	return slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6
 }
 
-// split divides endpoints into parts of at most limit, at least one.
-func split(endpoints []discoveryv1.Endpoint, limit int) [][]discoveryv1.Endpoint {
-	parts := slices.Collect(slices.Chunk(endpoints, limit))
-	if len(parts) == 0 {
-		parts = append(parts, nil)
-	}
-	return parts
-}
-
 // withTrigger adds the time of the change that led to the source slice, which
 // kube-proxy's latency metric is measured from.
-func withTrigger(source *discoveryv1.EndpointSlice, annotations map[string]string) map[string]string {
+func withTrigger(source *discoveryv1.EndpointSlice, annotations map[string]string) {
 	if at, ok := source.Annotations[names.AnnotationLastChangeTriggerTime]; ok {
 		annotations[names.AnnotationLastChangeTriggerTime] = at
 	}
-	return annotations
 }
 
+// withoutLocalMeaning returns another cluster's endpoints. They share what they point to
+// with the given ones, as everything in a plan does: nobody changes it.
 func withoutLocalMeaning(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
-	out := make([]discoveryv1.Endpoint, len(endpoints))
-	for i := range endpoints {
-		endpoints[i].DeepCopyInto(&out[i])
-		out[i].NodeName, out[i].TargetRef, out[i].Hints = nil, nil, nil
-		out[i].DeprecatedTopology = nil
+	out := withoutHints(endpoints)
+	for i := range out {
+		out[i].NodeName, out[i].TargetRef = nil, nil
 	}
 	return out
 }
 
-// withoutHints copies endpoints of the importing cluster itself.
+// withoutHints returns endpoints of the importing cluster itself.
 func withoutHints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
-	out := make([]discoveryv1.Endpoint, len(endpoints))
-	for i := range endpoints {
-		endpoints[i].DeepCopyInto(&out[i])
-		out[i].Hints = nil
-		out[i].DeprecatedTopology = nil
+	out := slices.Clone(endpoints)
+	for i := range out {
+		out[i].Hints, out[i].DeprecatedTopology = nil, nil
 	}
 	return out
-}
-
-// ours returns have with all of want set.
-func ours(have, want map[string]string) map[string]string {
-	if have == nil {
-		have = map[string]string{}
-	}
-	have = maps.Clone(have)
-	maps.Copy(have, want)
-	return have
 }

@@ -123,7 +123,10 @@ func TestImportOfAnotherClusters(t *testing.T) {
 				names.LabelServiceName: "web", names.LabelSourceCluster: "c1",
 				discoveryv1.LabelManagedBy: names.AgentManager, discoveryv1.LabelServiceName: "web-clusterset",
 			},
-			Annotations: map[string]string{names.AnnotationLastChangeTriggerTime: "2026-01-02T03:04:05Z"},
+			Annotations: map[string]string{
+				names.AnnotationSourceSlice: "web-x", names.AnnotationSourcePart: "0",
+				names.AnnotationLastChangeTriggerTime: "2026-01-02T03:04:05Z",
+			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "multicluster.x-k8s.io/v1beta1", Kind: "ServiceImport", Name: "web", UID: "uid",
 			}},
@@ -214,6 +217,22 @@ func TestPortsFollowTheImport(t *testing.T) {
 	}
 }
 
+// What calls itself a part of a source and is not decides nothing: somebody wrote on it.
+func TestOnlyPartsOfOurNamesCount(t *testing.T) {
+	p := publication(source("web-x", full("10.0.0.1")), source("web-y", full("10.0.0.2")))
+	p.Published = pointers(Publish(p))
+	want := Publish(p)
+	p.Published[1].Annotations[names.AnnotationSourceSlice] = "web-x"
+	p.Published[1].Annotations[names.AnnotationSourcePart] = "-1"
+	p.Published[1].Endpoints = p.Published[0].Endpoints
+	if diff := cmp.Diff(want, Publish(p)); diff != "" {
+		t.Errorf("published (-want +got):\n%s", diff)
+	}
+	if changes := Diff(p.Published, Publish(p)); len(changes.Update) != 1 || len(changes.Create)+len(changes.Delete) > 0 {
+		t.Errorf("changes %+v", changes)
+	}
+}
+
 func drawSources(t *rapid.T) []*discoveryv1.EndpointSlice {
 	var sources []*discoveryv1.EndpointSlice
 	address := 0
@@ -268,15 +287,36 @@ func TestNothingIsLostOrDuplicatedAndTheLimitKept(t *testing.T) {
 	})
 }
 
+// What is planned goes by what there is, so a second plan after the first was carried out
+// must be the same, on the broker and for the own import.
 func TestApplyingChangesLeavesNothingToChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var have []*discoveryv1.EndpointSlice
+		var published, imported []*discoveryv1.EndpointSlice
 		for range 3 {
-			want := Publish(publication(drawSources(t)...))
-			changes := Diff(have, want)
-			have = apply(have, changes)
-			if again := Diff(have, want); !again.Empty() {
-				t.Fatalf("after applying %+v there is still %+v", changes, again)
+			sources, limit := drawSources(t), rapid.IntRange(1, 5).Draw(t, "limit")
+			publish := func() Changes {
+				p := publication(sources...)
+				p.Published, p.MaxEndpoints = published, limit
+				return Diff(published, Publish(p))
+			}
+			importOwn := func() Changes {
+				return Diff(imported, Import(Importation{
+					Import: serviceImport(http), DerivedService: "d", Cluster: "c1", Own: true, Imported: imported,
+					Ports: []mcsv1beta1.ServicePort{http}, Sources: sources, MaxEndpoints: limit,
+				}))
+			}
+			published = apply(published, publish())
+			imported = apply(imported, importOwn())
+			for _, plan := range []func() Changes{publish, importOwn} {
+				if again := plan(); !again.Empty() {
+					t.Fatalf("after applying there is still %+v", again)
+				}
+			}
+			want := addresses(sources, func(s *discoveryv1.EndpointSlice) []discoveryv1.Endpoint { return s.Endpoints })
+			for _, have := range [][]*discoveryv1.EndpointSlice{published, imported} {
+				if got := addresses(have, func(s *discoveryv1.EndpointSlice) []discoveryv1.Endpoint { return s.Endpoints }); !slices.Equal(want, got) {
+					t.Fatalf("there is %v of %v", got, want)
+				}
 			}
 		}
 	})
@@ -304,52 +344,48 @@ func apply(have []*discoveryv1.EndpointSlice, changes Changes) []*discoveryv1.En
 	return all
 }
 
+// Sources may hold up to 1,000 endpoints; their order means nothing.
 func TestOneEndpointsChangeIsOneUpdate(t *testing.T) {
-	before := []*discoveryv1.EndpointSlice{source("web-a", full("10.0.0.1"), full("10.0.0.2")), source("web-b", full("10.0.0.3"))}
-	published := Publish(publication(before...))
-	var have []*discoveryv1.EndpointSlice
-	for i := range published {
-		have = append(have, &published[i])
+	large := source("web-large")
+	for i := range 1000 {
+		large.Endpoints = append(large.Endpoints, full(fmt.Sprintf("10.1.%d.%d", i/256, i%256)))
 	}
-	after := []*discoveryv1.EndpointSlice{before[0].DeepCopy(), before[1]}
-	after[0].Endpoints[1].Conditions.Ready = ptr.To(true)
-	changes := Diff(have, Publish(publication(after...)))
-	if len(changes.Update) != 1 || changes.Update[0].Name != "web-a.shop.c1" || len(changes.Create)+len(changes.Delete) != 0 {
-		t.Errorf("changes %+v", changes)
+	sources := []*discoveryv1.EndpointSlice{source("web-a", full("10.0.0.1"), full("10.0.0.2")), large, source("web-b", full("10.0.0.3"))}
+	published := pointers(Publish(publication(sources...)))
+	if len(published) != 12 {
+		t.Fatalf("%d slices", len(published))
 	}
-}
-
-func TestDiffReplacesWhatTheAPIDoesNotLetChange(t *testing.T) {
-	have := source("web-a", full("10.0.0.1"))
-	want := have.DeepCopy()
-	want.AddressType = discoveryv1.AddressTypeIPv6
-	changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want})
-	if len(changes.Replace) != 1 || len(changes.Create) != 1 || len(changes.Update)+len(changes.Delete) != 0 {
-		t.Errorf("changes %+v", changes)
-	}
-}
-
-func TestDiffTakesAnOldTriggerTimeAway(t *testing.T) {
-	have := source("web-a", full("10.0.0.1"))
-	want := have.DeepCopy()
-	delete(want.Annotations, names.AnnotationLastChangeTriggerTime)
-	changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want})
-	if len(changes.Update) != 1 || changes.Update[0].Annotations[names.AnnotationLastChangeTriggerTime] != "" {
-		t.Errorf("changes %+v", changes)
-	}
-}
-
-func TestDiffKeepsWhatOthersAdded(t *testing.T) {
-	want := source("web-a", full("10.0.0.1"))
-	have := want.DeepCopy()
-	have.Labels["somebody"] = "else"
-	have.ResourceVersion = "7"
-	if changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want}); !changes.Empty() {
-		t.Errorf("a label of somebody else's led to %+v", changes)
-	}
-	have.Endpoints = nil
-	changes := Diff([]*discoveryv1.EndpointSlice{have}, []discoveryv1.EndpointSlice{*want})
-	if len(changes.Update) != 1 || changes.Update[0].Labels["somebody"] != "else" || changes.Update[0].ResourceVersion != "7" {
-		t.Errorf("changes %+v", changes)
+	imported := pointers(Import(Importation{
+		Import: serviceImport(http), DerivedService: "d", Cluster: "c1",
+		Ports: []mcsv1beta1.ServicePort{http}, Sources: published, MaxEndpoints: 100,
+	}))
+	for name, change := range map[string]func(s *discoveryv1.EndpointSlice){
+		"another readiness": func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = ptr.To(true) },
+		"the first goes":    func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[1:] },
+		"one is replaced by another in front": func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints = append([]discoveryv1.Endpoint{full("10.2.0.1")}, s.Endpoints[1:]...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range sources[:2] {
+				after := slices.Clone(sources)
+				after[i] = sources[i].DeepCopy()
+				after[i].Annotations[names.AnnotationLastChangeTriggerTime] = "2026-01-02T03:04:06Z"
+				change(after[i])
+				p := publication(after...)
+				p.Published = published
+				changes := Diff(published, Publish(p))
+				if len(changes.Update) != 1 || len(changes.Create)+len(changes.Delete) != 0 {
+					t.Errorf("on the broker: changes %+v", changes)
+				}
+				changes = Diff(imported, Import(Importation{
+					Import: serviceImport(http), DerivedService: "d", Cluster: "c1",
+					Ports: []mcsv1beta1.ServicePort{http}, Sources: apply(published, changes), MaxEndpoints: 100,
+				}))
+				if len(changes.Update) != 1 || len(changes.Create)+len(changes.Delete) != 0 {
+					t.Errorf("imported: changes %+v", changes)
+				}
+			}
+		})
 	}
 }
