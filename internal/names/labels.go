@@ -48,6 +48,9 @@ const (
 	// AnnotationSourcePart is the number of the part, from 0, where a source
 	// slice was split.
 	AnnotationSourcePart = "atoll.dev/source-part"
+	// AnnotationDNSWiring records, on objects of a cluster's own DNS that have no room for a
+	// comment, what was added to them so that they ask atoll-dns.
+	AnnotationDNSWiring = "atoll.dev/dns-wiring"
 	// AnnotationLastChangeTriggerTime is kube-proxy's input for its network
 	// programming latency.
 	AnnotationLastChangeTriggerTime = "endpoints.kubernetes.io/last-change-trigger-time"

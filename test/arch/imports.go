@@ -53,11 +53,14 @@ var table = []row{
 	{folder: "internal/contribution", allowed: pure},
 	{folder: "internal/derived", allowed: pure},
 	{folder: "internal/topology", allowed: pure},
+	{folder: "internal/corefile"},
+	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
 
 	// What talks to API servers.
 	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients)},
 	{folder: "internal/status", allowed: join(pure, clients)},
+	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
 	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/broker"})},
 	// Not each other.
 	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{

@@ -1,0 +1,200 @@
+// Package corefile reads the outline of a Corefile, CoreDNS's configuration: its server
+// blocks and their directives, and where in the text they stand. It reads what CoreDNS reads,
+// word by word, and refuses what CoreDNS accepts by chance.
+package corefile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// File is the outline of a Corefile.
+type File struct {
+	Blocks []Block
+	// Imports are the patterns of import lines outside of all blocks.
+	Imports []string
+}
+
+// Block is a server block. Snippets, which configure no server, are none.
+type Block struct {
+	// Keys are the zones as written, with port and scheme if they have one.
+	Keys []string
+	// Directives are the block's, in their order, import among them.
+	Directives []Directive
+	// Line is that of the first key, from 1.
+	Line int
+}
+
+// Directive is one directive of a server block.
+type Directive struct {
+	Name string
+	Args []string
+	// Body are the words of each line between the braces, those of deeper braces too.
+	Body [][]string
+	// Text is all of it as written, from its name to its last word or brace.
+	Text string
+	// Line is that of its name, from 1.
+	Line int
+}
+
+// ErrNoBraces says that the file is a single server block without braces, to which CoreDNS
+// takes everything that follows.
+var ErrNoBraces = errors.New("the server block has no braces, so that nothing can follow it; put { and } around its directives")
+
+// Parse reads a Corefile. Errors name the line. Environment variables and imports are left
+// as they are written.
+func Parse(text string) (File, error) {
+	p := parser{text: text, tokens: tokens(text)}
+	var f File
+	for p.at < len(p.tokens) {
+		if p.here().text == "import" && p.newLine() {
+			args := p.line()
+			if len(args) != 2 {
+				return f, p.errorf(args[0], "import takes one argument")
+			}
+			f.Imports = append(f.Imports, args[1].text)
+			continue
+		}
+		block, snippet, err := p.block()
+		if err != nil {
+			return f, err
+		}
+		if !snippet {
+			f.Blocks = append(f.Blocks, block)
+		}
+	}
+	return f, nil
+}
+
+type parser struct {
+	text   string
+	tokens []token
+	at     int
+}
+
+func (p *parser) here() token { return p.tokens[p.at] }
+
+func (p *parser) errorf(t token, format string, args ...any) error {
+	return fmt.Errorf("line %d: "+format, append([]any{t.line}, args...)...)
+}
+
+// newLine tells whether the next token begins a line.
+func (p *parser) newLine() bool {
+	return p.at == 0 || p.tokens[p.at-1].lastLine() < p.here().line
+}
+
+// line takes the rest of a line.
+func (p *parser) line() []token {
+	from := p.at
+	for p.at++; p.at < len(p.tokens) && !p.newLine(); p.at++ {
+	}
+	return p.tokens[from:p.at]
+}
+
+func (p *parser) block() (b Block, snippet bool, err error) {
+	first := p.here()
+	b.Line = first.line
+	if b.Keys, err = p.keys(); err != nil {
+		return b, false, err
+	}
+	if p.at == len(p.tokens) || p.here().text != "{" {
+		return b, false, p.errorf(first, "%w", ErrNoBraces)
+	}
+	p.at++
+	if len(b.Keys) == 1 && strings.HasPrefix(b.Keys[0], "(") && strings.HasSuffix(b.Keys[0], ")") {
+		return b, true, p.skip(first)
+	}
+	for p.at < len(p.tokens) {
+		if p.here().text == "}" {
+			p.at++
+			return b, false, nil
+		}
+		d, err := p.directive()
+		if err != nil {
+			return b, false, err
+		}
+		b.Directives = append(b.Directives, d)
+	}
+	return b, false, p.errorf(first, "the block of %s has no closing brace", strings.Join(b.Keys, " "))
+}
+
+// keys takes the keys of a block: to the end of the line, and further after a comma.
+func (p *parser) keys() ([]string, error) {
+	var keys []string
+	first, more := p.here(), false
+	for {
+		key := p.here().text
+		if key == "{" {
+			if more || len(keys) == 0 {
+				return nil, p.errorf(p.here(), "{ where a zone should be")
+			}
+			return keys, nil
+		}
+		if key == "," {
+			return nil, p.errorf(p.here(), "a comma where a zone should be")
+		}
+		more = strings.HasSuffix(key, ",")
+		if key != "" { // two quotes
+			keys = append(keys, strings.TrimSuffix(key, ","))
+		}
+		p.at++
+		if p.at == len(p.tokens) || (!more && p.newLine()) {
+			break
+		}
+	}
+	if more || len(keys) == 0 {
+		return nil, p.errorf(first, "a zone is missing")
+	}
+	return keys, nil
+}
+
+// skip passes over a snippet, whose opening brace is taken.
+func (p *parser) skip(first token) error {
+	for depth := 1; p.at < len(p.tokens); p.at++ {
+		switch p.here().text {
+		case "{":
+			depth++
+		case "}":
+			if depth--; depth == 0 {
+				p.at++
+				return nil
+			}
+		}
+	}
+	return p.errorf(first, "the snippet has no closing brace")
+}
+
+// directive takes a directive: to the end of its line, or of its braces.
+func (p *parser) directive() (Directive, error) {
+	name := p.here()
+	d := Directive{Name: name.text, Line: name.line}
+	depth := 0
+	for p.at++; p.at < len(p.tokens); p.at++ {
+		t := p.here()
+		if t.text != "{" && depth == 0 && p.newLine() {
+			break
+		}
+		switch {
+		case t.text == "{":
+			depth++
+		case t.text == "}" && depth == 0:
+			return d, p.errorf(t, "} without a { before it")
+		case t.text == "}":
+			depth--
+		case depth == 0 && d.Body == nil:
+			d.Args = append(d.Args, t.text)
+		default:
+			if p.newLine() || len(d.Body) == 0 || p.tokens[p.at-1].text == "{" {
+				d.Body = append(d.Body, nil)
+			}
+			last := len(d.Body) - 1
+			d.Body[last] = append(d.Body[last], t.text)
+		}
+	}
+	d.Text = p.text[name.start:p.tokens[p.at-1].end]
+	if depth > 0 {
+		return d, p.errorf(name, "%s has no closing brace", d.Name)
+	}
+	return d, nil
+}

@@ -1,0 +1,97 @@
+package dnswiring
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/atoll-mcs/atoll/internal/corefile"
+)
+
+// silent are plugins that take zones as arguments and answer for none.
+var silent = []string{"acl", "autopath", "cache", "dnssec", "header", "log", "nsid", "rewrite", "sign", "view"}
+
+// claimed refuses zones that a Corefile has an answer for already, in a server block of
+// their own or by a plugin of another block with that port.
+func claimed(file corefile.File, zones []string, port string) error {
+	for _, zone := range zones {
+		for _, b := range file.Blocks {
+			if serves(b, zone, port) {
+				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server block %q in line %d", strings.Join(b.Keys, " "), b.Line)}
+			}
+			if !listens(b, port) {
+				continue
+			}
+			if err := claimedWithin(b, zone); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func claimedWithin(b corefile.Block, zone string) error {
+	names := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains(corefile.ParseKey(w).Zones, zone)
+		})
+	}
+	for _, d := range b.Directives {
+		// The in-tree option makes a cluster's own CoreDNS answer for the clusterset.
+		for _, line := range d.Body {
+			if d.Name == "kubernetes" && line[0] == "multicluster" && names(line[1:]) {
+				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the option multicluster of the plugin kubernetes in line %d", d.Line), Stock: true}
+			}
+		}
+		if !slices.Contains(silent, d.Name) && names(d.Args) {
+			return &ClaimedError{Zone: zone, By: fmt.Sprintf("the line %q, line %d", strings.Join(append([]string{d.Name}, d.Args...), " "), d.Line)}
+		}
+	}
+	return nil
+}
+
+// serves tells whether a block is for exactly that zone.
+func serves(b corefile.Block, zone, port string) bool {
+	return slices.ContainsFunc(b.Keys, func(key string) bool {
+		a := corefile.ParseKey(key)
+		return a.Transport == "dns" && samePort(a.Port, port) && slices.Contains(a.Zones, zone)
+	})
+}
+
+// listens tells whether a block answers DNS on that port.
+func listens(b corefile.Block, port string) bool {
+	return slices.ContainsFunc(b.Keys, func(key string) bool {
+		a := corefile.ParseKey(key)
+		return a.Transport == "dns" && samePort(a.Port, port)
+	})
+}
+
+func samePort(a, b string) bool {
+	usual := func(port string) string {
+		if port == "" {
+			return "53"
+		}
+		return port
+	}
+	return usual(a) == usual(b)
+}
+
+// ClaimedError says that somebody else has seen to a zone already.
+type ClaimedError struct {
+	Zone string
+	// By is what in the object it is, Object the object.
+	By, Object string
+	// Stock says that it is CoreDNS's own support for multi-cluster services.
+	Stock bool
+}
+
+func (e *ClaimedError) Error() string {
+	text := fmt.Sprintf("%s is taken care of already, by %s", e.Zone, e.By)
+	if e.Object != "" {
+		text += " of " + e.Object
+	}
+	if e.Stock {
+		return text + ": CoreDNS answers by itself then, which works too; take the option out first if atoll-dns shall answer"
+	}
+	return text + ", which atoll has not written: remove that first"
+}

@@ -1,0 +1,80 @@
+package dnswiring
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// context is how many unchanged lines a diff shows around those that change.
+const context = 3
+
+// Name is an object's kind and name, for people.
+func Name(o Object) string {
+	if _, ok := o.(*unstructured.Unstructured); ok {
+		return openShiftObject
+	}
+	return "configmap " + nameOf(o)
+}
+
+// Diff shows what a change does, as diff -u would, field by field.
+func (c Change) Diff() string {
+	var b strings.Builder
+	for _, f := range c.Fields {
+		side := func(there bool, value string) string {
+			if !there || value == "" {
+				return "(none)"
+			}
+			return Name(c.Object()) + " " + f.Name
+		}
+		fmt.Fprintf(&b, "--- %s\n+++ %s\n%s", side(c.Before != nil, f.Before), side(c.After != nil, f.After), hunk(f.Before, f.After))
+	}
+	return b.String()
+}
+
+// hunk shows the one stretch of lines in which two texts differ.
+func hunk(before, after string) string {
+	was, is := lines(before), lines(after)
+	same := 0
+	for same < len(was) && same < len(is) && was[same] == is[same] {
+		same++
+	}
+	tail := 0
+	for tail < len(was)-same && tail < len(is)-same && was[len(was)-1-tail] == is[len(is)-1-tail] {
+		tail++
+	}
+	from := max(0, same-context)
+	shown := min(tail, context)
+	var b strings.Builder
+	fmt.Fprintf(&b, "@@ -%s +%s @@\n", span(from, len(was)-tail+shown), span(from, len(is)-tail+shown))
+	write := func(sign string, lines []string) {
+		for _, line := range lines {
+			b.WriteString(sign + line)
+			if !strings.HasSuffix(line, "\n") {
+				b.WriteString("\n\\ No newline at end of file\n")
+			}
+		}
+	}
+	write(" ", was[from:same])
+	write("-", was[same:len(was)-tail])
+	write("+", is[same:len(is)-tail])
+	write(" ", was[len(was)-tail:len(was)-tail+shown])
+	return b.String()
+}
+
+// span writes the lines from (counted from 0) up to, but without, to.
+func span(from, to int) string {
+	if to == from {
+		return fmt.Sprintf("%d,0", from)
+	}
+	return fmt.Sprintf("%d,%d", from+1, to-from)
+}
+
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		all = append(all, line)
+	}
+	return all
+}
