@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/cli/dns"
 	"github.com/atoll-mcs/atoll/internal/cli/lab"
 	"github.com/atoll-mcs/atoll/internal/version"
 	"github.com/atoll-mcs/atoll/lab/kubebin"
@@ -61,7 +62,7 @@ func newRoot(program string) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(lab.NewCommand(), newVersion())
+	root.AddCommand(dns.NewCommand(), lab.NewCommand(), newVersion())
 	return root
 }
 

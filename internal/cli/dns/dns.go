@@ -1,0 +1,112 @@
+// Package dns is the command `atoll dns`.
+package dns
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/dnswiring"
+)
+
+// NewCommand returns the command with its sub-commands.
+func NewCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "dns",
+		Short: "Point a cluster's own DNS at atoll-dns, or no longer",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	command.AddCommand(newInstall(), newUninstall())
+	return command
+}
+
+// common are the flags of both commands.
+type common struct {
+	target.Cluster
+	providers []string
+	configMap string
+	dryRun    bool
+	output    string
+
+	forms []dnswiring.Form // empty: those that the cluster has
+	place client.ObjectKey
+}
+
+const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal, several by commas`
+
+func (o *common) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	o.AddFlags(flags)
+	flags.StringSliceVar(&o.providers, "provider", []string{"auto"}, "what to edit in place of what is found: "+providersHelp)
+	flags.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with CoreDNS's Corefile, where it is not one of the usual ones")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
+	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; text, and diff with --dry-run, unless given")
+}
+
+// complete checks the flags.
+func (o *common) complete() error {
+	if o.output == "" {
+		o.output = "text"
+		if o.dryRun {
+			o.output = "diff"
+		}
+	}
+	if o.output != "text" && o.output != "diff" {
+		return fmt.Errorf("--output is %q; it can be text or diff", o.output)
+	}
+	var err error
+	if o.forms, err = forms(o.providers); err != nil {
+		return err
+	}
+	if o.configMap != "" {
+		o.place, err = parseName(o.configMap)
+	}
+	return err
+}
+
+// edit does what decide says and shows it. It returns what was changed.
+func (o *common) edit(ctx context.Context, c client.Client, out io.Writer, decide clusterdns.Decision) ([]dnswiring.Change, error) {
+	changes, err := clusterdns.Edit(ctx, c, o.place, decide, o.dryRun)
+	for _, change := range changes {
+		if err := o.show(out, change); err != nil {
+			return changes, err
+		}
+	}
+	return changes, err
+}
+
+func (o *common) show(out io.Writer, c dnswiring.Change) error {
+	if o.output == "diff" {
+		_, err := io.WriteString(out, c.Diff())
+		return err
+	}
+	did := "changed"
+	switch {
+	case c.None():
+		did = "unchanged"
+	case c.Before == nil:
+		did = "created"
+	case c.After == nil:
+		did = "deleted"
+	}
+	if o.dryRun && !c.None() {
+		did += " (dry run)"
+	}
+	_, err := fmt.Fprintf(out, "%s %s\n", dnswiring.Name(c.Object()), did)
+	return err
+}
+
+// connect makes a client of the cluster.
+func (o *common) connect() (client.Client, error) {
+	config, err := o.Config()
+	if err != nil {
+		return nil, err
+	}
+	return clusterdns.Connect(config)
+}

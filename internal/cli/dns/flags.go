@@ -1,0 +1,63 @@
+package dns
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/dnswiring"
+)
+
+// forms are those that the flag --provider names; none for auto.
+func forms(providers []string) ([]dnswiring.Form, error) {
+	if slices.Equal(providers, []string{"auto"}) {
+		return nil, nil
+	}
+	var named []dnswiring.Form
+	for _, p := range providers {
+		if !slices.Contains(dnswiring.Forms(), dnswiring.Form(p)) {
+			return nil, fmt.Errorf("--provider is %q; it can be auto, %s", p, providersHelp)
+		}
+		if !slices.Contains(named, dnswiring.Form(p)) {
+			named = append(named, dnswiring.Form(p))
+		}
+	}
+	if len(named) == 0 {
+		return nil, fmt.Errorf("--provider is empty; it can be auto, %s", providersHelp)
+	}
+	return named, nil
+}
+
+// parseName reads NAMESPACE/NAME.
+func parseName(text string) (client.ObjectKey, error) {
+	namespace, name, ok := strings.Cut(text, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return client.ObjectKey{}, fmt.Errorf("%q is not of the form NAMESPACE/NAME", text)
+	}
+	return client.ObjectKey{Namespace: namespace, Name: name}, nil
+}
+
+// parseServers reads addresses.
+func parseServers(texts []string) ([]netip.Addr, error) {
+	var servers []netip.Addr
+	for _, text := range texts {
+		server, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, fmt.Errorf("--server is %q, which is no IP address", text)
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+// parseZones writes zones as they are compared.
+func parseZones(texts []string) []string {
+	var zones []string
+	for _, text := range texts {
+		zones = append(zones, strings.ToLower(strings.TrimSuffix(text, ".")))
+	}
+	return zones
+}

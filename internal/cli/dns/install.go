@@ -1,0 +1,117 @@
+package dns
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/dnswiring"
+)
+
+type installOptions struct {
+	common
+	zones   []string
+	servers []string
+	service string
+
+	wiring dnswiring.Wiring // its servers are empty where the Service has to be asked
+	key    client.ObjectKey
+}
+
+func newInstall() *cobra.Command {
+	var o installOptions
+	command := &cobra.Command{
+		Use:   "install",
+		Short: "Have a cluster's own DNS ask atoll-dns for the clusterset's names",
+		Long: `Adds the clusterset's zone to the configuration of the cluster's own DNS, so that pods
+resolve it: a marked part, in whatever form the cluster has it. Everything else stays as
+it is, to the byte, and "atoll dns uninstall" takes the part away again.
+
+  coredns         a server block in the Corefile of kube-system/coredns
+  coredns-custom  a key of kube-system/coredns-custom, where the Corefile imports those (AKS, k3s)
+  openshift       a server in dns.operator.openshift.io default
+  kube-dns        a stub domain in kube-system/kube-dns (GKE)
+  nodelocal       a server block in the Corefile of NodeLocal DNSCache, which asks
+                  the cluster's DNS for nothing but cluster.local
+
+Nothing is written when the cluster is wired so already, nor when the zone is somebody
+else's: of another multi-cluster DNS, or of CoreDNS's own option multicluster.`,
+		Example: `  atoll dns install --dry-run
+  atoll dns install --context c1
+  atoll dns install --zone clusterset.local --zone 100.10.in-addr.arpa`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return err
+			}
+			return o.complete()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.addFlags(command)
+	flags := command.Flags()
+	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones that atoll-dns answers, in place of those of an earlier install")
+	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns, in place of its Service's")
+	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
+	return command
+}
+
+func (o *installOptions) complete() error {
+	if err := o.common.complete(); err != nil {
+		return err
+	}
+	var err error
+	if o.key, err = parseName(o.service); err != nil {
+		return err
+	}
+	if o.wiring.Servers, err = parseServers(o.servers); err != nil {
+		return err
+	}
+	o.wiring.Zones = parseZones(o.zones)
+	check := o.wiring
+	if len(check.Servers) == 0 {
+		check.Servers = []netip.Addr{netip.IPv4Unspecified().Next()}
+	}
+	return check.Validate()
+}
+
+func (o *installOptions) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	c, err := o.connect()
+	if err != nil {
+		return err
+	}
+	if len(o.wiring.Servers) == 0 {
+		if o.wiring.Servers, err = clusterdns.Servers(ctx, c, o.key); err != nil {
+			return err
+		}
+	}
+	changes, err := o.edit(ctx, c, cmd.OutOrStdout(), clusterdns.Install(o.wiring, o.forms))
+	if err != nil {
+		return err
+	}
+	o.explain(cmd.ErrOrStderr(), changes)
+	return nil
+}
+
+// explain says what a person should know, and what comes next.
+func (o *installOptions) explain(w io.Writer, changes []dnswiring.Change) {
+	some := false
+	for _, c := range changes {
+		some = some || !c.None()
+		for _, note := range c.Notes {
+			fmt.Fprintf(w, "note: %s: %s\n", dnswiring.Name(c.Object()), note)
+		}
+	}
+	switch {
+	case !some:
+		fmt.Fprintf(w, "the cluster's DNS asks atoll-dns for %s already\n", o.wiring.Zones[0])
+	case o.dryRun:
+		fmt.Fprintln(w, "next: the same without --dry-run")
+	default:
+		fmt.Fprintf(w, "next: after a minute at most, in a pod: nslookup -type=txt dns-version.%s\n", o.wiring.Zones[0])
+	}
+}

@@ -1,0 +1,41 @@
+package dns
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/clusterdns"
+)
+
+func newUninstall() *cobra.Command {
+	var o common
+	command := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Take back what `atoll dns install` has done",
+		Long: `Removes what "atoll dns install" has added to the configuration of the cluster's own DNS,
+wherever it is, and leaves that as it was before. Pods no longer resolve the clusterset's
+names then. atoll-dns itself is not touched.`,
+		Example: `  atoll dns uninstall --dry-run
+  atoll dns uninstall --context c1`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return err
+			}
+			return o.complete()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.connect()
+			if err != nil {
+				return err
+			}
+			changes, err := o.edit(cmd.Context(), c, cmd.OutOrStdout(), clusterdns.Uninstall(o.forms))
+			if err == nil && len(changes) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "the cluster's DNS has nothing of atoll's")
+			}
+			return err
+		},
+	}
+	o.addFlags(command)
+	return command
+}

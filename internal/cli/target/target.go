@@ -1,0 +1,34 @@
+// Package target has the flags that say which cluster a command is about.
+package target
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Cluster is a choice of kubeconfig and context; the zero value is what kubectl would take.
+type Cluster struct {
+	Kubeconfig string
+	Context    string
+}
+
+// AddFlags lets a person choose.
+func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file, in place of $KUBECONFIG and ~/.kube/config")
+	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig, in place of its current one")
+}
+
+// Config is how to reach the cluster, without client-side throttling.
+func (c *Cluster) Config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	return config, nil
+}
