@@ -1,0 +1,281 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/internal/cli"
+	"github.com/atoll-mcs/atoll/internal/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/dnswiring"
+)
+
+// wired are the clusters, as their distributions make them, that TestDNSWiring wires.
+const wired = "../../internal/dnswiring/testdata/*.txtar"
+
+// TestDNSWiring has `atoll dns` wire the DNS of a cluster in all its forms: the API server
+// takes what it writes, a second time nothing is written, and in the end everything is as
+// it was, as far as somebody who reads it can tell.
+func TestDNSWiring(t *testing.T) {
+	server := dnsService(t)
+	installOpenShiftCRD(t)
+	files, err := filepath.Glob(wired)
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found only %q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(archive.Files[0].Data), "# BEGIN atoll") {
+				return // is wired already, and so will not be what it was
+			}
+			objects := createAll(t, archive.Files[0].Data)
+			was := stateOf(t, objects)
+
+			_, want, _ := strings.Cut(string(archive.Files[1].Data), "---")
+			want = strings.ReplaceAll("---"+want, "10.96.0.53", server)
+			for _, command := range []string{"install --dry-run", "install -o diff"} {
+				if diff := cmp.Diff(stateOf(t, objects), was); diff != "" {
+					t.Errorf("before %s: %s", command, diff)
+				}
+				if diff := cmp.Diff(want, atollDNS(t, command)); diff != "" {
+					t.Errorf("%s: %s", command, diff)
+				}
+			}
+			is := dnsVersions(t)
+			if said := atollDNS(t, "install"); strings.Contains(said, " changed") || strings.Contains(said, "created") {
+				t.Errorf("a second time: %s", said)
+			}
+			if diff := cmp.Diff(is, dnsVersions(t)); diff != "" {
+				t.Errorf("a second time something was written: %s", diff)
+			}
+			atollDNS(t, "uninstall")
+			if diff := cmp.Diff(was, stateOf(t, objects)); diff != "" {
+				t.Errorf("in the end: %s", diff)
+			}
+			if said := atollDNS(t, "uninstall"); said != "" {
+				t.Errorf("uninstalled twice: %s", said)
+			}
+		})
+	}
+}
+
+// dnsService makes a Service of atoll-dns and returns the address that it gets.
+func dnsService(t *testing.T) string {
+	t.Helper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-system", Name: "atoll-dns"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}}},
+	}
+	if err := on["c1"].Create(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeNow(t, service) })
+	return service.Spec.ClusterIP
+}
+
+// installOpenShiftCRD has the API server serve the kind of OpenShift's DNS operator, with
+// those parts of its schema that have to do with servers.
+func installOpenShiftCRD(t *testing.T) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/dns.operator.openshift.io.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := theLab.RESTConfig("c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	if err := on["c1"].Create(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeNow(t, crd) })
+	eventually(t, "the kind of OpenShift's DNS operator", func() error {
+		fresh, err := client.New(config, client.Options{}) // knows the kinds of now
+		if err != nil {
+			return err
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "DNSList"})
+		return fresh.List(t.Context(), list)
+	})
+}
+
+// createAll makes the objects of a YAML stream in c1, for the time of the test.
+func createAll(t *testing.T, stream []byte) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	for text := range strings.SplitSeq(string(stream), "---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if o.GetKind() == "Deployment" {
+			o.Object["spec"] = map[string]any{
+				"selector": map[string]any{"matchLabels": map[string]any{"k8s-app": "kube-dns"}},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": map[string]any{"k8s-app": "kube-dns"}},
+					"spec":     map[string]any{"containers": []any{map[string]any{"name": "kubedns", "image": "kubedns"}}},
+				},
+			}
+		}
+		o.SetFinalizers(nil) // nobody would take them off
+		if err := on["c1"].Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { removeNow(t, o) })
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+func removeNow(t *testing.T, o client.Object) {
+	ctx := context.WithoutCancel(t.Context())
+	if err := on["c1"].Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+		t.Error(err)
+	}
+	eventually(t, "deleting "+o.GetName(), func() error {
+		if err := on["c1"].Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s is still there: %v", o.GetName(), err)
+		}
+		return nil
+	})
+}
+
+// stateOf is what is written in the objects, and what ConfigMaps there are.
+func stateOf(t *testing.T, objects []*unstructured.Unstructured) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(dnsVersions(t))) {
+		if strings.HasPrefix(name, "coredns") {
+			b.WriteString("# " + name + "\n")
+		}
+	}
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" {
+			continue // which has a status
+		}
+		if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+		o := o.DeepCopy()
+		o.SetManagedFields(nil)
+		o.SetResourceVersion("")
+		o.SetGeneration(0)
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(data)
+	}
+	return b.String()
+}
+
+// dnsVersions are those of everything that could have been written.
+func dnsVersions(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	list := &corev1.ConfigMapList{}
+	if err := on["c1"].List(t.Context(), list, client.InNamespace("kube-system")); err != nil {
+		t.Fatal(err)
+	}
+	for _, cm := range list.Items {
+		all[cm.Name] = cm.ResourceVersion
+	}
+	dnses := &unstructured.UnstructuredList{}
+	dnses.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "DNSList"})
+	if err := on["c1"].List(t.Context(), dnses); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range dnses.Items {
+		all["openshift "+o.GetName()] = o.GetResourceVersion()
+	}
+	return all
+}
+
+// atollDNS runs the command in c1 and returns what it prints.
+func atollDNS(t *testing.T, line string) string {
+	t.Helper()
+	args := append([]string{"atoll", "dns"}, strings.Fields(line)...)
+	args = append(args, "--kubeconfig", theLab.Kubeconfig(), "--context", "c1")
+	var stdout, stderr bytes.Buffer
+	if status := cli.Main(args, nil, &stdout, &stderr); status != 0 {
+		t.Fatalf("%q ended with %d: %s", args, status, stderr.String())
+	}
+	return stdout.String()
+}
+
+// TestDNSWiringAgainstOthers edits objects that somebody else changes at the same time:
+// neither's change is lost.
+func TestDNSWiringAgainstOthers(t *testing.T) {
+	server := dnsService(t)
+	cm := createAll(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: coredns, namespace: kube-system}\ndata: {Corefile: \".:53 {\\n reload\\n kubernetes cluster.local\\n}\\n\"}\n"))[0]
+	config, err := theLab.RESTConfig("c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := clusterdns.Connect(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers, err := clusterdns.Servers(t.Context(), c, client.ObjectKey{Namespace: "atoll-system", Name: "atoll-dns"})
+	if err != nil || len(servers) != 1 || servers[0].String() != server {
+		t.Fatalf("the servers are %v, %v", servers, err)
+	}
+	install := clusterdns.Install(dnswiring.Wiring{Zones: []string{"clusterset.local"}, Servers: servers}, nil)
+	decided := 0
+	changes, err := clusterdns.Edit(t.Context(), c, client.ObjectKey{}, func(found dnswiring.Cluster) ([]dnswiring.Change, error) {
+		decided++
+		switch decided {
+		case 1: // edited in between
+			other := found.CoreDNS.DeepCopy()
+			other.Data["Corefile"] = "# other\n" + other.Data["Corefile"]
+			if err := c.Update(t.Context(), other); err != nil {
+				t.Fatal(err)
+			}
+		case 2: // deleted in between, and made again
+			if err := c.Delete(t.Context(), found.CoreDNS.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+			again := found.CoreDNS.DeepCopy()
+			again.ResourceVersion, again.UID = "", ""
+			if err := c.Create(t.Context(), again); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return install(found)
+	}, false)
+	if err != nil || decided != 3 || len(changes) != 1 || changes[0].None() {
+		t.Fatalf("decided %d times, did %v, %v", decided, changes, err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := unstructured.NestedString(cm.Object, "data", "Corefile")
+	if !strings.HasPrefix(text, "# other\n.:53") || !strings.Contains(text, "forward . "+server) {
+		t.Errorf("the Corefile is %q", text)
+	}
+}
