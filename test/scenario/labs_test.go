@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ const (
 	// formsVariable set to "all" has scripts run in all their forms.
 	formsVariable = "ATOLL_FORMS"
 	// labPrefix begins the names of labs that tests have started; the process id
-	// of the test follows.
+	// of the test follows, and a number.
 	labPrefix = "test-"
 )
 
@@ -31,24 +32,23 @@ const (
 // one of another shape.
 type labs struct {
 	name     string
-	programs string // built for this run: atoll and its parts; "" before
+	programs *programs
 	current  *lab.Lab
 	given    bool // by the developer; it stays
 }
 
-func newLabs(t *testing.T) *labs {
+// givenLab opens the lab that the developer wants to be used, if any.
+func givenLab(t *testing.T) *lab.Lab {
 	t.Helper()
-	ls := &labs{name: labPrefix + strconv.Itoa(os.Getpid())}
-	if name := os.Getenv(labVariable); name != "" {
-		l, err := lab.Open(name)
-		if err != nil {
-			t.Fatalf("%s=%s: %v; start it with: bin/atoll lab up --name %s", labVariable, name, err, name)
-		}
-		ls.current, ls.given = l, true
-		return ls
+	name := os.Getenv(labVariable)
+	if name == "" {
+		return nil
 	}
-	removeAbandoned(t)
-	return ls
+	l, err := lab.Open(name)
+	if err != nil {
+		t.Fatalf("%s=%s: %v; start it with: bin/atoll lab up --name %s", labVariable, name, err, name)
+	}
+	return l
 }
 
 // get returns a lab that will do for the shape, and skips the test where the
@@ -64,13 +64,16 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 		}
 		ls.down(t)
 	}
-	ls.build(ctx, t)
+	programs, err := ls.programs.built(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{
 			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: need.IPFamily, Bare: need.Bare,
 			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode),
 		},
-		Atoll:    filepath.Join(ls.programs, "atoll"),
+		Atoll:    filepath.Join(programs, "atoll"),
 		Progress: &lineLog{t: t},
 	})
 	if err != nil {
@@ -80,24 +83,31 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	return Use(l)
 }
 
-// build makes the programs under test, once, where they stay until the labs end.
-func (ls *labs) build(ctx context.Context, t *testing.T) {
-	t.Helper()
-	if ls.programs != "" {
-		return
-	}
-	dir, err := os.MkdirTemp("", "atoll-scenarios-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ls.programs = dir
-	t.Log("building atoll")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...")
-	cmd.Dir = "../.."
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building atoll: %v\n%s", err, output)
-	}
+// programs are those under test, atoll and its parts, in a folder.
+type programs struct {
+	once sync.Once
+	dir  string
+	err  error
 }
+
+// built makes the programs, once.
+func (p *programs) built(ctx context.Context, t *testing.T) (dir string, err error) {
+	p.once.Do(func() {
+		t.Log("building atoll")
+		if p.dir, p.err = os.MkdirTemp("", "atoll-scenarios-"); p.err != nil {
+			return
+		}
+		cmd := exec.CommandContext(ctx, "go", "build", "-o", p.dir+string(filepath.Separator), "./cmd/...")
+		cmd.Dir = "../.."
+		if output, err := cmd.CombinedOutput(); err != nil {
+			p.err = fmt.Errorf("building atoll: %w\n%s", err, output)
+		}
+	})
+	return p.dir, p.err
+}
+
+// remove removes the folder, when no lab runs the programs any more.
+func (p *programs) remove() { os.RemoveAll(p.dir) }
 
 // down ends the lab that the tests have started.
 func (ls *labs) down(t *testing.T) {
@@ -120,9 +130,6 @@ func (ls *labs) end(t *testing.T) {
 	if err := lab.Down(context.Background(), ls.name); err != nil && !errors.Is(err, lab.ErrNoLab) {
 		t.Errorf("ending lab %s: %v", ls.name, err)
 	}
-	if ls.programs != "" {
-		os.RemoveAll(ls.programs)
-	}
 }
 
 // removeAbandoned ends labs of test runs that were killed.
@@ -133,8 +140,10 @@ func removeAbandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		pid, err := strconv.Atoi(strings.TrimPrefix(name, labPrefix))
-		if err != nil || !strings.HasPrefix(name, labPrefix) || syscall.Kill(pid, 0) != syscall.ESRCH {
+		rest, ours := strings.CutPrefix(name, labPrefix)
+		process, _, _ := strings.Cut(rest, "-")
+		pid, err := strconv.Atoi(process)
+		if err != nil || !ours || syscall.Kill(pid, 0) != syscall.ESRCH {
 			continue
 		}
 		t.Logf("ending lab %s of a test run that is gone", name)

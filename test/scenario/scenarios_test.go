@@ -1,16 +1,19 @@
 package scenario
 
 import (
-	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
+
+var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
 
 // TestScenarios runs every script in a lab of the shape that it needs.
 func TestScenarios(t *testing.T) {
@@ -27,20 +30,48 @@ func TestScenarios(t *testing.T) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Minute))
 		defer cancel()
 	}
-	all := scripts(t)
-	labs := newLabs(t)
-	defer labs.end(t)
-	for _, form := range inOrder(all, labs.given || os.Getenv(formsVariable) == "all") {
-		t.Run(form.name, func(t *testing.T) {
-			if ctx.Err() != nil {
-				t.Fatal("not run: ", ctx.Err())
-			}
-			log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
-			if err := Execute(ctx, form.script, labs.get(ctx, t, form.shape), log); err != nil {
-				t.Error(err)
+	given := givenLab(t)
+	forms := forms(scripts(t), given != nil || os.Getenv(formsVariable) == "all")
+	if given != nil {
+		labs := &labs{current: given, given: true}
+		for _, f := range forms {
+			runForm(ctx, t, labs, f)
+		}
+		return
+	}
+	removeAbandoned(t)
+	runForms(ctx, t, forms)
+}
+
+// runForms runs scripts in labs that it starts, of which there are several at a time: a
+// scenario waits more than it computes.
+func runForms(ctx context.Context, t *testing.T, forms []form) {
+	programs := &programs{}
+	defer programs.remove()
+	agenda := newAgenda(forms)
+	var workers sync.WaitGroup
+	for i := range *labsAtOnce {
+		workers.Go(func() {
+			labs := &labs{name: fmt.Sprintf("%s%d-%d", labPrefix, os.Getpid(), i+1), programs: programs}
+			defer labs.end(t)
+			for f, g := agenda.next(nil); f != nil; f, g = agenda.next(g) {
+				runForm(ctx, t, labs, *f)
 			}
 		})
 	}
+	workers.Wait()
+}
+
+func runForm(ctx context.Context, t *testing.T, labs *labs, f form) {
+	t.Run(f.name, func(t *testing.T) {
+		if ctx.Err() != nil {
+			t.Fatal("not run: ", ctx.Err())
+		}
+		log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
+		if err := Execute(ctx, f.script, labs.get(ctx, t, f.shape), log); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // scripts parses all of testdata.
@@ -69,10 +100,9 @@ type form struct {
 	shape  Shape
 }
 
-// inOrder returns the forms of the scripts, also those for which there is time where
-// there is, such that those that can share a lab stand
-// together, the most demanding first.
-func inOrder(scripts []*Script, also bool) []form {
+// forms returns the forms of the scripts, with also those too for which there is time only
+// where there is.
+func forms(scripts []*Script, also bool) []form {
 	var forms []form
 	for _, script := range scripts {
 		shapes := script.Forms
@@ -87,23 +117,7 @@ func inOrder(scripts []*Script, also bool) []form {
 			forms = append(forms, form{name, script, shape})
 		}
 	}
-	slices.SortStableFunc(forms, func(a, b form) int {
-		return cmp.Or(cmp.Compare(a.shape.Nodes, b.shape.Nodes), -cmp.Compare(a.shape.IPFamily, b.shape.IPFamily),
-			cmp.Compare(a.shape.AdvertiseMode, b.shape.AdvertiseMode), bareLast(a.shape, b.shape), -cmp.Compare(a.shape.Clusters, b.shape.Clusters), cmp.Compare(a.name, b.name))
-	})
 	return forms
-}
-
-// bareLast puts scripts that need Atoll before those that do not.
-func bareLast(a, b Shape) int {
-	switch {
-	case a.Bare == b.Bare:
-		return 0
-	case b.Bare:
-		return -1
-	default:
-		return 1
-	}
 }
 
 // TestScripts checks every script without a lab, and that no two of them use
