@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 VERSION ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo development)
 LDFLAGS := -s -w -X github.com/atoll-mcs/atoll/internal/version.version=$(VERSION)
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL := go tool -modfile=tools/go.mod
 GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_generated.deepcopy.go \
 	deploy/crds/about.k8s.io_clusterproperties.yaml \
@@ -17,8 +17,12 @@ TEST_TIMEOUT ?= 30m
 ##@ The two commands to begin with
 
 .PHONY: demo
-demo: build kube ## Start three clusters, export a Service in one and reach it from the others by name
+demo: root build kube ## Start three clusters, export a Service in one and reach it from the others by name
 	@scripts/demo
+
+.PHONY: root
+root:
+	@[ "$$(id -u)" = 0 ] || { echo "the demo makes network namespaces, which needs root: run it as root"; exit 1; }
 
 .PHONY: test
 test: build lint test-short test-long ## Everything that must pass

@@ -215,7 +215,7 @@ func corefile(addresses []netip.Addr, kubeconfig string) string {
     prometheus 127.0.0.1:9163
     bufsize 1232
     clusterset {
-        kubeconfig %s
+        kubeconfig %q
     }
 }
 `, clustersetZone, strings.Join(binds, " "), kubeconfig)

@@ -43,7 +43,7 @@ func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+l.InClusterKubeconfig(c.Name),
-		"PATH="+os.Getenv("PATH")+":"+l.Spec.Programs,
+		"PATH="+l.Spec.Programs+":"+os.Getenv("PATH"), // the lab's kubectl before the machine's
 		"ATOLL_LAB="+l.Name(),
 	)
 	if err := node.Namespace.Do(cmd.Start); err != nil {

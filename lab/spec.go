@@ -112,10 +112,13 @@ func (s Shape) validate() error {
 
 // String describes the shape as the flags that ask for it.
 func (s Shape) String() string {
-	text := fmt.Sprintf("--name %s --clusters %d --nodes %d --ip-family %s", s.Name, s.Clusters, s.Nodes, s.IPFamily)
+	text := fmt.Sprintf("--name %s --clusters %d", s.Name, s.Clusters)
 	if s.ControlPlaneOnly {
 		text += " --control-plane-only"
+	} else {
+		text += fmt.Sprintf(" --nodes %d", s.Nodes)
 	}
+	text += " --ip-family " + string(s.IPFamily)
 	if s.Bare {
 		text += " --bare"
 	}

@@ -37,7 +37,7 @@ func stateFolder() (string, error) {
 	if base == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("finding the state folder: %w", err)
+			return "", fmt.Errorf("finding the folder for labs: %w: set it, or XDG_STATE_HOME", err)
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
@@ -67,7 +67,7 @@ func Open(name string) (*Lab, error) {
 	}
 	spec, err := readSpec(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %q; start it with: atoll lab up --name %s", ErrNoLab, name, name)
+		return nil, fmt.Errorf("%w of this user: %q; start it with: atoll lab up --name %s", ErrNoLab, name, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening lab %s: %w", name, err)
@@ -157,7 +157,7 @@ func lock(ctx context.Context, name string, patience time.Duration) (func(), err
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, fmt.Errorf("locking lab %s: %w", name, err)
+		return nil, fmt.Errorf("making the folder for labs: %w: set XDG_STATE_HOME to a folder that this user may write to", err)
 	}
 	path := dir + ".lock" // no lab's folder: names have no dots
 	for deadline := time.Now().Add(patience); ; {

@@ -216,17 +216,17 @@ func (l *Lab) Kill(ctx context.Context, target string) error {
 }
 
 // Start starts the units that target, CLUSTER/UNIT, means, as they were, and waits
-// until they are ready. Those that run are left alone. An API server needs etcd.
+// until they are ready. Those that run are only waited for. An API server needs etcd.
 func (l *Lab) Start(ctx context.Context, target string) error {
 	var started []Unit
 	err := l.each(ctx, target, func(u Unit) error {
-		if l.alive(u) {
-			return nil
-		}
 		if etcd := (Unit{Cluster: u.Cluster, Name: unitEtcd}); u.Name == unitAPIServer && !l.alive(etcd) {
 			return fmt.Errorf("starting %s: %s does not run: start it first", u, etcd)
 		}
 		started = append(started, u)
+		if l.alive(u) {
+			return nil
+		}
 		return l.start(u)
 	})
 	if err != nil {

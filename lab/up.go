@@ -63,21 +63,36 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, err
 	}
 	p := &progress{w: o.Progress, start: time.Now()}
+	// A lab that runs has its programs: they are neither looked for nor built.
+	if l, err := o.locked(ctx, func() (*Lab, error) { return o.running(ctx, p) }); l != nil || err != nil {
+		return l, err
+	}
 	programs, err := kubebin.Ensure(ctx, o.Progress, o.Programs)
 	if err != nil {
 		return nil, fmt.Errorf("finding the Kubernetes programs: %w", err)
 	}
 	p.start = time.Now() // without the time for building
-	// An Up that has been killed is still about to end for a moment.
+	return o.locked(ctx, func() (*Lab, error) {
+		if l, err := o.running(ctx, p); l != nil || err != nil {
+			return l, err
+		}
+		return o.begin(ctx, p, programs)
+	})
+}
+
+// locked calls f while nobody else changes the lab. An Up that has been killed is still
+// about to end for a moment.
+func (o *Options) locked(ctx context.Context, f func() (*Lab, error)) (*Lab, error) {
 	unlock, err := lock(ctx, o.Name, 2*time.Second)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	l, err := o.running(ctx, p)
-	if l != nil || err != nil {
-		return l, err
-	}
+	return f()
+}
+
+// begin starts a lab from nothing, again where another program takes one of its ports.
+func (o *Options) begin(ctx context.Context, p *progress, programs string) (*Lab, error) {
 	for attempt := 1; ; attempt++ {
 		l, err := o.attempt(ctx, p, programs)
 		if err == nil {
@@ -156,7 +171,7 @@ func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 	if l.Spec.Shape != o.Shape {
 		return nil, fmt.Errorf("lab %s is running with another shape (%s): remove it first with: atoll lab down --name %s", o.Name, l.Spec.Shape, o.Name)
 	}
-	p.say("lab %s is running already", o.Name)
+	p.say("lab %s is running already, with the programs that it was started with", o.Name)
 	if err := l.revive(ctx, p, dead); err != nil {
 		return nil, fmt.Errorf("starting what has ended of lab %s: %w", o.Name, err)
 	}

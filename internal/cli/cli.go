@@ -56,6 +56,7 @@ func newRoot(program string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "atoll",
 		Short:         "Services across Kubernetes clusters",
+		Version:       version.String(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,7 +47,7 @@ func Decide(have []metav1.Condition, want metav1.Condition, generation int64, no
 
 // ApplyExport sets conditions of a ServiceExport, all those of the field manager
 // owner, in one write, or in none when they stand already. It returns the
-// transitions.
+// transitions: none where the ServiceExport is not the newest, so that each is told of once.
 func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) ([]Change, error) {
 	var transitions []Change
 	var list []any
@@ -72,7 +73,12 @@ func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.Servic
 	object.SetNamespace(export.Namespace)
 	object.SetName(export.Name)
 	object.SetUID(export.UID) // another one of the same name is not meant
+	// Nor is a newer version of it, for which the transitions below may be none.
+	object.SetResourceVersion(export.ResourceVersion)
 	err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
+	if apierrors.IsConflict(err) {
+		return nil, nil // what is newer is on its way, and with it the next attempt
+	}
 	if err != nil {
 		return nil, fmt.Errorf("writing conditions of ServiceExport %s/%s: %w", export.Namespace, export.Name, err)
 	}

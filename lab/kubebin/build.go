@@ -52,7 +52,7 @@ func buildKube(ctx context.Context, progress io.Writer, source, out string) erro
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-mod=readonly",
 		"-tags", "providerless,selinux_none", "-ldflags", flags, "-o", filepath.Join(out, "kube"), ".")
 	cmd.Dir = source
-	return run(cmd, progress, "etcd and Kubernetes "+KubernetesVersion)
+	return run(ctx, cmd, progress, "etcd and Kubernetes "+KubernetesVersion)
 }
 
 // buildCoreDNS builds the upstream program as it is, with its own choice of
@@ -61,12 +61,12 @@ func buildCoreDNS(ctx context.Context, progress io.Writer, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "install", "-v", "-trimpath", "-ldflags", "-s -w",
 		"github.com/coredns/coredns@"+CoreDNSVersion)
 	cmd.Env = append(os.Environ(), "GOBIN="+out)
-	return run(cmd, progress, "CoreDNS "+CoreDNSVersion)
+	return run(ctx, cmd, progress, "CoreDNS "+CoreDNSVersion)
 }
 
 // run runs a verbose go build, and says every progressInterval how many packages
 // it has compiled.
-func run(cmd *exec.Cmd, progress io.Writer, what string) error {
+func run(ctx context.Context, cmd *exec.Cmd, progress io.Writer, what string) error {
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -81,6 +81,9 @@ func run(cmd *exec.Cmd, progress io.Writer, what string) error {
 	output := readBuildOutput(stderr, &compiled)
 	err = cmd.Wait()
 	stop()
+	if ctx.Err() != nil {
+		return fmt.Errorf("building %s: %w", what, context.Cause(ctx))
+	}
 	if err != nil {
 		return fmt.Errorf("building %s: %w\n%s", what, err, strings.Join(output, "\n"))
 	}

@@ -129,8 +129,8 @@ func (s streams) AttachContainer(ctx context.Context, _, _, _ string, in io.Read
 	}
 	c := s.run.attached.add()
 	defer s.run.attached.remove(c)
-	if s.run.ctx.Err() != nil { // it has ended meanwhile
-		return nil
+	if s.run.ctx.Err() != nil {
+		return errors.New("the container has ended meanwhile") // kubectl run shows its log then
 	}
 	c.copy(stdout, stderr)
 	return nil

@@ -2,9 +2,11 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,12 +26,15 @@ looked up in the cluster's DNS, and kubectl finds the cluster.`,
   atoll lab exec broker -- sh`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(program(args)) == 0 {
-				return fmt.Errorf("a cluster and a command are needed")
+				return errors.New("a cluster and a command are needed")
+			}
+			if strings.HasPrefix(program(args)[0], "-") {
+				return fmt.Errorf("%s is no command: flags come before the cluster", program(args)[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lab.Open(o.name)
+			l, err := open(o)
 			if err != nil {
 				return err
 			}

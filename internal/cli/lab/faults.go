@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ line. This machine's kubectl still reaches both.`,
   atoll lab cut c3 broker`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lab.Open(o.name)
+			l, err := open(o)
 			if err != nil {
 				return err
 			}
@@ -40,12 +41,12 @@ func newHeal(o *options) *cobra.Command {
   atoll lab heal`,
 		Args: cobra.MatchAll(cobra.MaximumNArgs(2), func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return cobra.ExactArgs(2)(nil, args)
+				return errors.New("two are needed, between which a cut ends, or none for all cuts")
 			}
 			return nil
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lab.Open(o.name)
+			l, err := open(o)
 			if err != nil {
 				return err
 			}
@@ -60,8 +61,8 @@ func newHeal(o *options) *cobra.Command {
 const unitsHelp = `
 
 Units of a cluster are etcd, apiserver, controller-manager, scheduler, podrunner and
-kube-proxy (of all nodes; kube-proxy-n2 is one), and Atoll's own. The broker has the
-first three. "lab status" lists them.`
+kube-proxy (of all nodes; kube-proxy-n2 is one), and Atoll's agent and dns. The broker
+has the first three. "lab status" lists them.`
 
 func newKill(o *options) *cobra.Command {
 	return &cobra.Command{
@@ -95,7 +96,7 @@ func newStart(o *options) *cobra.Command {
 }
 
 func withLab(cmd *cobra.Command, o *options, target string, f func(*lab.Lab, context.Context, string) error) error {
-	l, err := lab.Open(o.name)
+	l, err := open(o)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -55,14 +56,32 @@ a folder with them.`,
 	return command
 }
 
+// open finds the lab, which must have come up: before, there is nothing to run in or to
+// break.
+func open(o *options) (*lab.Lab, error) {
+	l, err := lab.Open(o.name)
+	if err == nil && !l.Spec.Ready {
+		return nil, fmt.Errorf("lab %s did not come up, or is about to: start it with: atoll lab up --name %[1]s", o.name)
+	}
+	return l, err
+}
+
 // next tells the person what to do now, on standard error.
 func next(cmd *cobra.Command, o *options, format string, args ...any) {
-	lab := cmd.Root().CommandPath() + " lab"
+	lab := quoted(cmd.Root().CommandPath()) + " lab"
 	flag := ""
 	if o.name != "" && cmd.Flag("name") != nil && cmd.Flag("name").Changed {
 		flag = " --name " + o.name
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", append([]any{lab, flag}, args...)...)
+}
+
+// quoted is a path as one word of a shell's.
+func quoted(path string) string {
+	if !strings.ContainsAny(path, " \t'\"\\$&;()*?[]<>|`#~!") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // exitStatus passes the status of a program on that has run and failed.

@@ -28,10 +28,16 @@ interrupted is removed first.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			up.Name, up.Progress = o.name, cmd.ErrOrStderr()
-			if _, err := lab.Up(cmd.Context(), up); err != nil {
+			if _, err := lab.Up(cmd.Context(), up); cmd.Context().Err() != nil {
+				return fmt.Errorf("interrupted: what is left of lab %s goes with the next up, or with down", o.name)
+			} else if err != nil {
 				return err
 			}
-			next(cmd, o, "export KUBECONFIG=$(%s kubeconfig%s); kubectl --context c1 get nodes,pods -A")
+			what := "nodes,pods"
+			if up.ControlPlaneOnly {
+				what = "namespaces"
+			}
+			next(cmd, o, "export KUBECONFIG=$(%s kubeconfig%s); kubectl --context c1 get "+what+" -A")
 			return nil
 		},
 	}
