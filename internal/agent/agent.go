@@ -124,7 +124,7 @@ func controllerList(mgr ctrl.Manager, view *broker.View, heartbeats *broker.Hear
 	recorder := mgr.GetEventRecorder("atoll-agent")
 	self := local.Cluster{ID: view.Self, Network: network}
 	return []controller{
-		serviceexport.NewController(c, view, self, recorder),
+		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, recorder),
 		exportedslice.NewController(c, view, self, recorder, options.mode(), options.MaxEndpointsPerSlice),
 		conflict.NewController(c, view, self, recorder),
 		serviceimport.NewController(writer, view, self, recorder),

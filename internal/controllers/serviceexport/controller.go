@@ -28,6 +28,7 @@ import (
 // Controller is the export controller of one member cluster.
 type Controller struct {
 	local    client.Client
+	live     client.Reader // of the own cluster, past the copy
 	broker   *broker.View
 	writer   controllers.Writer // to the broker
 	self     local.Cluster
@@ -35,9 +36,9 @@ type Controller struct {
 }
 
 // NewController returns a controller that reads and writes ServiceExports by local
-// and records by view, of the cluster self.
-func NewController(local client.Client, view *broker.View, self local.Cluster, recorder events.EventRecorder) *Controller {
-	return &Controller{local: local, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client}, self: self, recorder: recorder}
+// and records by view, of the cluster self. live reads the own cluster past any copy.
+func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, recorder events.EventRecorder) *Controller {
+	return &Controller{local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client}, self: self, recorder: recorder}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -72,6 +73,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
 	}
+	if outdated, err := c.outdated(ctx, own); outdated || err != nil {
+		return reconcile.Result{}, err
+	}
 	var recordErr error
 	switch {
 	case c.broker.ExportsSynced():
@@ -85,6 +89,21 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	return reconcile.Result{}, recordErr
+}
+
+// outdated tells whether the copy lacks a Service that is there: ServiceExports and
+// Services come by watches of their own, and an export whose Service is a moment behind is
+// not to be called one without. The Service's coming is the next event.
+func (c *Controller) outdated(ctx context.Context, own local.Own) (bool, error) {
+	if own.Export == nil || own.Service != nil {
+		return false, nil
+	}
+	service := &corev1.Service{}
+	err := c.live.Get(ctx, client.ObjectKeyFromObject(own.Export), service)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading Service %s/%s: %w", own.Export.Namespace, own.Export.Name, err)
+	}
+	return err == nil && service.DeletionTimestamp == nil, nil
 }
 
 // applyRecord makes the broker's record equal to what the cluster contributes.
