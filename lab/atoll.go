@@ -11,7 +11,6 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/miekg/dns"
 	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,7 +163,7 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) er
 }
 
 // startDNS starts a cluster's atoll-dns, gives it a Service, and has the cluster's own
-// DNS forward the clusterset's zone to that.
+// DNS answer for the clusterset's zone.
 func (l *Lab) startDNS(ctx context.Context, c *Cluster) error {
 	kubeconfig, err := l.accountKubeconfig(ctx, c, c, agent.Namespace, "atoll-dns")
 	if err != nil {
@@ -190,15 +189,7 @@ func (l *Lab) startDNS(ctx context.Context, c *Cluster) error {
 	if err := l.Apply(ctx, c.Name, manifests.Bytes()); err != nil {
 		return err
 	}
-	kube, err := l.client(c.Name)
-	if err != nil {
-		return err
-	}
-	service, err := kube.CoreV1().Services(agent.Namespace).Get(ctx, "atoll-dns", metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading the address of atoll-dns: %w", err)
-	}
-	return l.Apply(ctx, c.Name, clusterDNS(c, service.Spec.ClusterIPs...))
+	return l.wireDNS(ctx, c, l.Spec.DNS)
 }
 
 // corefile configures atoll-dns to listen on a node's addresses.
@@ -222,7 +213,7 @@ func corefile(addresses []netip.Addr, kubeconfig string) string {
 }
 
 // waitMember waits until a cluster's agent has registered it, and until every node gets
-// answers from atoll-dns by the cluster's own DNS.
+// answers for the clusterset's zone.
 func (l *Lab) waitMember(ctx context.Context, c *Cluster) error {
 	config, err := l.RESTConfig(Broker)
 	if err != nil {
@@ -238,18 +229,7 @@ func (l *Lab) waitMember(ctx context.Context, c *Cluster) error {
 	if err != nil || l.Spec.ControlPlaneOnly {
 		return err
 	}
-	for _, n := range c.Nodes {
-		for _, a := range c.DNS {
-			what := fmt.Sprintf("%s by the DNS of %s at %s from %s", clustersetZone, c.Name, a, n.Name)
-			err := l.wait(ctx, what, named(c.Name, unitDNS), func(ctx context.Context) error {
-				return ask(ctx, n.Namespace, a, "dns-version."+clustersetZone, dns.TypeTXT)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return l.waitClustersetDNS(ctx, c, l.Spec.DNS)
 }
 
 // applyCRDs applies custom resource definitions and waits until the API server serves

@@ -35,7 +35,7 @@ func (l *Lab) startCluster(ctx context.Context, c *Cluster, p *progress) error {
 	if err := l.startNodes(ctx, c); err != nil {
 		return err
 	}
-	if err := l.Apply(ctx, c.Name, clusterDNS(c)); err != nil {
+	if err := l.Apply(ctx, c.Name, clusterDNS(c, DNSAtoll)); err != nil {
 		return err
 	}
 	if err := l.waitNodes(ctx, c); err != nil {

@@ -1,15 +1,11 @@
 package lab
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"strings"
-	"text/template"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,34 +19,6 @@ import (
 
 // fieldManager owns what the lab applies.
 const fieldManager = "atoll-lab"
-
-//go:embed manifests/coredns.yaml
-var corednsYAML string
-
-var corednsTemplate = template.Must(template.New("coredns.yaml").Parse(corednsYAML))
-
-// clusterDNS are the manifests of a cluster's own DNS, which forwards the
-// clusterset's zone to the given servers, if there are any.
-func clusterDNS(c *Cluster, clustersetServers ...string) []byte {
-	families := make([]string, len(c.DNS))
-	for i, a := range c.DNS {
-		families[i] = "IPv4"
-		if a.Is6() {
-			families[i] = "IPv6"
-		}
-	}
-	var b bytes.Buffer
-	if err := corednsTemplate.Execute(&b, struct {
-		Domain            string
-		DNS               []netip.Addr
-		Families          []string
-		ClustersetZone    string
-		ClustersetServers []string
-	}{clusterDomain, c.DNS, families, clustersetZone, clustersetServers}); err != nil {
-		panic(err) // the template and its data are ours
-	}
-	return b.Bytes()
-}
 
 // Apply creates or updates the objects in a YAML stream by server-side apply,
 // in their order, as an administrator of a cluster or the broker.

@@ -41,6 +41,8 @@ type Shape struct {
 	Bare bool `json:"bare,omitempty"`
 	// AdvertiseMode is what the agents publish, and what the network lets through.
 	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
+	// DNS is what answers for the clusterset's zone.
+	DNS ClusterDNS `json:"clustersetDNS,omitempty"`
 }
 
 // Spec is everything about a lab: where its parts are and what belongs to it.
@@ -107,7 +109,7 @@ func (s Shape) validate() error {
 	if err := s.IPFamily.Check(s.Clusters); err != nil {
 		return fmt.Errorf("%w: the IP family %w", ErrUsage, err)
 	}
-	return s.AdvertiseMode.validate(s.Clusters)
+	return errors.Join(s.AdvertiseMode.validate(s.Clusters), s.DNS.validate())
 }
 
 // String describes the shape as the flags that ask for it.
@@ -124,6 +126,9 @@ func (s Shape) String() string {
 	}
 	if s.AdvertiseMode != "" {
 		text += " --advertise-mode " + string(s.AdvertiseMode)
+	}
+	if s.DNS != "" {
+		text += " --dns " + string(s.DNS)
 	}
 	return text
 }

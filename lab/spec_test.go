@@ -39,6 +39,8 @@ func TestValidate(t *testing.T) {
 		"mode":               {func(s *Shape) { s.AdvertiseMode = "cluster-ip" }, ""},
 		"a mode each":        {func(s *Shape) { s.AdvertiseMode = "pods,cluster-ip,pods" }, ""},
 		"a mode too few":     {func(s *Shape) { s.AdvertiseMode = "pods,cluster-ip" }, "3 clusters"},
+		"stock DNS":          {func(s *Shape) { s.DNS = "stock" }, ""},
+		"another DNS":        {func(s *Shape) { s.DNS = "bind" }, "atoll or stock"},
 		"a wrong mode":       {func(s *Shape) { s.AdvertiseMode = "pods,vip,pods" }, "advertise mode"},
 		"nodes without room": {func(s *Shape) { s.ControlPlaneOnly, s.Nodes = true, 2 }, "nodes"},
 	} {

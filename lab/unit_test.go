@@ -273,7 +273,7 @@ func TestMixedFamilies(t *testing.T) {
 func TestClusterDNS(t *testing.T) {
 	for family, want := range map[IPFamily][]any{IPv4: {"10.101.0.10"}, IPv6: {"fd00:20:1::a"}, Dual: {"10.101.0.10", "fd00:20:1::a"}} {
 		c := newSpec(Shape{Name: "x", Clusters: 1, Nodes: 1, IPFamily: family}).Clusters[0]
-		objects, err := parse(clusterDNS(&c))
+		objects, err := parse(clusterDNS(&c, DNSAtoll))
 		if err != nil {
 			t.Fatal(err)
 		}

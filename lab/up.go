@@ -128,7 +128,7 @@ func (o *Options) complete() error {
 		return err
 	}
 	o.IPFamily = o.IPFamily.short()
-	o.AdvertiseMode = o.AdvertiseMode.short()
+	o.AdvertiseMode, o.DNS = o.AdvertiseMode.short(), o.DNS.short()
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}

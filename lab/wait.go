@@ -162,15 +162,7 @@ func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
 
 // ask asks a DNS server for a name that exists.
 func ask(ctx context.Context, from network.Namespace, server netip.Addr, name string, qtype uint16) error {
-	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-	defer cancel()
-	conn, err := from.DialContext(ctx, "udp", net.JoinHostPort(server.String(), "53"))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	query := new(dns.Msg).SetQuestion(dns.Fqdn(name), qtype)
-	answer, _, err := new(dns.Client).ExchangeWithConnContext(ctx, query, &dns.Conn{Conn: conn})
+	answer, err := exchange(ctx, from, server, name, qtype)
 	if err != nil {
 		return err
 	}
@@ -178,4 +170,18 @@ func ask(ctx context.Context, from network.Namespace, server netip.Addr, name st
 		return fmt.Errorf("the answer is %s", dns.RcodeToString[answer.Rcode])
 	}
 	return nil
+}
+
+// exchange sends one question to a DNS server.
+func exchange(ctx context.Context, from network.Namespace, server netip.Addr, name string, qtype uint16) (*dns.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	conn, err := from.DialContext(ctx, "udp", net.JoinHostPort(server.String(), "53"))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	query := new(dns.Msg).SetQuestion(dns.Fqdn(name), qtype)
+	answer, _, err := new(dns.Client).ExchangeWithConnContext(ctx, query, &dns.Conn{Conn: conn})
+	return answer, err
 }

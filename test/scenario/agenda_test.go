@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -27,11 +28,12 @@ type group struct {
 const worthALab = 4
 
 func newAgenda(forms []form) *agenda {
-	// The most demanding shapes first, for they serve others too.
+	// The most demanding shapes first, for they serve others too; then with one DNS after
+	// the other.
 	forms = slices.Clone(forms)
 	slices.SortStableFunc(forms, func(a, b form) int {
 		if a.shape.Bare == b.shape.Bare {
-			return b.shape.Clusters - a.shape.Clusters
+			return cmp.Or(b.shape.Clusters-a.shape.Clusters, cmp.Compare(a.shape.DNS, b.shape.DNS))
 		}
 		if b.shape.Bare {
 			return -1

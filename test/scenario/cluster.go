@@ -27,8 +27,8 @@ func clusterVerbs() []Verb {
 			Run: makeNamespace,
 		},
 		{
-			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | delete ARGS… | export NS/NAME | unexport NS/NAME | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
-			Summary: "does it in the cluster, in several (`c1,c2`), in `all`, or in the `broker`: kubectl apply of files of the script; kubectl delete; a ServiceExport made or deleted; any kubectl command, the last form on a terminal",
+			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
+			Summary: "does it in the cluster, in several (`c1,c2`), in `all`, or in the `broker`: kubectl apply of files of the script; the command atoll; kubectl delete; a ServiceExport made or deleted; any kubectl command, the last form on a terminal",
 			Check:   checkOn,
 			Run:     runOn,
 		},
@@ -82,7 +82,11 @@ func (r *Run) kubectl(ctx context.Context, cluster string, args ...string) Resul
 }
 
 func (r *Run) kubectlCommand(ctx context.Context, cluster string, command Command) Result {
-	result := r.lab.Kubectl(ctx, cluster, command)
+	return withStderr(r.lab.Kubectl(ctx, cluster, command))
+}
+
+// withStderr puts what a failed program said into its error.
+func withStderr(result Result) Result {
 	if result.Err != nil && result.Stderr != "" {
 		result.Err = fmt.Errorf("%w: %s", result.Err, strings.TrimSpace(result.Stderr))
 	}
@@ -90,7 +94,7 @@ func (r *Run) kubectlCommand(ctx context.Context, cluster string, command Comman
 }
 
 // onForms are the second words of "on", with the fewest arguments after them.
-var onForms = map[string]int{"apply": 1, "delete": 1, "export": 1, "unexport": 1, "kubectl": 1, "kubectl-tty": 1}
+var onForms = map[string]int{"apply": 1, "atoll": 1, "delete": 1, "export": 1, "unexport": 1, "kubectl": 1, "kubectl-tty": 1}
 
 func checkOn(s *Script, _ bool, args []string) error {
 	if err := s.checkClusters(args[0], true); err != nil {
@@ -131,15 +135,26 @@ func applied(args []string) (files, flags []string) {
 
 // runOn goes through the clusters in order, so that the output has an order too.
 func runOn(ctx context.Context, r *Run, args []string) error {
-	command, err := r.script.command(args[1], args[2:])
-	if err != nil {
-		return err
+	var do func(cluster string) Result
+	if args[1] == "atoll" {
+		do = func(cluster string) Result {
+			if args[2] == "dns" {
+				r.rewired[cluster] = true
+			}
+			return withStderr(r.lab.Atoll(ctx, cluster, args[2:]...))
+		}
+	} else {
+		command, err := r.script.command(args[1], args[2:])
+		if err != nil {
+			return err
+		}
+		do = func(cluster string) Result { return r.kubectlCommand(ctx, cluster, command) }
 	}
 	var output strings.Builder
 	var failed error
 	clusters := r.clusters(args[0])
 	for _, cluster := range clusters {
-		result := r.kubectlCommand(ctx, cluster, command)
+		result := do(cluster)
 		output.WriteString(result.text())
 		if result.Err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, result.Err))

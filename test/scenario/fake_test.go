@@ -71,6 +71,11 @@ func (f *fakeLab) Kubectl(ctx context.Context, cluster string, command Command) 
 	return f.kubectl(cluster, command)
 }
 
+func (f *fakeLab) Atoll(_ context.Context, cluster string, args ...string) Result {
+	f.note("%s atoll %s", cluster, strings.Join(args, " "))
+	return Result{}
+}
+
 func (f *fakeLab) Exec(_ context.Context, cluster string, args ...string) Result {
 	f.note("%s exec %s", cluster, strings.Join(args, " "))
 	if f.exec == nil {

@@ -15,6 +15,8 @@ type Lab interface {
 	Shape() Shape
 	// Kubectl runs kubectl against a cluster until it ends or ctx is done.
 	Kubectl(ctx context.Context, cluster string, command Command) Result
+	// Atoll runs the command atoll against a cluster.
+	Atoll(ctx context.Context, cluster string, args ...string) Result
 	// Exec runs a host program in the network of a cluster's first node, with
 	// the cluster's own DNS.
 	Exec(ctx context.Context, cluster string, args ...string) Result

@@ -34,7 +34,8 @@ type labs struct {
 	name     string
 	programs *programs
 	current  *lab.Lab
-	given    bool // by the developer; it stays
+	given    bool   // by the developer; it stays
+	dns      string // of the given one
 }
 
 // givenLab opens the lab that the developer wants to be used, if any.
@@ -57,6 +58,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	t.Helper()
 	if ls.current != nil {
 		if have := Use(ls.current); have.Shape().Serves(need) {
+			ls.switchDNS(ctx, t, need)
 			return have
 		}
 		if ls.given {
@@ -71,7 +73,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{
 			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: need.IPFamily, Bare: need.Bare,
-			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode),
+			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode), DNS: lab.ClusterDNS(need.DNS),
 		},
 		Atoll:    filepath.Join(programs, "atoll"),
 		Progress: &lineLog{t: t},
@@ -81,6 +83,17 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	}
 	ls.current = l
 	return Use(l)
+}
+
+// switchDNS has what the script needs answer for the clusterset's zone.
+func (ls *labs) switchDNS(ctx context.Context, t *testing.T, need Shape) {
+	t.Helper()
+	if ls.current.Spec.Bare {
+		return
+	}
+	if err := ls.current.UseDNS(ctx, lab.ClusterDNS(need.DNS)); err != nil {
+		t.Fatalf("switching the DNS of lab %s to %q: %v", ls.current.Name(), need.DNS, err)
+	}
 }
 
 // programs are those under test, atoll and its parts, in a folder.

@@ -36,7 +36,8 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"unit of the broker":      {"kill broker/agent\n", "x.txtar:1: kill: the broker has no agent"},
 		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
 		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},
-		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, also, bare, advertise-mode)`},
+		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, also, bare, advertise-mode, dns)`},
+		"bad DNS":                 {"# lab: dns=bind\nheal\n", `x.txtar:1: lab: dns: "bind" is not atoll, stock or atoll|stock`},
 		"bad number of clusters":  {"# lab: clusters=many\nheal\n", `x.txtar:1: lab: clusters: "many" is not a number from 1 to 9`},
 		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar: lab: ip-family: "v6" is not ipv4, ipv6 or dual, or a list of these by commas`},
 		"bad family of a form":    {"# lab: ip-family=ipv4|\nheal\n", `x.txtar: lab: ip-family: "" is not ipv4, ipv6 or dual, or a list of these by commas`},
@@ -94,6 +95,34 @@ func TestFormsOfScript(t *testing.T) {
 	}
 }
 
+// A script for either DNS runs with both in its first lab, in the others where time does
+// not matter.
+func TestDNSOfScript(t *testing.T) {
+	script, err := Parse("x.txtar", []byte("# lab: clusters=2 ip-family=ipv4|dual also=ipv6 dns=atoll|stock\nheal\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, also := range []bool{false, true} {
+		for _, f := range forms([]*Script{script}, also) {
+			names = append(names, f.name+" "+f.shape.DNS)
+		}
+	}
+	want := []string{
+		"x ", "x/dual ", "x/stock stock",
+		"x ", "x/dual ", "x/stock stock", "x/ipv6 ", "x/dual/stock stock", "x/ipv6/stock stock",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	for header, want := range map[string]string{"stock": "stock", "atoll": ""} {
+		script, err := Parse("x.txtar", []byte("# lab: dns="+header+"\nheal\n"))
+		if err != nil || script.Shape.DNS != want || len(script.Forms) != 1 {
+			t.Errorf("%s: %v %v", header, script, err)
+		}
+	}
+}
+
 func TestServes(t *testing.T) {
 	lab := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
 	bare := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, Bare: true}
@@ -107,6 +136,7 @@ func TestServes(t *testing.T) {
 		"more nodes":        {lab, Shape{Clusters: 3, Nodes: 2, IPFamily: IPv4}, false},
 		"other family":      {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}, false},
 		"other mode":        {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, AdvertiseMode: "cluster-ip"}, false},
+		"other DNS":         {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, DNS: "stock"}, true},
 		"a list of equals":  {lab, Shape{Clusters: 2, Nodes: 1, IPFamily: "ipv4,ipv4"}, true},
 		"the first of all":  {Shape{Clusters: 3, Nodes: 1, IPFamily: "dual,ipv6,ipv4"}, Shape{Clusters: 2, Nodes: 1, IPFamily: "dual,ipv6"}, true},
 		"another order":     {Shape{Clusters: 3, Nodes: 1, IPFamily: "dual,ipv6,ipv4"}, Shape{Clusters: 2, Nodes: 1, IPFamily: "ipv6,dual"}, false},

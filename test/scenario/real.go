@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,7 +28,7 @@ func Use(l *lab.Lab) Lab { return realLab{l} }
 
 func (r realLab) Shape() Shape {
 	s := r.lab.Spec.Shape
-	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, AdvertiseMode: string(s.AdvertiseMode)}
+	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, AdvertiseMode: string(s.AdvertiseMode), DNS: string(s.DNS)}
 }
 
 // command makes a kubectl command. Its discovery cache is the lab's own: labs
@@ -69,6 +70,15 @@ func onTerminal(cmd *exec.Cmd) Result {
 	}
 	err = errors.Join(err, cmd.Wait())
 	return Result{Stdout: strings.ReplaceAll(output.String(), "\r\n", "\n"), Err: err}
+}
+
+func (r realLab) Atoll(ctx context.Context, cluster string, args ...string) Result {
+	cmd := exec.CommandContext(ctx, r.lab.Spec.Atoll, append(slices.Clone(args), "--kubeconfig="+r.lab.Kubeconfig(), "--context="+cluster)...)
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
 }
 
 func (r realLab) Exec(ctx context.Context, cluster string, args ...string) Result {

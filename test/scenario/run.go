@@ -46,6 +46,7 @@ type Run struct {
 	answers    []Answer // of the last http, udp or tcp
 	namespaces map[string][]string
 	killed     map[string]bool // CLUSTER/UNIT that were not started again
+	rewired    map[string]bool // clusters whose DNS may no longer ask atoll-dns
 	cut        bool
 }
 
@@ -57,7 +58,7 @@ func Execute(ctx context.Context, script *Script, lab Lab, log func(format strin
 	r := &Run{
 		script: script, lab: lab, log: log, start: time.Now(),
 		env:        lab.Shape().env(),
-		namespaces: map[string][]string{}, killed: map[string]bool{},
+		namespaces: map[string][]string{}, killed: map[string]bool{}, rewired: map[string]bool{},
 	}
 	err := r.lines(ctx)
 	if err != nil {

@@ -33,10 +33,11 @@ func TestScenarios(t *testing.T) {
 	given := givenLab(t)
 	forms := forms(scripts(t), given != nil || os.Getenv(formsVariable) == "all")
 	if given != nil {
-		labs := &labs{current: given, given: true}
+		labs := &labs{current: given, given: true, dns: string(given.Spec.DNS)}
 		for _, f := range forms {
 			runForm(ctx, t, labs, f)
 		}
+		labs.switchDNS(context.WithoutCancel(ctx), t, Shape{DNS: labs.dns})
 		return
 	}
 	removeAbandoned(t)
@@ -111,8 +112,11 @@ func forms(scripts []*Script, also bool) []form {
 		}
 		for i, shape := range shapes {
 			name := script.Name
-			if i > 0 { // the first goes by the script's own name
+			if i > 0 && shape.IPFamily != script.Shape.IPFamily { // the first goes by the script's own name
 				name += "/" + string(shape.IPFamily)
+			}
+			if i > 0 && shape.DNS != script.Shape.DNS {
+				name += "/" + shape.DNS
 			}
 			forms = append(forms, form{name, script, shape})
 		}

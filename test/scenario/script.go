@@ -19,8 +19,8 @@ type Script struct {
 	Name  string // file name without its extension
 	File  string // path as it appears in messages
 	Shape Shape  // the lab that it needs, the first of Forms
-	// Forms are the labs that it is to run in, which differ in their IP families; Also
-	// those that it is to run in where time does not matter.
+	// Forms are the labs that it is to run in, which differ in their IP families and DNS;
+	// Also those that it is to run in where time does not matter.
 	Forms, Also []Shape
 	Files       map[string][]byte // the archive's files, for "apply"
 
@@ -48,6 +48,9 @@ type Shape struct {
 	// AdvertiseMode is what clusters publish, as `atoll lab up` spells it: "" (pods),
 	// "cluster-ip", or a list of one for each cluster.
 	AdvertiseMode string
+	// DNS is what answers for the clusterset's zone, as `atoll lab up` spells it: ""
+	// (atoll), or "stock". Any lab can be switched.
+	DNS string
 }
 
 // DefaultShape is what a script gets that has no "# lab:" comment.
@@ -62,12 +65,16 @@ func (s Shape) String() string {
 	if s.AdvertiseMode != "" {
 		text += " advertise-mode=" + s.AdvertiseMode
 	}
+	if s.DNS != "" {
+		text += " dns=" + s.DNS
+	}
 	return text
 }
 
 // Serves says whether a lab of shape s will do for a script that asks for
 // need. More clusters are welcome; other address families, node counts and
-// advertise modes change what a script sees, so they must be equal.
+// advertise modes change what a script sees, so they must be equal. The DNS is
+// changed where it is another.
 func (s Shape) Serves(need Shape) bool {
 	if s.Clusters < need.Clusters || s.Nodes != need.Nodes || s.AdvertiseMode != need.AdvertiseMode || (s.Bare && !need.Bare) {
 		return false
@@ -206,19 +213,41 @@ func (s *Script) parseHeader(text string) error {
 }
 
 // checkForms takes apart the alternatives of IP families, ipv4|ipv6|dual, of which each
-// makes a form of the script.
+// makes a form of the script. Those of the DNS, atoll|stock, make another of the first, and
+// of the others where time does not matter.
 func (s *Script) checkForms() (err error) {
+	both := s.Shape.DNS == dnsBoth
+	if both {
+		s.Shape.DNS = ""
+	}
 	if s.Forms, err = s.Shape.forms(string(s.Shape.IPFamily)); err != nil {
 		return fmt.Errorf("lab: ip-family: %w", err)
 	}
 	s.Shape = s.Forms[0]
-	if s.also == "" {
-		return nil
+	if s.also != "" {
+		if s.Also, err = s.Shape.forms(s.also); err != nil {
+			return fmt.Errorf("lab: also: %w", err)
+		}
 	}
-	if s.Also, err = s.Shape.forms(s.also); err != nil {
-		return fmt.Errorf("lab: also: %w", err)
+	if both {
+		rest := slices.Concat(s.Forms[1:], s.Also)
+		s.Forms = append(s.Forms, s.Shape.stock())
+		for _, shape := range rest {
+			s.Also = append(s.Also, shape.stock())
+		}
 	}
 	return nil
+}
+
+// dnsBoth is the setting that makes a script run with either DNS.
+const dnsBoth = "atoll|" + dnsStock
+
+const dnsStock = string(lab.DNSStock)
+
+// stock is the shape with CoreDNS answering for the clusterset by itself.
+func (s Shape) stock() Shape {
+	s.DNS = dnsStock
+	return s
 }
 
 // forms are the shape with each of the IP families in place of its own.
@@ -246,8 +275,10 @@ func (s *Shape) set(key, value string) (err error) {
 		s.Bare, err = strconv.ParseBool(value)
 	case "advertise-mode":
 		s.AdvertiseMode, err = advertiseMode(value)
+	case "dns":
+		s.DNS, err = dnsSetting(value)
 	default:
-		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, bare, advertise-mode)", key)
+		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, bare, advertise-mode, dns)", key)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
@@ -271,6 +302,18 @@ func advertiseMode(value string) (string, error) {
 		return "", nil
 	default:
 		return modes[0], nil
+	}
+}
+
+// dnsSetting checks what answers for the clusterset's zone, and writes the usual one as none.
+func dnsSetting(value string) (string, error) {
+	switch value {
+	case string(lab.DNSAtoll):
+		return "", nil
+	case dnsStock, dnsBoth:
+		return value, nil
+	default:
+		return "", fmt.Errorf("%q is not atoll, stock or atoll|stock", value)
 	}
 }
 

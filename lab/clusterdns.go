@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"net/netip"
+	"strings"
+	"text/template"
+
+	"github.com/miekg/dns"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/agent"
+	"github.com/atoll-mcs/atoll/internal/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/lab/network"
+)
+
+// ClusterDNS says what answers for the clusterset's zone in the DNS of all clusters. Empty
+// means atoll.
+type ClusterDNS string
+
+const (
+	// DNSAtoll has each cluster's CoreDNS forward the zone to atoll-dns, as
+	// `atoll dns install` wires it.
+	DNSAtoll ClusterDNS = "atoll"
+	// DNSStock has each cluster's CoreDNS answer by itself, with the option multicluster of
+	// its plugin kubernetes. atoll-dns runs all the same, and nobody asks it.
+	DNSStock ClusterDNS = "stock"
+)
+
+func (d ClusterDNS) validate() error {
+	if d != "" && d != DNSAtoll && d != DNSStock {
+		return fmt.Errorf("%w: the clusterset's DNS is %s or %s, not %q", ErrUsage, DNSAtoll, DNSStock, d)
+	}
+	return nil
+}
+
+// short writes the usual choice as none, so that equal labs are of equal shape.
+func (d ClusterDNS) short() ClusterDNS {
+	if d == DNSAtoll {
+		return ""
+	}
+	return d
+}
+
+//go:embed manifests/coredns.yaml
+var corednsYAML string
+
+var corednsTemplate = template.Must(template.New("coredns.yaml").Parse(corednsYAML))
+
+// clusterDNS are the manifests of a cluster's own DNS, which answers for the clusterset too
+// where it is asked to.
+func clusterDNS(c *Cluster, d ClusterDNS) []byte {
+	families := make([]string, len(c.DNS))
+	for i, a := range c.DNS {
+		families[i] = "IPv4"
+		if a.Is6() {
+			families[i] = "IPv6"
+		}
+	}
+	zone := ""
+	if d == DNSStock {
+		zone = clustersetZone
+	}
+	var b bytes.Buffer
+	if err := corednsTemplate.Execute(&b, struct {
+		Domain         string
+		DNS            []netip.Addr
+		Families       []string
+		ClustersetZone string
+	}{clusterDomain, c.DNS, families, zone}); err != nil {
+		panic(err) // the template and its data are ours
+	}
+	return b.Bytes()
+}
+
+// UseDNS changes what answers for the clusterset's zone, and returns when all nodes get
+// answers from that.
+func (l *Lab) UseDNS(ctx context.Context, d ClusterDNS) error {
+	if err := d.validate(); err != nil {
+		return err
+	}
+	if l.Spec.ControlPlaneOnly || l.Spec.Bare {
+		return fmt.Errorf("%w: lab %s has nothing that asks for the clusterset's names", ErrUsage, l.Name())
+	}
+	if l.Spec.DNS == d.short() {
+		return nil
+	}
+	return l.change(ctx, func(s *Spec) error {
+		s.DNS = d.short()
+		group, ctx := errgroup.WithContext(ctx)
+		for i := range s.Clusters {
+			c := &s.Clusters[i]
+			if c.Name == Broker {
+				continue
+			}
+			group.Go(func() error {
+				if err := l.wireDNS(ctx, c, d); err != nil {
+					return err
+				}
+				return l.waitClustersetDNS(ctx, c, d)
+			})
+		}
+		return group.Wait()
+	})
+}
+
+// wireDNS has a cluster's own DNS answer for the clusterset's zone.
+func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
+	if err := l.Apply(ctx, c.Name, clusterDNS(c, d)); err != nil || d == DNSStock {
+		return err
+	}
+	config, err := l.RESTConfig(c.Name)
+	if err != nil {
+		return err
+	}
+	kube, err := clusterdns.Connect(config)
+	if err != nil {
+		return err
+	}
+	servers, err := clusterdns.Servers(ctx, kube, client.ObjectKey{Namespace: agent.Namespace, Name: "atoll-dns"})
+	if err != nil {
+		return err
+	}
+	wiring := dnswiring.Wiring{Zones: []string{clustersetZone}, Servers: servers}
+	_, err = clusterdns.Edit(ctx, kube, client.ObjectKey{}, clusterdns.Install(wiring, nil), false)
+	return err
+}
+
+// waitClustersetDNS waits until every node gets answers for the clusterset's zone by the
+// cluster's own DNS, and from whom it should.
+func (l *Lab) waitClustersetDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
+	version := `"1.0.0"`
+	if d == DNSStock {
+		version = `"1.1.0"` // that of the DNS specification of a single cluster
+	}
+	for _, n := range c.Nodes {
+		for _, a := range c.DNS {
+			what := fmt.Sprintf("%s by the DNS of %s at %s from %s", clustersetZone, c.Name, a, n.Name)
+			err := l.wait(ctx, what, named(c.Name, unitDNS), func(ctx context.Context) error {
+				return askVersion(ctx, n.Namespace, a, version)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// askVersion asks a DNS server for the version of the zone's schema.
+func askVersion(ctx context.Context, from network.Namespace, server netip.Addr, want string) error {
+	answer, err := exchange(ctx, from, server, "dns-version."+clustersetZone, dns.TypeTXT)
+	if err != nil {
+		return err
+	}
+	if len(answer.Answer) != 1 || !strings.HasSuffix(answer.Answer[0].String(), want) {
+		return fmt.Errorf("the answer is %s %v, and not yet %s", dns.RcodeToString[answer.Rcode], answer.Answer, want)
+	}
+	return nil
+}
