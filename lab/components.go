@@ -102,8 +102,10 @@ func (l *Lab) controllerManager(c *Cluster) Unit {
 		"--service-cluster-ip-range="+join(c.ServiceCIDRs),
 		"--root-ca-file="+l.pki(c, "ca.crt"),
 		"--service-account-private-key-file="+l.pki(c, "service-accounts.key"),
-		"--cluster-signing-cert-file="+l.pki(c, "ca.crt"),
-		"--cluster-signing-key-file="+l.pki(c, "ca.key"),
+		// For one signer only: each watches its files, and a user's watches of files are
+		// few (fs.inotify.max_user_instances). The pod runner has its certificates already.
+		"--cluster-signing-legacy-unknown-cert-file="+l.pki(c, "ca.crt"),
+		"--cluster-signing-legacy-unknown-key-file="+l.pki(c, "ca.key"),
 		// Tests make hundreds of objects at once; the defaults, 20 and 30, would
 		// be what they measure.
 		"--kube-api-qps=500",
