@@ -44,20 +44,15 @@ type Importation struct {
 
 // Import plans the slices that an importing cluster keeps.
 func Import(p Importation) []discoveryv1.EndpointSlice {
-	var plan []discoveryv1.EndpointSlice
-	var have existing
+	served := slices.DeleteFunc(slices.Clone(p.Sources), func(source *discoveryv1.EndpointSlice) bool {
+		return !p.inBoth(source.AddressType)
+	})
 	if p.Own {
-		have = partsOf(p.Imported, func(source string, part int) string {
-			return names.ImportedSlice(p.Cluster, source, part)
-		})
+		return p.fromOwn(served)
 	}
-	for _, source := range p.Sources {
-		if Unsupported(source) || !p.inBoth(source.AddressType) {
-			continue
-		}
-		if p.Own {
-			plan = append(plan, p.fromOwn(source, have)...)
-		} else if slice, ok := p.fromBroker(source); ok {
+	var plan []discoveryv1.EndpointSlice
+	for _, source := range served {
+		if slice, ok := p.fromBroker(source); ok {
 			plan = append(plan, slice)
 		}
 	}
@@ -73,13 +68,15 @@ func (p Importation) inBoth(addresses discoveryv1.AddressType) bool {
 		(len(p.IPFamilies) == 0 || slices.Contains(p.IPFamilies, family))
 }
 
-func (p Importation) fromOwn(source *discoveryv1.EndpointSlice, have existing) []discoveryv1.EndpointSlice {
-	if !isSource(source) {
-		return nil
-	}
+func (p Importation) fromOwn(sources []*discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice {
 	var plan []discoveryv1.EndpointSlice
-	for _, part := range divide(withoutHints(source.Endpoints), have[source.Name], p.MaxEndpoints) {
-		plan = append(plan, p.slice(source, source.Name, part.number, part.endpoints))
+	have := partsOf(p.Imported, func(source string, part int) string {
+		return names.ImportedSlice(p.Cluster, source, part)
+	})
+	for _, source := range distinct(usable(sources)) {
+		for _, part := range divide(withoutHints(source.Endpoints), have[source.Name], p.MaxEndpoints) {
+			plan = append(plan, p.slice(source, source.Name, part.number, part.endpoints))
+		}
 	}
 	return plan
 }

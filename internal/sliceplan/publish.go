@@ -2,7 +2,7 @@
 // broker for a Service that it exports, those that a cluster keeps for a service
 // that it imports, and the least changes from what there is to what there should
 // be. It decides only; the controllers read and write. Source slices are planned
-// independently of each other, so that a plan can be of one alone.
+// independently of each other, so that a plan can be of one alone, where Independent says so.
 //
 // The rules are those of KEP-1645, "Using EndpointSlice objects to track
 // endpoints", and KEP-0752: a slice holds endpoints of one source cluster, keeps
@@ -51,10 +51,7 @@ func Publish(p Publication) []discoveryv1.EndpointSlice {
 	have := partsOf(p.Published, func(source string, part int) string {
 		return names.BrokerSlice(p.Cluster, p.Namespace, source, part)
 	})
-	for _, source := range p.Sources {
-		if !isSource(source) || Unsupported(source) {
-			continue
-		}
+	for _, source := range distinct(usable(p.Sources)) {
 		for _, part := range divide(withoutLocalMeaning(source.Endpoints), have[source.Name], p.MaxEndpoints) {
 			slice := p.slice(source.Name, part.number, source.AddressType)
 			withTrigger(source, slice.Annotations)
@@ -95,6 +92,17 @@ func isSource(slice *discoveryv1.EndpointSlice) bool {
 // can't be imported: kube-proxy does not route them.
 func Unsupported(slice *discoveryv1.EndpointSlice) bool {
 	return slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6
+}
+
+// usable are the slices that describe endpoints of their own cluster, by addresses.
+func usable(sources []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	usable := make([]*discoveryv1.EndpointSlice, 0, len(sources))
+	for _, s := range sources {
+		if isSource(s) && !Unsupported(s) {
+			usable = append(usable, s)
+		}
+	}
+	return usable
 }
 
 // withTrigger adds the time of the change that led to the source slice, which
