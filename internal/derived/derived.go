@@ -6,7 +6,6 @@ package derived
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/metadata"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -23,7 +23,9 @@ import (
 // the API server filled it in. A new service needs its name and namespace only.
 // The import's IP families must be ones that the cluster has.
 func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
-	service.Labels = labels(service.Labels, imp)
+	metadata.Apply(&service.ObjectMeta, metadata.Of(&imp.ObjectMeta).ForService())
+	service.Labels[names.LabelServiceName] = imp.Name
+	service.Labels[names.LabelManagedBy] = names.AgentManager
 	service.OwnerReferences = []metav1.OwnerReference{Owner(imp)}
 
 	spec := &service.Spec
@@ -62,18 +64,6 @@ func OwnedBy(service *corev1.Service, importName string) bool {
 	return slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == mcsv1beta1.ServiceImportKindName && o.Name == importName
 	})
-}
-
-// labels gives the Service the import's exported labels and the name of the
-// service that it carries.
-func labels(have map[string]string, imp *mcsv1beta1.ServiceImport) map[string]string {
-	all := maps.Clone(have)
-	if all == nil {
-		all = map[string]string{}
-	}
-	all[names.LabelServiceName] = imp.Name
-	all[names.LabelManagedBy] = names.AgentManager
-	return all
 }
 
 // MustReplace tells whether an existing Service can't become what it should be by an

@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/metadata"
 )
 
 func serviceImport(change ...func(*mcsv1beta1.ServiceImport)) *mcsv1beta1.ServiceImport {
@@ -33,11 +36,18 @@ func serviceImport(change ...func(*mcsv1beta1.ServiceImport)) *mcsv1beta1.Servic
 
 func TestApplyToANewService(t *testing.T) {
 	got := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-clusterset"}}
-	Apply(got, serviceImport())
+	imp := serviceImport()
+	imp.Labels, imp.Annotations = map[string]string{"theirs": "own"}, map[string]string{"multicluster.kubernetes.io/derived-service": "web-clusterset"}
+	metadata.Apply(&imp.ObjectMeta, metadata.Set{
+		Labels:      map[string]string{"team": "a", "service.kubernetes.io/service-proxy-name": "none"},
+		Annotations: map[string]string{"doc": "here"},
+	})
+	Apply(got, imp)
 	want := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web-clusterset",
-			Labels: map[string]string{"multicluster.kubernetes.io/service-name": "web", "atoll.dev/managed-by": "agent.atoll.dev"},
+			Labels:      map[string]string{"multicluster.kubernetes.io/service-name": "web", "atoll.dev/managed-by": "agent.atoll.dev", "team": "a"},
+			Annotations: map[string]string{"doc": "here", "atoll.dev/exported-metadata": `{"labels":["team"],"annotations":["doc"]}`},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "multicluster.x-k8s.io/v1beta1", Kind: "ServiceImport", Name: "web", UID: "uid",
 			}},
@@ -58,6 +68,12 @@ func TestApplyToANewService(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("service (-want +got):\n%s", diff)
+	}
+	// What is not exported any more goes, and what others added stays.
+	got.Labels["somebody"] = "else"
+	Apply(got, serviceImport())
+	if want := map[string]string{"multicluster.kubernetes.io/service-name": "web", "atoll.dev/managed-by": "agent.atoll.dev", "somebody": "else"}; !maps.Equal(got.Labels, want) || len(got.Annotations) != 0 {
+		t.Errorf("then labels %v, annotations %v", got.Labels, got.Annotations)
 	}
 }
 

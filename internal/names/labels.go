@@ -39,6 +39,9 @@ const (
 	// while, those that it had, joined by commas: it asks for them again afterwards. It has
 	// none while it is headless, and while it has no IP family in common with the cluster.
 	AnnotationClustersetIPs = "atoll.dev/clusterset-ips"
+	// AnnotationExported says, on a ServiceImport and its derived Service, which of their
+	// labels and annotations are exported ones; all others are somebody else's.
+	AnnotationExported = "atoll.dev/exported-metadata"
 	// AnnotationClusters names all exporting clusters on an aggregate, sorted and joined
 	// by commas. The broker's admission policy goes by it.
 	AnnotationClusters = "atoll.dev/clusters"

@@ -27,7 +27,7 @@ var (
 	}
 	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/local", "./internal/status", "./internal/controllers"}
-	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/topology"}
+	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/topology"}
 )
 
 // table is the layout of the repository (docs/design). A folder that no row
@@ -51,7 +51,8 @@ var table = []row{
 	{folder: "internal/merge", allowed: pure},
 	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived"})},
 	{folder: "internal/contribution", allowed: pure},
-	{folder: "internal/derived", allowed: pure},
+	{folder: "internal/metadata", allowed: pure},
+	{folder: "internal/derived", allowed: join(pure, []string{"./internal/metadata"})},
 	{folder: "internal/topology", allowed: pure},
 	{folder: "internal/corefile"},
 	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},

@@ -2,9 +2,9 @@
 // that any member exports and whose namespace exists here (KEP-1645, "Importing
 // Services").
 //
-// It owns a ServiceImport's labels, annotations and spec, but for what the derived
-// Service gives it (the clusterset IPs and the Service's name), and of its status the
-// clusters and endpointSliceObjects.
+// It owns a ServiceImport's exported labels and annotations, its spec but for the clusterset
+// IPs, which the derived Service gives it, and of its status the clusters and
+// endpointSliceObjects.
 package serviceimport
 
 import (
@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Controller is the import controller of one member cluster.
@@ -36,6 +37,7 @@ type Controller struct {
 	broker   *broker.View
 	self     local.Cluster
 	recorder events.EventRecorder
+	foreign  foreign
 }
 
 // NewController returns a controller for the cluster self.
@@ -96,19 +98,22 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.Labels[names.LabelManagedBy] == names.AggregateManager {
 		return reconcile.Result{}, nil // this cluster is a broker too
 	}
-	if have.UID != "" && !Managed(have) {
-		c.recorder.Eventf(have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import",
-			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported.")
-		return reconcile.Result{}, nil
-	}
 	exports, err := c.gather(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 	}
+	inTheWay := have.UID != "" && !Managed(have)
+	if c.foreign.news(req.NamespacedName, have.UID, inTheWay && len(exports) > 0) {
+		status.Say(c.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import",
+			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported.")
+	}
+	if inTheWay {
+		return reconcile.Result{}, nil
+	}
 	if len(exports) == 0 {
 		return reconcile.Result{}, c.remove(ctx, have)
 	}
-	return reconcile.Result{}, c.apply(ctx, have, want(req.NamespacedName, merge.Resolve(exports), c.self.Network))
+	return reconcile.Result{}, c.apply(ctx, have, want(have, req.NamespacedName, merge.Resolve(exports), c.self.Network))
 }
 
 // gather returns the exports of a service from all clusters, the own one by its own
@@ -139,7 +144,7 @@ func (c *Controller) apply(ctx context.Context, have, want *mcsv1beta1.ServiceIm
 	if have.DeletionTimestamp != nil {
 		return nil // its being gone is the next event
 	}
-	status := want.Status
+	wanted := want.Status
 	if have.UID == "" {
 		if err := c.writer.Create(ctx, want); err != nil {
 			return fmt.Errorf("creating ServiceImport %s/%s: %w", want.Namespace, want.Name, err)
@@ -149,12 +154,11 @@ func (c *Controller) apply(ctx context.Context, have, want *mcsv1beta1.ServiceIm
 		}
 		have = want
 	} else {
-		keepOthers(have, want)
 		if err := c.patch(ctx, have, want); err != nil {
 			return err
 		}
 	}
-	return c.patchStatus(ctx, have, status)
+	return c.patchStatus(ctx, have, wanted)
 }
 
 func (c *Controller) patch(ctx context.Context, have, want *mcsv1beta1.ServiceImport) error {
@@ -171,13 +175,13 @@ func (c *Controller) patch(ctx context.Context, have, want *mcsv1beta1.ServiceIm
 	return nil
 }
 
-func (c *Controller) patchStatus(ctx context.Context, have *mcsv1beta1.ServiceImport, status mcsv1beta1.ServiceImportStatus) error {
-	if equality.Semantic.DeepEqual(have.Status.Clusters, status.Clusters) &&
-		have.Status.EndpointSliceObjects == status.EndpointSliceObjects {
+func (c *Controller) patchStatus(ctx context.Context, have *mcsv1beta1.ServiceImport, want mcsv1beta1.ServiceImportStatus) error {
+	if equality.Semantic.DeepEqual(have.Status.Clusters, want.Clusters) &&
+		have.Status.EndpointSliceObjects == want.EndpointSliceObjects {
 		return nil
 	}
 	updated := have.DeepCopy()
-	updated.Status.Clusters, updated.Status.EndpointSliceObjects = status.Clusters, status.EndpointSliceObjects
+	updated.Status.Clusters, updated.Status.EndpointSliceObjects = want.Clusters, want.EndpointSliceObjects
 	if err := c.local.Status().Patch(ctx, updated, client.MergeFrom(have), client.FieldOwner(names.ManagerImport)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("updating the status of ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/metadata"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -16,21 +17,23 @@ func Managed(imp *mcsv1beta1.ServiceImport) bool {
 }
 
 // want is the ServiceImport that a resolution amounts to in a cluster with the given
-// Service network.
-func want(service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork) *mcsv1beta1.ServiceImport {
+// Service network. What others own of have, which is empty where there is none yet, stays.
+func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork) *mcsv1beta1.ServiceImport {
 	imp := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   service.Namespace,
 			Name:        service.Name,
-			Labels:      resolution.ImportLabels(),
-			Annotations: resolution.ImportAnnotations(),
+			Labels:      have.Labels,
+			Annotations: have.Annotations,
 		},
 		Spec: resolution.Spec,
 		Status: mcsv1beta1.ServiceImportStatus{
 			EndpointSliceObjects: mcsv1beta1.EndpointSliceObjectsPresent,
 		},
 	}
+	metadata.Apply(&imp.ObjectMeta, metadata.Set{Labels: resolution.ImportLabels(), Annotations: resolution.ImportAnnotations()})
 	imp.Labels[names.LabelManagedBy] = names.AgentManager
+	imp.Spec.IPs = have.Spec.IPs
 	imp.Spec.IPFamilies = network.Supported(resolution.Spec.IPFamilies)
 	if len(imp.Spec.IPFamilies) == 0 { // nothing of it can be used here
 		imp.Status.EndpointSliceObjects = mcsv1beta1.EndpointSliceObjectsAbsent
@@ -42,14 +45,4 @@ func want(service types.NamespacedName, resolution merge.Resolution, network loc
 		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
 	}
 	return imp
-}
-
-// keepOthers copies into want what other controllers own of the import.
-func keepOthers(have, want *mcsv1beta1.ServiceImport) {
-	want.Spec.IPs = have.Spec.IPs
-	for _, key := range []string{names.AnnotationDerivedService, names.AnnotationClustersetIPs} {
-		if value, ok := have.Annotations[key]; ok {
-			want.Annotations[key] = value
-		}
-	}
 }

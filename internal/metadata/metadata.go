@@ -1,0 +1,100 @@
+// Package metadata puts exported labels and annotations on ServiceImports and derived
+// Services, and tells them from those that others put there (docs/adr/0015).
+package metadata
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Set are labels and annotations.
+type Set struct {
+	Labels, Annotations map[string]string
+}
+
+// record is what an object's annotation names.AnnotationExported says, as JSON: the keys of
+// those of its labels and annotations that are exported ones.
+type record struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// Apply gives an object the labels and annotations in want, and takes away those that it gave
+// it before and that are not in want any more. Those that others set stay, unless want
+// has one of their keys. The object's maps are replaced, not changed.
+func Apply(object *metav1.ObjectMeta, want Set) {
+	had := recorded(object)
+	object.Labels = replace(object.Labels, had.Labels, want.Labels)
+	object.Annotations = replace(object.Annotations, had.Annotations, want.Annotations)
+	now := record{Labels: slices.Sorted(maps.Keys(want.Labels)), Annotations: slices.Sorted(maps.Keys(want.Annotations))}
+	if len(now.Labels)+len(now.Annotations) == 0 {
+		delete(object.Annotations, names.AnnotationExported)
+		return
+	}
+	text, _ := json.Marshal(now) // strings always marshal
+	object.Annotations[names.AnnotationExported] = string(text)
+}
+
+// Of returns the labels and annotations of an object that Apply gave it.
+func Of(object *metav1.ObjectMeta) Set {
+	had := recorded(object)
+	return Set{Labels: pick(object.Labels, had.Labels), Annotations: pick(object.Annotations, had.Annotations)}
+}
+
+// ForService returns those that a derived Service may bear: none of Kubernetes' own keys, by which
+// kube-proxy, controllers and load balancers of the importing cluster are told what to do with
+// a Service.
+func (s Set) ForService() Set {
+	return Set{Labels: withoutKubernetes(s.Labels), Annotations: withoutKubernetes(s.Annotations)}
+}
+
+// recorded reads an object's record. One that somebody has spoilt says nothing.
+func recorded(object *metav1.ObjectMeta) record {
+	var had record
+	if json.Unmarshal([]byte(object.Annotations[names.AnnotationExported]), &had) != nil {
+		return record{}
+	}
+	return had
+}
+
+// replace returns have with want in the place of the keys in had.
+func replace(have map[string]string, had []string, want map[string]string) map[string]string {
+	all := maps.Clone(have)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, key := range had {
+		delete(all, key)
+	}
+	maps.Copy(all, want)
+	return all
+}
+
+func pick(from map[string]string, keys []string) map[string]string {
+	picked := map[string]string{}
+	for _, key := range keys {
+		if value, ok := from[key]; ok {
+			picked[key] = value
+		}
+	}
+	return picked
+}
+
+// withoutKubernetes leaves out the keys of the domains that are reserved for Kubernetes, but
+// for the recommended labels, which people set and nothing acts upon.
+func withoutKubernetes(from map[string]string) map[string]string {
+	kept := maps.Clone(from)
+	maps.DeleteFunc(kept, func(key, _ string) bool {
+		domain, _, prefixed := strings.Cut(key, "/")
+		domain = "." + strings.ToLower(domain)
+		return prefixed && domain != ".app.kubernetes.io" &&
+			(strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io"))
+	})
+	return kept
+}

@@ -1,0 +1,108 @@
+package metadata
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+func TestApply(t *testing.T) {
+	object := &metav1.ObjectMeta{Labels: map[string]string{"theirs": "1"}, Annotations: map[string]string{"note": "2"}}
+	before := object.DeepCopy()
+	shared := *object
+	Apply(object, Set{Labels: map[string]string{"team": "a", "tier": "web"}, Annotations: map[string]string{"doc": "here"}})
+	if diff := cmp.Diff(&metav1.ObjectMeta{
+		Labels:      map[string]string{"theirs": "1", "team": "a", "tier": "web"},
+		Annotations: map[string]string{"note": "2", "doc": "here", names.AnnotationExported: `{"labels":["team","tier"],"annotations":["doc"]}`},
+	}, object); diff != "" {
+		t.Errorf("first (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, &shared); diff != "" {
+		t.Errorf("the maps that there were changed:\n%s", diff)
+	}
+	object.Labels["mine"] = "3"
+	Apply(object, Set{Labels: map[string]string{"team": "b"}})
+	if diff := cmp.Diff(&metav1.ObjectMeta{
+		Labels:      map[string]string{"theirs": "1", "mine": "3", "team": "b"},
+		Annotations: map[string]string{"note": "2", names.AnnotationExported: `{"labels":["team"]}`},
+	}, object); diff != "" {
+		t.Errorf("then (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Set{Labels: map[string]string{"team": "b"}, Annotations: map[string]string{}}, Of(object)); diff != "" {
+		t.Errorf("exported (-want +got):\n%s", diff)
+	}
+	Apply(object, Set{})
+	if diff := cmp.Diff(&metav1.ObjectMeta{
+		Labels: map[string]string{"theirs": "1", "mine": "3"}, Annotations: map[string]string{"note": "2"},
+	}, object); diff != "" {
+		t.Errorf("at last (-want +got):\n%s", diff)
+	}
+}
+
+// A record that somebody has spoilt is written again, and takes nothing from anybody.
+func TestApplyWithASpoiltRecord(t *testing.T) {
+	object := &metav1.ObjectMeta{Labels: map[string]string{"theirs": "1"}, Annotations: map[string]string{names.AnnotationExported: `{"labels":`}}
+	Apply(object, Set{Labels: map[string]string{"team": "a"}})
+	if diff := cmp.Diff(&metav1.ObjectMeta{
+		Labels: map[string]string{"theirs": "1", "team": "a"}, Annotations: map[string]string{names.AnnotationExported: `{"labels":["team"]}`},
+	}, object); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whatever is exported one after the other and whatever others do meanwhile: in the end there is
+// what is exported last and what is the others', and nothing else.
+func TestOthersKeysStayAndWithdrawnOnesGo(t *testing.T) {
+	exported := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"1", "2"}))
+	others := rapid.MapOf(rapid.SampledFrom([]string{"x", "y", "z"}), rapid.SampledFrom([]string{"1", "2"}))
+	rapid.Check(t, func(t *rapid.T) {
+		object := &metav1.ObjectMeta{}
+		for range rapid.IntRange(1, 4).Draw(t, "times") {
+			theirs := Set{Labels: others.Draw(t, "others' labels"), Annotations: others.Draw(t, "others' annotations")}
+			for _, key := range []string{"x", "y", "z"} {
+				delete(object.Labels, key)
+				delete(object.Annotations, key)
+			}
+			if object.Labels == nil {
+				object.Labels, object.Annotations = map[string]string{}, map[string]string{}
+			}
+			maps.Copy(object.Labels, theirs.Labels)
+			maps.Copy(object.Annotations, theirs.Annotations)
+
+			want := Set{Labels: exported.Draw(t, "labels"), Annotations: exported.Draw(t, "annotations")}
+			Apply(object, want)
+			if diff := cmp.Diff(want, Of(object)); diff != "" {
+				t.Fatalf("exported (-want +got):\n%s", diff)
+			}
+			maps.Copy(theirs.Labels, want.Labels)
+			maps.Copy(theirs.Annotations, want.Annotations)
+			delete(object.Annotations, names.AnnotationExported)
+			have := Set{Labels: object.Labels, Annotations: object.Annotations}
+			if diff := cmp.Diff(theirs, have); diff != "" {
+				t.Fatalf("all (-want +got):\n%s", diff)
+			}
+			Apply(object, want) // with the record again
+			again := object.DeepCopy()
+			if Apply(again, want); !cmp.Equal(object, again) {
+				t.Fatalf("the same again changes %+v to %+v", object, again)
+			}
+		}
+	})
+}
+
+func TestForService(t *testing.T) {
+	set := map[string]string{
+		"team": "a", "example.org/team": "a", "app.kubernetes.io/name": "web", "notkubernetes.io/a": "b",
+		"service.kubernetes.io/service-proxy-name": "none", "kubernetes.io/x": "y", "K8s.io/x": "y", "gateway.networking.k8s.io/x": "y",
+	}
+	want := map[string]string{"team": "a", "example.org/team": "a", "app.kubernetes.io/name": "web", "notkubernetes.io/a": "b"}
+	got := Set{Labels: set, Annotations: set}.ForService()
+	if !maps.Equal(got.Labels, want) || !maps.Equal(got.Annotations, want) || len(set) != 8 {
+		t.Errorf("left %v", got)
+	}
+}
