@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -40,6 +41,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/status"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -123,13 +125,15 @@ func controllerList(mgr ctrl.Manager, view *broker.View, heartbeats *broker.Hear
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
 	self := local.Cluster{ID: view.Self, Network: network}
+	// What the controllers of endpoints tell those that own the condition Ready.
+	published, imported := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[local.Part]{}
 	return []controller{
-		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, recorder),
-		exportedslice.NewController(c, view, self, recorder, options.mode(), options.MaxEndpointsPerSlice),
+		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, recorder, published),
+		exportedslice.NewController(c, view, self, published, options.mode(), options.MaxEndpointsPerSlice),
 		conflict.NewController(c, view, self, recorder),
 		serviceimport.NewController(writer, view, self, recorder),
-		derivedservice.NewController(writer, self, recorder),
-		importedslice.NewController(writer, view, self, recorder, options.MaxEndpointsPerSlice,
+		derivedservice.NewController(writer, self, recorder, imported),
+		importedslice.NewController(writer, view, self, recorder, imported, options.MaxEndpointsPerSlice,
 			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}, own),
 		aggregate.NewController(view, heartbeats),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,8 +44,7 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 	}
 	for _, label := range []string{names.LabelManagedBy, names.LabelSourceCluster, names.LabelServiceName} {
 		if existing.GetLabels()[label] != object.GetLabels()[label] {
-			return fmt.Errorf("%s/%s exists already and was not made by Atoll: delete or rename it",
-				object.GetNamespace(), object.GetName())
+			return TakenError{reflect.TypeOf(object).Elem().Name(), object.GetNamespace(), object.GetName()}
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func Independent(sources []*discoveryv1.EndpointSlice) bool {
 //
 // Nothing is lost: every address that is reached at a port through some source still is,
 // and is ready if it is in any of them. Which copy stays depends on the endpoints and on the
-// slices' age alone, so that nothing changes around an overlap (docs/adr/0014). Sources
+// slices' age alone, so that nothing changes around an overlap (docs/adr/0015). Sources
 // without anything that is elsewhere too are returned as they are, the others as copies.
 func distinct(sources []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
 	if Independent(sources) {

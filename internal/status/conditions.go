@@ -46,10 +46,10 @@ func Decide(have []metav1.Condition, want metav1.Condition, generation int64, no
 }
 
 // ApplyExport sets conditions of a ServiceExport, all those of the field manager
-// owner, in one write, or in none when they stand already. It returns the
-// transitions: none where the ServiceExport is not the newest, so that each is told of once.
-func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) ([]Change, error) {
-	var transitions []Change
+// owner, in one write, or in none when they stand already. It returns the transitions, and
+// whether they stand now: not so where export is not the newest version, which is on its
+// way. So each transition is told of once.
+func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) (stands bool, transitions []Change, err error) {
 	var list []any
 	written := false
 	now := metav1.Now().Rfc3339Copy()
@@ -61,12 +61,12 @@ func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.Servic
 		}
 		condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&change.Condition)
 		if err != nil {
-			return nil, fmt.Errorf("encoding condition %s: %w", w.Type, err)
+			return false, nil, fmt.Errorf("encoding condition %s: %w", w.Type, err)
 		}
 		list = append(list, condition)
 	}
 	if !written {
-		return nil, nil
+		return true, nil, nil
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName))
@@ -75,12 +75,12 @@ func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.Servic
 	object.SetUID(export.UID) // another one of the same name is not meant
 	// Nor is a newer version of it, for which the transitions below may be none.
 	object.SetResourceVersion(export.ResourceVersion)
-	err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
-	if apierrors.IsConflict(err) {
-		return nil, nil // what is newer is on its way, and with it the next attempt
+	err = c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("writing conditions of ServiceExport %s/%s: %w", export.Namespace, export.Name, err)
+		return false, nil, fmt.Errorf("writing conditions of ServiceExport %s/%s: %w", export.Namespace, export.Name, err)
 	}
-	return transitions, nil
+	return true, transitions, nil
 }

@@ -240,18 +240,24 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 		},
 		slice: &published[0],
 	}
-	record := &brokerv1alpha1.ExportedService{
-		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.Export(id, namespace, "web"), Labels: labels},
-		Spec: brokerv1alpha1.ExportedServiceSpec{
-			ClusterID: id.String(), ServiceNamespace: namespace, ServiceName: "web", ExportedAt: metav1.Now(),
-			Type: mcsv1beta1.ClusterSetIP, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
-		},
-	}
+	record := recordOf(id, namespace, "web")
+	record.Labels, record.Spec.Ports = labels, ports
 	for _, object := range []client.Object{m.member, record, m.slice} {
 		create(t, lab.Broker, object)
 		cleanUp(t, lab.Broker, object)
 	}
 	return m
+}
+
+// recordOf is an export that a cluster has on the broker.
+func recordOf(id names.ClusterID, namespace, service string) *brokerv1alpha1.ExportedService {
+	return &brokerv1alpha1.ExportedService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.Export(id, namespace, service)},
+		Spec: brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: id.String(), ServiceNamespace: namespace, ServiceName: service, ExportedAt: metav1.Now(),
+			Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+		},
+	}
 }
 
 // expectRefusals waits until c2 has said these, each once, about the import of web.

@@ -76,16 +76,16 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if own.Contribution != nil {
 		conflicts = merge.Resolve(c.broker.Constituents(req.NamespacedName, own.Contribution)).Conflicts
 	}
-	transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerConflict, condition(conflicts))
+	_, transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerConflict, condition(conflicts))
 	if err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	for _, t := range transitions {
 		eventType := corev1.EventTypeNormal
 		if t.Condition.Status == metav1.ConditionTrue {
 			eventType = corev1.EventTypeWarning
 		}
-		c.recorder.Eventf(own.Export, nil, eventType, eventReason(conflicts), "Export", "%s", t.Condition.Message)
+		status.Say(c.recorder, own.Export, nil, eventType, eventReason(conflicts), "Export", t.Condition.Message)
 	}
 	return reconcile.Result{}, nil
 }

@@ -1,24 +1,59 @@
 package derivedservice
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// ready is the condition of an import whose derived Service is there.
-func ready(imp *mcsv1beta1.ServiceImport) metav1.Condition {
+// ready is the condition of an import whose derived Service is there, or nil where that which
+// there is has to stand until more is known: an import is not ready before the endpoints
+// of every cluster have been written once, nor after some were refused, and what was said
+// before the agent started is not taken back before they have been tried.
+func ready(imp *mcsv1beta1.ServiceImport, endpoints *status.Outcomes[local.Part]) *metav1.Condition {
+	var refused, untried []string
+	reason := ""
+	for _, c := range imp.Status.Clusters {
+		outcome, tried := endpoints.Get(local.Part{Service: client.ObjectKeyFromObject(imp), Cluster: names.ClusterID(c.Cluster)})
+		switch {
+		case !tried:
+			untried = append(untried, c.Cluster)
+		case outcome.Failure != "":
+			refused = append(refused, c.Cluster)
+			reason = cmp.Or(reason, outcome.Failure)
+		}
+	}
+	current := meta.FindStatusCondition(imp.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
+	switch {
+	case len(refused) > 0:
+		return pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), reason))
+	case len(imp.Status.Clusters) == 0 || len(untried) > 0 && current == nil:
+		return nil
+	case len(untried) > 0 && current.Status != metav1.ConditionTrue:
+		return pending(fmt.Sprintf("The endpoints from %s are not known yet.", names.ListClusters(untried)))
+	default:
+		return imported(imp)
+	}
+}
+
+// imported is the condition of an import that has all it needs.
+func imported(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 	message := "The service is imported. It is headless and reached by its DNS name."
 	if imp.Spec.Type != mcsv1beta1.Headless {
 		message = fmt.Sprintf("The service is imported and reached at %s.", strings.Join(imp.Spec.IPs, " and "))
 	}
-	return metav1.Condition{
+	return &metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceImportConditionReady),
 		Status:  metav1.ConditionTrue,
 		Reason:  string(mcsv1beta1.ServiceImportReasonReady),
@@ -48,10 +83,15 @@ func notSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) met
 
 // failed is the condition of an import whose derived Service the API server refused.
 func failed(err error) metav1.Condition {
-	return metav1.Condition{
+	return *pending("The derived Service can't be written, and is being tried again: " + err.Error())
+}
+
+// pending is the condition of an import that lacks something.
+func pending(message string) *metav1.Condition {
+	return &metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceImportConditionReady),
 		Status:  metav1.ConditionFalse,
 		Reason:  string(mcsv1beta1.ServiceImportReasonPending),
-		Message: "The derived Service can't be written, and is being tried again: " + err.Error(),
+		Message: message,
 	}
 }

@@ -35,11 +35,14 @@ type Controller struct {
 	writer   controllers.Writer
 	self     local.Cluster
 	recorder events.EventRecorder
+	// endpoints says how writing the endpoints of each part went.
+	endpoints *status.Outcomes[local.Part]
 }
 
-// NewController returns a controller that writes by writer in the cluster self.
-func NewController(writer controllers.Writer, self local.Cluster, recorder events.EventRecorder) *Controller {
-	return &Controller{local: writer.Client, writer: writer, self: self, recorder: recorder}
+// NewController returns a controller that writes by writer in the cluster self, and learns
+// from endpoints how writing the imported endpoints went.
+func NewController(writer controllers.Writer, self local.Cluster, recorder events.EventRecorder, endpoints *status.Outcomes[local.Part]) *Controller {
+	return &Controller{local: writer.Client, writer: writer, self: self, recorder: recorder, endpoints: endpoints}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -51,6 +54,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		For(&mcsv1beta1.ServiceImport{}).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(importOf)).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
+			c.endpoints.OnChange(func(part local.Part) { add(reconcile.Request{NamespacedName: part.Service}) })
+		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -86,12 +92,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, c.withdraw(ctx, imp)
 	}
 	service, err := c.applyService(ctx, imp)
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		// People can do something about a refusal, so the condition tells them; anything
-		// else passes by trying again.
-		return reconcile.Result{}, errors.Join(err, c.applyReady(ctx, imp, failed(err)))
-	}
 	if err != nil {
+		if controllers.Refused(err) {
+			err = errors.Join(err, c.applyReady(ctx, imp, failed(err)))
+		}
 		return reconcile.Result{}, err
 	}
 	if service == nil {
@@ -101,7 +105,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return reconcile.Result{}, c.applyReady(ctx, imp, ready(imp))
+	if condition := ready(imp, c.endpoints); condition != nil {
+		return reconcile.Result{}, c.applyReady(ctx, imp, *condition)
+	}
+	return reconcile.Result{}, nil
 }
 
 // withdraw takes the derived Service away from an import that has no IP family in common
@@ -141,12 +148,17 @@ func (c *Controller) remove(ctx context.Context, imp types.NamespacedName) error
 // applyService makes the derived Service what it should be, and returns it as it then
 // is, or nil while it is being replaced.
 func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) {
-	have, err := c.find(ctx, imp)
+	have, others, err := c.find(ctx, imp)
 	if err != nil {
-		return nil, fmt.Errorf("reading the derived Service of %s/%s: %w", imp.Namespace, imp.Name, err)
+		return nil, fmt.Errorf("looking for the derived Service of %s/%s: %w", imp.Namespace, imp.Name, err)
 	}
 	if have.UID == "" {
-		return c.create(ctx, imp, have)
+		created, err := c.create(ctx, imp, have)
+		if created != nil && others != nil {
+			status.Say(c.recorder, imp, others, corev1.EventTypeWarning, "NameTaken", "Import", fmt.Sprintf(
+				"Service %s was not made by Atoll and is left alone; the derived Service is named %s.", others.Name, created.Name))
+		}
+		return created, err
 	}
 	if have.DeletionTimestamp != nil {
 		return nil, nil
@@ -169,28 +181,27 @@ func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceIm
 }
 
 // find returns the derived Service, or an empty one of the name to give it. Where
-// somebody else has a Service of the usual name, the name is another one.
-func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) {
-	service := &corev1.Service{}
+// somebody else has a Service of the usual name, the name is another one, and others is the Service.
+func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (service, others *corev1.Service, err error) {
+	service = &corev1.Service{}
 	if name := imp.Annotations[names.AnnotationDerivedService]; name != "" {
 		err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service)
 		if client.IgnoreNotFound(err) != nil || (err == nil && derived.OwnedBy(service, imp.Name)) {
-			return service, err // it keeps its name, and with it its address
+			return service, nil, err // it keeps its name, and with it its address
 		}
 	}
 	for _, name := range []string{names.DerivedService(imp.Name), names.DerivedServiceFallback(imp.Name)} {
-		*service = corev1.Service{}
+		service = &corev1.Service{}
 		err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service)
 		if apierrors.IsNotFound(err) {
-			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}, nil
+			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}, others, nil
 		}
 		if err != nil || derived.OwnedBy(service, imp.Name) {
-			return service, err
+			return service, nil, err
 		}
-		c.recorder.Eventf(imp, service, corev1.EventTypeWarning, "NameTaken", "Import",
-			"Service %s was not made by Atoll and is left alone; the derived Service gets another name.", name)
+		others = service
 	}
-	return nil, fmt.Errorf("both names for the derived Service are taken: delete or rename Service %s", service.Name)
+	return nil, nil, controllers.TakenError{Kind: "Service", Namespace: imp.Namespace, Name: others.Name}
 }
 
 // create makes the Service with the clusterset IPs that the import has, if it had a
@@ -207,11 +218,13 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 		if listErr != nil || !lost {
 			return nil, errors.Join(listErr, fmt.Errorf("creating the derived Service %s/%s with the address it had: %w", service.Namespace, service.Name, err))
 		}
-		c.recorder.Eventf(imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import",
-			"The derived Service can't have its clusterset IP %s again: %v", strings.Join(derived.FormerIPs(imp), " and "), err)
+		refusal := err
 		fresh = service.DeepCopy()
 		derived.Apply(fresh, imp)
-		err = c.writer.Create(ctx, fresh)
+		if err = c.writer.Create(ctx, fresh); err == nil {
+			status.Say(c.recorder, imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import", fmt.Sprintf(
+				"The derived Service can't have its clusterset IP %s again: %v", strings.Join(derived.FormerIPs(imp), " and "), refusal))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("creating the derived Service %s/%s: %w", service.Namespace, service.Name, err)
@@ -267,15 +280,21 @@ func (c *Controller) applyReady(ctx context.Context, imp *mcsv1beta1.ServiceImpo
 	}
 	updated := imp.DeepCopy()
 	updated.Status.Conditions = []metav1.Condition{change.Condition}
-	if err := c.local.Status().Patch(ctx, updated, client.MergeFrom(imp), client.FieldOwner(names.ManagerVIP)); err != nil {
-		return client.IgnoreNotFound(err)
+	// Not if the import has changed meanwhile: what is new is told by comparing with the latest.
+	patch := client.MergeFromWithOptions(imp, client.MergeFromWithOptimisticLock{})
+	err := c.local.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerVIP))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // its newer version is on its way
+	}
+	if err != nil {
+		return fmt.Errorf("writing the condition of ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
 	}
 	if change.Transition {
 		eventType := corev1.EventTypeNormal
 		if want.Status == metav1.ConditionFalse {
 			eventType = corev1.EventTypeWarning
 		}
-		c.recorder.Eventf(imp, nil, eventType, want.Reason, "Import", "%s", want.Message)
+		status.Say(c.recorder, imp, nil, eventType, want.Reason, "Import", want.Message)
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
 // Package exportedslice keeps the EndpointSlices of this cluster's exported Services
-// on the broker.
+// on the broker. How that goes the ServiceExport's condition Ready says, which the export
+// controller owns.
 package exportedslice
 
 import (
@@ -8,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -21,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Controller publishes EndpointSlices.
@@ -29,16 +31,16 @@ type Controller struct {
 	broker       *broker.View
 	self         local.Cluster
 	writer       controllers.Writer // to the broker
-	recorder     events.EventRecorder
+	outcomes     *status.Outcomes[types.NamespacedName]
 	mode         brokerv1alpha1.AdvertiseMode
 	maxEndpoints int
 }
 
 // NewController returns a controller that publishes what mode says of the cluster self, in
-// slices of at most maxEndpoints endpoints.
-func NewController(local client.Client, view *broker.View, self local.Cluster, recorder events.EventRecorder, mode brokerv1alpha1.AdvertiseMode, maxEndpoints int) *Controller {
+// slices of at most maxEndpoints endpoints, and notes for each ServiceExport how that went.
+func NewController(local client.Client, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], mode brokerv1alpha1.AdvertiseMode, maxEndpoints int) *Controller {
 	return &Controller{
-		local: local, broker: view, self: self, recorder: recorder, mode: mode, maxEndpoints: maxEndpoints,
+		local: local, broker: view, self: self, outcomes: outcomes, mode: mode, maxEndpoints: maxEndpoints,
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client},
 	}
 }
@@ -85,40 +87,47 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !c.broker.PublishedSynced() {
 		return reconcile.Result{}, nil // every export is queued once it has
 	}
-	want, err := c.plan(ctx, req)
+	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
+	}
+	published := c.broker.Published(req.NamespacedName)
+	want, remarks, err := c.plan(ctx, own, published)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("planning the slices of %s: %w", req, err)
 	}
-	changes := sliceplan.Diff(c.broker.Published(req.NamespacedName), want)
-	if err := c.writer.Slices(ctx, changes); err != nil {
+	outcome := status.Outcome{Remarks: remarks}
+	err = c.writer.Slices(ctx, sliceplan.Diff(published, want))
+	switch {
+	case err != nil:
+		outcome.Failure = controllers.Summary(err)
+		c.outcomes.Set(req.NamespacedName, outcome)
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
+	case own.Export == nil:
+		c.outcomes.Forget(req.NamespacedName)
+	default:
+		c.outcomes.Set(req.NamespacedName, outcome)
 	}
 	return reconcile.Result{}, nil
 }
 
-func (c *Controller) plan(ctx context.Context, req reconcile.Request) ([]discoveryv1.EndpointSlice, error) {
-	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
-	if err != nil || own.Contribution == nil {
-		return nil, err
+// plan returns the slices that the broker shall have, and what there is to say of them.
+func (c *Controller) plan(ctx context.Context, own local.Own, published []*discoveryv1.EndpointSlice) ([]discoveryv1.EndpointSlice, []status.Remark, error) {
+	if own.Contribution == nil {
+		return nil, nil, nil
 	}
-	sources, err := local.Slices(ctx, c.local, req.NamespacedName)
+	sources, err := local.Slices(ctx, c.local, client.ObjectKeyFromObject(own.Export))
 	if err != nil {
-		return nil, err
-	}
-	for _, s := range sources {
-		if sliceplan.Unsupported(s) {
-			c.recorder.Eventf(own.Export, s, corev1.EventTypeWarning, "UnsupportedAddressType", "Export",
-				"EndpointSlice %s holds addresses of type %s, which can't be exported.", s.Name, s.AddressType)
-		}
+		return nil, nil, err
 	}
 	publication := sliceplan.Publication{
-		Cluster: c.broker.Self, Namespace: req.Namespace, Service: req.Name,
-		BrokerNamespace: c.broker.Namespace, Sources: sources, MaxEndpoints: c.maxEndpoints,
+		Cluster: c.broker.Self, Namespace: own.Export.Namespace, Service: own.Export.Name,
+		BrokerNamespace: c.broker.Namespace, Sources: sources, Published: published, MaxEndpoints: c.maxEndpoints,
 		Ports: own.Contribution.Ports, ClusterIPs: own.Service.Spec.ClusterIPs,
 	}
 	// A headless Service has no cluster IP, so that its pods stand for themselves.
 	if c.mode == brokerv1alpha1.AdvertiseClusterIP && own.Contribution.Type == mcsv1beta1.ClusterSetIP {
-		return sliceplan.PublishClusterIPs(publication), nil
+		return sliceplan.PublishClusterIPs(publication), nil, nil
 	}
-	return sliceplan.Publish(publication), nil
+	return sliceplan.Publish(publication), remarks(sources), nil
 }

@@ -1,6 +1,7 @@
 // Package importedslice keeps the EndpointSlices of imported services in this cluster:
 // for each service and source cluster those that the cluster published, and for this
-// cluster's own contribution those of its own Service, with no need of the broker.
+// cluster's own contribution those of its own Service, with no need of the broker. What the
+// API server refuses the ServiceImport's condition Ready says, which the VIP controller owns.
 package importedslice
 
 import (
@@ -24,18 +25,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/status"
 	"github.com/atoll-mcs/atoll/internal/topology"
 )
 
-// Request is one source cluster's part of one imported service. Parts are independent
-// of each other, so that the broker's absence concerns the other clusters' alone.
-type Request struct {
-	Service types.NamespacedName
-	Cluster names.ClusterID
-}
-
-// String writes the request for logs.
-func (r Request) String() string { return r.Service.String() + " of " + r.Cluster.String() }
+// Request is a part that is reconciled. Parts are independent of each other, so that the
+// broker's absence concerns the other clusters' alone.
+type Request = local.Part
 
 // Controller keeps imported EndpointSlices.
 type Controller struct {
@@ -49,14 +45,17 @@ type Controller struct {
 	network      sliceplan.Network
 	recorder     events.EventRecorder
 	refusals     refusals
+	outcomes     *status.Outcomes[local.Part]
 }
 
 // NewController returns a controller of the cluster self that writes by writer, and splits
 // the cluster's own slices where they have more than maxEndpoints endpoints. network is
-// what addresses other clusters may not have.
-func NewController(writer controllers.Writer, view *broker.View, self local.Cluster, recorder events.EventRecorder, maxEndpoints int, locality Locality, network sliceplan.Network) *Controller {
+// what addresses other clusters may not have. How it goes is noted in outcomes.
+func NewController(writer controllers.Writer, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part],
+	maxEndpoints int, locality Locality, network sliceplan.Network,
+) *Controller {
 	return &Controller{
-		local: writer.Client, writer: writer, broker: view, self: self, recorder: recorder,
+		local: writer.Client, writer: writer, broker: view, self: self, recorder: recorder, outcomes: outcomes,
 		maxEndpoints: maxEndpoints, locality: locality, network: network,
 	}
 }
@@ -111,14 +110,29 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing imported slices of %s: %w", req, err)
 	}
+	importation.Imported = have
 	plan := sliceplan.Import(importation)
 	if err := c.hint(ctx, req, imp, plan); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := c.writer.Slices(ctx, sliceplan.Diff(have, plan)); err != nil {
+	err = c.writer.Slices(ctx, sliceplan.Diff(have, plan))
+	c.note(req, gone, err)
+	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
 	}
 	return reconcile.Result{}, nil
+}
+
+// note keeps how writing a part went. What passes by trying again is not told.
+func (c *Controller) note(req Request, gone bool, err error) {
+	switch {
+	case err == nil && gone:
+		c.outcomes.Forget(req)
+	case err == nil:
+		c.outcomes.Set(req, status.Outcome{})
+	case controllers.Refused(err):
+		c.outcomes.Set(req, status.Outcome{Failure: controllers.Summary(err)})
+	}
 }
 
 // gather reads the source cluster's slices and ports. It returns false where it is not
@@ -153,12 +167,12 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 // brokerEvents queues the parts that something on the broker concerns.
 func (c *Controller) brokerEvents(add func(Request)) {
 	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
-		add(Request{types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, names.ClusterID(e.Spec.ClusterID)})
+		add(Request{Service: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, Cluster: names.ClusterID(e.Spec.ClusterID)})
 	})
 	c.broker.OnSlice(func(s *discoveryv1.EndpointSlice) {
 		add(Request{
-			types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]},
-			names.ClusterID(s.Labels[names.LabelSourceCluster]),
+			Service: types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]},
+			Cluster: names.ClusterID(s.Labels[names.LabelSourceCluster]),
 		})
 	})
 	// An error in the following means that the agent ends; a cache that is synced does not

@@ -11,6 +11,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // admit takes out of an importation what means something else in this cluster: the
@@ -35,7 +36,7 @@ func (c *Controller) admit(req Request, importation *sliceplan.Importation) (kno
 			APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster",
 			Namespace: c.broker.Namespace, Name: req.Cluster.String(),
 		}
-		c.recorder.Eventf(importation.Import, source, corev1.EventTypeWarning, "OverlappingRanges", "Import", "%s", reason)
+		status.Say(c.recorder, importation.Import, source, corev1.EventTypeWarning, "OverlappingRanges", "Import", reason)
 	}
 	importation.Sources = slices.DeleteFunc(slices.Clone(importation.Sources), sliceplan.ByClusterIP)
 	return true

@@ -17,10 +17,10 @@ import (
 func (c *Controller) partsOf(ctx context.Context, object client.Object) []Request {
 	imp := object.(*mcsv1beta1.ServiceImport)
 	service := client.ObjectKeyFromObject(imp)
-	requests := []Request{{service, c.broker.Self}}
+	requests := []Request{{Service: service, Cluster: c.broker.Self}}
 	for _, cluster := range imp.Status.Clusters {
 		if id := names.ClusterID(cluster.Cluster); id != c.broker.Self {
-			requests = append(requests, Request{service, id})
+			requests = append(requests, Request{Service: service, Cluster: id})
 		}
 	}
 	left, err := local.SourceClusters(ctx, c.local, service)
@@ -28,7 +28,7 @@ func (c *Controller) partsOf(ctx context.Context, object client.Object) []Reques
 		return requests // the cache is not synced yet; every slice is queued once it is
 	}
 	for _, id := range left {
-		requests = append(requests, Request{service, id})
+		requests = append(requests, Request{Service: service, Cluster: id})
 	}
 	return requests
 }
@@ -39,17 +39,17 @@ func (c *Controller) partOfSlice(_ context.Context, object client.Object) []Requ
 	labels := object.GetLabels()
 	if labels[discoveryv1.LabelManagedBy] == names.AgentManager {
 		service := types.NamespacedName{Namespace: object.GetNamespace(), Name: labels[names.LabelServiceName]}
-		return []Request{{service, names.ClusterID(labels[names.LabelSourceCluster])}}
+		return []Request{{Service: service, Cluster: names.ClusterID(labels[names.LabelSourceCluster])}}
 	}
 	if service := labels[discoveryv1.LabelServiceName]; service != "" {
-		return []Request{{types.NamespacedName{Namespace: object.GetNamespace(), Name: service}, c.broker.Self}}
+		return []Request{{Service: types.NamespacedName{Namespace: object.GetNamespace(), Name: service}, Cluster: c.broker.Self}}
 	}
 	return nil
 }
 
 // ownPart maps a ServiceExport or a Service to this cluster's part.
 func (c *Controller) ownPart(_ context.Context, object client.Object) []Request {
-	return []Request{{client.ObjectKeyFromObject(object), c.broker.Self}}
+	return []Request{{Service: client.ObjectKeyFromObject(object), Cluster: c.broker.Self}}
 }
 
 func (c *Controller) allParts(ctx context.Context) ([]Request, error) {

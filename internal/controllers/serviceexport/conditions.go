@@ -1,15 +1,20 @@
 package serviceexport
 
 import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// conditions are Valid and Ready, given whether the broker has been reached at all
-// and how writing the record went.
-func conditions(own local.Own, brokerSeen bool, recordErr error) []metav1.Condition {
+// conditions are Valid and Ready, given whether the broker has been reached at all, and how
+// writing the record and the endpoints went.
+func conditions(own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome) []metav1.Condition {
 	valid := metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceExportConditionValid),
 		Status:  metav1.ConditionFalse,
@@ -19,10 +24,10 @@ func conditions(own local.Own, brokerSeen bool, recordErr error) []metav1.Condit
 	if own.Validity.Valid {
 		valid.Status = metav1.ConditionTrue
 	}
-	return []metav1.Condition{valid, ready(own, brokerSeen, recordErr)}
+	return []metav1.Condition{valid, ready(own, brokerSeen, recordErr, endpoints)}
 }
 
-func ready(own local.Own, brokerSeen bool, recordErr error) metav1.Condition {
+func ready(own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome) metav1.Condition {
 	condition := metav1.Condition{
 		Type:   string(mcsv1beta1.ServiceExportConditionReady),
 		Status: metav1.ConditionFalse,
@@ -37,10 +42,26 @@ func ready(own local.Own, brokerSeen bool, recordErr error) metav1.Condition {
 	case !brokerSeen:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "The broker has not been reached yet."
+	case endpoints.Failure != "":
+		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
+		condition.Message = "Not all endpoints reached the broker. It is being tried again: " + endpoints.Failure
 	default:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
 		condition.Message = "The Service is exported to the clusterset."
+		for _, r := range endpoints.Remarks {
+			condition.Message += " " + r.Message
+		}
 	}
 	return condition
+}
+
+// unsaid returns those of the remarks that the condition Ready of an export did not have
+// so far: what it says, an Event has said.
+func unsaid(export *mcsv1beta1.ServiceExport, remarks []status.Remark) []status.Remark {
+	said := ""
+	if ready := meta.FindStatusCondition(export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady)); ready != nil {
+		said = ready.Message
+	}
+	return slices.DeleteFunc(slices.Clone(remarks), func(r status.Remark) bool { return strings.Contains(said, r.Message) })
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,12 +34,20 @@ type Controller struct {
 	writer   controllers.Writer // to the broker
 	self     local.Cluster
 	recorder events.EventRecorder
+	// endpoints says how publishing the endpoints of each export went.
+	endpoints *status.Outcomes[types.NamespacedName]
 }
 
 // NewController returns a controller that reads and writes ServiceExports by local
-// and records by view, of the cluster self. live reads the own cluster past any copy.
-func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, recorder events.EventRecorder) *Controller {
-	return &Controller{local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client}, self: self, recorder: recorder}
+// and records by view, of the cluster self, and learns from endpoints how publishing the
+// endpoints of each went. live reads the own cluster past any copy.
+func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, recorder events.EventRecorder,
+	endpoints *status.Outcomes[types.NamespacedName],
+) *Controller {
+	return &Controller{
+		local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client},
+		self: self, recorder: recorder, endpoints: endpoints,
+	}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -59,6 +68,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
+			c.endpoints.OnChange(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}) })
+		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -76,17 +88,22 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if outdated, err := c.outdated(ctx, own); outdated || err != nil {
 		return reconcile.Result{}, err
 	}
+	brokerSeen := c.broker.ExportsSynced()
 	var recordErr error
-	switch {
-	case c.broker.ExportsSynced():
+	if brokerSeen {
 		recordErr = c.applyRecord(ctx, req, own)
-	case own.Export != nil && meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady)) != nil:
+	}
+	endpoints, tried := c.endpoints.Get(req.NamespacedName)
+	switch {
+	case own.Export == nil:
+		return reconcile.Result{}, recordErr
+	case brokerSeen && recordErr == nil && !tried:
+		return reconcile.Result{}, nil // comes again when they are
+	case !brokerSeen && meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady)) != nil:
 		return reconcile.Result{}, nil // what was said before a restart stands until the broker is seen
 	}
-	if own.Export != nil {
-		if err := c.applyConditions(ctx, own, recordErr); err != nil {
-			return reconcile.Result{}, err
-		}
+	if err := c.applyConditions(ctx, own, brokerSeen, recordErr, endpoints); err != nil {
+		return reconcile.Result{}, err
 	}
 	return reconcile.Result{}, recordErr
 }
@@ -143,18 +160,23 @@ func (c *Controller) record(spec *brokerv1alpha1.ExportedServiceSpec) *brokerv1a
 	}
 }
 
-func (c *Controller) applyConditions(ctx context.Context, own local.Own, recordErr error) error {
-	transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerExport,
-		conditions(own, c.broker.ExportsSynced(), recordErr)...)
-	if err != nil {
-		return client.IgnoreNotFound(err)
+func (c *Controller) applyConditions(ctx context.Context, own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome) error {
+	stands, transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerExport,
+		conditions(own, brokerSeen, recordErr, endpoints)...)
+	if !stands {
+		return err
 	}
 	for _, t := range transitions {
 		eventType := corev1.EventTypeNormal
 		if t.Condition.Status == metav1.ConditionFalse && t.Condition.Reason != string(mcsv1beta1.ServiceExportReasonPending) {
 			eventType = corev1.EventTypeWarning
 		}
-		c.recorder.Eventf(own.Export, nil, eventType, t.Condition.Reason, "Export", "%s", t.Condition.Message)
+		status.Say(c.recorder, own.Export, nil, eventType, t.Condition.Reason, "Export", t.Condition.Message)
+	}
+	if own.Validity.Valid {
+		for _, r := range unsaid(own.Export, endpoints.Remarks) {
+			status.Say(c.recorder, own.Export, nil, corev1.EventTypeWarning, r.Reason, "Export", r.Message)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,34 @@
+package exportedslice
+
+import (
+	"fmt"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// remarks say what of a Service's endpoints is not exported.
+func remarks(sources []*discoveryv1.EndpointSlice) []status.Remark {
+	var remarks []status.Remark
+	if slice, more := sliceplan.FirstUnsupported(sources); slice != nil {
+		and := ""
+		if more > 0 {
+			and = fmt.Sprintf(" (and %d more)", more)
+		}
+		remarks = append(remarks, status.Remark{
+			Reason: "UnsupportedAddressType",
+			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for it holds addresses of type %s: only IP addresses can be exported.",
+				slice.Name, and, slice.AddressType),
+		})
+	}
+	if sliceplan.Truncated(sources) {
+		remarks = append(remarks, status.Remark{
+			Reason: "EndpointsTruncated",
+			Message: fmt.Sprintf("The Endpoints object has reached the %d addresses that Kubernetes takes from one: "+
+				"any more are used neither in this cluster nor in others. Make EndpointSlices in its place.", sliceplan.MaxMirrored),
+		})
+	}
+	return remarks
+}

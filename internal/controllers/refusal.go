@@ -1,0 +1,45 @@
+package controllers
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// TakenError says that an object can't be made, because somebody else has made one of its name.
+type TakenError struct{ Kind, Namespace, Name string }
+
+func (e TakenError) Error() string {
+	return fmt.Sprintf("%s %s/%s exists already and was not made by Atoll: delete or rename it", e.Kind, e.Namespace, e.Name)
+}
+
+// Refused tells whether a write failed for a reason that people can do something about: a
+// quota, a policy, an object of the same name. Anything else passes by trying again.
+func Refused(err error) bool {
+	for _, e := range all(err) {
+		var taken TakenError
+		if apierrors.IsForbidden(e) || apierrors.IsInvalid(e) || errors.As(e, &taken) {
+			return true
+		}
+	}
+	return false
+}
+
+// Summary writes an error for people: of several, the first and how many more there are.
+func Summary(err error) string {
+	list := all(err)
+	if len(list) == 1 {
+		return list[0].Error()
+	}
+	return fmt.Sprintf("%v (and %d more)", list[0], len(list)-1)
+}
+
+// all returns the errors that were joined to err, or err itself.
+func all(err error) []error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

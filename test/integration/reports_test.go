@@ -1,0 +1,227 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// What is in the way of an export or an import is said once, whatever happens to the service
+// afterwards.
+func TestReportsAreMadeOnce(t *testing.T) {
+	const ns = "once"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c2", service(ns, "web-clusterset", 1)) // a name that Atoll would take
+	fqdn := slice(ns, "web-fqdn", "web", "example.org")
+	fqdn.AddressType = discoveryv1.AddressTypeFQDN
+	create(t, "c1", fqdn)
+	foreign := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "theirs"},
+		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}},
+	}
+	create(t, "c2", foreign)
+	web, theirs := service(ns, "web", 80), service(ns, "theirs", 80)
+	for _, s := range []*corev1.Service{web, theirs} {
+		create(t, "c1", s)
+	}
+	pods := slice(ns, "web-x", "web", "10.1.1.1")
+	create(t, "c1", pods)
+	// Nobody exports the service of that name: there is nothing in the way.
+	e := export(ns, "web")
+	create(t, "c1", e)
+	expectImport(t, "c2", ns, "web", from("c1"))
+	expectSaid(t, "c2", ns, "ServiceImport", "ForeignServiceImport", 0)
+	create(t, "c1", export(ns, "theirs"))
+
+	expectAll := func() {
+		t.Helper()
+		expectSaid(t, "c1", ns, "ServiceExport", "UnsupportedAddressType", 1)
+		expectSaid(t, "c2", ns, "ServiceImport", "NameTaken", 1)
+		expectSaid(t, "c2", ns, "ServiceImport", "ForeignServiceImport", 1)
+	}
+	expectAll()
+	for i := range 3 {
+		change(t, "c1", pods, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{fmt.Sprintf("10.1.1.%d", 2+i)} })
+		expectAddresses(t, "c2", ns, fmt.Sprintf("c1/10.1.1.%d", 2+i))
+		for _, s := range []*corev1.Service{web, theirs} {
+			change(t, "c1", s, func(s *corev1.Service) { s.Spec.Ports[0].Port = int32(90 + i) })
+		}
+		expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+			if imp.Spec.Ports[0].Port != int32(90+i) {
+				return fmt.Errorf("ports %v", imp.Spec.Ports)
+			}
+			return nil
+		})
+	}
+	expectAll()
+	ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
+	if want := "EndpointSlice web-fqdn is left out"; !strings.Contains(ready.Message, want) {
+		t.Errorf("the condition does not say it: %s", ready.Message)
+	}
+	// Not any more: it is nothing to say; and again: it is.
+	remove(t, "c1", fqdn)
+	eventually(t, "the condition says it no more", func() error {
+		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, "web-fqdn") {
+			return fmt.Errorf("message %s", ready.Message)
+		}
+		return nil
+	})
+	remove(t, "c2", foreign)
+	expectImport(t, "c2", ns, "theirs", from("c1"))
+}
+
+// Where both names for a derived Service are taken, a condition says which to free.
+func TestBothNamesTaken(t *testing.T) {
+	const ns = "taken"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c2", service(ns, "web-clusterset", 1))
+	create(t, "c1", service(ns, "web", 80))
+	e := export(ns, "web")
+	create(t, "c1", e)
+	fallback := expectImport(t, "c2", ns, "web", from("c1")).Annotations["multicluster.kubernetes.io/derived-service"]
+	remove(t, "c1", e)
+	expectGone(t, "c2", service(ns, fallback))
+	other := service(ns, fallback, 1)
+	create(t, "c2", other)
+	create(t, "c1", export(ns, "web"))
+	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready")
+		if ready == nil || ready.Reason != "Pending" || !strings.Contains(ready.Message, "delete or rename it") || !strings.Contains(ready.Message, fallback) {
+			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
+		}
+		return nil
+	})
+	remove(t, "c2", other)
+	expectImport(t, "c2", ns, "web", from("c1"))
+}
+
+// Exported labels and annotations come and go with the export, on the import and the derived
+// Service; those that others put there stay.
+func TestOthersMetadataStays(t *testing.T) {
+	const ns = "metadata"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	e := export(ns, "web")
+	e.Spec.ExportedLabels = map[string]string{"team": "a", "tier": "web", "service.kubernetes.io/service-proxy-name": "none"}
+	e.Spec.ExportedAnnotations = map[string]string{"doc": "here"}
+	create(t, "c1", e)
+	imp := expectImport(t, "c2", ns, "web", from("c1"))
+	derived := service(ns, "web-clusterset")
+	expectMetadata := func(labels, annotations map[string]string) {
+		t.Helper()
+		for _, object := range []client.Object{imp, derived} {
+			eventually(t, fmt.Sprintf("metadata of %T", object), func() error {
+				if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+					return err
+				}
+				for which, both := range map[string][2]map[string]string{
+					"labels": {labels, object.GetLabels()}, "annotations": {annotations, object.GetAnnotations()},
+				} {
+					have := maps.Clone(both[1])
+					maps.DeleteFunc(have, func(key, _ string) bool {
+						return strings.HasPrefix(key, "atoll.dev/") || strings.HasPrefix(key, "multicluster.kubernetes.io/")
+					})
+					want := maps.Clone(both[0])
+					if object == client.Object(derived) {
+						delete(want, "service.kubernetes.io/service-proxy-name")
+					}
+					if !maps.Equal(want, have) {
+						return fmt.Errorf("%s %v, want %v", which, have, want)
+					}
+				}
+				return nil
+			})
+		}
+	}
+	expectMetadata(e.Spec.ExportedLabels, e.Spec.ExportedAnnotations)
+
+	// Others add some, and spoil one of ours.
+	change(t, "c2", imp, func(imp *mcsv1beta1.ServiceImport) {
+		imp.Labels["theirs"], imp.Labels["team"], imp.Annotations["note"] = "x", "spoilt", "y"
+	})
+	change(t, "c2", derived, func(s *corev1.Service) {
+		s.Labels["theirs"], s.Labels["team"] = "x", "spoilt"
+		s.Annotations["note"] = "y"
+	})
+	labels, annotations := maps.Clone(e.Spec.ExportedLabels), maps.Clone(e.Spec.ExportedAnnotations)
+	labels["theirs"], annotations["note"] = "x", "y"
+	expectMetadata(labels, annotations)
+
+	// One is withdrawn, one changes, one comes; in the end all go.
+	change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) {
+		e.Spec.ExportedLabels = map[string]string{"team": "b", "new": "c"}
+		e.Spec.ExportedAnnotations = nil
+	})
+	expectMetadata(map[string]string{"team": "b", "new": "c", "theirs": "x"}, map[string]string{"note": "y"})
+	change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) { e.Spec.ExportedLabels = nil })
+	expectMetadata(map[string]string{"theirs": "x"}, map[string]string{"note": "y"})
+	if imp = expectImport(t, "c2", ns, "web", from("c1")); imp.Annotations["atoll.dev/exported-metadata"] != "" {
+		t.Errorf("there is a record of nothing: %v", imp.Annotations)
+	}
+}
+
+// The real mirroring controller takes 1,000 addresses of an Endpoints object. What it leaves
+// out is not exported either, and the ServiceExport says so.
+func TestTruncatedEndpointsAreReported(t *testing.T) {
+	const ns = "truncated"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	e := export(ns, "web")
+	create(t, "c1", e)
+	//lint:ignore SA1019 the mirroring controller is about nothing else
+	endpoints := &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
+	}
+	fill := func(n int) {
+		endpoints.Subsets = make([]corev1.EndpointSubset, 2)
+		for i := range n {
+			subset := &endpoints.Subsets[i%2]
+			subset.Ports = []corev1.EndpointPort{{Name: "p80", Port: 8080}}
+			subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: fmt.Sprintf("10.1.%d.%d", i/250, 1+i%250)})
+		}
+	}
+	fill(1100)
+	create(t, "c1", endpoints)
+	expectCount := func(n int) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("%d endpoints in c2", n), func() error {
+			have := 0
+			for _, s := range slicesOf(t, "c2", ns) {
+				have += len(s.Endpoints)
+				if len(s.Endpoints) > 100 {
+					return fmt.Errorf("EndpointSlice %s has %d", s.Name, len(s.Endpoints))
+				}
+			}
+			if have != n {
+				return fmt.Errorf("there are %d", have)
+			}
+			return nil
+		})
+	}
+	expectCount(1000)
+	expectSaid(t, "c1", ns, "ServiceExport", "EndpointsTruncated", 1)
+	const message = "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one"
+	if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); !strings.Contains(ready.Message, message) {
+		t.Errorf("the condition does not say it: %s", ready.Message)
+	}
+	fill(900)
+	if err := on["c1"].Update(t.Context(), endpoints); err != nil {
+		t.Fatal(err)
+	}
+	expectCount(900)
+	eventually(t, "the condition says it no more", func() error {
+		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, message) {
+			return fmt.Errorf("message %s", ready.Message)
+		}
+		return nil
+	})
+	expectSaid(t, "c1", ns, "ServiceExport", "EndpointsTruncated", 1)
+}
