@@ -181,6 +181,7 @@ func TestTruncatedEndpointsAreReported(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
 	}
 	fill := func(n int) {
+		//lint:ignore SA1019 as above
 		endpoints.Subsets = make([]corev1.EndpointSubset, 2)
 		for i := range n {
 			subset := &endpoints.Subsets[i%2]
