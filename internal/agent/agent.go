@@ -57,7 +57,9 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	log = log.With("cluster", options.ClusterID)
 	logger := logr.FromSlogHandler(log.Handler())
 	ctrl.SetLogger(logger)
-	klog.SetLogger(logger) // client-go's messages
+	if options.Local == nil {
+		klog.SetLogger(logger) // client-go's messages; a process of several agents decides about them itself
+	}
 
 	localConfig, err := loadConfig(options.Local, options.Kubeconfig)
 	if err != nil {
@@ -167,6 +169,7 @@ func newManager(ctx context.Context, localConfig *rest.Config, options Options, 
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:        options.HealthAddress,
+		PprofBindAddress:              options.PprofAddress,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: local.StripNode}},

@@ -58,6 +58,9 @@ type Options struct {
 	LeaderElect bool
 	// MetricsAddress and HealthAddress are where the agent listens; "0" for nowhere.
 	MetricsAddress, HealthAddress string
+	// PprofAddress is where profiles of the running agent can be taken; "0" or empty for
+	// nowhere.
+	PprofAddress string
 	// Verbose makes the agent log what it does in detail.
 	Verbose bool
 
@@ -80,6 +83,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
+	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
 }
 
