@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+
+	"github.com/atoll-mcs/atoll/lab/audit"
 )
 
 // Names of the units of a cluster.
@@ -73,7 +75,18 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 		"--profiling=false",
 	)
 	u.Probe = "https://" + c.APIServer.String() + "/readyz"
+	if l.Spec.Audit {
+		const policy = "audit-policy.yaml"
+		u.Files = map[string]string{policy: audit.Policy}
+		u.Argv = append(u.Argv, "--audit-policy-file="+filepath.Join(l.Dir(c.Name), policy), "--audit-log-path="+l.AuditLog(c.Name))
+	}
 	return u
+}
+
+// AuditLog is the file in which the API server of a cluster logs all writes where
+// Options.Audit is set; package audit reads it.
+func (l *Lab) AuditLog(cluster string) string {
+	return filepath.Join(l.Dir(cluster), "logs", "audit.log")
 }
 
 // brokerControllers are those that a broker needs, which runs nothing: what

@@ -57,6 +57,8 @@ type Spec struct {
 	Atoll    string `json:"atoll"`
 	// AgentArgs are further arguments of the agents.
 	AgentArgs []string `json:"agentArgs,omitempty"`
+	// Audit has the API servers keep a log of all writes.
+	Audit bool `json:"audit,omitempty"`
 	// Ready is set when the lab has once been up entirely.
 	Ready bool `json:"ready"`
 	// Cuts are the pairs that are cut off from each other.

@@ -49,6 +49,7 @@ interrupted is removed first.`,
 	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
 	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "what clusters publish: pods, in a flat network, or cluster-ip, where other clusters reach their Services only; a list by commas gives c1, c2, … a mode each")
 	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "what answers for clusterset.local in the clusters' DNS: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")
+	flags.BoolVar(&up.Audit, "audit", false, "have the API servers log every write, with who it was, to logs/audit.log in each cluster's folder")
 	flags.StringVar(&up.Programs, "kube-bin", "", "folder with the Kubernetes programs, in place of building them")
 	return command
 }

@@ -1,0 +1,144 @@
+// Package audit reads the log of writes that the API servers of a lab keep where
+// lab.Options.Audit is set: who has written what, and what came of it.
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// Policy is the audit policy of an API server that logs every write once, when it is
+// answered, and nothing else.
+const Policy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+  verbs: [create, update, patch, delete, deletecollection]
+- level: None
+`
+
+// Write is one request to write something.
+type Write struct {
+	// User is who asked for it, as system:serviceaccount:atoll-system:atoll-agent.
+	User string
+	// Verb is create, update, patch, delete or deletecollection.
+	Verb string
+	// Resource is what kind it was, as endpointslices, and Subresource its part, as status.
+	Resource, Subresource string
+	// Namespace and Name are the object's; the latter is empty for a deletecollection.
+	Namespace, Name string
+	// Code is the HTTP status of the answer.
+	Code int
+	// At is when it was answered, by the API server's clock.
+	At time.Time
+}
+
+// Succeeded tells whether something was written. An update that changes nothing is
+// answered alike, so it counts as well.
+func (w Write) Succeeded() bool { return w.Code >= 200 && w.Code < 300 }
+
+// String is the write in short, as "update endpointslices/web-1: 200".
+func (w Write) String() string {
+	resource := w.Resource
+	if w.Subresource != "" {
+		resource += "/" + w.Subresource
+	}
+	return fmt.Sprintf("%s %s %s: %d", w.Verb, resource, w.Name, w.Code)
+}
+
+// event is what is read of a line of the log (audit.k8s.io/v1, Event).
+type event struct {
+	Verb           string                    `json:"verb"`
+	User           struct{ Username string } `json:"user"`
+	ObjectRef      struct{ Resource, Subresource, Namespace, Name string }
+	ResponseStatus struct{ Code int }
+	StageTimestamp time.Time `json:"stageTimestamp"`
+}
+
+// Log is an API server's log from some point on.
+type Log struct {
+	path   string
+	offset int64
+}
+
+// Open returns the log in the file of that path, from its present end on.
+func Open(path string) (*Log, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the audit log: %w", err)
+	}
+	return &Log{path: path, offset: info.Size()}, nil
+}
+
+// Read returns the writes that have been logged since the last Read, in their order.
+func (l *Log) Read() ([]Write, error) {
+	file, err := os.Open(l.path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.NewSectionReader(file, l.offset, 1<<62))
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	end := bytes.LastIndexByte(data, '\n') + 1 // a line may be half written
+	writes, err := parse(data[:end])
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit log %s: %w", l.path, err)
+	}
+	l.offset += int64(end)
+	return writes, nil
+}
+
+func parse(data []byte) ([]Write, error) {
+	var writes []Write
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var e event
+		switch err := decoder.Decode(&e); {
+		case err == io.EOF:
+			return writes, nil
+		case err != nil:
+			return nil, err
+		}
+		writes = append(writes, Write{
+			User: e.User.Username, Verb: e.Verb,
+			Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
+			Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
+			Code: e.ResponseStatus.Code, At: e.StageTimestamp,
+		})
+	}
+}
+
+// Quiet reads until none of the writes that count has been logged for as long as calm, and
+// returns all that count. A heartbeat, for one, should not count.
+func (l *Log) Quiet(ctx context.Context, calm time.Duration, counts func(Write) bool) ([]Write, error) {
+	const interval = 20 * time.Millisecond
+	again := time.NewTicker(interval)
+	defer again.Stop()
+	var all []Write
+	last := time.Now()
+	for time.Since(last) < calm {
+		writes, err := l.Read()
+		if err != nil {
+			return all, err
+		}
+		for _, w := range writes {
+			if counts(w) {
+				all, last = append(all, w), time.Now()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return all, fmt.Errorf("waiting for the writes to end: %w", ctx.Err())
+		case <-again.C:
+		}
+	}
+	return all, nil
+}
