@@ -1,0 +1,272 @@
+package apiserver
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+func newClient(t *testing.T) (*Server, client.WithWatch) {
+	t.Helper()
+	server := New(1)
+	c, err := client.NewWithWatch(server.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	return server, c
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func slice(name string, addresses ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": name}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	for _, a := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+	}
+	return s
+}
+
+func TestWrites(t *testing.T) {
+	server, c := newClient(t)
+	ctx := t.Context()
+	web := slice("web", "10.0.0.1")
+	must(t, c.Create(ctx, web))
+	if web.UID == "" || web.ResourceVersion == "" || web.Generation != 1 {
+		t.Errorf("created as %+v", web.ObjectMeta)
+	}
+	if err := c.Create(ctx, slice("web")); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("creating it again: %v", err)
+	}
+	elsewhere := slice("web")
+	elsewhere.Namespace = "nowhere"
+	if err := c.Create(ctx, elsewhere); !apierrors.IsNotFound(err) {
+		t.Errorf("creating in a namespace that does not exist: %v", err)
+	}
+
+	old := web.DeepCopy()
+	web.Endpoints = append(web.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.0.0.2"}})
+	must(t, c.Update(ctx, web))
+	if web.ResourceVersion == old.ResourceVersion || web.Generation != 2 || len(web.Endpoints) != 2 {
+		t.Errorf("updated to %+v", web)
+	}
+	if err := c.Update(ctx, old); !apierrors.IsConflict(err) {
+		t.Errorf("updating an old version: %v", err)
+	}
+	version := web.ResourceVersion
+	must(t, c.Update(ctx, web))
+	if web.ResourceVersion != version {
+		t.Error("an update that changes nothing makes a version")
+	}
+	if n := server.Writes()["endpointslices"]; n != 2 {
+		t.Errorf("%d writes counted, want 2", n)
+	}
+
+	uid := old.UID + "x"
+	if err := c.Delete(ctx, web, client.Preconditions{UID: &uid}); !apierrors.IsConflict(err) {
+		t.Errorf("deleting another one: %v", err)
+	}
+	must(t, c.Delete(ctx, web, client.Preconditions{UID: &web.UID}))
+	if err := c.Get(ctx, client.ObjectKeyFromObject(web), web); !apierrors.IsNotFound(err) {
+		t.Errorf("getting what is deleted: %v", err)
+	}
+}
+
+func TestStatusIsApart(t *testing.T) {
+	_, c := newClient(t)
+	ctx := t.Context()
+	imp := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{{Port: 80}}},
+		Status:     mcsv1beta1.ServiceImportStatus{Clusters: []mcsv1beta1.ClusterStatus{{Cluster: "ignored"}}},
+	}
+	must(t, c.Create(ctx, imp))
+	if len(imp.Status.Clusters) != 0 {
+		t.Error("a create has set the status")
+	}
+	changed := imp.DeepCopy()
+	changed.Spec.IPs = []string{"10.1.0.9"}
+	changed.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c1"}}
+	must(t, c.Status().Patch(ctx, changed.DeepCopy(), client.MergeFrom(imp)))
+	must(t, c.Get(ctx, client.ObjectKeyFromObject(imp), imp))
+	if len(imp.Status.Clusters) != 1 || len(imp.Spec.IPs) != 0 || imp.Generation != 1 {
+		t.Errorf("a status patch has made %+v", imp)
+	}
+	changed.ResourceVersion = imp.ResourceVersion
+	must(t, c.Patch(ctx, changed, client.MergeFrom(imp)))
+	if len(changed.Spec.IPs) != 1 || len(changed.Status.Clusters) != 1 || changed.Generation != 2 {
+		t.Errorf("a patch has made %+v", changed)
+	}
+}
+
+func TestAppliedConditionsOfTwoOwners(t *testing.T) {
+	_, c := newClient(t)
+	ctx := t.Context()
+	export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	must(t, c.Create(ctx, export))
+	apply := func(owner, kind, status string, uid any) error {
+		object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+			"type": kind, "status": status, "reason": "Because", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z",
+		}}}}}
+		object.SetGroupVersionKind(schema.GroupVersion(mcsv1beta1.GroupVersion).WithKind("ServiceExport"))
+		object.SetNamespace("shop")
+		object.SetName("web")
+		_ = unstructured.SetNestedField(object.Object, uid, "metadata", "uid")
+		return c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
+	}
+	must(t, apply("a", "Ready", "False", string(export.UID)))
+	must(t, apply("b", "Conflict", "False", string(export.UID)))
+	must(t, apply("a", "Ready", "True", string(export.UID)))
+	if err := apply("a", "Ready", "False", "another"); !apierrors.IsConflict(err) {
+		t.Errorf("applying to another object: %v", err)
+	}
+	must(t, c.Get(ctx, client.ObjectKeyFromObject(export), export))
+	if len(export.Status.Conditions) != 2 || !meta.IsStatusConditionTrue(export.Status.Conditions, "Ready") {
+		t.Errorf("conditions %+v", export.Status.Conditions)
+	}
+}
+
+func TestWhatIsOwnedGoesToo(t *testing.T) {
+	_, c := newClient(t)
+	ctx := t.Context()
+	imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	must(t, c.Create(ctx, imp))
+	owned := slice("owned")
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: mcsv1beta1.GroupVersion.String(), Kind: "ServiceImport", Name: "web", UID: imp.UID}}
+	must(t, c.Create(ctx, owned))
+	must(t, c.Create(ctx, slice("free")))
+	must(t, c.Delete(ctx, imp))
+	list := &discoveryv1.EndpointSliceList{}
+	must(t, c.List(ctx, list))
+	if len(list.Items) != 1 || list.Items[0].Name != "free" {
+		t.Errorf("left are %+v", list.Items)
+	}
+	must(t, c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	must(t, c.List(ctx, list))
+	if len(list.Items) != 0 {
+		t.Errorf("left of the namespace are %+v", list.Items)
+	}
+}
+
+func TestServicesGetAddresses(t *testing.T) {
+	_, c := newClient(t)
+	var addresses []string
+	for _, name := range []string{"a", "b"} {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		must(t, c.Create(t.Context(), s))
+		if s.Spec.Ports[0].Protocol != corev1.ProtocolTCP || s.Spec.Ports[0].TargetPort.IntVal != 80 || len(s.Spec.IPFamilies) != 1 {
+			t.Errorf("made %+v", s.Spec)
+		}
+		addresses = append(addresses, s.Spec.ClusterIP)
+	}
+	if addresses[0] == addresses[1] || addresses[0] == "" {
+		t.Errorf("addresses %v", addresses)
+	}
+}
+
+// TestInformers follows changes with the informers that every Kubernetes program has, of
+// whole objects, of their metadata, and of those that labels select.
+func TestInformers(t *testing.T) {
+	server, c := newClient(t)
+	ctx := t.Context()
+	must(t, c.Create(ctx, slice("before", "10.0.0.1")))
+	native, err := kubernetes.NewForConfig(server.Config())
+	must(t, err)
+	factory := informers.NewSharedInformerFactoryWithOptions(native, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = "app!=hidden"
+	}))
+	informer := factory.Discovery().V1().EndpointSlices().Informer()
+	names := make(chan string, 20)
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { names <- "+" + o.(*discoveryv1.EndpointSlice).Name },
+		UpdateFunc: func(_, o any) { names <- "~" + o.(*discoveryv1.EndpointSlice).Name },
+		DeleteFunc: func(o any) { names <- "-" + o.(*discoveryv1.EndpointSlice).Name },
+	})
+	must(t, err)
+	factory.Start(ctx.Done())
+	want := func(what string) {
+		t.Helper()
+		select {
+		case got := <-names:
+			if got != what {
+				t.Fatalf("got %s, want %s", got, what)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("nothing came, want %s", what)
+		}
+	}
+	want("+before")
+	must(t, c.Create(ctx, slice("hidden")))
+	web := slice("web", "10.0.0.2")
+	must(t, c.Create(ctx, web))
+	want("+web")
+	web.Endpoints = nil
+	must(t, c.Update(ctx, web))
+	want("~web")
+	web.Labels["app"] = "hidden" // it leaves the selection
+	must(t, c.Update(ctx, web))
+	want("-web")
+	if n := len(informer.GetStore().List()); n != 1 {
+		t.Errorf("%d in the store, want 1", n)
+	}
+}
+
+func TestMetadataOnly(t *testing.T) {
+	_, c := newClient(t)
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(discoveryv1.SchemeGroupVersion.WithKind("EndpointSliceList"))
+	must(t, c.Create(t.Context(), slice("web", "10.0.0.1")))
+	must(t, c.List(t.Context(), list, client.InNamespace("shop")))
+	if len(list.Items) != 1 || list.Items[0].Name != "web" || list.Items[0].Labels["app"] != "web" {
+		t.Errorf("listed %+v", list.Items)
+	}
+}
+
+func TestWatchFromAVersion(t *testing.T) {
+	_, c := newClient(t)
+	for _, name := range []string{"a", "b"} {
+		must(t, c.Create(t.Context(), slice(name)))
+	}
+	list := &discoveryv1.EndpointSliceList{}
+	must(t, c.List(t.Context(), list))
+	must(t, c.Create(t.Context(), slice("c")))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	w, err := c.Watch(ctx, &discoveryv1.EndpointSliceList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	must(t, err)
+	defer w.Stop()
+	must(t, c.Delete(ctx, slice("a")))
+	var got []string
+	for e := range w.ResultChan() {
+		got = append(got, string(e.Type)+" "+e.Object.(client.Object).GetName())
+		if len(got) == 2 {
+			break
+		}
+	}
+	if want := []string{string(watch.Added) + " c", string(watch.Deleted) + " a"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

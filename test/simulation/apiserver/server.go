@@ -1,0 +1,221 @@
+// Package apiserver is a Kubernetes API server in memory: enough of one for many agents to
+// have a cluster each in one process, and no more. It speaks the real protocol (HTTP,
+// protobuf and JSON, lists, watches with initial events, optimistic locking, merge patches,
+// status subresources) without a socket: it is the transport of a client's configuration.
+//
+// It has no authentication, no validation and no admission. Of the controllers of a
+// cluster it does what agents count on: Services get cluster IPs, what an object that is
+// deleted owns is deleted, and so is all that is in a namespace.
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+)
+
+// Server is an API server. The zero value is none; New makes one.
+type Server struct {
+	store   *store
+	version string
+}
+
+// New returns a server that holds what every cluster has: the namespaces default and
+// kube-system, and the API server's own Service. Its Services get addresses of 10.x.0.0/16,
+// where x is network.
+func New(network byte) *Server {
+	s := &Server{store: newStore(network), version: "v1.36.0-in-memory"}
+	s.store.bootstrap()
+	return s
+}
+
+// Config returns a client's configuration for this server, without client-side limits.
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{Host: "http://in-memory", Transport: roundTripper{s}, QPS: -1}
+}
+
+// Writes returns how many writes have changed something, by resource.
+func (s *Server) Writes() map[string]int { return s.store.counts() }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.serveDiscovery(w, r) {
+		return
+	}
+	t, ok := parse(r.URL.Path)
+	if !ok {
+		fail(w, notFound("", r.URL.Path))
+		return
+	}
+	if err := s.serve(w, r, t); err != nil {
+		fail(w, err)
+	}
+}
+
+// target is what a request is about.
+type target struct {
+	kind        *kind
+	namespace   string
+	name        string
+	subresource string
+}
+
+// parse reads a path as /api/v1/namespaces/NS/services/NAME/status.
+func parse(path string) (target, bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	group, version := "", ""
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		version, parts = parts[1], parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		group, version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return target{}, false
+	}
+	var t target
+	if len(parts) > 2 && parts[0] == "namespaces" && kindOf(group, version, parts[2]) != nil {
+		t.namespace, parts = parts[1], parts[2:]
+	}
+	t.kind = kindOf(group, version, parts[0])
+	if len(parts) > 1 {
+		t.name = parts[1]
+	}
+	if len(parts) > 2 {
+		t.subresource = parts[2]
+	}
+	return t, t.kind != nil
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
+	switch {
+	case r.Method == http.MethodGet && t.name == "" && isTrue(r, "watch"):
+		return s.watch(w, r, t)
+	case r.Method == http.MethodGet && t.name == "":
+		return s.list(w, r, t)
+	case r.Method == http.MethodDelete && t.name == "":
+		return s.deleteAll(w, r, t)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	var object Object
+	switch r.Method {
+	case http.MethodGet:
+		object, err = s.store.get(t)
+	case http.MethodPost:
+		object, err = s.create(t, body)
+	case http.MethodPut:
+		object, err = s.update(t, body)
+	case http.MethodPatch:
+		object, err = s.patch(t, r.Header.Get("Content-Type"), body)
+	case http.MethodDelete:
+		object, err = s.delete(t, body)
+	default:
+		err = badRequest("%s is not supported", r.Method)
+	}
+	if err != nil {
+		return err
+	}
+	code := http.StatusOK
+	if r.Method == http.MethodPost {
+		code = http.StatusCreated
+	}
+	return negotiate(r, t.kind).write(w, code, object)
+}
+
+func (s *Server) create(t target, body []byte) (Object, error) {
+	object, err := decode(t.kind, body)
+	if err != nil {
+		return nil, err
+	}
+	if t.kind.discarded {
+		return object, nil
+	}
+	return s.store.create(t, object)
+}
+
+func (s *Server) update(t target, body []byte) (Object, error) {
+	object, err := decode(t.kind, body)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.update(t, func(Object) (Object, error) { return object, nil })
+}
+
+func (s *Server) patch(t target, contentType string, body []byte) (Object, error) {
+	if t.kind.discarded {
+		return t.kind.new(), nil
+	}
+	return s.store.update(t, func(have Object) (Object, error) { return patched(t.kind, have, contentType, body) })
+}
+
+func (s *Server) delete(t target, body []byte) (Object, error) {
+	options := &metav1.DeleteOptions{}
+	if len(body) > 0 {
+		if _, _, err := codecs.UniversalDeserializer().Decode(body, nil, options); err != nil {
+			return nil, badRequest("decoding the options: %v", err)
+		}
+	}
+	return s.store.delete(t, options)
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request, t target) error {
+	filter, err := filterOf(r, t)
+	if err != nil {
+		return err
+	}
+	objects, at := s.store.list(filter)
+	return negotiate(r, t.kind).writeList(w, t.kind, objects, at)
+}
+
+func (s *Server) deleteAll(w http.ResponseWriter, r *http.Request, t target) error {
+	filter, err := filterOf(r, t)
+	if err != nil {
+		return err
+	}
+	objects, at := s.store.list(filter)
+	for _, o := range objects {
+		one := t
+		one.namespace, one.name = o.GetNamespace(), o.GetName()
+		if _, err := s.store.delete(one, &metav1.DeleteOptions{}); err != nil && !isNotFound(err) {
+			return err
+		}
+	}
+	return negotiate(r, t.kind).writeList(w, t.kind, objects, at)
+}
+
+// serveDiscovery answers what a client asks to learn what there is, in the older form that
+// all clients understand.
+func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
+	var answer any
+	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
+	case "/version":
+		answer = version.Info{Major: "1", Minor: "36", GitVersion: s.version}
+	case "/api":
+		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
+	case "/apis":
+		answer = groups()
+	default:
+		resources, ok := resourcesAt(path)
+		if !ok {
+			return false
+		}
+		answer = resources
+	}
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	_ = json.NewEncoder(w).Encode(answer) // fails only when the client is gone
+	return true
+}
+
+func isTrue(r *http.Request, parameter string) bool {
+	value := r.URL.Query().Get(parameter)
+	return value == "true" || value == "1"
+}

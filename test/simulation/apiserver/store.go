@@ -1,0 +1,362 @@
+package apiserver
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// history is how many events of a kind are kept for watches that begin in the past.
+const history = 1000
+
+// store holds all objects. What it holds is never changed, only replaced.
+type store struct {
+	network byte
+
+	mu      sync.Mutex
+	version uint64
+	tables  map[*kind]*table
+	owned   map[types.UID]map[place]bool // by their owner
+	nextIP  int
+	writes  map[string]int
+}
+
+// table is what there is of one kind.
+type table struct {
+	objects map[types.NamespacedName]Object
+	// events are the latest ones; all after the version begin are there.
+	events  []event
+	begin   uint64
+	watches map[*stream]bool
+}
+
+// place is where an object is.
+type place struct {
+	kind *kind
+	key  types.NamespacedName
+}
+
+// event is one change. old and new are nil before the first and after the last version.
+type event struct {
+	version  uint64
+	old, new Object
+}
+
+func newStore(network byte) *store {
+	s := &store{network: network, tables: map[*kind]*table{}, owned: map[types.UID]map[place]bool{}, writes: map[string]int{}}
+	for _, k := range kinds {
+		s.tables[k] = &table{objects: map[types.NamespacedName]Object{}, watches: map[*stream]bool{}}
+	}
+	return s
+}
+
+func (s *store) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	for resource, n := range s.writes {
+		counts[resource] = n
+	}
+	return counts
+}
+
+func (t target) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: t.namespace, Name: t.name}
+}
+
+func (s *store) get(t target) (Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lookup(t)
+}
+
+// lookup is called with mu held.
+func (s *store) lookup(t target) (Object, error) {
+	if o := s.tables[t.kind].objects[t.key()]; o != nil {
+		return o, nil
+	}
+	return nil, notFound(t.kind.plural, t.name)
+}
+
+// filter selects objects of a kind.
+type filter struct {
+	kind      *kind
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+func filterOf(r *http.Request, t target) (filter, error) {
+	query := r.URL.Query()
+	f := filter{kind: t.kind, namespace: t.namespace}
+	var err error
+	if f.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
+		return f, badRequest("labelSelector: %v", err)
+	}
+	if f.fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
+		return f, badRequest("fieldSelector: %v", err)
+	}
+	return f, nil
+}
+
+func (f filter) matches(o Object) bool {
+	return o != nil && (f.namespace == "" || o.GetNamespace() == f.namespace) && f.labels.Matches(labels.Set(o.GetLabels())) &&
+		(f.fields.Empty() || f.fields.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}))
+}
+
+// list returns what the filter selects, sorted, and the version at which it is so.
+func (s *store) list(f filter) ([]Object, uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.selected(f), s.version
+}
+
+// selected is called with mu held.
+func (s *store) selected(f filter) []Object {
+	var found []Object
+	for _, o := range s.tables[f.kind].objects {
+		if f.matches(o) {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return found
+}
+
+func (s *store) create(t target, o Object) (Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.namespace != "" {
+		o.SetNamespace(t.namespace)
+	}
+	if o.GetName() == "" && o.GetGenerateName() != "" {
+		o.SetName(o.GetGenerateName() + strconv.FormatUint(s.version, 36))
+	}
+	t.name = o.GetName()
+	if t.name == "" {
+		return nil, badRequest("the object has no name")
+	}
+	if t.kind.namespaced && s.tables[namespaces].objects[types.NamespacedName{Name: t.namespace}] == nil {
+		return nil, notFound(namespaces.plural, t.namespace)
+	}
+	if s.tables[t.kind].objects[t.key()] != nil {
+		return nil, apierrors.NewAlreadyExists(t.kind.groupResource(), t.name)
+	}
+	if t.kind.status {
+		if err := keepStatus(t.kind, t.kind.new(), o); err != nil {
+			return nil, err
+		}
+	}
+	o.SetUID(uuid.NewUUID())
+	o.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
+	o.SetGeneration(1)
+	s.complete(o)
+	s.put(place{t.kind, t.key()}, nil, o)
+	return o, nil
+}
+
+// update replaces an object, or its status, by what change makes of it. A change that
+// changes nothing is no write, as with any API server.
+func (s *store) update(t target, change func(have Object) (Object, error)) (Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, err := s.lookup(t)
+	if err != nil {
+		return nil, err
+	}
+	want, err := change(have)
+	if err != nil {
+		return nil, err
+	}
+	if v := want.GetResourceVersion(); v != "" && v != have.GetResourceVersion() {
+		return nil, apierrors.NewConflict(t.kind.groupResource(), t.name, errOutdated)
+	}
+	if want, err = only(t, have, want); err != nil {
+		return nil, err
+	}
+	want.SetUID(have.GetUID())
+	want.SetCreationTimestamp(have.GetCreationTimestamp())
+	want.SetGeneration(have.GetGeneration())
+	want.SetResourceVersion(have.GetResourceVersion())
+	want.SetManagedFields(nil)
+	s.complete(want)
+	if equality.Semantic.DeepEqual(have, want) {
+		return have, nil
+	}
+	if t.subresource == "" && !sameButMetadata(have, want) {
+		want.SetGeneration(have.GetGeneration() + 1)
+	}
+	s.put(place{t.kind, t.key()}, have, want)
+	return want, nil
+}
+
+func (s *store) delete(t target, options *metav1.DeleteOptions) (Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, err := s.lookup(t)
+	if err != nil {
+		return nil, err
+	}
+	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != o.GetUID() {
+		return nil, apierrors.NewConflict(t.kind.groupResource(), t.name, errOutdated)
+	}
+	s.remove(place{t.kind, t.key()})
+	return o, nil
+}
+
+// remove deletes an object, what it owns, and what is in it if it is a namespace. It is
+// called with mu held.
+func (s *store) remove(p place) {
+	o := s.tables[p.kind].objects[p.key]
+	if o == nil {
+		return
+	}
+	if p.kind == namespaces {
+		for _, k := range kinds {
+			for key := range s.tables[k].objects {
+				if k.namespaced && key.Namespace == p.key.Name {
+					s.remove(place{k, key})
+				}
+			}
+		}
+	}
+	s.put(p, o, nil)
+	for dependent := range s.owned[o.GetUID()] {
+		s.remove(dependent)
+	}
+	delete(s.owned, o.GetUID())
+}
+
+// put makes one write. It is called with mu held.
+func (s *store) put(p place, old, new Object) {
+	s.version++
+	s.writes[p.kind.plural]++
+	t := s.tables[p.kind]
+	if new != nil {
+		new.SetResourceVersion(strconv.FormatUint(s.version, 10))
+		t.objects[p.key] = new
+	} else {
+		delete(t.objects, p.key)
+	}
+	s.own(p, old, false)
+	s.own(p, new, true)
+	e := event{version: s.version, old: old, new: new}
+	if t.events = append(t.events, e); len(t.events) > 2*history {
+		t.begin = t.events[history-1].version
+		t.events = append([]event(nil), t.events[history:]...)
+	}
+	for w := range t.watches {
+		w.add(e)
+	}
+}
+
+// own notes the owners of an object, or forgets them.
+func (s *store) own(p place, o Object, owned bool) {
+	if o == nil {
+		return
+	}
+	for _, owner := range o.GetOwnerReferences() {
+		if !owned {
+			delete(s.owned[owner.UID], p)
+			continue
+		}
+		if s.owned[owner.UID] == nil {
+			s.owned[owner.UID] = map[place]bool{}
+		}
+		s.owned[owner.UID][p] = true
+	}
+}
+
+// watchFrom begins a watch after a version; with 0, with everything that there is. It
+// returns what there is then.
+func (s *store) watchFrom(f filter, after uint64) (*stream, []Object, uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tables[f.kind]
+	w := newStream(f)
+	var initial []Object
+	if after == 0 {
+		initial = s.selected(f)
+	} else {
+		if after < t.begin {
+			return nil, nil, 0, apierrors.NewResourceExpired("the version is too old")
+		}
+		for _, e := range t.events {
+			if e.version > after {
+				w.add(e)
+			}
+		}
+	}
+	t.watches[w] = true
+	return w, initial, s.version, nil
+}
+
+func (s *store) unwatch(w *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tables[w.filter.kind].watches, w)
+}
+
+// seen is how an event looks to a watch that selects objects.
+func (f filter) seen(e event) (watch.EventType, Object) {
+	before, after := f.matches(e.old), f.matches(e.new)
+	switch {
+	case before && after:
+		return watch.Modified, e.new
+	case after:
+		return watch.Added, e.new
+	case before:
+		gone := e.old.DeepCopyObject().(Object)
+		gone.SetResourceVersion(strconv.FormatUint(e.version, 10))
+		return watch.Deleted, gone
+	}
+	return "", nil
+}
+
+var namespaces = kindOf("", "v1", "namespaces")
+
+// bootstrap makes what every cluster has.
+func (s *store) bootstrap() {
+	s.must(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}})
+	s.must(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}})
+	s.must(&networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{fmt.Sprintf("10.%d.0.0/16", s.network)}},
+	})
+	s.must(&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
+	})
+	s.writes = map[string]int{}
+}
+
+// must creates an object in a server that is still empty.
+func (s *store) must(o Object) {
+	for _, k := range kinds {
+		if reflect.TypeOf(k.new()) != reflect.TypeOf(o) {
+			continue
+		}
+		o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
+		if _, err := s.create(target{kind: k, namespace: o.GetNamespace()}, o); err != nil {
+			panic(err) // a fault of bootstrap's, seen by any test
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// stream is the events of one watch that its client has not got yet.
+type stream struct {
+	filter filter
+
+	mu      sync.Mutex
+	waiting []event
+	more    chan struct{} // holds one signal while events wait
+}
+
+func newStream(f filter) *stream { return &stream{filter: f, more: make(chan struct{}, 1)} }
+
+func (s *stream) add(e event) {
+	if kind, _ := s.filter.seen(e); kind == "" {
+		return
+	}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, e)
+	s.mu.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+func (s *stream) take() []event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	events := s.waiting
+	s.waiting = nil
+	return events
+}
+
+// watch answers with events until the client has enough. The client's own time limit is
+// not heeded: a watch that ends is begun again where it ended.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) error {
+	f, err := filterOf(r, t)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	initially := isTrue(r, "sendInitialEvents")
+	var after uint64
+	if v := query.Get("resourceVersion"); v != "" && !initially {
+		if after, err = strconv.ParseUint(v, 10, 64); err != nil {
+			return badRequest("resourceVersion: %v", err)
+		}
+	}
+	stream, initial, at, err := s.store.watchFrom(f, after)
+	if err != nil {
+		return err
+	}
+	defer s.store.unwatch(stream)
+	e := negotiate(r, t.kind)
+	framer := e.info.StreamSerializer.Framer.NewFrameWriter(w)
+	frame := func(data []byte) error {
+		_, err := framer.Write(data)
+		return err
+	}
+	w.Header().Set("Content-Type", e.info.MediaType)
+	w.WriteHeader(http.StatusOK)
+	// The client is gone when writing fails; there is nobody to tell.
+	_ = e.stream(frame, stream, initial, at, initially && isTrue(r, "allowWatchBookmarks"), r.Context().Done())
+	return nil
+}
+
+// stream writes what there is, then a bookmark if it is asked for, then what happens.
+func (e encoding) stream(frame func([]byte) error, s *stream, initial []Object, at uint64, bookmark bool, done <-chan struct{}) error {
+	for _, o := range initial {
+		if err := e.writeEvent(frame, watch.Added, o); err != nil {
+			return err
+		}
+	}
+	if bookmark {
+		o := s.filter.kind.new()
+		o.SetResourceVersion(strconv.FormatUint(at, 10))
+		o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		if err := e.writeEvent(frame, watch.Bookmark, o); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-s.more:
+		}
+		for _, event := range s.take() {
+			kind, object := s.filter.seen(event)
+			if err := e.writeEvent(frame, kind, object); err != nil {
+				return fmt.Errorf("writing to a watch: %w", err)
+			}
+		}
+	}
+}

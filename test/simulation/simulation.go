@@ -1,0 +1,252 @@
+// Package simulation runs many member clusters in one process: the same agents as
+// anywhere, each with a cluster of its own that is an API server in memory. Their broker
+// is a real one, so that it can be seen how it bears them, or one in memory too.
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/pflag"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
+)
+
+// Scheme has all kinds that clusters and brokers hold.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // two kinds of one name: a fault of the program's, seen by any test
+		}
+	}
+	return scheme
+}
+
+// Broker is what members join.
+type Broker interface {
+	// Invite returns the configuration with which a member's agent gets to the broker.
+	Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error)
+	// Joined returns nil as soon as the member is registered.
+	Joined(ctx context.Context, id names.ClusterID) error
+}
+
+// realBroker is a broker on an API server that an administrator has prepared.
+type realBroker struct {
+	admin  client.WithWatch
+	config *rest.Config
+}
+
+// RealBroker returns a broker on the API server that config leads an administrator to. Its
+// namespace is the default one, and has to exist. Each member gets credentials, and a
+// connection, of its own.
+func RealBroker(config *rest.Config) (Broker, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	admin, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the broker: %w", err)
+	}
+	return realBroker{admin, config}, nil
+}
+
+// Invite makes the member's account and role, if need be, and a token.
+func (b realBroker) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
+	for _, o := range broker.MemberObjects(broker.DefaultNamespace, id) {
+		if err := b.admin.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("making %s: %w", o.GetName(), err)
+		}
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberAccount(id)}}
+	token := &authenticationv1.TokenRequest{}
+	if err := b.admin.SubResource("token").Create(ctx, account, token); err != nil {
+		return nil, fmt.Errorf("getting a token of %s: %w", account.Name, err)
+	}
+	return &rest.Config{
+		Host:            b.config.Host,
+		BearerToken:     token.Status.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: b.config.CAData, CAFile: b.config.CAFile},
+		// Members with the same settings but for the token would share one connection.
+		Dial: (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+	}, nil
+}
+
+// Joined looks for the member's entry.
+func (b realBroker) Joined(ctx context.Context, id names.ClusterID) error {
+	return joined(ctx, b.admin, id)
+}
+
+// memoryBroker is a broker in memory, which anybody may write to.
+type memoryBroker struct {
+	config *rest.Config
+	client client.WithWatch
+}
+
+// MemoryBroker returns a broker in memory, for members that are to be tried without any
+// program beside this one, and an administrator's client for it.
+func MemoryBroker() (Broker, client.WithWatch, error) {
+	config := apiserver.New(250).Config()
+	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
+	if err == nil {
+		err = c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: broker.DefaultNamespace}})
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a broker in memory: %w", err)
+	}
+	return memoryBroker{config, c}, c, nil
+}
+
+// Invite has nothing to make.
+func (b memoryBroker) Invite(context.Context, names.ClusterID) (*rest.Config, error) {
+	return b.config, nil
+}
+
+// Joined looks for the member's entry.
+func (b memoryBroker) Joined(ctx context.Context, id names.ClusterID) error {
+	return joined(ctx, b.client, id)
+}
+
+func joined(ctx context.Context, c client.Client, id names.ClusterID) error {
+	return c.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
+}
+
+// Member is one simulated member cluster with its agent.
+type Member struct {
+	// ID is the cluster's id.
+	ID names.ClusterID
+	// API is the cluster's API server.
+	API *apiserver.Server
+	// Client is an administrator's client for it.
+	Client client.WithWatch
+
+	stop func()
+	done chan error // gets the agent's error, once
+}
+
+// Options are what can be chosen about members.
+type Options struct {
+	// Args are arguments of the agent, as on its command line.
+	Args []string
+	// Log gets the agents' messages; nil means that nobody does.
+	Log *slog.Logger
+}
+
+// Join starts a member and returns when its agent has registered it. The number is
+// different for each member, and at most 249.
+func Join(ctx context.Context, b Broker, number int, o Options) (*Member, error) {
+	id, err := names.ParseClusterID(fmt.Sprintf("sim%d", number))
+	if err != nil {
+		return nil, err
+	}
+	api := apiserver.New(byte(number))
+	c, err := client.NewWithWatch(api.Config(), client.Options{Scheme: Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", id, err)
+	}
+	options, err := agentOptions(id, o.Args)
+	if err != nil {
+		return nil, err
+	}
+	options.Local = api.Config()
+	if options.Broker, err = b.Invite(ctx, id); err != nil {
+		return nil, fmt.Errorf("inviting %s: %w", id, err)
+	}
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	m := &Member{ID: id, API: api, Client: c, done: make(chan error, 1)}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	m.stop = stop
+	go func() { m.done <- agent.Run(running, options, log) }()
+	if err := m.await(ctx, func() error { return b.Joined(ctx, id) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("waiting for %s: %w", id, err), m.Stop())
+	}
+	return m, nil
+}
+
+// agentOptions are those of a command line, but that nothing is listened on.
+func agentOptions(id names.ClusterID, args []string) (agent.Options, error) {
+	var options agent.Options
+	flags := pflag.NewFlagSet(id.String(), pflag.ContinueOnError)
+	options.AddFlags(flags)
+	all := append([]string{
+		"--cluster-id=" + id.String(), "--region=" + id.String(),
+		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+	}, args...)
+	if err := flags.Parse(all); err != nil {
+		return agent.Options{}, fmt.Errorf("the agent's arguments: %w", err)
+	}
+	return options, nil
+}
+
+// await asks until ready says nil, or the agent has ended.
+func (m *Member) await(ctx context.Context, ready func() error) error {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case ended := <-m.done:
+			m.done <- ended
+			return fmt.Errorf("the agent has ended: %w", ended)
+		case <-again.C:
+		}
+	}
+}
+
+// Stop ends the agent and returns its error. The cluster stays as it is.
+func (m *Member) Stop() error {
+	m.stop()
+	err := <-m.done
+	m.done <- err
+	return err
+}
+
+// JoinAll starts the members of the numbers first to last. Where one does
+// not start, all are stopped.
+func JoinAll(ctx context.Context, b Broker, first, last int, o Options) ([]*Member, error) {
+	var members []*Member
+	for number := first; number <= last; number++ {
+		m, err := Join(ctx, b, number, o)
+		if err != nil {
+			return nil, errors.Join(err, StopAll(members))
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// StopAll stops members and returns their errors.
+func StopAll(members []*Member) error {
+	for _, m := range members {
+		m.stop()
+	}
+	var failed error
+	for _, m := range members {
+		failed = errors.Join(failed, m.Stop())
+	}
+	return failed
+}
