@@ -1,0 +1,238 @@
+// Package bed is the test bed of the benchmarks: a lab of API servers with real agents,
+// clients for all of them, and what is measured at them from outside.
+package bed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/lab/audit"
+	"github.com/atoll-mcs/atoll/test/simulation"
+)
+
+// agentUnit is the lab's name for the agent of a cluster.
+const agentUnit = "agent"
+
+// Options say what bed to make.
+type Options struct {
+	// Name is the lab's.
+	Name string
+	// Programs is the folder with Atoll's programs.
+	Programs string
+	// Clusters is how many member clusters there are.
+	Clusters int
+	// Nodes has the clusters have nodes and pods, which needs root.
+	Nodes bool
+	// Progress gets lines about what happens.
+	Progress io.Writer
+}
+
+// Bed is a lab that is measured.
+type Bed struct {
+	Lab *lab.Lab
+	// On has an administrator's client for c1 to cN, and for the broker.
+	On map[string]client.WithWatch
+	// Members are the names c1 to cN.
+	Members []string
+
+	addresses map[string]addresses
+}
+
+// addresses are where an agent can be asked about itself.
+type addresses struct{ metrics, profiles string }
+
+// Up starts a bed and returns when its agents work.
+func Up(ctx context.Context, o Options) (*Bed, error) {
+	programs, err := filepath.Abs(o.Programs)
+	if err != nil {
+		return nil, err
+	}
+	l, err := lab.Up(ctx, lab.Options{
+		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: !o.Nodes},
+		Atoll: filepath.Join(programs, "atoll"), Audit: true, Progress: o.Progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := &Bed{Lab: l, On: map[string]client.WithWatch{}, addresses: map[string]addresses{}}
+	if err := b.prepare(ctx, o); err != nil {
+		return nil, errors.Join(err, b.Down(context.WithoutCancel(ctx)))
+	}
+	return b, nil
+}
+
+func (b *Bed) prepare(ctx context.Context, o Options) error {
+	for _, c := range b.Lab.Spec.Clusters {
+		config, err := b.Lab.RESTConfig(c.Name)
+		if err != nil {
+			return err
+		}
+		if b.On[c.Name], err = client.NewWithWatch(config, client.Options{Scheme: simulation.Scheme()}); err != nil {
+			return fmt.Errorf("making a client of %s: %w", c.Name, err)
+		}
+		if c.Name != lab.Broker {
+			b.Members = append(b.Members, c.Name)
+		}
+	}
+	if o.Nodes {
+		return nil // its agents are asked in their own network
+	}
+	if err := b.exposeAgents(ctx); err != nil {
+		return err
+	}
+	return b.AgentsReady(ctx)
+}
+
+// Down removes the lab.
+func (b *Bed) Down(ctx context.Context) error { return lab.Down(ctx, b.Lab.Name()) }
+
+// exposeAgents starts the agents anew with addresses for metrics and profiles.
+func (b *Bed) exposeAgents(ctx context.Context) error {
+	units, err := b.Lab.Units()
+	if err != nil {
+		return err
+	}
+	for _, u := range units {
+		if u.Name != agentUnit {
+			continue
+		}
+		ports, err := freePorts(2)
+		if err != nil {
+			return err
+		}
+		b.addresses[u.Cluster] = addresses{metrics: ports[0], profiles: ports[1]}
+		u.Argv = append(u.Argv, "--metrics-bind-address="+ports[0], "--pprof-bind-address="+ports[1])
+		if err := b.Lab.Run(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func freePorts(n int) ([]string, error) {
+	var ports []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().String())
+	}
+	return ports, nil
+}
+
+// StopAgents ends the agents of the clusters, of all without any.
+func (b *Bed) StopAgents(ctx context.Context, clusters ...string) error {
+	return b.eachAgent(clusters, func(unit string) error { return b.Lab.Kill(ctx, unit) })
+}
+
+// StartAgents starts agents again. That they run does not mean that they know everything
+// already.
+func (b *Bed) StartAgents(ctx context.Context, clusters ...string) error {
+	return b.eachAgent(clusters, func(unit string) error { return b.Lab.Start(ctx, unit) })
+}
+
+func (b *Bed) eachAgent(clusters []string, f func(unit string) error) error {
+	if len(clusters) == 0 {
+		clusters = b.Members
+	}
+	for _, c := range clusters {
+		if err := f(c + "/" + agentUnit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readyNamespace is where AgentsReady exports and imports.
+const readyNamespace = "bench-ready"
+
+// AgentsReady returns when each member's exports reach the others.
+func (b *Bed) AgentsReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := b.Namespace(ctx, readyNamespace, b.Members...); err != nil {
+		return err
+	}
+	for i, from := range b.Members {
+		others := slices.DeleteFunc(slices.Clone(b.Members), func(c string) bool { return c == from })
+		if err := b.ready(ctx, i, from, others); err != nil {
+			return fmt.Errorf("waiting for an export of %s to arrive: %w", from, err)
+		}
+	}
+	return nil
+}
+
+func (b *Bed) ready(ctx context.Context, number int, from string, others []string) error {
+	s := Service{Namespace: readyNamespace, Name: fmt.Sprintf("from-%s-%d", from, time.Now().UnixNano()), Endpoints: 1, First: number}
+	if err := s.Create(ctx, b.On[from]); err != nil {
+		return err
+	}
+	defer s.Delete(context.WithoutCancel(ctx), b.On[from])
+	group, ctx := errgroup.WithContext(ctx)
+	for _, to := range others {
+		group.Go(func() error {
+			o, err := Observe(ctx, b.On[to], readyNamespace)
+			if err != nil {
+				return err
+			}
+			if err := s.Export(ctx, b.On[from]); err != nil {
+				return err
+			}
+			_, err = o.Await(ctx, Usable(s.Name), Endpoints(s.Name, 1))
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// AuditLogs returns the logs of writes of all API servers, from now on.
+func (b *Bed) AuditLogs() (map[string]*audit.Log, error) {
+	logs := map[string]*audit.Log{}
+	for cluster := range b.On {
+		log, err := audit.Open(b.Lab.AuditLog(cluster))
+		if err != nil {
+			return nil, err
+		}
+		logs[cluster] = log
+	}
+	return logs, nil
+}
+
+// Broker is the bed's broker for simulated members to join.
+func (b *Bed) Broker() (simulation.Broker, error) {
+	config, err := b.Lab.RESTConfig(lab.Broker)
+	if err != nil {
+		return nil, err
+	}
+	return simulation.RealBroker(config)
+}
+
+// Clusters are the names of all API servers, the broker's last.
+func (b *Bed) Clusters() []string {
+	return append(slices.DeleteFunc(slices.Sorted(maps.Keys(b.On)), func(c string) bool { return c == lab.Broker }), lab.Broker)
+}
+
+// Pause waits, for what is measured next not to begin in the wake of what was before.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

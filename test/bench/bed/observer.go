@@ -1,0 +1,237 @@
+package bed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Mark is something that an Observer can see happen in an importing cluster.
+type Mark struct {
+	stage, service string
+	endpoints      int
+}
+
+// Exists is that the ServiceImport exists.
+func Exists(service string) Mark { return Mark{"exists", service, 0} }
+
+// Usable is that the ServiceImport has its clusterset IP.
+func Usable(service string) Mark { return Mark{"usable", service, 0} }
+
+// Endpoints is that the imported slices hold so many endpoints.
+func Endpoints(service string, n int) Mark { return Mark{"endpoints", service, n} }
+
+// Appeared is that an address is in an imported slice.
+func Appeared(address string) Mark { return Mark{"appeared", address, 0} }
+
+// Vanished is that an address is not in the slice any more in which it was.
+func Vanished(address string) Mark { return Mark{"vanished", address, 0} }
+
+// Gone is that the ServiceImport is gone.
+func Gone(service string) Mark { return Mark{"gone", service, 0} }
+
+// String is the mark for messages.
+func (m Mark) String() string {
+	if m.stage == "endpoints" {
+		return fmt.Sprintf("%d endpoints of %s", m.endpoints, m.service)
+	}
+	return m.service + " " + m.stage
+}
+
+// Observer follows the ServiceImports and the imported slices of a namespace by watches of
+// its own, and notes when it has first seen what.
+type Observer struct {
+	mu      sync.Mutex
+	marks   map[Mark]time.Time
+	slices  map[string]map[string]bool // the addresses in each slice
+	counts  map[string]int             // endpoints by service
+	usable  map[string]bool            // the imports that exist, and whether they have an IP
+	failure error
+	changed chan struct{}
+}
+
+// Observe begins to follow what happens from now on, until ctx is done.
+func Observe(ctx context.Context, c client.WithWatch, namespace string) (*Observer, error) {
+	o := newObserver()
+	if err := o.follow(ctx, c, &mcsv1beta1.ServiceImportList{}, o.onImport, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	err := o.follow(ctx, c, &discoveryv1.EndpointSliceList{}, o.onSlice, client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster})
+	return o, err
+}
+
+func newObserver() *Observer {
+	return &Observer{
+		marks: map[Mark]time.Time{}, slices: map[string]map[string]bool{}, counts: map[string]int{}, usable: map[string]bool{},
+		changed: make(chan struct{}),
+	}
+}
+
+// follow watches what is listed, beginning with what there is.
+func (o *Observer) follow(ctx context.Context, c client.WithWatch, list client.ObjectList, on func(watch.Event, time.Time), opts ...client.ListOption) error {
+	w, err := Watch(ctx, c, list, opts...)
+	if err != nil {
+		return err
+	}
+	go func() {
+		for event := range w.ResultChan() {
+			at := time.Now()
+			o.mu.Lock()
+			if event.Type == watch.Error {
+				o.failure = fmt.Errorf("watching %T: %w", list, apierrors.FromObject(event.Object))
+			} else {
+				on(event, at)
+			}
+			close(o.changed)
+			o.changed = make(chan struct{})
+			o.mu.Unlock()
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.failure = errors.Join(o.failure, fmt.Errorf("the watch of %T has ended", list))
+		close(o.changed)
+		o.changed = make(chan struct{})
+	}()
+	return nil
+}
+
+// Watch watches what is selected, beginning with what there is, as events of type Added.
+func Watch(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+	w, err := c.Watch(ctx, list, append([]client.ListOption{&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}}, opts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", list, err)
+	}
+	return w, nil
+}
+
+// onImport is called with mu held.
+func (o *Observer) onImport(e watch.Event, at time.Time) {
+	imp, ok := e.Object.(*mcsv1beta1.ServiceImport)
+	if !ok {
+		return
+	}
+	if e.Type == watch.Deleted {
+		delete(o.usable, imp.Name)
+		o.note(Gone(imp.Name), at)
+		return
+	}
+	o.usable[imp.Name] = len(imp.Spec.IPs) > 0
+	o.noteImport(imp.Name, at)
+}
+
+// noteImport is called with mu held.
+func (o *Observer) noteImport(name string, at time.Time) {
+	o.note(Exists(name), at)
+	if o.usable[name] {
+		o.note(Usable(name), at)
+	}
+}
+
+// onSlice is called with mu held.
+func (o *Observer) onSlice(e watch.Event, at time.Time) {
+	slice, ok := e.Object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return
+	}
+	have := map[string]bool{}
+	if e.Type != watch.Deleted {
+		for _, endpoint := range slice.Endpoints {
+			have[endpoint.Addresses[0]] = true
+		}
+	}
+	had := o.slices[slice.Name]
+	for address := range have {
+		if !had[address] {
+			o.note(Appeared(address), at)
+		}
+	}
+	for address := range had {
+		if !have[address] {
+			o.note(Vanished(address), at)
+		}
+	}
+	o.slices[slice.Name] = have
+	service := slice.Labels[names.LabelServiceName]
+	o.counts[service] += len(have) - len(had)
+	o.note(Endpoints(service, o.counts[service]), at)
+}
+
+// note is called with mu held. The first time counts.
+func (o *Observer) note(m Mark, at time.Time) {
+	if _, ok := o.marks[m]; !ok {
+		o.marks[m] = at
+	}
+}
+
+// Await returns when all marks have been seen, with the time of the last.
+func (o *Observer) Await(ctx context.Context, marks ...Mark) (time.Time, error) {
+	var last time.Time
+	for _, m := range marks {
+		at, err := o.await(ctx, m)
+		if err != nil {
+			return last, err
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last, nil
+}
+
+func (o *Observer) await(ctx context.Context, m Mark) (time.Time, error) {
+	for {
+		o.mu.Lock()
+		at, seen := o.marks[m]
+		failure, changed := o.failure, o.changed
+		o.mu.Unlock()
+		switch {
+		case seen:
+			return at, nil
+		case failure != nil:
+			return at, fmt.Errorf("waiting for %s: %w", m, failure)
+		}
+		select {
+		case <-ctx.Done():
+			return at, fmt.Errorf("waiting for %s: %w", m, ctx.Err())
+		case <-changed:
+		}
+	}
+}
+
+// Forget has what happens be seen anew. What there is counts as seen now.
+func (o *Observer) Forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.marks = map[Mark]time.Time{}
+	now := time.Now()
+	for name := range o.usable {
+		o.noteImport(name, now)
+	}
+	for service, n := range o.counts {
+		o.note(Endpoints(service, n), now)
+	}
+}
+
+// Addresses returns all addresses that the imported slices hold, sorted.
+func (o *Observer) Addresses() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := map[string]bool{}
+	for _, slice := range o.slices {
+		maps.Copy(all, slice)
+	}
+	return slices.Sorted(maps.Keys(all))
+}

@@ -1,0 +1,193 @@
+package bed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// Usage is what a process has used.
+type Usage struct {
+	// CPU is its time on processors since it began.
+	CPU time.Duration
+	// Memory is its proportional share of memory, in bytes.
+	Memory int64
+}
+
+// clockTick is the unit of times in /proc/PID/stat, which is the same on all Linux
+// machines (USER_HZ).
+const clockTick = 10 * time.Millisecond
+
+// Usage returns what a unit of the lab, as broker/apiserver, has used.
+func (b *Bed) Usage(unit string) (Usage, error) {
+	units, err := b.Lab.Status()
+	if err != nil {
+		return Usage{}, err
+	}
+	for _, u := range units {
+		if u.String() != unit {
+			continue
+		}
+		if !u.Running {
+			return Usage{}, fmt.Errorf("%s does not run", unit)
+		}
+		cpu, err := cpuOf(u.PID)
+		return Usage{CPU: cpu, Memory: u.Memory}, err
+	}
+	return Usage{}, fmt.Errorf("there is no unit %s", unit)
+}
+
+func cpuOf(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the time on processors: %w", err)
+	}
+	return parseCPU(string(data))
+}
+
+// parseCPU reads utime and stime of a line as in proc(5), where the program's name, in
+// parentheses, may hold anything.
+func parseCPU(stat string) (time.Duration, error) {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("reading the time on processors: %q has too few fields", stat)
+	}
+	var ticks time.Duration
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading the time on processors: %w", err)
+		}
+		ticks += time.Duration(n)
+	}
+	return ticks * clockTick, nil
+}
+
+// Metrics are the samples of a program's /metrics.
+type Metrics []Sample
+
+// Sample is one line of metrics.
+type Sample struct {
+	Name   string
+	Labels map[string]string
+	Value  float64
+}
+
+// ServerMetrics returns the metrics of a cluster's API server.
+func (b *Bed) ServerMetrics(ctx context.Context, cluster string) (Metrics, error) {
+	config, err := b.Lab.RESTConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", cluster, err)
+	}
+	text, err := c.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metrics of %s: %w", cluster, err)
+	}
+	return ParseMetrics(string(text)), nil
+}
+
+// AgentMetrics returns the metrics of a cluster's agent, after a garbage collection.
+func (b *Bed) AgentMetrics(ctx context.Context, cluster string) (Metrics, error) {
+	if _, err := b.Profile(ctx, cluster, "heap?gc=1"); err != nil {
+		return nil, err
+	}
+	text, err := get(ctx, "http://"+b.addresses[cluster].metrics+"/metrics")
+	return ParseMetrics(string(text)), err
+}
+
+// Profile returns a profile of a cluster's agent, as "heap" or "profile?seconds=5".
+func (b *Bed) Profile(ctx context.Context, cluster, what string) ([]byte, error) {
+	return get(ctx, "http://"+b.addresses[cluster].profiles+"/debug/pprof/"+what)
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("getting %s: %s", url, response.Status)
+	}
+	return data, err
+}
+
+// ParseMetrics reads Prometheus's text format. Lines that it does not understand are left
+// out.
+func ParseMetrics(text string) Metrics {
+	var all Metrics
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		end := strings.LastIndexByte(line, ' ')
+		if end < 0 {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[end+1:], 64)
+		if err != nil {
+			continue
+		}
+		name, rest, _ := strings.Cut(line[:end], "{")
+		all = append(all, Sample{Name: name, Labels: parseLabels(strings.TrimSuffix(rest, "}")), Value: value})
+	}
+	return all
+}
+
+// parseLabels reads a="x",b="y".
+func parseLabels(text string) map[string]string {
+	labels := map[string]string{}
+	for text != "" {
+		key, rest, ok := strings.Cut(text, `="`)
+		if !ok {
+			break
+		}
+		end := 0
+		for end < len(rest) && rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end >= len(rest) {
+			break
+		}
+		labels[strings.TrimPrefix(key, ",")] = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n").Replace(rest[:end])
+		text = rest[end+1:]
+	}
+	return labels
+}
+
+// Sum adds up the samples of a name that have these labels, given as key, value, …
+func (m Metrics) Sum(name string, labels ...string) float64 {
+	var sum float64
+next:
+	for _, s := range m {
+		if s.Name != name {
+			continue
+		}
+		for i := 0; i < len(labels); i += 2 {
+			if s.Labels[labels[i]] != labels[i+1] {
+				continue next
+			}
+		}
+		sum += s.Value
+	}
+	return sum
+}

@@ -1,0 +1,106 @@
+package cases
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/lab/audit"
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+)
+
+// calm is how long nothing is written when everything that was to be written is: longer
+// than an agent holds back any change.
+const calm = 1500 * time.Millisecond
+
+// counted does something and returns what agents have written because of it, by cluster.
+func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.Write, error) {
+	return r.countedOf(ctx, byAgent, do)
+}
+
+// countedAll does so for writes of anybody.
+func (r *Run) countedAll(ctx context.Context, do func() error) (map[string][]audit.Write, error) {
+	return r.countedOf(ctx, func(w audit.Write) bool { return w.Resource != "leases" }, do)
+}
+
+func (r *Run) countedOf(ctx context.Context, counts func(audit.Write) bool, do func() error) (map[string][]audit.Write, error) {
+	logs, err := r.Bed.AuditLogs()
+	if err != nil {
+		return nil, err
+	}
+	if err := do(); err != nil {
+		return nil, err
+	}
+	found := map[string][]audit.Write{}
+	for last := time.Now(); time.Since(last) < calm; {
+		for cluster, log := range logs {
+			writes, err := log.Read()
+			if err != nil {
+				return nil, err
+			}
+			for _, w := range writes {
+				if counts(w) {
+					found[cluster], last = append(found[cluster], w), time.Now()
+				}
+			}
+		}
+		if err := bed.Pause(ctx, calm/20); err != nil {
+			return nil, fmt.Errorf("waiting for the writes to end: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// byAgent tells whether a write was an agent's, in its own cluster or on the broker, and no
+// heartbeat.
+func byAgent(w audit.Write) bool {
+	return strings.HasPrefix(w.User, "system:serviceaccount:atoll-") && w.Resource != "leases"
+}
+
+// ofSlices are the writes of EndpointSlices.
+func ofSlices(writes []audit.Write) []audit.Write {
+	var slices []audit.Write
+	for _, w := range writes {
+		if w.Resource == "endpointslices" {
+			slices = append(slices, w)
+		}
+	}
+	return slices
+}
+
+// place says where the writes to a cluster's API server are.
+func place(cluster string) string {
+	switch cluster {
+	case lab.Broker:
+		return "on the broker"
+	case exporter:
+		return "in the exporting cluster"
+	default:
+		return "in an importing cluster"
+	}
+}
+
+// kinds says how many writes of what there were, as "2 x create services".
+func kinds(writes []audit.Write) string {
+	counts := map[string]int{}
+	var order []string
+	for _, w := range writes {
+		kind := w.Verb + " " + w.Resource
+		if w.Subresource != "" {
+			kind += "/" + w.Subresource
+		}
+		if !w.Succeeded() {
+			kind += fmt.Sprintf(" (%d)", w.Code)
+		}
+		if counts[kind] == 0 {
+			order = append(order, kind)
+		}
+		counts[kind]++
+	}
+	for i, kind := range order {
+		order[i] = fmt.Sprintf("%d x %s", counts[kind], kind)
+	}
+	return strings.Join(order, ", ")
+}

@@ -1,0 +1,107 @@
+package cases
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/simulation"
+)
+
+const (
+	// fleetSize is the number of clusters that export to one.
+	fleetSize = 40
+	// fleetSlices is how many slices they publish together, fleetEndpoints how many
+	// endpoints are in these.
+	fleetSlices, fleetEndpoints = 1500, 100000
+)
+
+// fleet are simulated members. They live in this process, with the same agents.
+type fleet struct {
+	members []*simulation.Member
+	// services are those that the members export, one each, in namespaces of their own.
+	services []bed.Service
+}
+
+// join makes the fleet have so many members.
+func (r *Run) join(ctx context.Context, n int) error {
+	if r.fleet == nil {
+		r.fleet = &fleet{}
+	}
+	have := len(r.fleet.members)
+	if have >= n {
+		return nil
+	}
+	r.Say("starting %d simulated clusters", n-have)
+	broker, err := r.Bed.Broker()
+	if err != nil {
+		return err
+	}
+	more, err := simulation.JoinAll(ctx, broker, have+1, n, simulation.Options{})
+	if err != nil {
+		return fmt.Errorf("starting simulated clusters: %w", err)
+	}
+	r.fleet.members = append(r.fleet.members, more...)
+	return nil
+}
+
+func (f *fleet) stop() error {
+	if f == nil {
+		return nil
+	}
+	return simulation.StopAll(f.members)
+}
+
+// populate has the fleet export its services, where it does not already. Nobody imports
+// those before their namespaces are there.
+func (r *Run) populate(ctx context.Context) error {
+	if err := r.join(ctx, fleetSize); err != nil {
+		return err
+	}
+	if len(r.fleet.services) > 0 {
+		return nil
+	}
+	slices, endpoints := r.sized(fleetSlices), r.sized(fleetEndpoints)
+	r.Say("having them export %d endpoints in %d slices", endpoints, slices)
+	for i, m := range r.fleet.members {
+		share := func(total int) int { return total*(i+1)/fleetSize - total*i/fleetSize }
+		s := bed.Service{
+			Namespace: "of-" + m.ID.String(), Name: "web",
+			Endpoints: share(endpoints), Pieces: share(slices), First: endpoints * i / fleetSize,
+		}
+		if err := m.Client.Create(ctx, bed.NamespaceObject(s.Namespace)); err != nil {
+			return fmt.Errorf("making a namespace in %s: %w", m.ID, err)
+		}
+		if err := s.Create(ctx, m.Client); err != nil {
+			return fmt.Errorf("in %s: %w", m.ID, err)
+		}
+		if err := s.Export(ctx, m.Client); err != nil {
+			return fmt.Errorf("in %s: %w", m.ID, err)
+		}
+		r.fleet.services = append(r.fleet.services, s)
+	}
+	return nil
+}
+
+// imported has the importing cluster import all services of the fleet, and waits until it
+// has.
+func (r *Run) imported(ctx context.Context, cluster string) ([]*bed.Observer, error) {
+	r.Say("waiting until %s has imported them", cluster)
+	var observers []*bed.Observer
+	for _, s := range r.fleet.services {
+		if err := r.Bed.Namespace(ctx, s.Namespace, cluster); err != nil {
+			return nil, err
+		}
+		o, err := bed.Observe(ctx, r.Bed.On[cluster], s.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		observers = append(observers, o)
+	}
+	for i, s := range r.fleet.services {
+		if _, err := observers[i].Await(ctx, bed.Usable(s.Name), bed.Endpoints(s.Name, s.Endpoints)); err != nil {
+			return nil, err
+		}
+	}
+	return observers, nil
+}

@@ -1,0 +1,164 @@
+// Package figure is what benchmarks report: figures beside their floors and targets,
+// tables, and the document that holds them all.
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Units of figures.
+const (
+	Milliseconds = "ms"
+	Seconds      = "s"
+	MiB          = "MiB"
+	Writes       = "writes"
+	Ratio        = "x"
+	Percent      = "%"
+)
+
+// Spread is how a figure that was taken several times is spread.
+type Spread struct {
+	N   int     `json:"n"`
+	Min float64 `json:"min"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// NewSpread describes values, of which there must be one at least. A quantile is a value
+// that occurred: that of the nearest rank.
+func NewSpread(values []float64) Spread {
+	sorted := slices.Sorted(slices.Values(values))
+	at := func(q float64) float64 {
+		return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+	}
+	return Spread{N: len(sorted), Min: sorted[0], P50: at(.5), P90: at(.9), P99: at(.99), Max: sorted[len(sorted)-1]}
+}
+
+// Figure is one thing that was measured.
+type Figure struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	// Value is the figure: of several the median.
+	Value float64 `json:"value"`
+	// Spread is there where it was measured several times.
+	Spread *Spread `json:"spread,omitempty"`
+	// Floor is what the same costs without any logic, in the same run.
+	Floor       *float64 `json:"floor,omitempty"`
+	FloorSpread *Spread  `json:"floorSpread,omitempty"`
+	// Ratio is the value by the floor.
+	Ratio *float64 `json:"ratio,omitempty"`
+	// Target says what should be reached, and Met whether it is.
+	Target string `json:"target,omitempty"`
+	Met    *bool  `json:"met,omitempty"`
+	// Note explains what a reader might wonder about.
+	Note string `json:"note,omitempty"`
+}
+
+// New returns a figure that was taken once.
+func New(name, unit string, value float64) Figure {
+	return Figure{Name: name, Unit: unit, Value: value}
+}
+
+// Times returns the figure of durations, in the unit Milliseconds or Seconds.
+func Times(name, unit string, durations []time.Duration) Figure {
+	spread := NewSpread(In(unit, durations))
+	return Figure{Name: name, Unit: unit, Value: spread.P50, Spread: &spread}
+}
+
+// In converts durations to a unit.
+func In(unit string, durations []time.Duration) []float64 {
+	values := make([]float64, len(durations))
+	for i, d := range durations {
+		values[i] = d.Seconds()
+		if unit == Milliseconds {
+			values[i] *= 1000
+		}
+	}
+	return values
+}
+
+// OnFloor returns the figure with its floor beside it.
+func (f Figure) OnFloor(floor Figure) Figure {
+	if floor.Unit != f.Unit {
+		panic(fmt.Sprintf("%s is in %s and its floor in %s", f.Name, f.Unit, floor.Unit))
+	}
+	ratio := f.Value / floor.Value
+	f.Floor, f.FloorSpread, f.Ratio = &floor.Value, floor.Spread, &ratio
+	return f
+}
+
+// AtMostFloors sets the target that the figure be at most so many times its floor.
+func (f Figure) AtMostFloors(times float64) Figure {
+	return f.target(fmt.Sprintf("at most %g x floor", times), f.Ratio != nil && *f.Ratio <= times)
+}
+
+// AtMost sets the target that the figure be at most that.
+func (f Figure) AtMost(value float64) Figure {
+	return f.target(fmt.Sprintf("at most %g %s", value, f.Unit), f.Value <= value)
+}
+
+// Exactly sets the target that the figure be just that.
+func (f Figure) Exactly(value float64) Figure {
+	return f.target(fmt.Sprintf("%g %s", value, f.Unit), f.Value == value)
+}
+
+// Because returns the figure with a note.
+func (f Figure) Because(note string) Figure {
+	f.Note = note
+	return f
+}
+
+func (f Figure) target(text string, met bool) Figure {
+	f.Target, f.Met = text, &met
+	return f
+}
+
+// Table is figures that are read side by side.
+type Table struct {
+	Title   string     `json:"title"`
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+	Notes   []string   `json:"notes,omitempty"`
+}
+
+// Add adds a row.
+func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
+// Case is what one case of a benchmark has found.
+type Case struct {
+	Name    string   `json:"name"`
+	About   string   `json:"about"`
+	Seconds float64  `json:"seconds"`
+	Figures []Figure `json:"figures,omitempty"`
+	Tables  []Table  `json:"tables,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	// Error is why the case came to no end.
+	Error string `json:"error,omitempty"`
+}
+
+// Add adds figures.
+func (c *Case) Add(figures ...Figure) { c.Figures = append(c.Figures, figures...) }
+
+// Machine is where it was measured.
+type Machine struct {
+	CPUs        int     `json:"cpus"`
+	MemoryBytes int64   `json:"memoryBytes"`
+	Kernel      string  `json:"kernel"`
+	Go          string  `json:"go"`
+	LoadBefore  float64 `json:"loadBefore"`
+}
+
+// Report is one run of benchmarks.
+type Report struct {
+	Version   string    `json:"version"`
+	Started   time.Time `json:"started"`
+	Seconds   float64   `json:"seconds"`
+	Arguments []string  `json:"arguments"`
+	Machine   Machine   `json:"machine"`
+	Cases     []Case    `json:"cases"`
+}

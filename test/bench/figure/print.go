@@ -1,0 +1,132 @@
+package figure
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteJSON writes the report as one document.
+func (r *Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(r); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// Print writes a case for people.
+func (c *Case) Print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s: %s (%.0f s)\n", c.Name, c.About, c.Seconds)
+	if c.Error != "" {
+		fmt.Fprintf(w, "  FAILED: %s\n", c.Error)
+	}
+	if len(c.Figures) > 0 {
+		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(columns, "  \tmeasured\tp99\tfloor\tp99\tratio\ttarget\t")
+		for _, f := range c.Figures {
+			fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, number(&f.Value)+" "+f.Unit, f.Spread.p99(),
+				number(f.Floor), f.FloorSpread.p99(), times(f.Ratio), f.Target, f.verdict())
+		}
+		_ = columns.Flush() // as with every other print, there is nobody to tell
+		for _, f := range c.Figures {
+			if f.Note != "" {
+				fmt.Fprintf(w, "  * %s: %s\n", f.Name, f.Note)
+			}
+		}
+	}
+	for _, t := range c.Tables {
+		t.Print(w)
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintf(w, "  * %s\n", note)
+	}
+}
+
+// Print writes a table as Markdown, which people read as well.
+func (t *Table) Print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s\n\n", t.Title)
+	widths := make([]int, len(t.Columns))
+	for _, row := range append([][]string{t.Columns}, t.Rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	line := func(cells []string) {
+		for i, width := range widths {
+			cell := ""
+			if i < len(cells) {
+				cell = cells[i]
+			}
+			fmt.Fprintf(w, "| %s%s ", cell, strings.Repeat(" ", width-len([]rune(cell))))
+		}
+		fmt.Fprintln(w, "|")
+	}
+	line(t.Columns)
+	for _, width := range widths {
+		fmt.Fprintf(w, "|%s", strings.Repeat("-", width+2))
+	}
+	fmt.Fprintln(w, "|")
+	for _, row := range t.Rows {
+		line(row)
+	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(w, "\n%s\n", note)
+	}
+}
+
+func (s *Spread) p99() string {
+	if s == nil {
+		return ""
+	}
+	return number(&s.P99)
+}
+
+func (f Figure) verdict() string {
+	switch {
+	case f.Met == nil:
+		return ""
+	case *f.Met:
+		return "met"
+	default:
+		return "NOT MET"
+	}
+}
+
+func times(ratio *float64) string {
+	if ratio == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.2f x", *ratio)
+}
+
+// number writes a figure with three significant digits or as a whole number.
+func number(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	return Number(*value)
+}
+
+// Number writes a figure with three significant digits, large ones as whole numbers.
+func Number(value float64) string {
+	if value == math.Trunc(value) || math.Abs(value) >= 100 {
+		return fmt.Sprintf("%.0f", value)
+	}
+	return fmt.Sprintf("%.3g", value)
+}
+
+// Bytes writes a number of bytes in the units of KEP-0752's tables.
+func Bytes(n float64) string {
+	for _, unit := range []string{"B", "kB", "MB", "GB", "TB"} {
+		if n < 1000 || unit == "TB" {
+			return fmt.Sprintf("%.3g %s", n, unit)
+		}
+		n /= 1000
+	}
+	return ""
+}

@@ -1,0 +1,254 @@
+// Package floor is the least that any design with a broker can do with the same API
+// servers: the same objects are written in the same places, each as soon as a watch has
+// shown the one before, and nothing is decided, compared or kept current. What Atoll takes
+// longer is what it does besides.
+//
+// A floor that something can beat is none, so it takes every liberty: it runs in the
+// process that measures, reads no API server, has its writes checked by no admission
+// policy, and makes the ServiceImport with its address in one write.
+package floor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+)
+
+// writers is how many writes of one stage are under way at a time, at most: more than an
+// agent has workers, so that none is faster for that.
+const writers = 32
+
+// exporter is the cluster that the floor exports from.
+const exporter = "c1"
+
+// Chain is a floor's chain of writes and watches from a cluster over the broker to another
+// one.
+type Chain struct {
+	// From, Broker and To are where it reads and writes.
+	From, Broker, To client.WithWatch
+	// Namespace is the one, on all three, that it uses alone.
+	Namespace string
+	// Bare leaves out the derived Service and the endpoints: an export becomes a record, and
+	// that an import without an address.
+	Bare bool
+
+	mu       sync.Mutex
+	exported map[string]bool
+	waiting  map[string][]*discoveryv1.EndpointSlice // by the service that is not exported yet
+	failure  error
+}
+
+// Run sets the chain to work until ctx is done. The returned function waits for its end
+// and tells what has gone wrong.
+func (c *Chain) Run(ctx context.Context) (stop func() error, err error) {
+	c.exported, c.waiting = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	relay := func(from client.WithWatch, list client.ObjectList, step func(context.Context, watch.Event) error) {
+		if err != nil {
+			return
+		}
+		var w watch.Interface
+		if w, err = bed.Watch(ctx, from, list, client.InNamespace(c.Namespace)); err == nil {
+			running.Go(func() { c.relay(ctx, w, step) })
+		}
+	}
+	if !c.Bare {
+		relay(c.From, &discoveryv1.EndpointSliceList{}, c.publishSlice)
+	}
+	relay(c.From, &mcsv1beta1.ServiceExportList{}, c.publish)
+	relay(c.Broker, &brokerv1alpha1.ExportedServiceList{}, c.importService)
+	if !c.Bare {
+		relay(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
+	}
+	stop = func() error {
+		cancel()
+		running.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.failure
+	}
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return stop, nil
+}
+
+// relay takes one step for each event. Steps of one object are taken one after the other.
+func (c *Chain) relay(ctx context.Context, w watch.Interface, step func(context.Context, watch.Event) error) {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	var queues [writers]chan watch.Event
+	for i := range queues {
+		queues[i] = make(chan watch.Event, 1000)
+		workers.Go(func() {
+			for event := range queues[i] {
+				if err := step(ctx, event); err != nil && ctx.Err() == nil {
+					c.fail(err)
+				}
+			}
+		})
+	}
+	for event := range w.ResultChan() {
+		object, ok := event.Object.(client.Object)
+		if !ok {
+			if ctx.Err() == nil {
+				c.fail(fmt.Errorf("a watch of the floor has failed: %w", apierrors.FromObject(event.Object)))
+			}
+			continue
+		}
+		digest := fnv.New32()
+		_, _ = digest.Write([]byte(object.GetName()))
+		queues[digest.Sum32()%writers] <- event
+	}
+	for _, q := range queues {
+		close(q)
+	}
+}
+
+func (c *Chain) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failure = errors.Join(c.failure, err)
+}
+
+// publish writes the record of an export, and its slices beside it.
+func (c *Chain) publish(ctx context.Context, e watch.Event) error {
+	if e.Type != watch.Added {
+		return nil
+	}
+	name := e.Object.(*mcsv1beta1.ServiceExport).Name
+	c.mu.Lock()
+	c.exported[name] = true
+	waiting := c.waiting[name]
+	delete(c.waiting, name)
+	c.mu.Unlock()
+	record := &brokerv1alpha1.ExportedService{
+		ObjectMeta: c.meta(name),
+		Spec: brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: exporter, ServiceNamespace: c.Namespace, ServiceName: name, ExportedAt: metav1.Now(),
+			Type: mcsv1beta1.ClusterSetIP, Ports: ports(),
+			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
+		},
+	}
+	written := make(chan error, 1)
+	go func() { written <- c.Broker.Create(ctx, record) }()
+	err := bed.Each(ctx, waiting, func(ctx context.Context, s *discoveryv1.EndpointSlice) error {
+		return c.Broker.Create(ctx, c.slice(s, name))
+	})
+	return errors.Join(err, <-written)
+}
+
+// publishSlice writes a slice to the broker, as soon as its service is exported.
+func (c *Chain) publishSlice(ctx context.Context, e watch.Event) error {
+	slice := e.Object.(*discoveryv1.EndpointSlice)
+	service := slice.Labels[discoveryv1.LabelServiceName]
+	c.mu.Lock()
+	exported := c.exported[service]
+	if !exported && e.Type == watch.Added {
+		c.waiting[service] = append(c.waiting[service], slice)
+	}
+	c.mu.Unlock()
+	if !exported {
+		return nil
+	}
+	return write(ctx, c.Broker, e.Type, c.slice(slice, service))
+}
+
+// importService makes what stands for a service in the importing cluster.
+func (c *Chain) importService(ctx context.Context, e watch.Event) error {
+	if e.Type != watch.Added {
+		return nil
+	}
+	name := e.Object.(*brokerv1alpha1.ExportedService).Name
+	imp := &mcsv1beta1.ServiceImport{
+		ObjectMeta: c.meta(name),
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type: mcsv1beta1.ClusterSetIP, Ports: ports(), IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			SessionAffinity: corev1.ServiceAffinityNone,
+		},
+	}
+	if !c.Bare {
+		service := bed.Service{Namespace: c.Namespace, Name: name + "-clusterset"}.Object()
+		if err := c.To.Create(ctx, service); err != nil {
+			return err
+		}
+		imp.Spec.IPs = service.Spec.ClusterIPs
+	}
+	return c.To.Create(ctx, imp)
+}
+
+func (c *Chain) importSlice(ctx context.Context, e watch.Event) error {
+	slice := e.Object.(*discoveryv1.EndpointSlice)
+	return write(ctx, c.To, e.Type, c.slice(slice, slice.Labels[names.LabelServiceName]))
+}
+
+func write(ctx context.Context, c client.Client, event watch.EventType, slice *discoveryv1.EndpointSlice) error {
+	switch event {
+	case watch.Added:
+		return c.Create(ctx, slice)
+	case watch.Modified:
+		return c.Update(ctx, slice) // of whatever version there is: nothing is compared
+	case watch.Deleted:
+		return client.IgnoreNotFound(c.Delete(ctx, slice))
+	}
+	return nil
+}
+
+func (c *Chain) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: c.Namespace, Name: name,
+		Labels: map[string]string{
+			names.LabelServiceName: name, names.LabelServiceNamespace: c.Namespace, names.LabelSourceCluster: exporter,
+		},
+	}
+}
+
+// slice copies one that was read, without what no other cluster needs: more bytes would
+// make the floor higher.
+func (c *Chain) slice(from *discoveryv1.EndpointSlice, service string) *discoveryv1.EndpointSlice {
+	to := &discoveryv1.EndpointSlice{ObjectMeta: c.meta(from.Name), AddressType: from.AddressType, Endpoints: from.Endpoints, Ports: from.Ports}
+	to.Labels[names.LabelServiceName] = service
+	for i := range to.Endpoints { // nobody else has what a watch has decoded
+		to.Endpoints[i].NodeName, to.Endpoints[i].TargetRef = nil, nil
+	}
+	return to
+}
+
+func ports() []mcsv1beta1.ServicePort {
+	http := "http"
+	return []mcsv1beta1.ServicePort{{Name: http, Protocol: corev1.ProtocolTCP, AppProtocol: &http, Port: 80}}
+}
+
+// Clear removes all that the chain has written, and what it was given to export.
+func (c *Chain) Clear(ctx context.Context) error {
+	in := client.InNamespace(c.Namespace)
+	var failed error
+	for _, at := range []struct {
+		client client.Client
+		kinds  []client.Object
+	}{
+		{c.From, []client.Object{&mcsv1beta1.ServiceExport{}, &discoveryv1.EndpointSlice{}, &corev1.Service{}}},
+		{c.Broker, []client.Object{&brokerv1alpha1.ExportedService{}, &discoveryv1.EndpointSlice{}}},
+		{c.To, []client.Object{&mcsv1beta1.ServiceImport{}, &discoveryv1.EndpointSlice{}, &corev1.Service{}}},
+	} {
+		for _, kind := range at.kinds {
+			failed = errors.Join(failed, at.client.DeleteAllOf(ctx, kind, in))
+		}
+	}
+	return failed
+}
