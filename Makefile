@@ -47,6 +47,10 @@ host-programs: ## Install the Debian packages that the lab and its tests call, w
 generate: ## Write the generated files anew
 	@$(TOOL) controller-gen object crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 
+.PHONY: clean
+clean: ## Remove what was built here; the user's cache of Kubernetes programs stays
+	@rm -rf bin dist
+
 ##@ Checking
 
 .PHONY: lint
@@ -75,9 +79,12 @@ test-long: kube ## All tests: with real API servers and real clusters (as root)
 test-families: kube ## Scenarios in all IP families that they are made for, which takes some minutes more (as root)
 	@ATOLL_FORMS=all go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 
-.PHONY: clean
-clean: ## Remove what was built here; the user's cache of Kubernetes programs stays
-	@rm -rf bin dist
+##@ Measuring
+
+.PHONY: bench
+bench: ## Measure Atoll against floors of the same run: tables on stderr, JSON on stdout (BENCH="--help" tells what can be chosen)
+	@$(MAKE) --no-print-directory build kube >&2
+	@go run ./test/bench $(BENCH)
 
 .PHONY: help
 help: ## Show this

@@ -57,6 +57,7 @@ func run(m *testing.M) int {
 		Atoll: filepath.Join(programs, "atoll"),
 		// Tests that kill an agent wait that long until it is missed.
 		AgentArgs: []string{"--lease-timeout=4s"},
+		Audit:     true, // for tests that count writes
 		Progress:  os.Stderr,
 	})
 	if err != nil {

@@ -78,9 +78,7 @@ func (c *Chain) Run(ctx context.Context) (stop func() error, err error) {
 	stop = func() error {
 		cancel()
 		running.Wait()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.failure
+		return c.failed()
 	}
 	if err != nil {
 		return nil, errors.Join(err, stop())
@@ -118,6 +116,12 @@ func (c *Chain) relay(ctx context.Context, w watch.Interface, step func(context.
 	for _, q := range queues {
 		close(q)
 	}
+}
+
+func (c *Chain) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
 }
 
 func (c *Chain) fail(err error) {

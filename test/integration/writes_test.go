@@ -1,0 +1,175 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/lab/audit"
+)
+
+// The counts are what the design allows at least (docs/scale.md): KEP-0752's estimates, with
+// clusters for nodes. One write more than here is a regression.
+
+// calm is how long nothing has been written when all has been: longer than agents hold any
+// change back.
+const calm = time.Second
+
+// counter counts what agents write because of a namespace's services.
+type counter struct {
+	t         *testing.T
+	namespace string
+	logs      map[string]*audit.Log
+}
+
+func newCounter(t *testing.T, namespace string) *counter {
+	t.Helper()
+	c := &counter{t: t, namespace: namespace, logs: map[string]*audit.Log{}}
+	for cluster := range on {
+		log, err := audit.Open(theLab.AuditLog(cluster))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.logs[cluster] = log
+	}
+	return c
+}
+
+// ours tells whether a write is an agent's and about the namespace: on the broker, whose
+// objects are all in one namespace, their names tell. Events are for people and not counted.
+func (c *counter) ours(w audit.Write) bool {
+	return strings.HasPrefix(w.User, "system:serviceaccount:atoll-") && w.Resource != "events" &&
+		(w.Namespace == c.namespace || strings.Contains("."+w.Name+".", "."+c.namespace+"."))
+}
+
+// written waits until nothing is written any more, and returns what agents have written
+// since the last time: by cluster, lines as "create endpointslices". A write that was refused
+// since the agent's copy was a moment old is left out, and a delete counts once for each
+// object, for the garbage collector is after those as well.
+func (c *counter) written() map[string][]string {
+	c.t.Helper()
+	lines := map[string][]string{}
+	deleted := map[string]bool{}
+	for again := true; again; {
+		again = false
+		for _, cluster := range slices.Sorted(maps.Keys(c.logs)) {
+			writes, err := c.logs[cluster].Quiet(c.t.Context(), calm, c.ours)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			again = again || len(writes) > 0 // while this log was waited for, another may have got more
+			for _, w := range writes {
+				line := w.Verb + " " + w.Resource
+				if w.Subresource != "" {
+					line += "/" + w.Subresource
+				}
+				if w.Verb == "delete" && !deleted[cluster+line+w.Name] || w.Verb != "delete" && w.Succeeded() {
+					lines[cluster] = append(lines[cluster], line)
+				}
+				deleted[cluster+line+w.Name] = w.Verb == "delete"
+			}
+		}
+	}
+	return lines
+}
+
+// expect fails unless agents have written just that: by cluster, lines as "3 create
+// endpointslices".
+func (c *counter) expect(what string, want map[string][]string) {
+	c.t.Helper()
+	have := c.written()
+	for cluster := range c.logs {
+		slices.Sort(want[cluster])
+		got := counts(have[cluster])
+		slices.Sort(got)
+		if !slices.Equal(got, want[cluster]) {
+			c.t.Errorf("%s, writes in %s:\n got %q\nwant %q", what, cluster, got, want[cluster])
+		}
+	}
+}
+
+// counts writes how often each line is there, sorted by the line.
+func counts(lines []string) []string {
+	var counted []string
+	slices.Sort(lines)
+	for len(lines) > 0 {
+		n := 1
+		for n < len(lines) && lines[n] == lines[0] {
+			n++
+		}
+		counted = append(counted, fmt.Sprintf("%d %s", n, lines[0]))
+		lines = lines[n:]
+	}
+	return counted
+}
+
+// KEP-0752, "Estimation": writes for creation, one endpoint's change and deletion, in
+// all clusters and on the broker. What nobody else needs to know is not written at all.
+//
+// Pitfall 12: slices go one to one.
+func TestWritesAreCounted(t *testing.T) {
+	const ns, perSlice = "writes", 100
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	var sources []*discoveryv1.EndpointSlice
+	for i := range 3 {
+		var addresses []string
+		for j := range perSlice {
+			addresses = append(addresses, fmt.Sprintf("11.1.%d.%d", i, j))
+		}
+		source := slice(ns, fmt.Sprintf("web-%d", i), "web", addresses...)
+		create(t, "c1", source)
+		sources = append(sources, source)
+	}
+	counted := newCounter(t, ns)
+	counted.expect("before the export", nil)
+
+	e := export(ns, "web")
+	create(t, "c1", e)
+	expectImport(t, "c2", ns, "web", from("c1"))
+	imported := []string{
+		"3 create endpointslices", "1 create serviceimports", "1 create services",
+		"1 patch serviceimports", "2 patch serviceimports/status",
+	}
+	counted.expect("creation", map[string][]string{
+		lab.Broker: {"3 create endpointslices", "1 create exportedservices", "1 create serviceimports", "1 update serviceimports/status"},
+		"c1":       append([]string{"2 patch serviceexports/status"}, imported...),
+		"c2":       imported,
+	})
+
+	change(t, "c1", sources[1], func(s *discoveryv1.EndpointSlice) { s.Endpoints[7].Addresses[0] = "11.1.9.9" })
+	one := []string{"1 update endpointslices"}
+	counted.expect("one endpoint's change", map[string][]string{lab.Broker: one, "c1": one, "c2": one})
+
+	// What does not concern other clusters is not written anywhere.
+	change(t, "c1", sources[1], func(s *discoveryv1.EndpointSlice) { s.Labels["someone"] = "else" })
+	counted.expect("a label's change", nil)
+
+	remove(t, "c1", e)
+	expectGone(t, "c2", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectGone(t, "c2", &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web-clusterset"}})
+	have := counted.written()
+	onBroker := []string{"1 delete exportedservices", "1 delete serviceimports", "3 delete endpointslices"}
+	if got := counts(have[lab.Broker]); !slices.Equal(slices.Sorted(slices.Values(got)), onBroker) {
+		t.Errorf("deletion, writes on the broker:\n got %q\nwant %q", got, onBroker)
+	}
+	// In the clusters the garbage collector may have been faster.
+	for _, cluster := range []string{"c1", "c2"} {
+		for _, line := range counts(have[cluster]) {
+			if !slices.Contains([]string{
+				"1 delete serviceimports", "1 delete services", "1 delete endpointslices", "2 delete endpointslices", "3 delete endpointslices",
+			}, line) {
+				t.Errorf("deletion, a write in %s: %s", cluster, line)
+			}
+		}
+	}
+}
