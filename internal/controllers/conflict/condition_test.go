@@ -1,0 +1,36 @@
+package conflict
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/merge"
+)
+
+// Pitfall 6: all conflicts are in one condition, none takes another's place; and when there
+// is none, it says so by a reason, without which the API would refuse it.
+func TestCondition(t *testing.T) {
+	ports := merge.Conflict{Reason: "PortConflict", Message: "About ports."}
+	kind := merge.Conflict{Reason: "TypeConflict", Message: "About the type."}
+	for name, tt := range map[string]struct {
+		conflicts             []merge.Conflict
+		status                metav1.ConditionStatus
+		reason, message, told string
+	}{
+		"none": {nil, metav1.ConditionFalse, "NoConflicts", "All clusters that export this service agree.", "NoConflicts"},
+		"one":  {[]merge.Conflict{ports}, metav1.ConditionTrue, "PortConflict", "About ports.", "PortConflict"},
+		"two": {
+			[]merge.Conflict{ports, kind}, metav1.ConditionTrue,
+			"PortConflict,TypeConflict", "About ports. About the type.", "Conflict",
+		},
+	} {
+		got := condition(tt.conflicts)
+		if got != (metav1.Condition{Type: "Conflict", Status: tt.status, Reason: tt.reason, Message: tt.message}) {
+			t.Errorf("%s: condition %+v", name, got)
+		}
+		if told := eventReason(tt.conflicts); told != tt.told {
+			t.Errorf("%s: the Event's reason is %q", name, told)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package derivedservice
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// What the condition Ready says in each case, word by word: people act on it.
+func TestMessages(t *testing.T) {
+	const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
+	imp := func(kind mcsv1beta1.ServiceImportType, clusters []string, ips ...string) *mcsv1beta1.ServiceImport {
+		i := &mcsv1beta1.ServiceImport{Spec: mcsv1beta1.ServiceImportSpec{Type: kind, IPs: ips}}
+		for _, c := range clusters {
+			i.Status.Clusters = append(i.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: c})
+		}
+		return i
+	}
+	for name, tt := range map[string]struct {
+		got             metav1.Condition
+		status          metav1.ConditionStatus
+		reason, message string
+	}{
+		"one address": {
+			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1")), metav1.ConditionTrue, "Ready",
+			"The service is imported and reached at 10.0.0.1.",
+		},
+		"two addresses": {
+			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1", "fd00::1")), metav1.ConditionTrue, "Ready",
+			"The service is imported and reached at 10.0.0.1 and fd00::1.",
+		},
+		"headless": {
+			*imported(imp(mcsv1beta1.Headless, nil)), metav1.ConditionTrue, "Ready",
+			"The service is imported. It is headless and reached by its DNS name.",
+		},
+		"IPv6 in a cluster of IPv4": {
+			notSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
+			`The service is exported with IPv6 only, from "c1", "c2", and Services of this cluster have IPv4 only. ` +
+				`It is imported as soon as a cluster exports it with IPv4.`,
+		},
+		"IPv4 in a cluster of IPv6": {
+			notSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
+			`The service is exported with IPv4 only, from "c1", and Services of this cluster have IPv6 only. ` +
+				`It is imported as soon as a cluster exports it with IPv6.`,
+		},
+		"refused": {
+			failed(errors.New("exceeded quota")), metav1.ConditionFalse, "Pending",
+			"The derived Service can't be written, and is being tried again: exceeded quota",
+		},
+	} {
+		if tt.got != (metav1.Condition{Type: "Ready", Status: tt.status, Reason: tt.reason, Message: tt.message}) {
+			t.Errorf("%s: got %+v", name, tt.got)
+		}
+	}
+}
