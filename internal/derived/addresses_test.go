@@ -70,7 +70,7 @@ func TestClustersetIPsFollowTheImportsFamilies(t *testing.T) {
 	}
 }
 
-// PITFALLS 16: a Service that is made again asks for the addresses that it had.
+// Pitfall 16: a Service that is made again asks for the addresses that it had.
 func TestKeepIPs(t *testing.T) {
 	service := &corev1.Service{}
 	Apply(service, withFamilies(families(v4, v6)))
@@ -80,7 +80,7 @@ func TestKeepIPs(t *testing.T) {
 	}
 }
 
-// PITFALLS 16: also after a time without any, and never for one of a family that the import
+// Pitfall 16: also after a time without any, and never for one of a family that the import
 // does not have, which the API server would refuse together with the others.
 func TestFormerIPs(t *testing.T) {
 	for _, tt := range []struct {

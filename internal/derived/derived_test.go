@@ -77,7 +77,7 @@ func TestApplyToANewService(t *testing.T) {
 	}
 }
 
-// PITFALLS 10, and edits: everything that Atoll decides is put right, and a second time
+// Pitfall 10, and edits: everything that Atoll decides is put right, and a second time
 // there is nothing to do.
 func TestApplyRightsEdits(t *testing.T) {
 	service := &corev1.Service{}

@@ -49,7 +49,7 @@ func (s *scene) live(members ...string) {
 	}
 }
 
-// PITFALLS 29: a dead cluster is found out, within the timeout and one interval.
+// Pitfall 29: a dead cluster is found out, within the timeout and one interval.
 func TestAMemberThatIsNotRenewedIsLost(t *testing.T) {
 	s := newScene(t)
 	s.live("self")
@@ -69,7 +69,7 @@ func TestAMemberThatIsNotRenewedIsLost(t *testing.T) {
 	s.live("a", "b", "self")
 }
 
-// PITFALLS 29: who does not see its own heartbeat come back finds nobody lost.
+// Pitfall 29: who does not see its own heartbeat come back finds nobody lost.
 func TestWhoCannotSeeFindsNobodyLost(t *testing.T) {
 	s := newScene(t)
 	s.see(0, "a b self", "a", "b")

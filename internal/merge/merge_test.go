@@ -67,7 +67,7 @@ func TestConflicts(t *testing.T) {
 			[]string{`TypeConflict: Conflicting type. Using "ClusterSetIP" from oldest service export in "c1". 1/3 clusters disagree.`},
 		},
 		{
-			"ports in another order",
+			"ports in another order (Pitfall 3)",
 			[]Export{
 				export("c1", 0, ports(port("http", 80), port("metrics", 9090))),
 				export("c2", 1, ports(port("metrics", 9090), port("http", 80))),
@@ -105,7 +105,7 @@ func TestConflicts(t *testing.T) {
 			[]string{`SessionAffinityConflict: Conflicting session affinity. Using "ClientIP" from oldest service export in "c1". 1/2 clusters disagree.`},
 		},
 		{
-			"affinity config, whose timeout is a number to read (PITFALLS 9)",
+			"affinity config, whose timeout is a number to read (Pitfall 9)",
 			[]Export{export("c1", 0, affine(60)), export("c2", 1, affine(90))},
 			[]string{`SessionAffinityConfigConflict: Conflicting session affinity config. Using "timeout 60 s" from oldest service export in "c1". 1/2 clusters disagree.`},
 		},
@@ -264,6 +264,7 @@ func TestMessageIsTheKEPs(t *testing.T) {
 	}
 }
 
+// Pitfall 7: the oldest is first wherever it stands, and in one second the lowest id.
 func TestPrecedence(t *testing.T) {
 	exports := []Export{export("c1", 2), export("c3", 1), export("c2", 1), export("c4.eu", 0)}
 	if diff := cmp.Diff([]string{"c4.eu", "c2", "c3", "c1"}, Precedence(exports)); diff != "" {

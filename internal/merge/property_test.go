@@ -61,6 +61,7 @@ func drawExports(t *rapid.T) []Export {
 
 var same = cmpopts.EquateEmpty()
 
+// Pitfall 7: which export is the oldest is not decided by the order in which they come.
 func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exports := drawExports(t)
@@ -95,6 +96,8 @@ func TestMergingIsIdempotent(t *testing.T) {
 	})
 }
 
+// Pitfall 2: no two ports of the union have the same name, nor the same protocol and
+// number; and nothing is left out that could stand.
 func TestUnionOfPortsObeysTheServiceRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exports := drawExports(t)
@@ -119,6 +122,35 @@ func TestUnionOfPortsObeysTheServiceRules(t *testing.T) {
 			if !served {
 				t.Fatalf("no cluster serves port %v", p)
 			}
+		}
+	})
+}
+
+// Pitfall 3: clusters may list their ports in any order.
+func TestOrderOfPortsIsNoConflict(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		exports := drawExports(t)
+		if rapid.Bool().Draw(t, "all have the same ports") {
+			for i := range exports {
+				exports[i].Ports = exports[0].Ports
+			}
+		}
+		before := Resolve(exports)
+		for i := range exports {
+			exports[i].Ports = rapid.Permutation(exports[i].Ports).Draw(t, "order")
+		}
+		after := Resolve(exports)
+		reasons := func(r Resolution) (all []mcsv1beta1.ServiceExportConditionReason) {
+			for _, c := range r.Conflicts {
+				all = append(all, c.Reason)
+			}
+			return all
+		}
+		if diff := cmp.Diff(reasons(before), reasons(after)); diff != "" {
+			t.Fatalf("another order of ports changes the conflicts:\n%s", diff)
+		}
+		if len(before.Spec.Ports) != len(after.Spec.Ports) || !samePorts(before.Spec.Ports, after.Spec.Ports) {
+			t.Fatalf("another order of ports changes %v to %v", before.Spec.Ports, after.Spec.Ports)
 		}
 	})
 }

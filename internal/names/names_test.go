@@ -85,6 +85,8 @@ func drawSlice(t *rapid.T, name string) string {
 	).Draw(t, name)
 }
 
+// Pitfall 1: whatever the names of clusters, namespaces, services and slices are made of,
+// no two objects get the same one.
 func TestNamesAreInjectiveAndValid(t *testing.T) {
 	type origin struct {
 		cluster          ClusterID
@@ -121,7 +123,37 @@ func TestNamesAreInjectiveAndValid(t *testing.T) {
 		if (Export(a.cluster, a.namespace, serviceA) == Export(b.cluster, b.namespace, serviceB)) != same {
 			t.Fatalf("export: %+v/%s and %+v/%s", a, serviceA, b, serviceB)
 		}
+		same = a.namespace == b.namespace && serviceA == serviceB
+		if (Aggregate(a.namespace, serviceA) == Aggregate(b.namespace, serviceB)) != same {
+			t.Fatalf("aggregate: %s/%s and %s/%s", a.namespace, serviceA, b.namespace, serviceB)
+		}
 	})
+}
+
+// Pitfall 1: the same words, divided in another way among services, namespaces and clusters,
+// name something else.
+func TestWordsDividedDifferently(t *testing.T) {
+	words := []string{"a", "b", "c", "d"}
+	for _, dot := range []string{"-", "."} { // which slices and cluster ids may have
+		seen := map[string]string{}
+		check := func(kind, name, of string) {
+			if other, ok := seen[kind+name]; ok {
+				t.Errorf("%s %s and %s have the name %s", kind, of, other, name)
+			}
+			seen[kind+name] = of
+		}
+		for i := 1; i < len(words); i++ {
+			service, rest := strings.Join(words[:i], "-"), strings.Join(words[i:], "-")
+			check("aggregate", Aggregate(rest, service), service+"/"+rest)
+			check("imported slice", ImportedSlice(ClusterID(strings.Join(words[i:], dot)), strings.Join(words[:i], dot), 0), service+"/"+rest)
+			for j := i + 1; j < len(words); j++ {
+				namespace, cluster := strings.Join(words[i:j], "-"), ClusterID(strings.Join(words[j:], dot))
+				of := service + "/" + namespace + "/" + cluster.String()
+				check("export", Export(cluster, namespace, service), of)
+				check("slice", BrokerSlice(cluster, namespace, strings.Join(words[:i], dot), 0), of)
+			}
+		}
+	}
 }
 
 func TestDerivedServiceNames(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// PITFALLS 15: a slice keeps the address type that its source has, whatever the families
+// Pitfall 15: a slice keeps the address type that its source has, whatever the families
 // of the import and their order; one of a family that the import or the export does not
 // have is not imported, by headless imports neither.
 func TestFamiliesOfImportedSlices(t *testing.T) {

@@ -88,7 +88,7 @@ func TestPublishKeepsWhatOthersCanUse(t *testing.T) {
 	}
 }
 
-// PITFALLS 18: an exporting cluster must not export what it imported. A slice of domain
+// Pitfall 18: an exporting cluster must not export what it imported. A slice of domain
 // names, or one that is going, is no source either.
 func TestPublishTakesOnlySources(t *testing.T) {
 	imported := source("imported", full("10.0.0.1"))
@@ -102,8 +102,8 @@ func TestPublishTakesOnlySources(t *testing.T) {
 	}
 }
 
-// PITFALLS 14: another cluster's node and hints are dropped, also where the broker has
-// them; PITFALLS 13: all else is kept.
+// Pitfall 14: another cluster's node and hints are dropped, also where the broker has
+// them; Pitfall 13: all else is kept.
 func TestImportOfAnotherClusters(t *testing.T) {
 	onBroker := Publish(publication(source("web-x", full("10.0.0.1"))))
 	hostile := onBroker[0].DeepCopy() // says what no agent says
@@ -172,6 +172,7 @@ func TestImportForHeadlessIsHiddenFromKubeProxy(t *testing.T) {
 	}
 }
 
+// Pitfall 11: the ports of a slice have the names that they have in the derived Service.
 func TestPortsFollowTheImport(t *testing.T) {
 	metrics := mcsv1beta1.ServicePort{Name: "metrics", Port: 9090, Protocol: corev1.ProtocolTCP}
 	unnamed := mcsv1beta1.ServicePort{Port: 80, Protocol: corev1.ProtocolTCP}
@@ -258,6 +259,8 @@ func addresses[S any](of []S, endpoints func(S) []discoveryv1.Endpoint) []string
 	return all
 }
 
+// Pitfall 12: slices correspond one to one as long as they are not too long, then they are
+// split, and their endpoints are never thrown together.
 func TestNothingIsLostOrDuplicatedAndTheLimitKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := publication(drawSources(t)...)
@@ -344,7 +347,8 @@ func apply(have []*discoveryv1.EndpointSlice, changes Changes) []*discoveryv1.En
 	return all
 }
 
-// Sources may hold up to 1,000 endpoints; their order means nothing.
+// Pitfall 12: with everything in one object, each change would write all of it. Sources may
+// hold up to 1,000 endpoints; their order means nothing.
 func TestOneEndpointsChangeIsOneUpdate(t *testing.T) {
 	large := source("web-large")
 	for i := range 1000 {

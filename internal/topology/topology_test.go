@@ -129,7 +129,7 @@ func given(plan []discoveryv1.EndpointSlice) []string {
 	return all
 }
 
-// PITFALLS 14: hints are made here, for this cluster's zones and nodes: every ready
+// Pitfall 14: hints are made here, for this cluster's zones and nodes: every ready
 // endpoint has some, also those that serve nobody, and another cluster's node is none
 // of ours, whatever its name.
 func TestHint(t *testing.T) {

@@ -94,7 +94,8 @@ func (f *fixture) ask(t *testing.T, qname string, qtype uint16) *dns.Msg {
 	return m
 }
 
-// The examples of the specification, and what belongs in no zone file.
+// The examples of the specification, and what belongs in no zone file. Pitfall 19: all
+// types, and the version. Pitfall 24: the label of a host. Pitfall 28: names in any case.
 func TestRecords(t *testing.T) {
 	pets := headless("test", "headless", "https")
 	s := slice(pets, "clustera", "headless-1", "10.3.0.100", "10.10.10.10")
@@ -122,7 +123,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A negative answer may be kept no longer than a positive one, RFC 2308 section 5.
+// Pitfall 21: a name without records of a type, and one that does not exist. Pitfall 22: a
+// negative answer may be kept no longer than a positive one, RFC 2308 section 5.
 func TestNegativeAnswers(t *testing.T) {
 	empty := headless("shop", "empty")
 	f := newFixture(testZone).with(vip("shop", "web", "10.42.42.42"), empty, slice(empty, "c1", "s"))
@@ -158,6 +160,7 @@ func TestNegativeAnswers(t *testing.T) {
 	}
 }
 
+// Pitfall 26: nothing is known before everything is.
 func TestNotSynced(t *testing.T) {
 	c := newClusterset(options{zones: []string{testZone}})
 	c.fall.SetZonesFromArgs(nil)
@@ -253,7 +256,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A reply that does not fit is cut, and says so, whatever the size of the
+// Pitfall 27: a reply that does not fit is cut, and says so, whatever the size of the
 // service; and costs no more to make than what fits.
 func TestTruncation(t *testing.T) {
 	pets := headless("shop", "pets", "http")

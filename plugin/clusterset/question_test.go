@@ -7,6 +7,7 @@ import (
 	"github.com/miekg/dns"
 )
 
+// Pitfall 23: a name below a service is not taken apart by counting labels.
 func TestParseQuestion(t *testing.T) {
 	for _, tt := range []struct {
 		name string

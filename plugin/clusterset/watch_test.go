@@ -10,7 +10,7 @@ import (
 	fakesource "k8s.io/client-go/tools/cache/testing"
 )
 
-// Nothing is answered before both kinds are listed; then every change is.
+// Pitfall 26: nothing is answered before both kinds are listed; then every change is.
 func TestWatch(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	imports, slices := fakesource.NewFakeControllerSource(), fakesource.NewFakeControllerSource()
@@ -56,7 +56,7 @@ func TestWatch(t *testing.T) {
 	f.eventually(t, "web.shop.svc."+testZone, dns.RcodeNameError, 0)
 }
 
-// A slice that changes hands leaves its old service.
+// Pitfall 26: half of the objects make wrong answers, so that none are made of them.
 func TestHalfListed(t *testing.T) {
 	o := newObjects()
 	importStore(o).Add(vip("shop", "web", "10.42.42.42"))

@@ -106,7 +106,7 @@ func TestAggregateShowsAServiceOnceWithItsExporters(t *testing.T) {
 	expectBrokerEmpty(t, ns)
 }
 
-// PITFALLS 29: the place of a writer that is dead is taken by the next. Its export stays
+// Pitfall 29: the place of a writer that is dead is taken by the next. Its export stays
 // in the catalogue, for it alone can withdraw it.
 func TestAggregateOfADeadWriter(t *testing.T) {
 	const ns = "deadwriter"
@@ -125,7 +125,7 @@ func TestAggregateOfADeadWriter(t *testing.T) {
 	change(t, "c2", service(ns, "web"), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 81).Spec.Ports })
 	expectPorts(t, ns, "web", 80, 81)
 
-	// PITFALLS 32: what is un-exported while nobody is there leaves no entry behind.
+	// Pitfall 32: what is un-exported while nobody is there leaves no entry behind.
 	killAgent(t, "c2")
 	remove(t, "c1", exports["c1"])
 	remove(t, "c2", exports["c2"])
@@ -215,7 +215,7 @@ func TestAggregateIsPutRight(t *testing.T) {
 	expectAggregate(t, ns, "api", "c1")
 }
 
-// PITFALLS 35: what a member can do to the one kind that several write.
+// Pitfall 35: what a member can do to the one kind that several write.
 func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 	const ns = "catalogue"
 	ctx := t.Context()

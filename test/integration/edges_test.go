@@ -64,7 +64,7 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	expectAddresses(t, "c1", ns, want...)
 }
 
-// PITFALLS 16: whatever somebody does to a derived Service, or the exporter to the type, the
+// Pitfall 16: whatever somebody does to a derived Service, or the exporter to the type, the
 // import has its address again in the end, and nothing is left behind.
 func TestClustersetIPSurvives(t *testing.T) {
 	const ns = "survives"
@@ -105,7 +105,7 @@ func TestClustersetIPSurvives(t *testing.T) {
 	right("it became an ExternalName")
 }
 
-// PITFALLS 16: when the oldest export leaves and the type flips with it, the address is lost
+// Pitfall 16: when the oldest export leaves and the type flips with it, the address is lost
 // for that time only.
 func TestClustersetIPSurvivesAFlipOfType(t *testing.T) {
 	const ns = "flip"

@@ -95,7 +95,7 @@ func written(hints *discoveryv1.EndpointHints) string {
 	return text
 }
 
-// PITFALLS 14: hints are this cluster's own making. Zones without ready endpoints are
+// Pitfall 14: hints are this cluster's own making. Zones without ready endpoints are
 // served by the next that should, at once, and the zone gets its own back.
 func TestHintsFollowReadiness(t *testing.T) {
 	const ns, own, other = "hints", "10.1.1.1", "10.2.1.1"

@@ -91,6 +91,8 @@ func expectBrokerEmpty(t *testing.T, namespace string) {
 	})
 }
 
+// Pitfall 18: with both clusters exporting what they import, each publishes its own endpoints
+// alone.
 func TestTwoExporters(t *testing.T) {
 	const ns = "two"
 	namespace(t, ns, "c1", "c2")
@@ -106,6 +108,16 @@ func TestTwoExporters(t *testing.T) {
 		before = expectImport(t, cluster, ns, "web", from("c1", "c2"))
 		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
 	}
+	published := &discoveryv1.EndpointSliceList{}
+	if err := on[lab.Broker].List(t.Context(), published, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range published.Items {
+		own := map[string]string{"c1": "10.1.1.1", "c2": "10.2.1.1"}[s.Labels["multicluster.kubernetes.io/source-cluster"]]
+		if len(published.Items) != 2 || len(s.Endpoints) != 1 || s.Endpoints[0].Addresses[0] != own {
+			t.Errorf("of %d slices on the broker, %s has %+v", len(published.Items), s.Name, s.Endpoints)
+		}
+	}
 	remove(t, "c1", exports["c1"])
 	for _, cluster := range []string{"c1", "c2"} {
 		after := expectImport(t, cluster, ns, "web", from("c2"))
@@ -116,6 +128,7 @@ func TestTwoExporters(t *testing.T) {
 	}
 }
 
+// Pitfall 6: a conflict is stated by all who take part in it, and it is over when it is.
 func TestConflictIsOnAllExportsAndTrafficOnlyToWinners(t *testing.T) {
 	const ns = "conflict"
 	namespace(t, ns, "c1", "c2")
@@ -269,8 +282,8 @@ func TestForeignServiceImportIsLeftAlone(t *testing.T) {
 	expectImport(t, "c2", ns, "web", from("c1"))
 }
 
-// PITFALLS 32: what was un-exported while the agent was down goes when it is back, and
-// nothing else is written.
+// Pitfall 32: what was un-exported while the agent was down goes when it is back. Pitfall
+// 30: nothing else is written. Pitfall 16: not the derived Services either.
 func TestAgentRestart(t *testing.T) {
 	const ns = "restart"
 	namespace(t, ns, "c1", "c2")
@@ -354,7 +367,7 @@ func collect(t *testing.T, into map[string]string, cluster string, list client.O
 	}
 }
 
-// PITFALLS 35, the beginnings: with a member's credentials nothing of another member's can
+// Pitfall 35, the beginnings: with a member's credentials nothing of another member's can
 // be written, nor any Secret read.
 func TestMemberMayWriteOnlyItsOwn(t *testing.T) {
 	member := asMember(t, "c2")

@@ -1,0 +1,196 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// richExport makes a Service and a ServiceExport with every property that is merged.
+func richExport(t *testing.T, cluster, namespace, name string) *mcsv1beta1.ServiceExport {
+	t.Helper()
+	s := service(namespace, name, 80, 81, 82)
+	s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+	s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(60))}}
+	s.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+	s.Spec.TrafficDistribution = ptr.To("PreferSameZone")
+	create(t, cluster, s)
+	e := export(namespace, name)
+	e.Spec.ExportedLabels, e.Spec.ExportedAnnotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
+	create(t, cluster, e)
+	return e
+}
+
+// conditionsSeen follows the conditions of a namespace's ServiceExports in a cluster. The
+// function that it returns ends that, and returns for each of them, as export/type, the
+// statuses that it had one after the other, with the reason and the time of the last transition.
+func conditionsSeen(t *testing.T, cluster, namespace string) func() map[string][]string {
+	t.Helper()
+	seen := map[string][]string{}
+	end := eventNotes(t, cluster, &mcsv1beta1.ServiceExportList{}, []client.ListOption{client.InNamespace(namespace)}, func(event watch.Event) string {
+		e, ok := event.Object.(*mcsv1beta1.ServiceExport)
+		if !ok {
+			return ""
+		}
+		for _, c := range e.Status.Conditions {
+			key, now := e.Name+"/"+c.Type, fmt.Sprintf("%s/%s since %s", c.Status, c.Reason, c.LastTransitionTime.UTC())
+			if had := seen[key]; len(had) == 0 || had[len(had)-1] != now {
+				seen[key] = append(had, now)
+			}
+		}
+		return ""
+	})
+	return func() map[string][]string {
+		end()
+		return seen
+	}
+}
+
+// Pitfall 8: while a second cluster joins in with equal exports, there is no conflict, not
+// for a moment and on nobody's export; no condition changes but to what it is in the end,
+// and its transition time not at all.
+func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
+	const ns, services = "joins", 20
+	namespace(t, ns, "c1", "c2")
+	seen := map[string]func() map[string][]string{}
+	for _, cluster := range []string{"c1", "c2"} {
+		seen[cluster] = conditionsSeen(t, cluster, ns)
+	}
+	exports := map[string][]*mcsv1beta1.ServiceExport{}
+	for _, cluster := range []string{"c1", "c2"} {
+		for i := range services {
+			exports[cluster] = append(exports[cluster], richExport(t, cluster, ns, fmt.Sprintf("web-%d", i)))
+		}
+		if cluster == "c1" { // is there alone, with all of its conditions
+			for _, e := range exports[cluster] {
+				expectCondition(t, cluster, e, "Ready", metav1.ConditionTrue, "Exported")
+				expectCondition(t, cluster, e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+			}
+		}
+	}
+	for _, cluster := range []string{"c1", "c2"} {
+		for _, e := range exports[cluster] {
+			expectImport(t, cluster, ns, e.Name, from("c1", "c2"))
+			expectCondition(t, cluster, e, "Ready", metav1.ConditionTrue, "Exported")
+			expectCondition(t, cluster, e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+		}
+	}
+	for cluster, end := range seen {
+		for key, had := range end() {
+			// Ready may have been Pending before the record was written.
+			if strings.HasSuffix(key, "/Ready") && len(had) == 2 && strings.HasPrefix(had[0], "False/Pending") {
+				had = had[1:]
+			}
+			if len(had) != 1 || strings.HasPrefix(had[0], "True") == strings.HasSuffix(key, "/Conflict") {
+				t.Errorf("%s: %s was %s", cluster, key, strings.Join(had, ", then "))
+			}
+		}
+		events := &corev1.EventList{}
+		if err := on[cluster].List(t.Context(), events, client.InNamespace(ns)); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events.Items {
+			if e.Type == corev1.EventTypeWarning {
+				t.Errorf("%s: an Event about %s: %s %s", cluster, e.InvolvedObject.Name, e.Reason, e.Message)
+			}
+		}
+	}
+}
+
+// SCTP and application protocols go the whole way: to the record, the import, the derived
+// Service and the slices. A difference between application protocols is a conflict, and
+// keeps nobody from being served.
+func TestProtocolsOfPorts(t *testing.T) {
+	const ns = "protocols"
+	namespace(t, ns, "c1", "c2")
+	services, exports := map[string]*corev1.Service{}, map[string]*mcsv1beta1.ServiceExport{}
+	for i, cluster := range []string{"c1", "c2"} {
+		s := service(ns, "web", 80, 81)
+		s.Spec.Ports[0].AppProtocol = ptr.To([]string{"kubernetes.io/h2c", "https"}[i])
+		s.Spec.Ports[1].Protocol = corev1.ProtocolSCTP
+		create(t, cluster, s)
+		endpoints := slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1))
+		endpoints.Ports = append(endpoints.Ports, endpoints.Ports[0])
+		endpoints.Ports[0].AppProtocol = s.Spec.Ports[0].AppProtocol
+		endpoints.Ports[1].Name, endpoints.Ports[1].Protocol = ptr.To("p81"), ptr.To(corev1.ProtocolSCTP)
+		create(t, cluster, endpoints)
+		services[cluster], exports[cluster] = s, export(ns, "web")
+		create(t, cluster, exports[cluster])
+		if cluster == "c1" {
+			expectCondition(t, cluster, exports[cluster], "Conflict", metav1.ConditionFalse, "NoConflicts")
+		}
+	}
+	record := &brokerv1alpha1.ExportedService{}
+	eventually(t, "c2's record", func() error {
+		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web." + ns + ".c2"}, record)
+	})
+	if ports := fmt.Sprint(describePorts(record.Spec.Ports)); ports != "[p80 80/TCP https p81 81/SCTP -]" {
+		t.Errorf("c2's record has the ports %s", ports)
+	}
+	const words = `Conflicting ports. Using "p80 80/TCP (kubernetes.io/h2c), p81 81/SCTP" from oldest service export in "c1". 1/2 clusters disagree.`
+	for cluster, e := range exports {
+		if got := expectCondition(t, cluster, e, "Conflict", metav1.ConditionTrue, "PortConflict").Message; got != words {
+			t.Errorf("%s: the message is %s", cluster, got)
+		}
+		expectProtocols(t, cluster, ns, "kubernetes.io/h2c")
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
+		for _, s := range slicesOf(t, cluster, ns) {
+			if len(s.Ports) != 2 || *s.Ports[1].Protocol != corev1.ProtocolSCTP {
+				t.Errorf("%s: slice %s has the ports %+v", cluster, s.Name, s.Ports)
+			}
+		}
+	}
+	change(t, "c1", services["c1"], func(s *corev1.Service) { s.Spec.Ports[0].AppProtocol = ptr.To("https") })
+	for cluster, e := range exports {
+		expectCondition(t, cluster, e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+		expectProtocols(t, cluster, ns, "https")
+	}
+}
+
+func describePorts(ports []mcsv1beta1.ServicePort) (all []string) {
+	for _, p := range ports {
+		all = append(all, fmt.Sprintf("%s %d/%s %s", p.Name, p.Port, p.Protocol, ptr.Deref(p.AppProtocol, "-")))
+	}
+	return all
+}
+
+// expectProtocols waits until the import and the derived Service of web have this
+// application protocol at the first port, and SCTP at the second.
+func expectProtocols(t *testing.T, cluster, ns, application string) {
+	t.Helper()
+	want := fmt.Sprintf("[p80 80/TCP %s p81 81/SCTP -]", application)
+	eventually(t, "protocols in "+cluster, func() error {
+		imp := &mcsv1beta1.ServiceImport{}
+		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "web"}, imp); err != nil {
+			return err
+		}
+		derived := &corev1.Service{}
+		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "web-clusterset"}, derived); err != nil {
+			return err
+		}
+		var ports []mcsv1beta1.ServicePort
+		for _, p := range derived.Spec.Ports {
+			ports = append(ports, mcsv1beta1.ServicePort{Name: p.Name, Port: p.Port, Protocol: p.Protocol, AppProtocol: p.AppProtocol})
+		}
+		for what, have := range map[string][]mcsv1beta1.ServicePort{"import": imp.Spec.Ports, "derived Service": ports} {
+			if got := fmt.Sprint(describePorts(have)); got != want {
+				return fmt.Errorf("the %s has the ports %s, want %s", what, got, want)
+			}
+		}
+		if !meta.IsStatusConditionTrue(imp.Status.Conditions, "Ready") {
+			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,313 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// Pitfall 5: an export of a cluster's own that is not valid, for whatever reason, takes no
+// part, and stops neither the other clusters' nor their import here.
+func TestAnInvalidExportStopsNobody(t *testing.T) {
+	const ns = "invalid-own"
+	namespace(t, ns, "c1", "c2")
+	own := map[string]*corev1.Service{
+		"missing": nil,
+		"external": {
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "external"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"},
+		},
+	}
+	reasons := map[string]string{"missing": "NoService", "external": "InvalidServiceType"}
+	var addresses []string
+	for name, service2 := range own {
+		if service2 != nil {
+			create(t, "c2", service2)
+		}
+		invalid := export(ns, name)
+		create(t, "c2", invalid) // the older one
+		expectCondition(t, "c2", invalid, "Valid", metav1.ConditionFalse, reasons[name])
+
+		create(t, "c1", service(ns, name, 80))
+		address := fmt.Sprintf("10.1.1.%d", len(addresses))
+		create(t, "c1", slice(ns, name+"-x", name, address))
+		valid := export(ns, name)
+		create(t, "c1", valid)
+		addresses = append(addresses, "c1/"+address)
+		for _, cluster := range []string{"c1", "c2"} {
+			expectImport(t, cluster, ns, name, from("c1"))
+		}
+		expectCondition(t, "c1", valid, "Conflict", metav1.ConditionFalse, "NoConflicts")
+		expectCondition(t, "c2", invalid, "Conflict", metav1.ConditionFalse, "NoConflicts")
+	}
+	expectAddresses(t, "c2", ns, addresses...)
+}
+
+// Pitfall 17: nobody writes to a user's Service or EndpointSlice, nor to a ServiceExport but
+// for its status, whatever happens to the service.
+func TestUsersObjectsAreNotWritten(t *testing.T) {
+	const ns = "untouched"
+	namespace(t, ns, "c1", "c2")
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	before := map[string]string{}
+	for i, cluster := range []string{"c1", "c2"} {
+		web, endpoints := service(ns, "web", 80, int32(81+i)), slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1))
+		create(t, cluster, web)
+		create(t, cluster, endpoints)
+		exports[cluster] = export(ns, "web")
+		exports[cluster].Labels, exports[cluster].Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
+		create(t, cluster, exports[cluster])
+		before[cluster] = web.ResourceVersion + " " + endpoints.ResourceVersion
+	}
+	for cluster, e := range exports {
+		made := e.DeepCopy()
+		expectCondition(t, cluster, e, "Ready", metav1.ConditionTrue, "Exported")
+		expectCondition(t, cluster, e, "Conflict", metav1.ConditionTrue, "PortConflict")
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
+		made.ResourceVersion, made.ManagedFields, made.Status = e.ResourceVersion, e.ManagedFields, e.Status
+		if diff := cmp.Diff(made.ObjectMeta, e.ObjectMeta); diff != "" {
+			t.Errorf("%s: the ServiceExport's metadata was changed:\n%s", cluster, diff)
+		}
+	}
+	for cluster, e := range exports {
+		remove(t, cluster, e)
+	}
+	expectBrokerEmpty(t, ns)
+	for _, cluster := range []string{"c1", "c2"} {
+		expectGone(t, cluster, service(ns, "web-clusterset"))
+		web, endpoints := service(ns, "web"), slice(ns, "web-x", "web")
+		for _, object := range []client.Object{web, endpoints} {
+			if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if after := web.ResourceVersion + " " + endpoints.ResourceVersion; after != before[cluster] {
+			t.Errorf("%s: the versions of the Service and its slice were %s and are %s", cluster, before[cluster], after)
+		}
+	}
+}
+
+// Pitfall 32: a Service and its export that are deleted and made again, as fast as may be,
+// are one export in the end, of the new objects, and nothing is left of the old ones.
+func TestServiceMadeAgain(t *testing.T) {
+	const ns = "made-again"
+	namespace(t, ns, "c1", "c2")
+	make1 := func(port int32) (*corev1.Service, *mcsv1beta1.ServiceExport) {
+		s, e := service(ns, "web", port), export(ns, "web")
+		create(t, "c1", s)
+		create(t, "c1", e)
+		return s, e
+	}
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	s, e := make1(80)
+	expectImport(t, "c2", ns, "web", from("c1"))
+	for i := range int32(30) {
+		remove(t, "c1", e)
+		remove(t, "c1", s)
+		s, e = make1(81 + i)
+	}
+	create(t, "c1", slice(ns, "web-y", "web", "10.1.1.2"))
+	imp := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Port != 110 {
+			return fmt.Errorf("its ports are %v", imp.Spec.Ports)
+		}
+		return from("c1")(imp)
+	})
+	expectCondition(t, "c1", e, "Valid", metav1.ConditionTrue, "Valid")
+	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
+	expectCondition(t, "c1", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
+	eventually(t, "one record, of the last export", func() error {
+		records := &brokerv1alpha1.ExportedServiceList{}
+		if err := on[lab.Broker].List(t.Context(), records, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
+			return err
+		}
+		if len(records.Items) != 1 || !records.Items[0].Spec.ExportedAt.Equal(&e.CreationTimestamp) {
+			return fmt.Errorf("they are %+v", records.Items)
+		}
+		return nil
+	})
+	services := &corev1.ServiceList{}
+	if err := on["c2"].List(t.Context(), services, client.InNamespace(ns)); err != nil {
+		t.Fatal(err)
+	}
+	if len(services.Items) != 1 || services.Items[0].Spec.ClusterIP != imp.Spec.IPs[0] {
+		t.Errorf("c2 has the Services %+v", services.Items)
+	}
+	remove(t, "c1", e)
+	expectGone(t, "c2", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectBrokerEmpty(t, ns)
+	// None of that is an error: the next event says what to do.
+	for _, line := range agentErrors(t, "c1", ns) {
+		t.Errorf("the agent logged %s", line)
+	}
+}
+
+// Pitfall 33: API servers that end have all watches of them begin anew, with everything that
+// there is. What was deleted before does not come back for that, not for a moment; what is
+// there is not written.
+func TestReplayedWatchesBringNothingBack(t *testing.T) {
+	const ns = "replay"
+	namespace(t, ns, "c1", "c2")
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	for i, name := range []string{"gone", "kept"} {
+		create(t, "c1", service(ns, name, 80))
+		create(t, "c1", slice(ns, name+"-x", name, fmt.Sprintf("10.1.1.%d", i)))
+		exports[name] = export(ns, name)
+		create(t, "c1", exports[name])
+		for _, cluster := range []string{"c1", "c2"} {
+			expectImport(t, cluster, ns, name, from("c1"))
+		}
+		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
+		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
+		expectAggregate(t, ns, name, "c1")
+	}
+	remove(t, "c1", exports["gone"])
+	for _, cluster := range []string{"c1", "c2"} {
+		expectGone(t, cluster, service(ns, "gone-clusterset"))
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
+	}
+	expectGone(t, lab.Broker, aggregate(ns, "gone", "", ""))
+	before := versions(t, ns)
+	addresses := []string{"c1/10.1.1.1"}
+	for i, restarted := range []string{lab.Broker, "c1", "c2"} {
+		// What a replay brings about shows in the other API servers, which go on.
+		var seen []func() []string
+		for _, cluster := range []string{lab.Broker, "c1", "c2"} {
+			if cluster != restarted {
+				seen = append(seen, created(t, cluster, ns, "gone"))
+			}
+		}
+		for _, do := range []func() error{
+			func() error { return theLab.Kill(t.Context(), restarted+"/apiserver") },
+			func() error { return theLab.Start(t.Context(), restarted+"/apiserver") },
+		} {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A new service that comes through shows that all watches are there again.
+		name, address := fmt.Sprintf("after-%d", i), fmt.Sprintf("10.1.2.%d", i)
+		create(t, "c1", service(ns, name, 80))
+		create(t, "c1", slice(ns, name+"-x", name, address))
+		create(t, "c1", export(ns, name))
+		addresses = append(addresses, "c1/"+address)
+		for _, cluster := range []string{"c1", "c2"} {
+			expectImport(t, cluster, ns, name, from("c1"))
+			expectAddresses(t, cluster, ns, addresses...)
+		}
+		expectAggregate(t, ns, name, "c1")
+		for _, objects := range seen {
+			for _, object := range objects() {
+				t.Errorf("after the restart of %s/apiserver: %s is made again", restarted, object)
+			}
+		}
+	}
+	after := versions(t, ns)
+	for key, version := range before {
+		if after[key] != version {
+			t.Errorf("%s was written: version %s became %q", key, version, after[key])
+		}
+	}
+	maps.DeleteFunc(after, func(key, _ string) bool { return !strings.Contains(key, "gone") })
+	delete(after, "c1 *v1.Service gone")
+	delete(after, "c1 *v1.EndpointSlice gone-x")
+	if len(after) > 0 {
+		t.Errorf("there are still %v", after)
+	}
+}
+
+// created watches a namespace's objects that Atoll makes, in a cluster or on the broker. The
+// function that it returns ends that, and tells which whose names begin with prefix have
+// appeared.
+func created(t *testing.T, cluster, namespace, prefix string) func() []string {
+	t.Helper()
+	where := []client.ListOption{client.InNamespace(namespace)}
+	lists := []client.ObjectList{&mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}}
+	if cluster == lab.Broker {
+		where = []client.ListOption{client.InNamespace(broker.DefaultNamespace), client.MatchingLabels{"atoll.dev/service-namespace": namespace}}
+		lists = []client.ObjectList{&mcsv1beta1.ServiceImportList{}, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}}
+	}
+	var ends []func() []string
+	for _, list := range lists {
+		ends = append(ends, eventNotes(t, cluster, list, where, func(event watch.Event) string {
+			object, ok := event.Object.(client.Object)
+			if !ok || event.Type != watch.Added || !strings.HasPrefix(object.GetName(), prefix) || object.GetLabels()[discoveryv1.LabelManagedBy] == "test" {
+				return ""
+			}
+			if s, ok := object.(*corev1.Service); ok && s.Labels["atoll.dev/managed-by"] == "" {
+				return "" // the user's own
+			}
+			return fmt.Sprintf("%s %T %s", cluster, object, object.GetName())
+		}))
+	}
+	return func() (all []string) {
+		for _, end := range ends {
+			all = append(all, end()...)
+		}
+		return all
+	}
+}
+
+// eventNotes watches objects. The function that it returns ends that, and returns what note
+// made of the events, but for "".
+func eventNotes(t *testing.T, cluster string, list client.ObjectList, where []client.ListOption, note func(watch.Event) string) func() []string {
+	t.Helper()
+	w, err := on[cluster].Watch(t.Context(), list, where...)
+	if err != nil {
+		t.Fatalf("watching %T in %s: %v", list, cluster, err)
+	}
+	var notes []string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for event := range w.ResultChan() {
+			if n := note(event); n != "" {
+				notes = append(notes, n)
+			}
+		}
+	}()
+	stop := func() []string {
+		w.Stop()
+		<-ended
+		return notes
+	}
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// agentErrors returns what a cluster's agent has logged as errors about a namespace.
+func agentErrors(t *testing.T, cluster, namespace string) (found []string) {
+	t.Helper()
+	file, err := theLab.FindLog(cluster + "/agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"level":"INFO"`) {
+		t.Fatalf("%s is no log of an agent's", file)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, `"level":"ERROR"`) && strings.Contains(line, `"`+namespace+`"`) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
