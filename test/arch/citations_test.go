@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,70 +12,108 @@ import (
 var (
 	citedTest     = regexp.MustCompile("Go `(Test[A-Za-z0-9]+)`")
 	citedScenario = regexp.MustCompile("scenario `([a-z0-9-]+)`")
-	testFunction  = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(t \*testing\.T\)`)
 )
+
+// tests are what documents can cite, with the text of each: of a function its comment and
+// its body, or those of all functions of that name.
+type tests struct {
+	functions, scenarios map[string]string
+}
+
+// loadTests reads all tests of the repository.
+func loadTests(t *testing.T, root string) tests {
+	t.Helper()
+	packages, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := tests{map[string]string{}, map[string]string{}}
+	for _, p := range packages {
+		for _, f := range p.Files {
+			if f.Test {
+				all.addFunctions(t, root, f)
+			}
+		}
+	}
+	scripts, err := filepath.Glob(filepath.Join(root, "test", "scenario", "testdata", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.scenarios[strings.TrimSuffix(filepath.Base(script), ".txtar")] = string(text)
+	}
+	return all
+}
+
+func (all tests) addFunctions(t *testing.T, root string, f File) {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, declaration := range f.Syntax.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok || function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") {
+			continue
+		}
+		from := function.Pos()
+		if function.Doc != nil {
+			from = function.Doc.Pos()
+		}
+		all.functions[function.Name.Name] += string(source[f.Set.Position(from).Offset:f.Set.Position(function.End()).Offset])
+	}
+}
 
 // TestDocsCiteTestsThatExist keeps tables of rules and the tests that prove them from
 // going stale.
 func TestDocsCiteTestsThatExist(t *testing.T) {
 	root := filepath.Join("..", "..")
-	functions := map[string]bool{}
-	var documents []string
+	all := loadTests(t, root)
+	cited := 0
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root:
 			return filepath.SkipDir
-		case strings.HasSuffix(path, "_test.go"):
-			source, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			for _, match := range testFunction.FindAllStringSubmatch(string(source), -1) {
-				functions[match[1]] = true
-			}
-		case filepath.Ext(path) == ".md":
-			documents = append(documents, path)
+		case filepath.Ext(path) != ".md":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		missing, n := all.missing(string(text))
+		cited += n
+		for _, m := range missing {
+			t.Errorf("%s names %s, which does not exist", path, m)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := func(name string) bool {
-		_, err := os.Stat(filepath.Join(root, "test", "scenario", "testdata", name+".txtar"))
-		return err == nil
-	}
-	cited := 0
-	for _, path := range documents {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		missing, n := missingCitations(string(text), functions, scenario)
-		cited += n
-		for _, m := range missing {
-			t.Errorf("%s names %s, which does not exist", path, m)
-		}
-	}
 	if cited < 10 {
-		t.Errorf("only %d tests are cited in %d documents: the patterns do not find them", cited, len(documents))
+		t.Errorf("only %d tests are cited in all documents: the patterns do not find them", cited)
 	}
 }
 
-// missingCitations returns the cited tests and scenarios that do not exist, and how many are
-// cited at all.
-func missingCitations(text string, functions map[string]bool, scenario func(string) bool) (missing []string, cited int) {
+// missing returns the tests and scenarios that a text cites and that do not exist, and how
+// many it cites at all.
+func (all tests) missing(text string) (missing []string, cited int) {
 	for _, match := range citedTest.FindAllStringSubmatch(text, -1) {
 		cited++
-		if !functions[match[1]] {
+		if _, ok := all.functions[match[1]]; !ok {
 			missing = append(missing, match[1])
 		}
 	}
 	for _, match := range citedScenario.FindAllStringSubmatch(text, -1) {
 		cited++
-		if !scenario(match[1]) {
+		if _, ok := all.scenarios[match[1]]; !ok {
 			missing = append(missing, "scenario "+match[1])
 		}
 	}
@@ -82,8 +121,8 @@ func missingCitations(text string, functions map[string]bool, scenario func(stri
 }
 
 func TestMissingCitationsAreFound(t *testing.T) {
-	text := "Go `TestThere`, Go `TestGone`, scenario `there`, scenario `gone`"
-	missing, cited := missingCitations(text, map[string]bool{"TestThere": true}, func(s string) bool { return s == "there" })
+	all := tests{map[string]string{"TestThere": ""}, map[string]string{"there": ""}}
+	missing, cited := all.missing("Go `TestThere`, Go `TestGone`, scenario `there`, scenario `gone`")
 	if cited != 4 || strings.Join(missing, ", ") != "TestGone, scenario gone" {
 		t.Errorf("cited %d, missing %q", cited, missing)
 	}
