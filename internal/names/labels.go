@@ -87,6 +87,9 @@ func ClustersLabel(ids []string) string {
 	return fmt.Sprintf("%d_clusters", len(ids))
 }
 
+// SystemNamespace is the namespace of Atoll's own programs in a member cluster.
+const SystemNamespace = "atoll-system"
+
 // Field managers for server-side apply: one for each controller, which owns the
 // fields it applies.
 const (
@@ -110,3 +113,12 @@ func MemberAccount(cluster ClusterID) string {
 
 // MemberAccountPrefix begins every name that MemberAccount returns.
 const MemberAccountPrefix = "member-"
+
+// JoinerAccount names the service account on the broker whose only right is to ask for a
+// token of the member's account. A cluster joins with it, once.
+func JoinerAccount(cluster ClusterID) string {
+	return JoinerAccountPrefix + cluster.String()
+}
+
+// JoinerAccountPrefix begins every name that JoinerAccount returns.
+const JoinerAccountPrefix = "join-"

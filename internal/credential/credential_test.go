@@ -1,0 +1,169 @@
+package credential
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// token makes one that nobody has signed.
+func token(subject string, issued, expires int64) string {
+	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	return encode(`{"alg":"none"}`) + "." + encode(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, subject, issued, expires)) + ".x"
+}
+
+// ca is a certificate that was made for this test.
+const ca = `-----BEGIN CERTIFICATE-----
+MIIBMTCB2KADAgECAgEBMAoGCCqGSM49BAMCMA8xDTALBgNVBAMTBHRlc3QwHhcN
+MjYwMTAxMDAwMDAwWhcNMzYwMTAxMDAwMDAwWjAPMQ0wCwYDVQQDEwR0ZXN0MFkw
+-----END CERTIFICATE-----
+`
+
+func valid() Membership {
+	return Membership{
+		ClusterID: "c1.eu", Clusterset: "atoll-clusterset", Server: "https://broker.example:6443",
+		Token: token("system:serviceaccount:atoll-clusterset:join-c1.eu", 1000, 4600),
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	m := valid()
+	file, err := m.JoinFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"until 1970-01-01T01:16:40Z", "kind: JoinFile", "clusterID: c1.eu"} {
+		if !strings.Contains(string(file), want) {
+			t.Errorf("the join file does not say %q:\n%s", want, file)
+		}
+	}
+	again, err := ParseJoinFile(file)
+	if diff := cmp.Diff(m, again, cmp.Transformer("text", func(b []byte) string { return string(b) })); err != nil || diff != "" {
+		t.Errorf("join file: %v, %s", err, diff)
+	}
+	again, err = FromSecret(m.Secret("ns"))
+	if diff := cmp.Diff(m, again, cmp.Transformer("text", func(b []byte) string { return string(b) })); err != nil || diff != "" {
+		t.Errorf("secret: %v, %s", err, diff)
+	}
+}
+
+func TestParseJoinFileRefuses(t *testing.T) {
+	file, err := valid().JoinFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(old, new string) string {
+		if !strings.Contains(string(file), old) {
+			t.Fatalf("no %q in the join file", old)
+		}
+		return strings.Replace(string(file), old, new, 1)
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"nothing":          {" \n", "the join file is empty; make one with: atoll broker token create"},
+		"no YAML":          {"\t{", "this is no join file"},
+		"a kubeconfig":     {"apiVersion: v1\nkind: Config\n", `its kind is "Config"`},
+		"a later version":  {replace("atoll.dev/v1alpha1", "atoll.dev/v9"), `of version "atoll.dev/v9"`},
+		"an unknown field": {replace("clusterset: ", "colour: blue\nclusterset: "), "unknown field"},
+		"a wrong id":       {replace("clusterID: c1.eu", "clusterID: C1"), "no DNS label"},
+		"another's id":     {replace("clusterID: c1.eu", "clusterID: c2"), `no account of cluster "c2"`},
+		"another set":      {replace("clusterset: atoll-clusterset", "clusterset: other"), `in clusterset "other"`},
+		"no clusterset":    {replace("clusterset: atoll-clusterset", `clusterset: ""`), "the clusterset's name is missing"},
+		"no TLS":           {replace("https://broker", "http://broker"), "is not of the form https://HOST[:PORT]"},
+		"no host":          {replace("https://broker.example:6443", "https://"), "is not of the form"},
+		"no certificate":   {replace("server: ", "certificateAuthority: hello\nserver: "), "it is not PEM"},
+		"a broken one":     {replace("server: ", "certificateAuthority: |\n  "+strings.ReplaceAll(ca, "\n", "\n  ")+"\nserver: "), "the broker's certificate authority: x509"},
+		"no token":         {replace("token: ", "token: x #"), "the token:"},
+	} {
+		if _, err := ParseJoinFile([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	member := names.MemberAccount("c1")
+	for name, c := range map[string]struct {
+		subject     string
+		act, joiner bool
+	}{
+		"the member":        {"system:serviceaccount:set:" + member, true, false},
+		"its joiner":        {"system:serviceaccount:set:join-c1", true, true},
+		"another's":         {"system:serviceaccount:set:member-c2", false, false},
+		"in another set":    {"system:serviceaccount:other:member-c1", false, false},
+		"another's joiner":  {"system:serviceaccount:set:join-c2", false, false},
+		"no account at all": {"member-c1", false, false},
+	} {
+		claims, err := ParseToken(token(c.subject, 1, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := claims.MayAct("c1", "set"); got != c.act {
+			t.Errorf("%s may act: %v", name, got)
+		}
+		if got := claims.IsJoiner("c1", "set"); got != c.joiner {
+			t.Errorf("%s is the joiner: %v", name, got)
+		}
+	}
+	for name, bad := range map[string]string{
+		"empty": "", "two parts": "a.b", "not base64": "a.!.c", "no JSON": "a.YQ.c",
+		"no subject": token("", 1, 2), "no life": token("x", 2, 2),
+	} {
+		if _, err := ParseToken(bad); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Whatever a clock says, a token is renewed while four fifths of its life are left.
+func TestRenewIn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		issued := rapid.Int64Range(0, 1<<32).Draw(t, "issued")
+		life := rapid.Int64Range(600, 7*24*3600).Draw(t, "life")
+		now := time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "now"), 0)
+		claims, err := ParseToken(token("x", issued, issued+life))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := claims.RenewIn(now)
+		if in > claims.RenewAfter() {
+			t.Fatalf("renewed in %v, later than %v", in, claims.RenewAfter())
+		}
+		if right := !now.Before(claims.Issued); right && claims.Expires.Sub(now.Add(max(in, 0))) < 4*time.Duration(life)*time.Second/5 && in > 0 {
+			t.Fatalf("renewed in %v, when less than four fifths are left", in)
+		}
+		if now.After(claims.Expires) && in > 0 {
+			t.Fatalf("an expired token is renewed in %v", in)
+		}
+	})
+}
+
+// FuzzParseJoinFile: whatever a file holds, reading it ends with an error or a membership
+// that can be written and read again.
+func FuzzParseJoinFile(f *testing.F) {
+	file, err := valid().JoinFile()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file)
+	f.Add([]byte("kind: JoinFile\napiVersion: atoll.dev/v1alpha1\ntoken: a.b.c"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := ParseJoinFile(data)
+		if err != nil {
+			return
+		}
+		again, err := m.JoinFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := ParseJoinFile(again); err != nil || !back.SameBroker(m) || back.Token != m.Token {
+			t.Fatalf("%+v became %+v, %v", m, back, err)
+		}
+	})
+}

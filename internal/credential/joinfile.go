@@ -1,0 +1,80 @@
+package credential
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+const (
+	joinFileVersion = "atoll.dev/v1alpha1"
+	joinFileKind    = "JoinFile"
+)
+
+// joinFile is the form of a join file.
+type joinFile struct {
+	APIVersion           string `json:"apiVersion"`
+	Kind                 string `json:"kind"`
+	ClusterID            string `json:"clusterID"`
+	Clusterset           string `json:"clusterset"`
+	Server               string `json:"server"`
+	CertificateAuthority string `json:"certificateAuthority,omitempty"`
+	Token                string `json:"token"`
+}
+
+// JoinFile writes a membership as a join file.
+func (m Membership) JoinFile() ([]byte, error) {
+	body, err := yaml.Marshal(joinFile{
+		APIVersion: joinFileVersion, Kind: joinFileKind,
+		ClusterID: m.ClusterID.String(), Clusterset: m.Clusterset,
+		Server: m.Server, CertificateAuthority: string(m.CA), Token: m.Token,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("writing the join file: %w", err)
+	}
+	claims, err := ParseToken(m.Token)
+	if err != nil {
+		return nil, fmt.Errorf("writing the join file: the token: %w", err)
+	}
+	header := fmt.Sprintf("# Joins a cluster to the clusterset %s as %s, once, until %s: atoll join FILE\n# Whoever has it can do that: keep it secret.\n",
+		m.Clusterset, m.ClusterID, claims.Expires.UTC().Format(time.RFC3339))
+	return append([]byte(header), body...), nil
+}
+
+// ParseJoinFile reads a join file. The error says what is wrong with it, and what to do.
+func ParseJoinFile(data []byte) (Membership, error) {
+	const again = "; make one with: atoll broker token create CLUSTER"
+	if len(bytes.TrimSpace(data)) == 0 {
+		return Membership{}, errors.New("the join file is empty" + again)
+	}
+	var kind struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := yaml.Unmarshal(data, &kind); err != nil {
+		return Membership{}, fmt.Errorf("this is no join file: %w%s", err, again)
+	}
+	if kind.Kind != joinFileKind {
+		return Membership{}, fmt.Errorf("this is no join file: its kind is %q, not %q%s", kind.Kind, joinFileKind, again)
+	}
+	if kind.APIVersion != joinFileVersion {
+		return Membership{}, fmt.Errorf("the join file is of version %q, and this atoll reads %q: use the atoll that has made it", kind.APIVersion, joinFileVersion)
+	}
+	var f joinFile
+	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+		return Membership{}, fmt.Errorf("reading the join file: %w%s", err, again)
+	}
+	m := Membership{
+		ClusterID: names.ClusterID(f.ClusterID), Clusterset: f.Clusterset,
+		Server: f.Server, CA: []byte(f.CertificateAuthority), Token: f.Token,
+	}
+	if err := m.Validate(); err != nil {
+		return Membership{}, fmt.Errorf("reading the join file: %w%s", err, again)
+	}
+	return m, nil
+}

@@ -1,0 +1,74 @@
+package credential
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Claims is what a service account's token says of itself. Nothing of it is verified: that is
+// for the API server to do.
+type Claims struct {
+	// Subject is the user, system:serviceaccount:NAMESPACE:NAME.
+	Subject string
+	// Issued and Expires are by the broker's clock.
+	Issued, Expires time.Time
+}
+
+// ParseToken reads a token (a JSON Web Token, RFC 7519) without verifying it.
+func ParseToken(token string) (Claims, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return Claims{}, errors.New("it is not a service account's token, which has three parts")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return Claims{}, fmt.Errorf("reading its claims: %w", err)
+	}
+	var raw struct {
+		Subject string `json:"sub"`
+		Issued  int64  `json:"iat"` // in seconds since 1970
+		Expires int64  `json:"exp"`
+	}
+	if err := json.Unmarshal(payload, &raw); err != nil {
+		return Claims{}, fmt.Errorf("reading its claims: %w", err)
+	}
+	if raw.Subject == "" || raw.Expires <= raw.Issued {
+		return Claims{}, errors.New("it does not say whose it is and from when to when")
+	}
+	return Claims{Subject: raw.Subject, Issued: time.Unix(raw.Issued, 0), Expires: time.Unix(raw.Expires, 0)}, nil
+}
+
+// MayAct tells whether the token is the member's own, or its joiner's.
+func (c Claims) MayAct(cluster names.ClusterID, clusterset string) bool {
+	return c.Subject == subject(clusterset, names.MemberAccount(cluster)) || c.IsJoiner(cluster, clusterset)
+}
+
+// IsJoiner tells whether the token is good for nothing but to ask for the member's.
+func (c Claims) IsJoiner(cluster names.ClusterID, clusterset string) bool {
+	return c.Subject == subject(clusterset, names.JoinerAccount(cluster))
+}
+
+func subject(namespace, account string) string {
+	return "system:serviceaccount:" + namespace + ":" + account
+}
+
+// lifeParts is the part of a token's life after which it is renewed. What is left of it when
+// a member is switched off is how long the member can be off and come back by itself, so the
+// token is renewed early in its life and not, as a kubelet would, late.
+const lifeParts = 5
+
+// RenewAfter is how long after it was issued a token is to be replaced by a new one.
+func (c Claims) RenewAfter() time.Duration { return c.Expires.Sub(c.Issued) / lifeParts }
+
+// RenewIn is how long from now a token that was just read is to be replaced: zero or less
+// where that is due. The broker's clock and this one may differ, so whatever they say it is
+// not longer than RenewAfter.
+func (c Claims) RenewIn(now time.Time) time.Duration {
+	return min(c.RenewAfter(), c.Issued.Add(c.RenewAfter()).Sub(now))
+}
