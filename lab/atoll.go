@@ -17,14 +17,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/deploy"
-	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
 // Names of Atoll's units.
@@ -36,7 +34,8 @@ const (
 const (
 	// clustersetZone is the zone of multi-cluster services.
 	clustersetZone = "clusterset.local"
-	// tokenLifetime outlives any lab that somebody plays with.
+	// tokenLifetime outlives any lab that somebody plays with. These are tokens for the own
+	// cluster, which a pod would get from its kubelet.
 	tokenLifetime = 30 * 24 * time.Hour
 )
 
@@ -68,35 +67,55 @@ func installAtoll(ctx context.Context, l *Lab) error {
 	return group.Wait()
 }
 
+// installBroker makes a clusterset on the broker.
 func (l *Lab) installBroker(ctx context.Context) error {
-	if err := l.applyCRDs(ctx, Broker, deploy.BrokerCRDs(), brokerv1alpha1.GroupVersion.String()); err != nil {
+	target, err := l.target(Broker)
+	if err != nil {
 		return err
 	}
-	return l.applyObjects(ctx, Broker, broker.Objects(broker.DefaultNamespace)...)
+	return setup.DeployBroker(ctx, target, broker.DefaultNamespace, false)
 }
 
-// installMember makes a cluster a member of the clusterset.
+// target is a cluster, or the broker, as its administrator installs something on it.
+func (l *Lab) target(cluster string) (*install.Target, error) {
+	config, err := l.RESTConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return install.NewTarget(config, nil)
+}
+
+// installMember makes a cluster a member of the clusterset, as the commands of atoll do it.
 func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
+	brokerCluster, err := l.Spec.Cluster(Broker)
+	if err != nil {
+		return err
+	}
+	onBroker, err := l.target(Broker)
+	if err != nil {
+		return err
+	}
+	member, err := l.target(c.Name)
+	if err != nil {
+		return err
+	}
 	id, err := names.ParseClusterID(c.Name)
 	if err != nil {
 		return err
 	}
-	if err := l.applyCRDs(ctx, c.Name, deploy.MemberCRDs(), aboutv1beta1.GroupVersion.String()); err != nil {
+	file, err := setup.CreateToken(ctx, onBroker, setup.TokenRequest{
+		Namespace: broker.DefaultNamespace, Cluster: id, Lifetime: time.Hour,
+		Server: "https://" + brokerCluster.serverFor(c).String(),
+	})
+	if err != nil {
 		return err
 	}
-	for _, manifests := range [][][]byte{deploy.Agent(), deploy.DNS()} {
-		if err := l.Apply(ctx, c.Name, bytes.Join(manifests, []byte("\n---\n"))); err != nil {
-			return err
-		}
-	}
-	if err := l.applyObjects(ctx, c.Name, property(aboutv1beta1.ClusterIDProperty, c.Name),
-		property(aboutv1beta1.ClustersetProperty, l.Name())); err != nil {
+	err = setup.Join(ctx, member, setup.JoinRequest{File: file, BrokerServer: "https://" + brokerCluster.Loopback.String()},
+		func(string, ...any) {})
+	if err != nil {
 		return err
 	}
-	if err := l.applyObjects(ctx, Broker, broker.MemberObjects(broker.DefaultNamespace, id)...); err != nil {
-		return err
-	}
-	if err := l.startAgent(ctx, c, id); err != nil {
+	if err := l.startAgent(ctx, c); err != nil {
 		return err
 	}
 	if !l.Spec.ControlPlaneOnly { // without pods nobody would ask
@@ -105,14 +124,6 @@ func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
 		}
 	}
 	return l.waitMember(ctx, c)
-}
-
-func property(name, value string) client.Object {
-	return &aboutv1beta1.ClusterProperty{
-		TypeMeta:   metav1.TypeMeta{APIVersion: aboutv1beta1.GroupVersion.String(), Kind: "ClusterProperty"},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       aboutv1beta1.ClusterPropertySpec{Value: value},
-	}
 }
 
 // atollUnit makes a unit of a cluster's first node that runs one of Atoll's programs,
@@ -125,23 +136,13 @@ func (l *Lab) atollUnit(c *Cluster, name, address, program string, args ...strin
 
 // startAgent starts a cluster's agent, which is one process: it waits for no leader's
 // lease when it is started again.
-func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) error {
-	local, err := l.accountKubeconfig(ctx, c, c, agent.Namespace, "atoll-agent")
-	if err != nil {
-		return err
-	}
-	brokerCluster, err := l.Spec.Cluster(Broker)
-	if err != nil {
-		return err
-	}
-	remote, err := l.accountKubeconfig(ctx, brokerCluster, c, broker.DefaultNamespace, names.MemberAccount(id))
+func (l *Lab) startAgent(ctx context.Context, c *Cluster) error {
+	local, err := l.accountKubeconfig(ctx, c, names.SystemNamespace, "atoll-agent")
 	if err != nil {
 		return err
 	}
 	args := []string{
-		"--cluster-id", c.Name,
 		"--kubeconfig", filepath.Join(l.Dir(c.Name), "agent.conf"),
-		"--broker-kubeconfig", filepath.Join(l.Dir(c.Name), "agent-broker.conf"),
 		"--leader-elect=false",
 		"--advertise-mode", string(c.AdvertiseMode),
 		"--region", c.Region,
@@ -158,14 +159,14 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster, id names.ClusterID) er
 	if !l.Spec.ControlPlaneOnly {
 		u.Probe = "http://127.0.0.1:8092/readyz"
 	}
-	u.Files = map[string]string{"agent.conf": string(local), "agent-broker.conf": string(remote)}
+	u.Files = map[string]string{"agent.conf": string(local)}
 	return l.Run(ctx, u)
 }
 
 // startDNS starts a cluster's atoll-dns, gives it a Service, and has the cluster's own
 // DNS answer for the clusterset's zone.
 func (l *Lab) startDNS(ctx context.Context, c *Cluster) error {
-	kubeconfig, err := l.accountKubeconfig(ctx, c, c, agent.Namespace, "atoll-dns")
+	kubeconfig, err := l.accountKubeconfig(ctx, c, names.SystemNamespace, "atoll-dns")
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (l *Lab) startDNS(ctx context.Context, c *Cluster) error {
 	if err := atollDNSTemplate.Execute(&manifests, struct {
 		Namespace string
 		Addresses []netip.Addr
-	}{agent.Namespace, node.Addresses}); err != nil {
+	}{names.SystemNamespace, node.Addresses}); err != nil {
 		panic(err) // the template and its data are ours
 	}
 	if err := l.Apply(ctx, c.Name, manifests.Bytes()); err != nil {
@@ -232,43 +233,9 @@ func (l *Lab) waitMember(ctx context.Context, c *Cluster) error {
 	return l.waitClustersetDNS(ctx, c, l.Spec.DNS)
 }
 
-// applyCRDs applies custom resource definitions and waits until the API server serves
-// all their groups, of which probe is one that it has to serve then.
-func (l *Lab) applyCRDs(ctx context.Context, cluster string, crds [][]byte, probe string) error {
-	if err := l.Apply(ctx, cluster, bytes.Join(crds, []byte("\n---\n"))); err != nil {
-		return err
-	}
-	kube, err := l.client(cluster)
-	if err != nil {
-		return err
-	}
-	groups := []string{probe, "multicluster.x-k8s.io/v1beta1"}
-	return l.wait(ctx, "the custom resources of "+cluster, named(cluster, unitAPIServer), func(context.Context) error {
-		for _, group := range groups {
-			if _, err := kube.Discovery().ServerResourcesForGroupVersion(group); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// applyObjects applies typed objects, whose kinds are set.
-func (l *Lab) applyObjects(ctx context.Context, cluster string, objects ...client.Object) error {
-	var documents [][]byte
-	for _, o := range objects {
-		document, err := yaml.Marshal(o)
-		if err != nil {
-			return fmt.Errorf("encoding %s: %w", o.GetName(), err)
-		}
-		documents = append(documents, document)
-	}
-	return l.Apply(ctx, cluster, bytes.Join(documents, []byte("---\n")))
-}
-
-// accountKubeconfig returns a kubeconfig, for programs on the nodes of the cluster from,
-// with a token of a service account of cluster.
-func (l *Lab) accountKubeconfig(ctx context.Context, cluster, from *Cluster, namespace, account string) ([]byte, error) {
+// accountKubeconfig returns a kubeconfig, for programs on a cluster's own nodes, with a token
+// of a service account of the cluster's.
+func (l *Lab) accountKubeconfig(ctx context.Context, cluster *Cluster, namespace, account string) ([]byte, error) {
 	kube, err := l.client(cluster.Name)
 	if err != nil {
 		return nil, err
@@ -282,9 +249,6 @@ func (l *Lab) accountKubeconfig(ctx context.Context, cluster, from *Cluster, nam
 	config, err := clientcmd.LoadFromFile(l.InClusterKubeconfig(cluster.Name))
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", cluster.Name, err)
-	}
-	for name := range config.Clusters {
-		config.Clusters[name].Server = "https://" + cluster.serverFor(from).String()
 	}
 	for name := range config.AuthInfos {
 		config.AuthInfos[name] = &api.AuthInfo{Token: token.Status.Token}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
@@ -122,7 +122,7 @@ func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	if err != nil {
 		return err
 	}
-	servers, err := clusterdns.Servers(ctx, kube, client.ObjectKey{Namespace: agent.Namespace, Name: "atoll-dns"})
+	servers, err := clusterdns.Servers(ctx, kube, client.ObjectKey{Namespace: names.SystemNamespace, Name: "atoll-dns"})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 func main() {
 	var options agent.Options
 	command := &cobra.Command{
-		Use:   "atoll-agent --cluster-id ID --broker-kubeconfig FILE",
+		Use:   "atoll-agent",
 		Short: "Join this cluster's Services with those of a clusterset",
 		Long: `The agent of one member cluster. It publishes the Services for which there is a
 ServiceExport to the clusterset's broker, and turns the exports of all members into

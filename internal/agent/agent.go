@@ -4,29 +4,26 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/controllers/aggregate"
@@ -35,82 +32,77 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/exportedslice"
 	"github.com/atoll-mcs/atoll/internal/controllers/importedslice"
 	"github.com/atoll-mcs/atoll/internal/controllers/interest"
-	"github.com/atoll-mcs/atoll/internal/controllers/member"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
-	"github.com/atoll-mcs/atoll/internal/version"
 )
 
 // leaderElectionID names the Lease by which the replicas elect a leader.
 const leaderElectionID = "atoll-agent.atoll.dev"
 
-// Run runs an agent until ctx is done.
+// Timings of the election. A leader that ends gives its lease up; one that is killed is
+// replaced after leaseDuration and at most one retryPeriod. One that can't renew its lease for
+// renewDeadline stops. Kubernetes' own components take about twice as long for each.
+const (
+	leaseDuration = 8 * time.Second
+	renewDeadline = 5 * time.Second
+	retryPeriod   = time.Second
+)
+
+// Run runs an agent until ctx is done. What it can't do just now, because an API server is
+// away or something is missing there, it waits for.
 func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
-	cluster := names.ClusterID(options.ClusterID)
-	log = log.With("cluster", options.ClusterID)
-	logger := logr.FromSlogHandler(log.Handler())
-	ctrl.SetLogger(logger)
+	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &health{}}
+	ctrl.SetLogger(p.logger)
 	if options.Local == nil {
-		klog.SetLogger(logger) // client-go's messages; a process of several agents decides about them itself
+		klog.SetLogger(p.logger) // client-go's messages; a process of several agents decides about them itself
 	}
-
-	localConfig, err := loadConfig(options.Local, options.Kubeconfig)
-	if err != nil {
+	var err error
+	if p.local, err = loadConfig(options.Local, options.Kubeconfig); err != nil {
 		return fmt.Errorf("configuring the client for this cluster: %w", err)
 	}
-	brokerConfig, err := loadConfig(options.Broker, options.BrokerKubeconfig)
-	if err != nil {
-		return fmt.Errorf("configuring the client for the broker: %w", err)
+	p.local = rest.CopyConfig(p.local)
+	p.local.QPS = -1 // the API server's priority and fairness limits, not the client
+	if err := p.health.serve(ctx, options.HealthAddress); err != nil {
+		return err
 	}
-	mgr, err := newManager(ctx, localConfig, options, logger)
+	return p.run(ctx)
+}
+
+// term runs the controllers until they end by themselves, or ctx is done.
+func (s *session) term(ctx context.Context, log *slog.Logger) error {
+	mgr, err := s.newManager(ctx)
 	if err != nil {
 		return err
 	}
-	brokerClient, err := broker.Connect(brokerConfig)
-	if err != nil {
-		return err
-	}
-	facts, network, err := describe(ctx, mgr, options)
-	if err != nil {
-		return err
-	}
-	view := broker.NewView(brokerClient, options.BrokerNamespace, cluster)
-	heartbeats := broker.NewHeartbeats(brokerClient, options.BrokerNamespace, cluster, options.LeaseTimeout)
-	hostname, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("reading this replica's host name: %w", err)
-	}
-	membership := member.NewController(brokerClient, options.BrokerNamespace, facts, hostname, options.LeaseTimeout, log)
-	if err := membership.Refused(ctx); err != nil {
-		return err
-	}
+	m := s.membership
+	view := broker.NewView(s.broker, m.Clusterset, m.ClusterID)
+	heartbeats := broker.NewHeartbeats(s.broker, m.Clusterset, m.ClusterID, s.options.LeaseTimeout)
 	for _, runnable := range []manager.Runnable{
 		view,
 		heartbeats,
 		interest.NewController(mgr.GetCache(), view),
-		membership,
+		s.health.started(),
 	} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	own, err := sliceplan.ParseNetwork(network.CIDRs, options.PodCIDRs)
+	own, err := sliceplan.ParseNetwork(s.network.CIDRs, s.options.PodCIDRs)
 	if err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
-	for _, c := range controllerList(mgr, view, heartbeats, network, own, options) {
+	for _, c := range controllerList(mgr, view, heartbeats, s.network, own, s.options) {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
 	}
-	log.Info("starting", "version", version.String(), "broker", brokerConfig.Host, "clusterset", options.BrokerNamespace)
 	return mgr.Start(ctx)
 }
 
@@ -151,31 +143,38 @@ func loadConfig(given *rest.Config, kubeconfig string) (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", kubeconfig)
 }
 
-func newManager(ctx context.Context, localConfig *rest.Config, options Options, logger logr.Logger) (manager.Manager, error) {
+// scheme has the kinds that an agent knows of its own cluster.
+func scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering kinds: %w", err)
+			panic(err) // two kinds of one name: a fault of the program's, seen by any test
 		}
 	}
-	localConfig = rest.CopyConfig(localConfig)
-	localConfig.QPS = -1 // the API server's priority and fairness limits, not the client
-	mgr, err := ctrl.NewManager(localConfig, ctrl.Options{
-		Scheme:                        scheme,
-		Logger:                        logger,
-		LeaderElection:                options.LeaderElect,
+	return scheme
+}
+
+func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
+	mgr, err := ctrl.NewManager(s.local, ctrl.Options{
+		Scheme:                        scheme(),
+		Logger:                        s.logger.WithValues("cluster", s.membership.ClusterID),
+		LeaderElection:                s.options.LeaderElect,
 		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       Namespace,
+		LeaderElectionNamespace:       names.SystemNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
-		HealthProbeBindAddress:        options.HealthAddress,
-		PprofBindAddress:              options.PprofAddress,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		Metrics:                       metricsserver.Options{BindAddress: s.options.MetricsAddress},
+		HealthProbeBindAddress:        "0", // the process has probes of its own
+		PprofBindAddress:              s.options.PprofAddress,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: local.StripNode}},
 		},
-		// Several agents in one process, as in tests, have controllers of the same names.
-		Controller: config.Controller{SkipNameValidation: new(options.Local != nil)},
+		// One term after the other, and several agents in one process, as in tests, have
+		// controllers of the same names.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the manager for this cluster: %w", err)
@@ -183,42 +182,5 @@ func newManager(ctx context.Context, localConfig *rest.Config, options Options, 
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &discoveryv1.EndpointSlice{}, local.SliceIndex, local.IndexSlice); err != nil {
 		return nil, fmt.Errorf("indexing EndpointSlices: %w", err)
 	}
-	for name, check := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
-		if err := check("ping", healthz.Ping); err != nil {
-			return nil, fmt.Errorf("adding the %s check: %w", name, err)
-		}
-	}
 	return mgr, nil
-}
-
-// describe reads what the agent tells the other members of its cluster.
-func describe(ctx context.Context, mgr manager.Manager, options Options) (brokerv1alpha1.MemberClusterSpec, local.ServiceNetwork, error) {
-	reader := mgr.GetAPIReader()
-	network, err := local.ReadServiceNetwork(ctx, reader)
-	if err != nil {
-		return brokerv1alpha1.MemberClusterSpec{}, network, err
-	}
-	kubeSystem := &corev1.Namespace{}
-	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, kubeSystem); err != nil {
-		return brokerv1alpha1.MemberClusterSpec{}, network, fmt.Errorf("reading the cluster's UID: %w", err)
-	}
-	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return brokerv1alpha1.MemberClusterSpec{}, network, fmt.Errorf("making a discovery client: %w", err)
-	}
-	server, err := discoveryClient.ServerVersion()
-	if err != nil {
-		return brokerv1alpha1.MemberClusterSpec{}, network, fmt.Errorf("reading the API server's version: %w", err)
-	}
-	return brokerv1alpha1.MemberClusterSpec{
-		ClusterID:         options.ClusterID,
-		ClusterUID:        string(kubeSystem.UID),
-		KubernetesVersion: server.GitVersion,
-		AgentVersion:      version.String(),
-		Region:            options.Region,
-		PodCIDRs:          options.PodCIDRs,
-		ServiceCIDRs:      network.CIDRs,
-		IPFamilies:        network.Families,
-		AdvertiseMode:     options.mode(),
-	}, network, nil
 }

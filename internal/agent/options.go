@@ -18,28 +18,32 @@ import (
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
-// Namespace is the namespace in which an agent runs.
-const Namespace = "atoll-system"
-
 const (
 	defaultLeaseTimeout = 40 * time.Second
 	// minLeaseTimeout keeps heartbeats from being most of what the broker does.
 	minLeaseTimeout = 2 * time.Second
 )
 
+// minTokenLifetime is the API's limit.
+const minTokenLifetime = 10 * time.Minute
+
 // maxSliceEndpoints is the API's limit for one EndpointSlice.
 const maxSliceEndpoints = 1000
 
 // Options is what a person decides about an agent.
 type Options struct {
-	// ClusterID is the id of the agent's cluster within the clusterset.
+	// ClusterID is the id of the agent's cluster within the clusterset, where that does not
+	// come with its membership.
 	ClusterID string
 	// Kubeconfig is the file for the agent's own cluster; empty inside that cluster.
 	Kubeconfig string
-	// BrokerKubeconfig is the file for the broker.
+	// BrokerKubeconfig is the file for the broker; empty means the membership in the cluster's
+	// Secret.
 	BrokerKubeconfig string
-	// BrokerNamespace is the clusterset's namespace on the broker.
+	// BrokerNamespace is the clusterset's namespace on the broker, as ClusterID.
 	BrokerNamespace string
+	// BrokerTokenLifetime is how long the tokens live that the agent asks the broker for.
+	BrokerTokenLifetime time.Duration
 	// Region is where the cluster is.
 	Region string
 	// SharedZones says that zones of the same name are one zone in all member clusters.
@@ -70,10 +74,11 @@ type Options struct {
 
 // AddFlags adds the options to a flag set, with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ClusterID, "cluster-id", "", "this cluster's id within the clusterset: one or two DNS labels, 63 characters in all (required)")
+	flags.StringVar(&o.ClusterID, "cluster-id", "", "with --broker-kubeconfig: this cluster's id within the clusterset, one or two DNS labels, 63 characters in all")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for this cluster; without it, the pod's own service account is used")
-	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker (required)")
-	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "the clusterset's namespace on the broker")
+	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker; without it, the agent takes what atoll join has stored in the cluster")
+	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "with --broker-kubeconfig: the clusterset's namespace on the broker")
+	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", broker.MaxTokenLifetime, "how long the tokens live that the agent gets from the broker, and renews; an agent that is off for longer has to be joined again")
 	flags.StringVar(&o.Region, "region", "", "where this cluster is, as told to the other members: where a Service's trafficDistribution prefers what is near, members of the same region come before the rest")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "take zones of other members for this cluster's zones of the same name, where a Service's trafficDistribution prefers the own zone")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
@@ -89,14 +94,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // Validate returns an error that says what to do about the first wrong option.
 func (o *Options) Validate() error {
-	if _, err := names.ParseClusterID(o.ClusterID); err != nil {
-		return fmt.Errorf("--cluster-id: %w", err)
-	}
-	if o.BrokerKubeconfig == "" && o.Broker == nil {
-		return errors.New("--broker-kubeconfig: the kubeconfig file for the broker is needed")
-	}
-	if o.BrokerNamespace == "" {
-		return errors.New("--broker-namespace: the clusterset's namespace on the broker is needed")
+	if err := o.validateBroker(); err != nil {
+		return err
 	}
 	if _, err := sliceplan.ParseNetwork(nil, o.PodCIDRs); err != nil {
 		return fmt.Errorf("--pod-cidr: %w", err)
@@ -112,6 +111,26 @@ func (o *Options) Validate() error {
 	}
 	if o.LeaseTimeout < minLeaseTimeout {
 		return fmt.Errorf("--lease-timeout: %v is less than %v", o.LeaseTimeout, minLeaseTimeout)
+	}
+	return nil
+}
+
+// validateBroker checks what says which broker is meant, and as whom.
+func (o *Options) validateBroker() error {
+	if o.BrokerKubeconfig == "" && o.Broker == nil {
+		if o.ClusterID != "" {
+			return errors.New("--cluster-id: it comes with the membership that atoll join stores in the cluster; give it only with --broker-kubeconfig")
+		}
+		if o.BrokerTokenLifetime < minTokenLifetime || o.BrokerTokenLifetime > broker.MaxTokenLifetime {
+			return fmt.Errorf("--broker-token-lifetime: %v is not between %v and %v", o.BrokerTokenLifetime, minTokenLifetime, broker.MaxTokenLifetime)
+		}
+		return nil
+	}
+	if _, err := names.ParseClusterID(o.ClusterID); err != nil {
+		return fmt.Errorf("--cluster-id: %w", err)
+	}
+	if o.BrokerNamespace == "" {
+		return errors.New("--broker-namespace: the clusterset's namespace on the broker is needed")
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -17,7 +16,7 @@ const memberRole = "atoll-member"
 
 // Objects returns what a clusterset needs on its broker, beside the CRDs: its
 // namespace, the members' role, and the admission policies that let a member write
-// only what is its own, and aggregates that name it.
+// only what is its own, and aggregates that name it, and bound the life of tokens.
 func Objects(namespace string) []client.Object {
 	return []client.Object{
 		&corev1.Namespace{
@@ -29,30 +28,8 @@ func Objects(namespace string) []client.Object {
 		policyBinding(namespace, policyName(namespace)),
 		aggregatePolicy(namespace),
 		policyBinding(namespace, aggregatePolicyName(namespace)),
-	}
-}
-
-// MemberObjects returns what one member needs on the broker: its service account and
-// the role for it.
-func MemberObjects(namespace string, cluster names.ClusterID) []client.Object {
-	account := names.MemberAccount(cluster)
-	meta := metav1.ObjectMeta{
-		Namespace: namespace, Name: account,
-		Labels: map[string]string{names.LabelSourceCluster: cluster.String()},
-	}
-	return []client.Object{
-		&corev1.ServiceAccount{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-			ObjectMeta: meta,
-			// Members get short-lived tokens, and run no pods here.
-			AutomountServiceAccountToken: ptr.To(false),
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
-			ObjectMeta: meta,
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: memberRole},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}},
-		},
+		tokenPolicy(namespace),
+		policyBinding(namespace, tokenPolicyName(namespace)),
 	}
 }
 

@@ -26,7 +26,7 @@ var (
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/local", "./internal/status", "./internal/controllers"}
+	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/local", "./internal/status", "./internal/controllers"}
 	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/topology"}
 )
 
@@ -48,6 +48,7 @@ var table = []row{
 	{folder: "internal/names"},
 	{folder: "internal/version"},
 	{folder: "internal/liveness"},
+	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/merge", allowed: pure},
 	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived"})},
 	{folder: "internal/contribution", allowed: pure},
@@ -58,18 +59,23 @@ var table = []row{
 	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
 
 	// What talks to API servers.
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/credential"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients)},
 	{folder: "internal/status", allowed: join(pure, clients)},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
 	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/broker"})},
 	// Not each other.
 	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
-		"./internal/broker", "./internal/local", "./internal/status", "=./internal/controllers",
+		"./internal/broker", "./internal/credential", "./internal/local", "./internal/status", "=./internal/controllers",
 	})},
 	{folder: "internal/agent", allowed: join(pure, pureFolders, clients, agent, []string{"k8s.io/klog/v2"})},
 	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider"})},
 	{folder: "internal/cli/...", open: true},
+
+	// What installs Atoll, and takes it away.
+	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
+	{folder: "internal/render", allowed: join(pure, []string{"./deploy", "./internal/install"})},
+	{folder: "internal/setup", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/credential", "./internal/install", "./internal/render"})},
 
 	// DNS answers without broker and agent, so it knows neither.
 	{folder: "plugin/clusterset", allowed: join(pure, clients, []string{

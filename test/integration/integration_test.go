@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,12 +13,13 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
 )
 
@@ -440,11 +440,15 @@ func TestMemberMayWriteOnlyItsOwn(t *testing.T) {
 // asMember returns a client with the credentials of a cluster's agent on the broker.
 func asMember(t *testing.T, cluster string) client.Client {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(theLab.Dir(cluster), "agent-broker.conf"))
+	secret := &corev1.Secret{}
+	if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: names.SystemNamespace, Name: credential.SecretName}, secret); err != nil {
+		t.Fatal(err)
+	}
+	m, err := credential.FromSecret(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	member, err := broker.Connect(config)
+	member, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m))
 	if err != nil {
 		t.Fatal(err)
 	}

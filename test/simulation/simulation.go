@@ -69,12 +69,20 @@ func RealBroker(config *rest.Config) (Broker, error) {
 
 // Invite makes the member's account and role, if need be, and a token.
 func (b realBroker) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
-	for _, o := range broker.MemberObjects(broker.DefaultNamespace, id) {
+	member := broker.Member(broker.DefaultNamespace, id)
+	account := member.ServiceAccount
+	err := b.admin.Create(ctx, account)
+	if apierrors.IsAlreadyExists(err) {
+		err = b.admin.Get(ctx, client.ObjectKeyFromObject(account), account)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making the account of %s: %w", id, err)
+	}
+	for _, o := range member.Rights(account) {
 		if err := b.admin.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, fmt.Errorf("making %s: %w", o.GetName(), err)
 		}
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberAccount(id)}}
 	token := &authenticationv1.TokenRequest{}
 	if err := b.admin.SubResource("token").Create(ctx, account, token); err != nil {
 		return nil, fmt.Errorf("getting a token of %s: %w", account.Name, err)

@@ -33,6 +33,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 // ClusterProperty is one fact about a cluster, named by its object's name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
 // +kubebuilder:resource:scope=Cluster
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=https://github.com/kubernetes/enhancements/tree/master/keps/sig-multicluster/2149-clusterid"
 // +kubebuilder:printcolumn:name="value",type=string,JSONPath=`.spec.value`

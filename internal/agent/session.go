@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers/member"
+	"github.com/atoll-mcs/atoll/internal/controllers/token"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/version"
+)
+
+const (
+	// firstPause and lastPause bound how long to wait before trying again what has failed.
+	firstPause = time.Second
+	lastPause  = 15 * time.Second
+	// longTerm is how long a term has lasted after whose end there is no reason to wait.
+	longTerm = time.Minute
+)
+
+// process is a running agent.
+type process struct {
+	options Options
+	log     *slog.Logger
+	logger  logr.Logger
+	local   *rest.Config
+	health  *health
+}
+
+// session is what lasts as long as the cluster's membership is the same one: its heartbeat
+// and its token go on whatever becomes of the controllers, of the lease by which their leader
+// is elected and of the cluster's own API server.
+type session struct {
+	*process
+	membership credential.Membership
+	broker     client.WithWatch
+	facts      brokerv1alpha1.MemberClusterSpec
+	network    local.ServiceNetwork
+}
+
+// run is one membership after the other, until ctx is done.
+func (p *process) run(ctx context.Context) error {
+	if static := p.options.Broker != nil || p.options.BrokerKubeconfig != ""; static {
+		config, err := loadConfig(p.options.Broker, p.options.BrokerKubeconfig)
+		if err != nil {
+			return fmt.Errorf("configuring the client for the broker: %w", err)
+		}
+		m := credential.Membership{
+			ClusterID: names.ClusterID(p.options.ClusterID), Clusterset: p.options.BrokerNamespace, Server: config.Host,
+		}
+		return p.serve(ctx, m, config)
+	}
+	kube, err := kubernetes.NewForConfig(p.local)
+	if err != nil {
+		return fmt.Errorf("making a client for this cluster: %w", err)
+	}
+	tokens := token.NewController(kube, p.options.BrokerTokenLifetime, p.log)
+	go tokens.Watch(ctx)
+	for {
+		m, err := tokens.Await(ctx)
+		if err != nil {
+			return nil // ctx is done
+		}
+		switch err := p.joined(ctx, m, tokens); {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, token.ErrChanged):
+			p.log.Warn("starting anew", "reason", err)
+		default:
+			return err
+		}
+	}
+}
+
+// joined serves a membership for as long as it is the one in the cluster's Secret.
+func (p *process) joined(ctx context.Context, m credential.Membership, tokens *token.Controller) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	bearer := tokens.Token(m)
+	config := bearer.Config(m)
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for the broker: %w", err)
+	}
+	member := make(chan struct{})
+	known := sync.OnceFunc(func() { close(member) })
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		cancel(tokens.Keep(ctx, m, bearer, kube, known))
+	}()
+	defer func() { <-kept }()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-member:
+	}
+	if err := p.serve(ctx, m, config); err != nil {
+		cancel(err)
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// serve does an agent's work for a membership, until ctx is done.
+func (p *process) serve(ctx context.Context, m credential.Membership, config *rest.Config) error {
+	s := &session{process: p, membership: m}
+	log := p.log.With("cluster", m.ClusterID)
+	var err error
+	if s.broker, err = broker.Connect(config); err != nil {
+		return err
+	}
+	if !retry(ctx, log, "reading what this cluster is", s.describe) {
+		return nil
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading this replica's host name: %w", err)
+	}
+	membership := member.NewController(s.broker, m.Clusterset, s.facts, hostname, p.options.LeaseTimeout, log)
+	if !retry(ctx, log, "taking the place in the clusterset", membership.Refused) {
+		return nil
+	}
+	log.Info("starting", "version", version.String(), "broker", m.Server, "clusterset", m.Clusterset)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = membership.Start(ctx) // it returns when ctx is done
+	}()
+	s.terms(ctx, log)
+	<-ended
+	return nil
+}
+
+// terms runs the controllers, and again whenever they have ended: because the lease of their
+// leader was lost, or the cluster's API server or its custom resources are not there.
+func (s *session) terms(ctx context.Context, log *slog.Logger) {
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
+		if !retry(ctx, log, "waiting for the Multi-Cluster Services API", s.served) {
+			return
+		}
+		began := time.Now()
+		err := s.term(ctx, log)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > longTerm {
+			pause = firstPause
+		}
+		log.Warn("the controllers have ended and are started again", "error", err)
+		sleep(ctx, pause)
+	}
+}
+
+// retry calls f until it succeeds. It returns false when ctx is done before that.
+func retry(ctx context.Context, log *slog.Logger, what string, f func(context.Context) error) bool {
+	var said string
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := f(ctx)
+		if ctx.Err() != nil {
+			return false
+		}
+		if err == nil {
+			return true
+		}
+		if err.Error() != said {
+			said = err.Error()
+			log.Error(what+" failed, will try again", "error", err)
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// sleep waits, unless ctx is done before.
+func sleep(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// served returns nil when the cluster's API server serves what the controllers watch.
+func (s *session) served(ctx context.Context) error {
+	c, err := client.New(s.local, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("making a client for this cluster: %w", err)
+	}
+	for _, list := range []client.ObjectList{&mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}} {
+		if err := c.List(ctx, list, client.Limit(1)); err != nil {
+			return fmt.Errorf("listing %T: %w", list, err)
+		}
+	}
+	return nil
+}
+
+// describe reads what the agent tells the other members of its cluster.
+func (s *session) describe(ctx context.Context) error {
+	reader, err := client.New(s.local, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("making a client for this cluster: %w", err)
+	}
+	if s.network, err = local.ReadServiceNetwork(ctx, reader); err != nil {
+		return err
+	}
+	kubeSystem := &corev1.Namespace{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, kubeSystem); err != nil {
+		return fmt.Errorf("reading the cluster's UID: %w", err)
+	}
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(s.local)
+	if err != nil {
+		return fmt.Errorf("making a discovery client: %w", err)
+	}
+	server, err := discoveryClient.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("reading the API server's version: %w", err)
+	}
+	s.facts = brokerv1alpha1.MemberClusterSpec{
+		ClusterID:         s.membership.ClusterID.String(),
+		ClusterUID:        string(kubeSystem.UID),
+		KubernetesVersion: server.GitVersion,
+		AgentVersion:      version.String(),
+		Region:            s.options.Region,
+		PodCIDRs:          s.options.PodCIDRs,
+		ServiceCIDRs:      s.network.CIDRs,
+		IPFamilies:        s.network.Families,
+		AdvertiseMode:     s.options.mode(),
+	}
+	return nil
+}

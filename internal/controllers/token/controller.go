@@ -1,0 +1,208 @@
+// Package token keeps the member's token for the broker: it has the agent's clients use the
+// one in the cluster's Secret, and renews that long before it expires.
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+const (
+	// answerTimeout is how long one answer is waited for.
+	answerTimeout = 10 * time.Second
+	// patience is how long a membership that is not there is waited for in silence.
+	patience = 2 * time.Second
+	// maxJitter is the part of the time until renewal by which replicas differ at most.
+	maxJitter = 0.1
+)
+
+// ErrChanged says that the cluster's membership is another one, so that all that was built
+// on the old one has to be built anew.
+var ErrChanged = errors.New("the cluster's membership has changed")
+
+// Controller owns the token in the Secret. Every replica runs one. Which of them renews the
+// token does not matter, for the others see it in the Secret and take it over: no leader is
+// needed, so that a replica without its own API server still has a token that is good.
+type Controller struct {
+	local    kubernetes.Interface
+	lifetime time.Duration
+	log      *slog.Logger
+
+	secrets cache.SharedIndexInformer
+	changed chan struct{}
+	refused atomic.Pointer[string] // the token that was last refused
+}
+
+// NewController returns a controller that asks for tokens of the given life. local is the
+// member's own cluster.
+func NewController(local kubernetes.Interface, lifetime time.Duration, log *slog.Logger) *Controller {
+	c := &Controller{local: local, lifetime: lifetime, log: log, changed: make(chan struct{}, 1)}
+	secrets := cache.NewListWatchFromClient(local.CoreV1().RESTClient(), "secrets", names.SystemNamespace,
+		fields.OneTermEqualSelector(metav1.ObjectNameField, credential.SecretName))
+	c.secrets = cache.NewSharedIndexInformer(secrets, &corev1.Secret{}, 0, nil)
+	// Fails only when the informer has stopped.
+	_, _ = c.secrets.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { c.wake() },
+		UpdateFunc: func(any, any) { c.wake() },
+		DeleteFunc: func(any) { c.wake() },
+	})
+	return c
+}
+
+func (c *Controller) wake() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Watch keeps the copy of the Secret current until ctx is done.
+func (c *Controller) Watch(ctx context.Context) { c.secrets.RunWithContext(ctx) }
+
+// Await returns the cluster's membership as soon as it has one.
+func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
+	var said string
+	for {
+		m, err := c.stored()
+		if err == nil {
+			return m, nil
+		}
+		select {
+		case <-ctx.Done():
+			return m, ctx.Err()
+		case <-c.changed:
+			continue
+		case <-time.After(patience):
+		}
+		if err.Error() != said {
+			said = err.Error()
+			c.log.Warn("waiting to be joined to a clusterset: run atoll join", "reason", err)
+		}
+	}
+}
+
+// stored is the membership in the Secret.
+func (c *Controller) stored() (credential.Membership, error) {
+	if !c.secrets.HasSynced() {
+		return credential.Membership{}, errors.New("this cluster's API server has not answered yet")
+	}
+	object, exists, err := c.secrets.GetStore().GetByKey(names.SystemNamespace + "/" + credential.SecretName)
+	if err != nil || !exists {
+		return credential.Membership{}, fmt.Errorf("there is no Secret %s/%s", names.SystemNamespace, credential.SecretName)
+	}
+	return credential.FromSecret(object.(*corev1.Secret))
+}
+
+// Token returns the token of a membership for clients to use.
+func (c *Controller) Token(m credential.Membership) *broker.Token {
+	return broker.NewToken(m.Token, func(token string) {
+		if said := c.refused.Swap(&token); said == nil || *said != token {
+			c.log.Error("the broker does not accept this cluster's token: it has expired while the agent was off, or the cluster was removed from the clusterset; join it again with: atoll join",
+				"server", m.Server)
+		}
+	})
+}
+
+// Keep keeps the token valid until ctx is done, or until the membership is another one: then
+// it returns ErrChanged. on is the broker as the token's clients reach it. It calls member,
+// once, when the token is the member's own.
+func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *broker.Token, on kubernetes.Interface, member func()) error {
+	jitter := maxJitter * rand.Float64()
+	s := state{used: m.Token}
+	for ctx.Err() == nil {
+		s.stored, s.jitter = "", jitter
+		if stored, err := c.stored(); err == nil {
+			if !stored.SameBroker(m) {
+				return ErrChanged
+			}
+			s.stored = stored.Token
+		}
+		if claims, err := credential.ParseToken(s.used); err == nil {
+			if s.joiner = claims.IsJoiner(m.ClusterID, m.Clusterset); !s.joiner {
+				member()
+			}
+		}
+		next := decide(s, time.Now())
+		switch {
+		case next.use != "":
+			c.log.Info("using a new token for the broker")
+			token.Set(next.use)
+			s = state{used: next.use}
+			continue
+		case next.renew:
+			s = c.renew(ctx, m, token, on, s)
+			continue
+		case next.store:
+			c.store(ctx, s.used)
+			next.after = firstRetry // unless the Secret is seen to have changed
+		}
+		timer := time.NewTimer(next.after)
+		select {
+		case <-ctx.Done():
+		case <-c.changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// renew asks the broker for a new token, and uses it.
+func (c *Controller) renew(ctx context.Context, m credential.Membership, token *broker.Token, on kubernetes.Interface, s state) state {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	s.triedAt = time.Now()
+	fresh, err := on.CoreV1().ServiceAccounts(m.Clusterset).CreateToken(ctx, names.MemberAccount(m.ClusterID), &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(c.lifetime / time.Second))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		s.failures++
+		if !errors.Is(err, context.Canceled) {
+			c.log.Warn("renewing the token for the broker failed, will try again", "error", err, "in", retryAfter(s.failures))
+		}
+		return s
+	}
+	c.log.Info("the token for the broker was renewed", "expires", fresh.Status.ExpirationTimestamp.Time)
+	token.Set(fresh.Status.Token)
+	if s.joiner { // what is used up is worth nothing to whoever finds it
+		err := on.CoreV1().ServiceAccounts(m.Clusterset).Delete(ctx, names.JoinerAccount(m.ClusterID), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			c.log.Warn("making the join file worthless failed; it expires by itself", "error", err)
+		}
+	}
+	return state{used: fresh.Status.Token, replaced: s.used, renewedAt: s.triedAt, triedAt: s.triedAt}
+}
+
+// store writes the token in use to the Secret, for other replicas and for later.
+func (c *Controller) store(ctx context.Context, token string) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	object, exists, err := c.secrets.GetStore().GetByKey(names.SystemNamespace + "/" + credential.SecretName)
+	if err != nil || !exists {
+		return
+	}
+	secret := object.(*corev1.Secret).DeepCopy()
+	secret.Data[credential.KeyToken] = []byte(token)
+	_, err = c.local.CoreV1().Secrets(names.SystemNamespace).Update(ctx, secret, metav1.UpdateOptions{})
+	if err != nil && !apierrors.IsConflict(err) { // a newer one is on its way
+		c.log.Warn("storing the renewed token failed, will try again", "error", err)
+	}
+}

@@ -1,0 +1,53 @@
+package token
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+	"time"
+)
+
+var start = time.Unix(1_800_000_000, 0)
+
+// issued makes an unsigned token of an hour's life, issued some time after start.
+func issued(after time.Duration, subject string) string {
+	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	at := start.Add(after).Unix()
+	return encode("{}") + "." + encode(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, subject, at, at+3600)) + ".x"
+}
+
+func TestDecide(t *testing.T) {
+	mine, later := issued(0, "member"), issued(time.Minute, "member")
+	const fifth = 12 * time.Minute
+	for name, c := range map[string]struct {
+		state state
+		now   time.Duration // after start
+		want  step
+	}{
+		"a new token is left for a fifth of its life":      {state{used: mine, stored: mine}, 0, step{after: fifth}},
+		"what is left of that":                             {state{used: mine, stored: mine}, 10 * time.Minute, step{after: 2 * time.Minute}},
+		"then it is renewed":                               {state{used: mine, stored: mine}, fifth, step{renew: true}},
+		"one replica waits longer than the other":          {state{used: mine, stored: mine, jitter: 0.1}, fifth, step{after: fifth / 10}},
+		"an expired one too":                               {state{used: mine, stored: mine}, 2 * time.Hour, step{renew: true}},
+		"a clock that is behind makes no difference":       {state{used: mine, stored: mine}, -time.Hour, step{after: fifth}},
+		"nor one that is ahead, once it was renewed":       {state{used: mine, stored: mine, renewedAt: start.Add(5 * time.Hour)}, 5 * time.Hour, step{after: fifth}},
+		"the join file's is exchanged at once":             {state{used: mine, stored: mine, joiner: true}, 0, step{renew: true}},
+		"after a failure it waits":                         {state{used: mine, stored: mine, failures: 1, triedAt: start.Add(fifth)}, fifth, step{after: 10 * time.Second}},
+		"longer each time":                                 {state{used: mine, stored: mine, failures: 3, triedAt: start.Add(fifth)}, fifth, step{after: 40 * time.Second}},
+		"but not for ever":                                 {state{used: mine, stored: mine, failures: 300, triedAt: start.Add(fifth)}, fifth, step{after: 5 * time.Minute}},
+		"and tries again":                                  {state{used: mine, stored: mine, failures: 1, triedAt: start}, 10 * time.Second, step{renew: true}},
+		"another replica's newer one is used":              {state{used: mine, stored: later}, time.Minute, step{use: later}},
+		"also after failures":                              {state{used: mine, stored: later, failures: 9, triedAt: start}, time.Minute, step{use: later}},
+		"the own newer one is stored":                      {state{used: later, stored: mine}, time.Minute, step{store: true}},
+		"another account's is used, whenever it began":     {state{used: later, stored: issued(0, "joiner")}, time.Minute, step{use: issued(0, "joiner")}},
+		"the join file's is replaced, whenever that began": {state{used: mine, stored: issued(0, "joiner"), replaced: issued(0, "joiner")}, 0, step{store: true}},
+		"without a Secret the token goes on":               {state{used: mine}, 0, step{after: fifth}},
+		"and is renewed":                                   {state{used: mine}, fifth, step{renew: true}},
+		"rubbish in the Secret is not used":                {state{used: mine, stored: "x"}, 0, step{after: fifth}},
+		"rubbish in use waits for better":                  {state{used: "x", stored: "x"}, 0, step{after: lastRetry}},
+	} {
+		if got := decide(c.state, start.Add(c.now)); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

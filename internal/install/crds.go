@@ -1,0 +1,179 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Labels by which versions of a definition are compared. The Multi-Cluster Services API's own
+// have the first two (its module's embed.go says what they are for), Atoll's the third.
+const (
+	labelRelease     = "multicluster.x-k8s.io/release-version"
+	labelRevision    = "multicluster.x-k8s.io/crd-schema-revision"
+	labelOwnRevision = "atoll.dev/crd-revision"
+)
+
+// verdict is what to do about a custom resource definition.
+type verdict int
+
+const (
+	apply  verdict = iota // it is absent, older, or the same
+	keep                  // another one is there that will do
+	refuse                // another one is there that won't
+)
+
+// judge compares a definition with the one that is there, which may be nil. The note says why
+// it is not simply applied.
+func judge(want, have *apiextensionsv1.CustomResourceDefinition, replace bool) (verdict, string) {
+	if have == nil {
+		return apply, ""
+	}
+	var missing []string
+	for _, v := range want.Spec.Versions {
+		if !slices.ContainsFunc(have.Spec.Versions, func(h apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return h.Name == v.Name && h.Served
+		}) {
+			missing = append(missing, v.Name)
+		}
+	}
+	order, known := compare(have.Labels, want.Labels)
+	switch {
+	case known && order <= 0:
+		return apply, ""
+	case len(missing) == 0 && known:
+		return keep, "the one in the cluster is newer"
+	case len(missing) == 0:
+		return keep, "somebody else's, which serves the same versions"
+	case known:
+		return refuse, fmt.Sprintf("the one in the cluster is newer than this atoll, and does not serve %s any more: use a newer atoll", strings.Join(missing, ", "))
+	case replace:
+		return apply, ""
+	default:
+		return refuse, fmt.Sprintf("another one of that name is installed, not by Atoll, and does not serve %s; Atoll's serves %s. If nothing else needs it as it is, replace it with --replace-crds, which keeps the objects",
+			strings.Join(missing, ", "), strings.Join(served(want), ", "))
+	}
+}
+
+func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var names []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// compare orders two definitions by their labels, where those tell.
+func compare(a, b map[string]string) (order int, known bool) {
+	if a[labelOwnRevision] != "" && b[labelOwnRevision] != "" {
+		return compareNumbers(a[labelOwnRevision], b[labelOwnRevision])
+	}
+	va, errA := version.ParseGeneric(a[labelRelease])
+	vb, errB := version.ParseGeneric(b[labelRelease])
+	if errA != nil || errB != nil {
+		return 0, false
+	}
+	switch {
+	case va.LessThan(vb):
+		return -1, true
+	case vb.LessThan(va):
+		return 1, true
+	}
+	return compareNumbers(a[labelRevision], b[labelRevision])
+}
+
+func compareNumbers(a, b string) (order int, known bool) {
+	na, errA := strconv.Atoi(a)
+	nb, errB := strconv.Atoi(b)
+	return na - nb, errA == nil && errB == nil
+}
+
+// CRDs applies custom resource definitions, but not over newer ones or other people's, and
+// waits until their kinds are served. With replace, other people's that lack a version are
+// overwritten.
+func (t *Target) CRDs(ctx context.Context, crds []*unstructured.Unstructured, replace bool) error {
+	wanted, err := t.judgeAll(ctx, crds, replace)
+	if err != nil {
+		return err
+	}
+	if err := t.Apply(ctx, wanted...); err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := Wait(ctx, patience, func(ctx context.Context) error { return t.established(ctx, crd) }); err != nil {
+			return fmt.Errorf("waiting for %s: %w", Name(crd), err)
+		}
+	}
+	return nil
+}
+
+// CheckCRDs returns the error that CRDs would return for what is there already.
+func (t *Target) CheckCRDs(ctx context.Context, crds []*unstructured.Unstructured, replace bool) error {
+	_, err := t.judgeAll(ctx, crds, replace)
+	return err
+}
+
+// judgeAll returns those definitions that are to be applied, or an error where one can't be.
+func (t *Target) judgeAll(ctx context.Context, crds []*unstructured.Unstructured, replace bool) ([]*unstructured.Unstructured, error) {
+	var failed []error
+	var wanted []*unstructured.Unstructured
+	for _, crd := range crds {
+		want, err := typed(crd)
+		if err != nil {
+			return nil, err
+		}
+		have := &apiextensionsv1.CustomResourceDefinition{}
+		if err := t.Get(ctx, client.ObjectKeyFromObject(crd), have); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading %s: %w", Name(crd), err)
+		}
+		if have.Name == "" {
+			have = nil
+		}
+		switch v, note := judge(want, have, replace); v {
+		case apply:
+			wanted = append(wanted, crd)
+		case keep:
+			t.Report(Kept, crd, note)
+		case refuse:
+			failed = append(failed, fmt.Errorf("%s: %s", Name(crd), note))
+		}
+	}
+	return wanted, errors.Join(failed...)
+}
+
+func typed(crd *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	into := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd.Object, into); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", Name(crd), err)
+	}
+	return into, nil
+}
+
+// established returns nil when a definition's kind is served.
+func (t *Target) established(ctx context.Context, crd *unstructured.Unstructured) error {
+	have := &apiextensionsv1.CustomResourceDefinition{}
+	if err := t.Get(ctx, client.ObjectKeyFromObject(crd), have); err != nil {
+		return err
+	}
+	for _, c := range have.Status.Conditions {
+		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+			// The server that says so may serve it a moment later.
+			list := &unstructured.UnstructuredList{}
+			list.SetAPIVersion(have.Spec.Group + "/" + have.Spec.Versions[0].Name)
+			list.SetKind(have.Spec.Names.ListKind)
+			return t.List(ctx, list, client.Limit(1))
+		}
+	}
+	return errors.New("the API server has not accepted it yet")
+}

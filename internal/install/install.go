@@ -1,0 +1,228 @@
+// Package install puts objects on an API server and takes them away again, in a person's
+// name: what the commands that install Atoll have in common. What is there already, and
+// current, is not written again, so that every command can be repeated.
+package install
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+)
+
+const (
+	// fieldManager owns what is applied.
+	fieldManager = "atoll-cli"
+	// LabelManagedBy, with the value ManagedBy, is on all that is applied: what bears it may
+	// be deleted again.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// ManagedBy is the value of LabelManagedBy.
+	ManagedBy = "atoll"
+
+	// patience is how long something is waited for that takes a moment.
+	patience = 30 * time.Second
+	// longPatience is how long something is waited for that ends with all that is in it.
+	longPatience = 2 * time.Minute
+	// pause is how long to wait before looking again.
+	pause = 100 * time.Millisecond
+)
+
+// Change is what applying or deleting an object has come to.
+type Change string
+
+// The changes.
+const (
+	Created   Change = "created"
+	Changed   Change = "changed"
+	Unchanged Change = "unchanged"
+	Deleted   Change = "deleted"
+	Kept      Change = "kept"
+)
+
+// Report is told what has become of an object; note says why where that is not plain.
+type Report func(change Change, object client.Object, note string)
+
+// Target is an API server that something is installed on.
+type Target struct {
+	client.Client
+	// Config is how it is reached.
+	Config *rest.Config
+	// DryRun has what would be deleted be reported, and nothing else done.
+	DryRun bool
+	// Report is told what becomes of objects.
+	Report Report
+}
+
+// NewTarget returns the API server that config reaches. It does not connect.
+func NewTarget(config *rest.Config, report Report) (*Target, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	if config.Timeout == 0 {
+		config.Timeout = patience
+	}
+	scheme := broker.Scheme()
+	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, authenticationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering kinds: %w", err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
+	}
+	if report == nil {
+		report = func(Change, client.Object, string) {}
+	}
+	return &Target{Client: c, Config: config, Report: report}, nil
+}
+
+// Apply creates or updates objects in their order, by server-side apply, and takes over
+// fields that others have set.
+func (t *Target) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := t.apply(ctx, object); err != nil {
+			return fmt.Errorf("applying %s: %w", Name(object), err)
+		}
+	}
+	return nil
+}
+
+func (t *Target) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	object = object.DeepCopy()
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[LabelManagedBy] = ManagedBy
+	object.SetLabels(labels)
+	before, err := t.read(ctx, object)
+	if err != nil {
+		return err
+	}
+	if err := t.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(fieldManager)); err != nil {
+		return err
+	}
+	switch {
+	case before == nil:
+		t.Report(Created, object, "")
+	case before.GetResourceVersion() != object.GetResourceVersion():
+		t.Report(Changed, object, "")
+	default:
+		t.Report(Unchanged, object, "")
+	}
+	return nil
+}
+
+// read returns an object as it is there, or nil.
+func (t *Target) read(ctx context.Context, object client.Object) (*unstructured.Unstructured, error) {
+	have := &unstructured.Unstructured{}
+	have.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+	err := t.Get(ctx, client.ObjectKeyFromObject(object), have)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return have, err
+}
+
+// Delete deletes objects in their order, as far as they are there, and waits until they are
+// gone.
+func (t *Target) Delete(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := t.delete(ctx, object); err != nil {
+			return fmt.Errorf("deleting %s: %w", Name(object), err)
+		}
+	}
+	return nil
+}
+
+func (t *Target) delete(ctx context.Context, object *unstructured.Unstructured) error {
+	have, err := t.read(ctx, object)
+	if have == nil || err != nil {
+		return err
+	}
+	if t.DryRun {
+		t.Report(Deleted, have, "")
+		return nil
+	}
+	if err := client.IgnoreNotFound(t.Client.Delete(ctx, have)); err != nil {
+		return err
+	}
+	err = Wait(ctx, longPatience, func(ctx context.Context) error {
+		switch now, err := t.read(ctx, object); {
+		case err != nil:
+			return err
+		case now != nil && now.GetUID() == have.GetUID():
+			return fmt.Errorf("it is still there; finalizers: %v", now.GetFinalizers())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	t.Report(Deleted, have, "")
+	return nil
+}
+
+// Wait calls ready until it returns nil or too long has passed; the error is its last one.
+func Wait(ctx context.Context, patience time.Duration, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Objects turns typed objects, whose kinds are set, into the form that is applied: without
+// what only the API server sets.
+func Objects[T client.Object](objects ...T) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			panic(err) // objects that this program has made itself
+		}
+		u := &unstructured.Unstructured{Object: content}
+		unstructured.RemoveNestedField(u.Object, "status")
+		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+		unstructured.RemoveNestedField(u.Object, "spec", "template", "metadata", "creationTimestamp")
+		all = append(all, u)
+	}
+	return all
+}
+
+// Name is an object for people: kind, namespace and name.
+func Name(object client.Object) string {
+	name := object.GetName()
+	if object.GetNamespace() != "" {
+		name = object.GetNamespace() + "/" + name
+	}
+	return object.GetObjectKind().GroupVersionKind().Kind + " " + name
+}
+
+// Namespace returns a namespace, or nil where there is none.
+func (t *Target) Namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	namespace := &corev1.Namespace{}
+	if err := t.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return namespace, nil
+}

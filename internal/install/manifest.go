@@ -1,0 +1,70 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Parse reads the objects of YAML streams, in their order.
+func Parse(manifests ...[]byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, manifest := range manifests {
+		for d := yamlstream.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
+			o := &unstructured.Unstructured{}
+			err := d.Decode(&o.Object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("reading YAML: %w", err)
+			}
+			if len(o.Object) > 0 {
+				objects = append(objects, o)
+			}
+		}
+	}
+	return objects, nil
+}
+
+// MustParse is Parse for manifests that are part of the program.
+func MustParse(manifests ...[]byte) []*unstructured.Unstructured {
+	objects, err := Parse(manifests...)
+	if err != nil {
+		panic(err) // any test sees it
+	}
+	return objects
+}
+
+// Print writes objects as a YAML stream. The contents of Secrets are left out.
+func Print(w io.Writer, objects ...*unstructured.Unstructured) error {
+	for _, o := range objects {
+		if o.GetKind() == "Secret" {
+			o = redacted(o)
+		}
+		document, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", Name(o), err)
+		}
+		if _, err := fmt.Fprintf(w, "---\n%s", document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redacted is a Secret whose values are not.
+func redacted(secret *unstructured.Unstructured) *unstructured.Unstructured {
+	secret = secret.DeepCopy()
+	data, _, _ := unstructured.NestedMap(secret.Object, "data")
+	for key := range data {
+		data[key] = "" // of base64
+	}
+	_ = unstructured.SetNestedMap(secret.Object, data, "data") // a map of strings can't fail
+	return secret
+}

@@ -1,0 +1,104 @@
+package install
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// parallel is how many objects are deleted at a time where there may be many.
+const parallel = 16
+
+// DeleteAll deletes many objects as they were read, without waiting until they are gone.
+func (t *Target) DeleteAll(ctx context.Context, objects []unstructured.Unstructured) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i := range objects {
+		o := &objects[i]
+		t.Report(Deleted, o, "")
+		if t.DryRun {
+			continue
+		}
+		group.Go(func() error {
+			if err := client.IgnoreNotFound(t.Client.Delete(ctx, o)); err != nil {
+				return fmt.Errorf("deleting %s: %w", Name(o), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// AwaitNone waits until there is no object of a kind that the options select.
+func (t *Target) AwaitNone(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if t.DryRun {
+		return nil
+	}
+	return Wait(ctx, longPatience, func(ctx context.Context) error {
+		if err := t.List(ctx, list, options...); err != nil {
+			return err
+		}
+		if n := meta.LenList(list); n > 0 {
+			return fmt.Errorf("waiting for %T: %d are still there", list, n)
+		}
+		return nil
+	})
+}
+
+// Disown takes off an object's status what a field manager has applied there.
+func (t *Target) Disown(ctx context.Context, object *unstructured.Unstructured, owner string) error {
+	owns := false
+	for _, f := range object.GetManagedFields() {
+		owns = owns || f.Manager == owner
+	}
+	if !owns || t.DryRun {
+		return nil
+	}
+	nothing := &unstructured.Unstructured{}
+	nothing.SetGroupVersionKind(object.GroupVersionKind())
+	nothing.SetNamespace(object.GetNamespace())
+	nothing.SetName(object.GetName())
+	nothing.SetUID(object.GetUID())
+	err := t.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(owner), client.ForceOwnership)
+	return client.IgnoreNotFound(err)
+}
+
+// RemoveCRDs deletes those custom resource definitions that Atoll has made and of which there
+// is no object. Deleting any other would delete what people have made.
+func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
+	for _, crd := range crds {
+		have, err := t.read(ctx, crd)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", Name(crd), err)
+		}
+		switch {
+		case have == nil:
+			continue
+		case have.GetLabels()[LabelManagedBy] != ManagedBy:
+			t.Report(Kept, have, "somebody else's")
+			continue
+		}
+		want, err := typed(have)
+		if err != nil {
+			return err
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: want.Spec.Group, Version: want.Spec.Versions[0].Name, Kind: want.Spec.Names.ListKind})
+		if err := t.List(ctx, list, client.Limit(1)); err != nil && !meta.IsNoMatchError(err) {
+			return fmt.Errorf("listing what there is of %s: %w", Name(crd), err)
+		}
+		if len(list.Items) > 0 && !t.DryRun {
+			t.Report(Kept, have, "there are still objects of it, which would be deleted too; to do that: kubectl delete crd "+have.GetName())
+			continue
+		}
+		if err := t.Delete(ctx, crd); err != nil {
+			return err
+		}
+	}
+	return nil
+}

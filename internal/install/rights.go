@@ -1,0 +1,58 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Rights checks that the person may do something to objects, whose kinds the API server need
+// not know yet. The error names all that he may not.
+func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstructured.Unstructured) error {
+	kube, err := kubernetes.NewForConfig(t.Config)
+	if err != nil {
+		return fmt.Errorf("making a client for %s: %w", t.Config.Host, err)
+	}
+	type right struct{ verb, group, resource, namespace string }
+	missing := map[string]bool{}
+	seen := map[right]bool{}
+	for _, o := range objects {
+		for _, verb := range verbs {
+			r := right{verb, o.GroupVersionKind().Group, resource(o), o.GetNamespace()}
+			if seen[r] {
+				continue
+			}
+			seen[r] = true
+			review, err := kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: r.verb, Group: r.group, Resource: r.resource, Namespace: r.namespace,
+				}},
+			}, metav1.CreateOptions{})
+			if err != nil {
+				return fmt.Errorf("asking what the user of this context may do: %w", err)
+			}
+			if !review.Status.Allowed {
+				missing[r.resource] = true
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("the user of this context may not %s: %s\nuse a context with the rights of a cluster administrator: --context NAME",
+			strings.Join(verbs, " and "), strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return nil
+}
+
+// resource is the name by which the API knows a kind.
+func resource(o *unstructured.Unstructured) string {
+	plural, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+	return plural.Resource
+}

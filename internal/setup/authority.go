@@ -1,0 +1,71 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+// rootCA is the name of the ConfigMap with a cluster's certificate authority, which
+// Kubernetes puts into every namespace.
+const rootCA = "kube-root-ca.crt"
+
+// authority returns the certificate authority by which members will know the broker: the one
+// that this context uses, else the cluster's own, else the one of the system's that has signed
+// the broker's certificate. Members have no other than what they are given.
+func authority(ctx context.Context, on *install.Target, namespace string) ([]byte, error) {
+	config := rest.CopyConfig(on.Config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the broker's certificate authority: %w", err)
+	}
+	if len(config.CAData) > 0 {
+		return config.CAData, nil
+	}
+	own := &corev1.ConfigMap{}
+	pool := x509.NewCertPool()
+	if err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: rootCA}, own); err == nil {
+		ca := []byte(own.Data["ca.crt"])
+		if pool.AppendCertsFromPEM(ca) {
+			if _, err := signer(ctx, config.Host, pool); err == nil {
+				return ca, nil
+			}
+		}
+	}
+	root, err := signer(ctx, config.Host, nil)
+	if err != nil {
+		return nil, hint("give it with --ca-file FILE", "finding out who has signed the broker's certificate: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Raw}), nil
+}
+
+// signer returns the root certificate by which a server's own is valid.
+func signer(ctx context.Context, server string, roots *x509.CertPool) (*x509.Certificate, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+	host := u.Host
+	if u.Port() == "" {
+		host += ":443"
+	}
+	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	chains := conn.(*tls.Conn).ConnectionState().VerifiedChains
+	if len(chains) == 0 || len(chains[0]) == 0 {
+		return nil, fmt.Errorf("%s has shown no certificate", server)
+	}
+	chain := chains[0]
+	return chain[len(chain)-1], nil
+}

@@ -1,0 +1,130 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// records are what a member has on the broker.
+type records struct {
+	on        *install.Target
+	namespace string
+	cluster   names.ClusterID
+	// objects are in the order in which they go: first what says that there is such a member,
+	// for what is missing then is not missed.
+	objects []unstructured.Unstructured
+}
+
+// recorded are the kinds of a member's records, in the order in which they go.
+var recorded = []schema.GroupVersionKind{
+	brokerv1alpha1.GroupVersion.WithKind("MemberCluster"),
+	coordinationv1.SchemeGroupVersion.WithKind("Lease"),
+	brokerv1alpha1.GroupVersion.WithKind("ExportedService"),
+	discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+}
+
+// findRecords lists what a member has on the broker: all that bears its id, and the entries of
+// the catalogue that name no other member.
+func findRecords(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID) (*records, error) {
+	found := &records{on: on, namespace: namespace, cluster: cluster}
+	for _, kind := range recorded {
+		list := listOf(kind)
+		if err := on.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{names.LabelSourceCluster: cluster.String()}); err != nil {
+			return nil, err
+		}
+		found.objects = append(found.objects, list.Items...)
+	}
+	catalogue := listOf(mcsKind("ServiceImport"))
+	if err := on.List(ctx, catalogue, client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager}); err != nil {
+		return nil, err
+	}
+	for _, entry := range catalogue.Items {
+		if entry.GetAnnotations()[names.AnnotationClusters] == cluster.String() {
+			found.objects = append(found.objects, entry)
+		}
+	}
+	return found, nil
+}
+
+// remove deletes the records, and the account in whose name it is done, with which the rest
+// of the member's goes.
+func (r *records) remove(ctx context.Context, dryRun bool) error {
+	r.on.DryRun = dryRun
+	if err := r.on.DeleteAll(ctx, r.objects); err != nil {
+		return err
+	}
+	for _, a := range []broker.Account{broker.Joiner(r.namespace, r.cluster), broker.Member(r.namespace, r.cluster)} {
+		account := install.Objects(a.ServiceAccount)[0]
+		if dryRun {
+			continue
+		}
+		// A member can't see accounts, so it does not ask whether they are there.
+		if err := client.IgnoreNotFound(r.on.Client.Delete(ctx, account)); err != nil {
+			return fmt.Errorf("deleting %s: %w", install.Name(account), err)
+		}
+	}
+	return nil
+}
+
+// fresh is how old a heartbeat is at most of which the member seems to be alive.
+const fresh = time.Minute
+
+// RemoveRequest asks for a member to be removed from the broker.
+type RemoveRequest struct {
+	Namespace string
+	Cluster   names.ClusterID
+	// Force removes a member that seems to be alive. Its agents are refused from then on.
+	Force bool
+	// DryRun only says what would be deleted.
+	DryRun bool
+}
+
+// Remove takes a member that is gone out of a clusterset, on the broker. First its rights, so
+// that whatever still runs there writes nothing more.
+func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) error {
+	if err := clusterset(ctx, on, r.Namespace); err != nil {
+		return err
+	}
+	lease := &coordinationv1.Lease{}
+	err := on.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Cluster.String()}, lease)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the heartbeat of %s: %w", r.Cluster, err)
+	}
+	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
+		return hint(fmt.Sprintf("have it leave by itself: atoll leave, in %s. To expel it: atoll broker remove %[1]s --namespace %s --force", r.Cluster, r.Namespace),
+			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
+	}
+	on.DryRun = r.DryRun
+	say("taking away its rights")
+	for _, kind := range []schema.GroupVersionKind{
+		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("Role"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	} {
+		list := listOf(kind)
+		if err := on.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{names.LabelSourceCluster: r.Cluster.String()}); err != nil {
+			return fmt.Errorf("listing its rights: %w", err)
+		}
+		if err := on.DeleteAll(ctx, list.Items); err != nil {
+			return err
+		}
+	}
+	say("removing its records")
+	found, err := findRecords(ctx, on, r.Namespace, r.Cluster)
+	if err != nil {
+		return fmt.Errorf("listing its records: %w", err)
+	}
+	return on.DeleteAll(ctx, found.objects)
+}
