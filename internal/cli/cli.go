@@ -11,8 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/cli/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
+	"github.com/atoll-mcs/atoll/internal/cli/join"
 	"github.com/atoll-mcs/atoll/internal/cli/lab"
+	"github.com/atoll-mcs/atoll/internal/cli/leave"
 	"github.com/atoll-mcs/atoll/internal/version"
 	"github.com/atoll-mcs/atoll/lab/kubebin"
 )
@@ -63,7 +66,7 @@ func newRoot(program string) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(dns.NewCommand(), lab.NewCommand(), newVersion())
+	root.AddCommand(broker.NewCommand(), dns.NewCommand(), join.NewCommand(), leave.NewCommand(), lab.NewCommand(), newVersion())
 	return root
 }
 

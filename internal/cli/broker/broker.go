@@ -1,0 +1,200 @@
+// Package broker is the command `atoll broker`: what the administrator of a clusterset does
+// on its broker.
+package broker
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// options are the flags that all commands have.
+type options struct {
+	target.Cluster
+	namespace string
+}
+
+// NewCommand returns the command with all its sub-commands.
+func NewCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "broker",
+		Short: "Make a clusterset, and manage its members",
+		Long: `The broker is any Kubernetes API server that all members reach: it stores what they tell
+each other, and runs nothing of Atoll's. It may be one of the members. A clusterset is a
+namespace on it, and one broker holds any number of them.
+
+These commands need the rights of a cluster administrator on the broker.`,
+		Example: `  atoll broker deploy --context hub
+  atoll broker token create c1 --context hub > c1.join
+  atoll join c1.join --context c1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	o.AddFlags(command.PersistentFlags())
+	command.PersistentFlags().StringVarP(&o.namespace, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
+	token := &cobra.Command{
+		Use:   "token",
+		Short: "Hand out join files",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	token.AddCommand(newTokenCreate(&o))
+	command.AddCommand(newDeploy(&o), token, newRemove(&o))
+	return command
+}
+
+// connect returns the broker.
+func (o *options) connect(cmd *cobra.Command, dryRun bool) (*install.Target, error) {
+	config, err := o.Config()
+	if err != nil {
+		return nil, err
+	}
+	return install.NewTarget(config, steps.Report(cmd, dryRun))
+}
+
+// flags repeats the flags by which the broker was found, for the next command to run.
+func (o *options) flags() string {
+	var text string
+	if o.Context != "" {
+		text += " --context " + o.Context
+	}
+	if o.namespace != broker.DefaultNamespace {
+		text += " --namespace " + o.namespace
+	}
+	return text
+}
+
+// clusterID takes the one argument for a cluster's id.
+func clusterID(into *names.ClusterID) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		if err = cobra.ExactArgs(1)(cmd, args); err == nil {
+			*into, err = names.ParseClusterID(args[0])
+		}
+		return err
+	}
+}
+
+func newDeploy(o *options) *cobra.Command {
+	var dryRun, replaceCRDs bool
+	command := &cobra.Command{
+		Use:   "deploy",
+		Short: "Make a clusterset on a broker",
+		Long: `Puts on the broker what a clusterset needs: custom resource definitions, the clusterset's
+namespace, the members' Role, and admission policies that let a member write only what is
+its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgrade.`,
+		Example: `  atoll broker deploy --context hub
+  atoll broker deploy --context hub --namespace staging   # a second clusterset
+  atoll broker deploy --dry-run                           # print the manifests`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dryRun {
+				crds, objects := setup.BrokerManifests(o.namespace)
+				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
+			}
+			on, err := o.connect(cmd, false)
+			if err != nil {
+				return err
+			}
+			if err := setup.DeployBroker(cmd.Context(), on, o.namespace, replaceCRDs); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.namespace, on.Config.Host)
+			steps.Next(cmd, "atoll broker token create CLUSTER%s > CLUSTER.join", o.flags())
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
+	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
+	return command
+}
+
+func newTokenCreate(o *options) *cobra.Command {
+	var request setup.TokenRequest
+	var caFile string
+	command := &cobra.Command{
+		Use:   "create CLUSTER",
+		Short: "Make a join file, with which one cluster joins once",
+		Long: `Makes accounts on the broker for a cluster of the given id, which is one or two DNS
+labels, and prints a join file: the broker's URL and certificate authority, and a token.
+The token is good for getting the cluster's own, within an hour and once.
+
+A cluster that is a member already gets new credentials by joining again.`,
+		Example: `  atoll broker token create c1 --context hub > c1.join
+  atoll broker token create c1 --context hub | atoll join - --context c1`,
+		Args: clusterID(&request.Cluster),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request.Namespace = o.namespace
+			if caFile != "" {
+				var err error
+				if request.CA, err = os.ReadFile(caFile); err != nil {
+					return fmt.Errorf("reading the broker's certificate authority: %w", err)
+				}
+			}
+			on, err := o.connect(cmd, false)
+			if err != nil {
+				return err
+			}
+			m, err := setup.CreateToken(cmd.Context(), on, request)
+			if err != nil {
+				return err
+			}
+			file, err := m.JoinFile()
+			if err != nil {
+				return err
+			}
+			if _, err := cmd.OutOrStdout().Write(file); err != nil {
+				return err
+			}
+			steps.Next(cmd, "atoll join FILE --context CONTEXT_OF_%s, within %v", request.Cluster, request.Lifetime)
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.DurationVar(&request.Lifetime, "ttl", time.Hour, "how long the join file is good for, at least 10m")
+	flags.StringVar(&request.Server, "server", "", "the broker's URL as the member reaches it, in place of the kubeconfig's")
+	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member, in place of the kubeconfig's")
+	return command
+}
+
+func newRemove(o *options) *cobra.Command {
+	var request setup.RemoveRequest
+	command := &cobra.Command{
+		Use:   "remove CLUSTER",
+		Short: "Remove a member that is gone",
+		Long: `Removes a cluster that can't leave by itself, because it is gone: its rights and accounts,
+its heartbeat, and all it has exported. A cluster that is there leaves with "atoll leave".
+
+With --force a cluster is expelled: whatever it writes or asks for is refused from that
+moment. Watches that its agents have open end within ten minutes. A client that means ill
+may have asked for a longer one: it ends when the broker's API server is started again.`,
+		Example: `  atoll broker remove c3 --context hub --dry-run
+  atoll broker remove c3 --context hub`,
+		Args: clusterID(&request.Cluster),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request.Namespace = o.namespace
+			on, err := o.connect(cmd, request.DryRun)
+			if err != nil {
+				return err
+			}
+			if err := setup.Remove(cmd.Context(), on, request, steps.Say(cmd)); err != nil || request.DryRun {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no member of clusterset %s any more\n", request.Cluster, o.namespace)
+			steps.Next(cmd, "atoll leave --offline, in %s, should it still be there", request.Cluster)
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&request.DryRun, "dry-run", false, "list what would be deleted and change nothing")
+	command.Flags().BoolVar(&request.Force, "force", false, "remove it although it seems to be alive")
+	return command
+}

@@ -1,0 +1,90 @@
+// Package join is the command `atoll join`.
+package join
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
+	var cluster target.Cluster
+	var request setup.JoinRequest
+	var clusterID string
+	var dryRun bool
+	command := &cobra.Command{
+		Use:   "join FILE|-",
+		Short: "Make a cluster a member of a clusterset",
+		Long: `Joins a cluster to the clusterset that a join file is for, which the broker's administrator
+makes with "atoll broker token create". The token in the file is exchanged for the cluster's
+own, and worth nothing any more then.
+
+It checks first what can be checked, and changes nothing before that. It can be repeated, to
+upgrade, or with a new file to renew credentials that have expired while the cluster was
+off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or later.`,
+		Example: `  atoll join c1.join --context c1
+  atoll broker token create c1 --context hub | atoll join - --context c1
+  atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := read(cmd.InOrStdin(), args[0])
+			if err != nil {
+				return err
+			}
+			request.File, request.ClusterID = file, names.ClusterID(clusterID)
+			config, err := cluster.Config()
+			if err != nil {
+				return err
+			}
+			member, err := install.NewTarget(config, steps.Report(cmd, dryRun))
+			if err != nil {
+				return err
+			}
+			if dryRun {
+				manifests, err := setup.CheckJoin(cmd.Context(), member, request, steps.Say(cmd))
+				if err != nil {
+					return err
+				}
+				return install.Print(cmd.OutOrStdout(), manifests...)
+			}
+			if err := setup.Join(cmd.Context(), member, request, steps.Say(cmd)); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is a member of clusterset %s\n", file.ClusterID, file.Clusterset)
+			return nil
+		},
+	}
+	flags := command.Flags()
+	cluster.AddFlags(flags)
+	flags.StringVar(&clusterID, "cluster-id", "", "the id that the cluster is to have, to make sure that it is the join file's")
+	flags.StringVar(&request.BrokerServer, "broker-server", "", "the broker's URL as this machine reaches it, where that is not the join file's")
+	flags.BoolVar(&request.Offline, "offline", false, "do not talk to the broker from this machine: the agent exchanges the token, and checks that the id is free")
+	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
+	flags.BoolVar(&dryRun, "dry-run", false, "check, print the manifests and change nothing")
+	return command
+}
+
+// read reads a join file, or standard input.
+func read(stdin io.Reader, name string) (credential.Membership, error) {
+	var data []byte
+	var err error
+	if name == "-" {
+		data, err = io.ReadAll(stdin)
+	} else {
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return credential.Membership{}, fmt.Errorf("reading the join file: %w", err)
+	}
+	return credential.ParseJoinFile(data)
+}

@@ -1,0 +1,42 @@
+// Package steps tells a person what a command that installs or removes something is doing,
+// and what to do next. It writes to standard error; standard output is for data.
+package steps
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// Say returns what tells about the steps of a command.
+func Say(cmd *cobra.Command) setup.Say {
+	return func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
+}
+
+// Report returns what tells about objects that were changed, or that were not although they
+// might have been. With dryRun, what would be deleted is data.
+func Report(cmd *cobra.Command, dryRun bool) install.Report {
+	return func(change install.Change, object client.Object, note string) {
+		var w io.Writer = cmd.ErrOrStderr()
+		line := fmt.Sprintf("  %s %s", change, install.Name(object))
+		switch {
+		case change == install.Unchanged:
+			return
+		case change == install.Deleted && dryRun:
+			w, line = cmd.OutOrStdout(), "delete "+install.Name(object)
+		case note != "":
+			line += ": " + note
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// Next tells what to do now.
+func Next(cmd *cobra.Command, format string, args ...any) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
+}
