@@ -1,0 +1,82 @@
+package membership
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+)
+
+// inventory names every object of every kind that an API server has, but for Events, and for
+// what the API server keeps of itself.
+func inventory(t *testing.T, cluster string) map[string]bool {
+	t.Helper()
+	config, err := theLab.RESTConfig(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if !slices.Contains(r.Verbs, "list") || r.Name == "events" || r.Name == "apiservices" || r.Name == "endpoints" || r.Name == "componentstatuses" {
+				continue
+			}
+			objects, err := dynamicClient.Resource(group.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatalf("listing %s of %s: %v", r.Name, cluster, err)
+			}
+			for _, o := range objects.Items {
+				found[fmt.Sprintf("%s.%s %s/%s", r.Name, group.Group, o.GetNamespace(), o.GetName())] = true
+			}
+		}
+	}
+	return found
+}
+
+// expectInventory waits until a cluster has exactly what it had, and more only of what the
+// given texts are part of.
+func expectInventory(t *testing.T, cluster string, before map[string]bool, but ...string) {
+	t.Helper()
+	eventually(t, "all is as it was in "+cluster, func() error {
+		after := inventory(t, cluster)
+		var differ []string
+		for name := range after {
+			if !before[name] && !slices.ContainsFunc(but, func(b string) bool { return strings.Contains(name, b) }) {
+				differ = append(differ, "+"+name)
+			}
+		}
+		for name := range before {
+			if !after[name] {
+				differ = append(differ, "-"+name)
+			}
+		}
+		if len(differ) > 0 {
+			slices.Sort(differ)
+			return fmt.Errorf("of %d objects differ:\n%s", len(after), strings.Join(differ, "\n"))
+		}
+		for _, b := range but {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(after)), func(name string) bool { return strings.Contains(name, b) }) {
+				return fmt.Errorf("there is no %s", b)
+			}
+		}
+		return nil
+	})
+}

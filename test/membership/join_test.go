@@ -1,0 +1,153 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+func imported(ctx context.Context, cluster, namespace, name string, from ...string) error {
+	imp := &mcsv1beta1.ServiceImport{}
+	if err := on[cluster].Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, imp); err != nil {
+		return err
+	}
+	var have []string
+	for _, c := range imp.Status.Clusters {
+		have = append(have, c.Cluster)
+	}
+	if slices.Sort(have); !slices.Equal(have, from) {
+		return fmt.Errorf("it comes from %v, not %v", have, from)
+	}
+	return nil
+}
+
+func expectGone(t *testing.T, cluster string, object client.Object) {
+	t.Helper()
+	eventually(t, object.GetName()+" is gone in "+cluster, func() error {
+		err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there: %v", err)
+	})
+}
+
+// Two clusters, and the broker itself, become members and stop being it, and leave nothing
+// behind that they had not made themselves.
+func TestJoinAndLeave(t *testing.T) {
+	const ns = "shop"
+	before := map[string]map[string]bool{}
+	for _, c := range clusters {
+		before[c] = inventory(t, c)
+	}
+	if manifests := must(t, "", "broker deploy --dry-run"); !strings.Contains(manifests, "kind: ValidatingAdmissionPolicy") {
+		t.Errorf("broker deploy --dry-run printed\n%s", manifests)
+	}
+	expectInventory(t, lab.Broker, before[lab.Broker])
+	must(t, "", "broker deploy --context broker")
+	must(t, "", "broker deploy --context broker") // again, and nothing is different
+	deployed := inventory(t, lab.Broker)
+
+	stop := map[string]func(){}
+	ids := map[string]string{"c1": "c1", "c2": "c2.eu", lab.Broker: "hub"}
+	for _, c := range clusters {
+		id := ids[c]
+		file := joinFile(t, id)
+		manifests := must(t, file, "join - --dry-run --context "+c)
+		if objects, err := install.Parse([]byte(manifests)); err != nil || len(objects) < 10 || strings.Contains(manifests, "eyJ") {
+			t.Errorf("join --dry-run printed %d objects, %v, or the token", len(objects), err)
+		}
+		if c != lab.Broker {
+			expectInventory(t, c, before[c])
+		}
+		path := write(t, "c.join", file)
+		must(t, "", fmt.Sprintf("join %s --cluster-id %s --context %s", path, id, c))
+		must(t, "", fmt.Sprintf("join %s --context %s", path, c)) // the file is used up, and that does not matter
+		create(t, c, namespace(ns))
+		stop[c] = startAgent(t, asAgent(t, c), t.Output())
+	}
+	for c, id := range ids {
+		property := &aboutv1beta1.ClusterProperty{}
+		if err := on[c].Get(t.Context(), client.ObjectKey{Name: aboutv1beta1.ClusterIDProperty}, property); err != nil || property.Spec.Value != id {
+			t.Errorf("%s has the property %+v, %v", c, property.Spec, err)
+		}
+		create(t, c, service(ns, "web"), export(ns, "web"))
+	}
+	all := []string{"c1", "c2.eu", "hub"}
+	for _, c := range clusters {
+		expectImport(t, c, ns, "web", all...)
+	}
+
+	if plan := must(t, "", "leave --dry-run --context c1"); !strings.Contains(plan, "delete ServiceImport shop/web\n") ||
+		!strings.Contains(plan, "delete ExportedService atoll-clusterset/web.shop.c1\n") || !strings.Contains(plan, "delete Namespace atoll-system\n") {
+		t.Errorf("leave --dry-run printed\n%s", plan)
+	}
+	expectImport(t, "c1", ns, "web", all...)
+	for i, c := range clusters {
+		stop[c]() // as its pods are when their Deployment is deleted
+		must(t, "", "leave --context "+c)
+		mine := service(ns, "web")
+		if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
+			t.Fatal(err)
+		}
+		kept := []string{"/" + ns, " shop/", "serviceexports.multicluster.x-k8s.io", mine.Spec.ClusterIP}
+		if c == lab.Broker {
+			expectInventory(t, c, deployed, kept...)
+		} else {
+			expectInventory(t, c, before[c], kept...)
+		}
+		e := export(ns, "web")
+		if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil || len(e.Status.Conditions) > 0 {
+			t.Errorf("%s: the export's conditions are %+v, %v", c, e.Status.Conditions, err)
+		}
+		for _, other := range clusters[i+1:] {
+			expectImport(t, other, ns, "web", all[i+1:]...)
+		}
+		// Without it, nothing is left to do but to remove the definition.
+		if err := on[c].Delete(t.Context(), e); err != nil {
+			t.Error(err)
+		}
+		must(t, "", "leave --context "+c)
+	}
+	for _, c := range clusters {
+		for _, o := range []client.Object{service(ns, "web"), namespace(ns)} {
+			if err := on[c].Delete(t.Context(), o); err != nil {
+				t.Error(err)
+			}
+		}
+		if c == lab.Broker {
+			expectInventory(t, c, deployed)
+		} else {
+			expectInventory(t, c, before[c])
+		}
+	}
+}
+
+// On a broker that is a member, leaving touches nothing of the clusterset's.
+func TestLeavingKeepsTheClustersetsSlices(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	must(t, joinFile(t, "hub"), "join - --context broker")
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "others", Labels: map[string]string{
+			discoveryv1.LabelManagedBy: "agent.atoll.dev", "multicluster.kubernetes.io/source-cluster": "c9",
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	create(t, lab.Broker, slice)
+	must(t, "", "leave --context broker")
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
+		t.Errorf("another member's slice: %v", err)
+	}
+}

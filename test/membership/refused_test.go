@@ -1,0 +1,185 @@
+package membership
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// What can't be done is said so before anything is changed, with what to do about it.
+func TestCommandsRefuse(t *testing.T) {
+	before := inventory(t, "c1")
+	refused(t, "", "broker token create c1 --context broker --namespace none --server https://b",
+		"there is no clusterset none on the API server", "atoll broker deploy --namespace none")
+	must(t, "", "broker deploy --context broker")
+	refused(t, "", "broker deploy --context broker --namespace kube-system", "may write EndpointSlices and Leases", "--namespace NAME")
+	create(t, lab.Broker, namespace("taken"))
+	refused(t, "", "broker deploy --context broker --namespace taken", "is there already and is no clusterset's",
+		"kubectl label namespace taken atoll.dev/clusterset=taken")
+	refused(t, "", "broker token create c1 --context broker", "which no other machine can", "--server https://HOST:PORT")
+	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
+
+	file := joinFile(t, "c1")
+	refused(t, "", "join /no/such/file --context c1", "no such file")
+	refused(t, "kind: Config\napiVersion: v1", "join - --context c1", `its kind is "Config"`, "atoll broker token create CLUSTER")
+	refused(t, file, "join - --context c1 --cluster-id c7", `is for cluster "c1", not for "c7"`, "atoll broker token create c7")
+	wrong := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
+	refused(t, wrong, "join - --context c1", "can't be reached from here", "--broker-server URL", "--offline")
+	c2, err := theLab.Spec.Cluster("c2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, strings.Replace(file, server(t), "https://"+c2.APIServer.String(), 1), "join - --context c1", "is not who the join file says")
+	refused(t, file, "join - --dry-run --context c1 --broker-server https://"+c2.APIServer.String(), "is not who the join file says")
+	m, err := credential.ParseJoinFile([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Token = forge(t, m.Token, -2*3600, -3600)
+	expired, err := m.JoinFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 --namespace atoll-clusterset")
+	limited(t)
+	refused(t, file, "join - --context limited", "may not create and patch: clusterproperties, clusterrolebindings, ", "rights of a cluster administrator: --context")
+	refused(t, "", "leave --context limited", "may not delete and list: clusterrolebindings, ")
+	expectInventory(t, "c1", before, "test-limited")
+
+	// c2 has taken the id.
+	must(t, joinFile(t, "c1"), "join - --context c2")
+	create(t, lab.Broker, &brokerv1alpha1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "c1"},
+		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "another", AdvertiseMode: brokerv1alpha1.AdvertisePods},
+	})
+	refused(t, file, "join - --context c1", "it was used already, or revoked")
+	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster already`, "atoll broker remove c1")
+	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave")
+	expectInventory(t, "c1", before, "test-limited")
+	must(t, "", "leave --context c2")
+}
+
+// limited adds a context for a user of c1's who may only read.
+func limited(t *testing.T) {
+	t.Helper()
+	config, err := theLab.UserKubeconfig("c1", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("name: c1\n", "name: limited\n", "cluster: c1\n", "cluster: limited\n", "user: c1\n", "user: limited\n").Replace(string(config))
+	t.Setenv("KUBECONFIG", theLab.Kubeconfig()+":"+write(t, "limited", text))
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "test-limited"},
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}},
+	}}
+	role := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "test-limited"},
+		"rules": []any{map[string]any{"apiGroups": []any{"", "about.k8s.io"}, "resources": []any{"namespaces", "secrets", "clusterproperties"}, "verbs": []any{"get", "list"}}},
+	}}
+	second := binding.DeepCopy()
+	second.SetName("test-limited-more")
+	second.Object["roleRef"].(map[string]any)["name"] = "test-limited"
+	create(t, "c1", binding, role, second)
+}
+
+// Properties and definitions of others' are respected.
+func TestJoinRespectsWhatIsThere(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "serviceexports.multicluster.x-k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved"}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "multicluster.x-k8s.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "serviceexports", Singular: "serviceexport", Kind: "ServiceExport", ListKind: "ServiceExportList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1alpha1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+	create(t, "c1", crd)
+	file := joinFile(t, "c1")
+	eventually(t, "the other definition is served", func() error {
+		old := &unstructured.UnstructuredList{}
+		old.SetAPIVersion("multicluster.x-k8s.io/v1alpha1")
+		old.SetKind("ServiceExportList")
+		return on["c1"].List(t.Context(), old)
+	})
+	for _, mode := range []string{"--dry-run", ""} {
+		refused(t, file, "join - --context c1 "+mode, "CustomResourceDefinition serviceexports.multicluster.x-k8s.io: another one of that name is installed",
+			"does not serve v1beta1", "--replace-crds")
+	}
+	must(t, joinFile(t, "c1"), "join - --context c1 --replace-crds")
+	must(t, "", "leave --context c1")
+
+	// The cluster has an id before it joins.
+	must(t, joinFile(t, "c1"), "join - --context c1")
+	property := &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClusterIDProperty}}
+	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property); err != nil {
+		t.Fatal(err)
+	}
+	property.Labels = nil // as if somebody else had made it
+	property.Spec.Value = "prod"
+	if err := on["c1"].Update(t.Context(), property); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "leave --context c1")
+	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property); err != nil {
+		t.Errorf("somebody else's property: %v", err)
+	}
+	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io says "prod"`, "atoll broker token create prod")
+	must(t, joinFile(t, "prod"), "join - --context c1")
+	must(t, "", "leave --context c1")
+	if err := on["c1"].Delete(t.Context(), property); err != nil {
+		t.Errorf("somebody else's property: %v", err)
+	}
+}
+
+// One broker holds several clustersets, whose members have nothing to do with each other.
+func TestTwoClustersets(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	must(t, "", "broker deploy --context broker --namespace staging")
+	refused(t, "", "broker token create c1 --context broker --namespace other --server "+server(t), "there are: atoll-clusterset, staging")
+	must(t, joinFile(t, "c1"), "join - --context c1")
+	must(t, joinFile(t, "c1", "--namespace staging"), "join - --context c2")
+	refused(t, joinFile(t, "c1", "--namespace staging"), "join - --context c1", `of clusterset "atoll-clusterset" already`, "atoll leave")
+	stopFirst, stopSecond := startAgent(t, asAgent(t, "c1"), t.Output()), startAgent(t, asAgent(t, "c2"), t.Output())
+	for _, c := range []string{"c1", "c2"} {
+		create(t, c, namespace("sets"), service("sets", "web"), export("sets", "web"))
+		expectImport(t, c, "sets", "web", "c1") // the id that both have
+	}
+	m, _ := membershipOf(t, "c1")
+	as := asMember(t, m)
+	for what, err := range map[string]error{
+		"reading the other set's records": as.List(t.Context(), &brokerv1alpha1.ExportedServiceList{}, client.InNamespace("staging")),
+		"reading Secrets":                 as.List(t.Context(), &corev1.SecretList{}, client.InNamespace("atoll-clusterset")),
+	} {
+		expectForbidden(t, what, err)
+	}
+	stopFirst()
+	must(t, "", "leave --context c1")
+	expectImport(t, "c2", "sets", "web", "c1")
+	refused(t, "", "broker remove c1 --context broker --namespace staging", "seems to be alive", "--force")
+	stopSecond()
+	must(t, "", "leave --context c2")
+	if err := on[lab.Broker].Delete(t.Context(), namespace("staging")); err != nil {
+		t.Error(err)
+	}
+	expectGone(t, lab.Broker, namespace("staging"))
+	for _, c := range []string{"c1", "c2"} {
+		if left := fmt.Sprint(inventory(t, c)); strings.Contains(left, "atoll") {
+			t.Errorf("%s has after leaving: %s", c, left)
+		}
+	}
+}
