@@ -6,6 +6,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -215,7 +216,11 @@ func Name(object client.Object) string {
 	if object.GetNamespace() != "" {
 		name = object.GetNamespace() + "/" + name
 	}
-	return object.GetObjectKind().GroupVersionKind().Kind + " " + name
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if kind == "" { // as typed objects come from an API server
+		kind = reflect.TypeOf(object).Elem().Name()
+	}
+	return kind + " " + name
 }
 
 // Namespace returns a namespace, or nil where there is none.

@@ -15,6 +15,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/deploy"
+	"github.com/atoll-mcs/atoll/internal/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/render"
@@ -48,8 +49,14 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err != nil {
 		return err
 	}
+	say("taking atoll-dns out of the cluster's own DNS")
+	if err := unwire(ctx, cluster); err != nil {
+		return err
+	}
 	say("stopping the agents")
-	if err := stopAgents(ctx, cluster, objects); err != nil {
+	rest := slices.DeleteFunc(slices.Clone(objects), working)
+	first := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !working(o) })
+	if err := stopAgents(ctx, cluster, first); err != nil {
 		return err
 	}
 	if onBroker != nil {
@@ -66,7 +73,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 		return err
 	}
 	say("removing Atoll")
-	if err := cluster.Delete(ctx, objects...); err != nil {
+	if err := cluster.Delete(ctx, rest...); err != nil {
 		return err
 	}
 	if err := removeProperties(ctx, cluster, state); err != nil {
@@ -113,17 +120,34 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 	return found, nil
 }
 
-// stopAgents takes the agent's workloads and rights away, so that it makes nothing anew of
-// what is removed next.
-func stopAgents(ctx context.Context, cluster *install.Target, objects []*unstructured.Unstructured) error {
-	var first []*unstructured.Unstructured
-	for _, o := range objects {
-		switch kind := o.GetKind(); {
-		case kind == "Deployment", kind == "ClusterRoleBinding" && o.GetName() == "atoll-agent":
-			first = append(first, o)
+// unwire takes back what "atoll dns install" has done, before the server is gone that the
+// cluster's own DNS would go on asking.
+func unwire(ctx context.Context, cluster *install.Target) error {
+	c, err := clusterdns.Connect(cluster.Config)
+	if err != nil {
+		return err
+	}
+	changes, err := clusterdns.Edit(ctx, c, client.ObjectKey{}, clusterdns.Uninstall(nil), cluster.DryRun)
+	for _, change := range changes {
+		if !change.None() {
+			cluster.Report(install.Changed, change.Object(), "")
 		}
 	}
-	if err := cluster.Delete(ctx, first...); err != nil {
+	if err != nil {
+		return fmt.Errorf("taking atoll-dns out of the cluster's own DNS: %w", err)
+	}
+	return nil
+}
+
+// working tells whether an object lets the agent work. These go first, so that it makes
+// nothing anew of what is removed next.
+func working(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "Deployment" || o.GetKind() == "ClusterRoleBinding" && o.GetName() == render.AgentName
+}
+
+// stopAgents deletes what lets the agents work, and waits until they have ended.
+func stopAgents(ctx context.Context, cluster *install.Target, objects []*unstructured.Unstructured) error {
+	if err := cluster.Delete(ctx, objects...); err != nil {
 		return err
 	}
 	return cluster.AwaitNone(ctx, &corev1.PodList{}, client.InNamespace(names.SystemNamespace), client.MatchingLabels{render.LabelName: render.AgentName})

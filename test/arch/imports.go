@@ -75,7 +75,9 @@ var table = []row{
 	// What installs Atoll, and takes it away.
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
 	{folder: "internal/render", allowed: join(pure, []string{"./deploy", "./internal/install"})},
-	{folder: "internal/setup", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/credential", "./internal/install", "./internal/render"})},
+	{folder: "internal/setup", allowed: join(pure, clients, []string{
+		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/install", "./internal/render",
+	})},
 
 	// DNS answers without broker and agent, so it knows neither.
 	{folder: "plugin/clusterset", allowed: join(pure, clients, []string{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,14 +91,31 @@ func TestJoinAndLeave(t *testing.T) {
 		expectImport(t, c, ns, "web", all...)
 	}
 
+	const corefile = ".:53 {\n    errors\n    kubernetes cluster.local\n}\n"
+	dns := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "coredns"}, Data: map[string]string{"Corefile": corefile}}
+	create(t, "c1", dns)
+	must(t, "", "dns install --context c1 --server 10.101.0.9")
 	if plan := must(t, "", "leave --dry-run --context c1"); !strings.Contains(plan, "delete ServiceImport shop/web\n") ||
-		!strings.Contains(plan, "delete ExportedService atoll-clusterset/web.shop.c1\n") || !strings.Contains(plan, "delete Namespace atoll-system\n") {
+		!strings.Contains(plan, "delete ExportedService atoll-clusterset/web.shop.c1\n") || !strings.Contains(plan, "delete Namespace atoll-system\n") || !strings.Contains(plan, "change ConfigMap kube-system/coredns\n") {
 		t.Errorf("leave --dry-run printed\n%s", plan)
 	}
 	expectImport(t, "c1", ns, "web", all...)
 	for i, c := range clusters {
+		if c == "c1" {
+			if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(dns), dns); err != nil || dns.Data["Corefile"] == corefile {
+				t.Errorf("the cluster's DNS is not wired: %v", err)
+			}
+		}
 		stop[c]() // as its pods are when their Deployment is deleted
 		must(t, "", "leave --context "+c)
+		if c == "c1" {
+			if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(dns), dns); err != nil || dns.Data["Corefile"] != corefile {
+				t.Errorf("after leaving the Corefile is %q, %v", dns.Data["Corefile"], err)
+			}
+			if err := on[c].Delete(t.Context(), dns); err != nil {
+				t.Error(err)
+			}
+		}
 		mine := service(ns, "web")
 		if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
 			t.Fatal(err)

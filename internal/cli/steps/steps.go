@@ -19,7 +19,7 @@ func Say(cmd *cobra.Command) setup.Say {
 }
 
 // Report returns what tells about objects that were changed, or that were not although they
-// might have been. With dryRun, what would be deleted is data.
+// might have been. With dryRun, what would be changed is data.
 func Report(cmd *cobra.Command, dryRun bool) install.Report {
 	return func(change install.Change, object client.Object, note string) {
 		var w io.Writer = cmd.ErrOrStderr()
@@ -27,14 +27,17 @@ func Report(cmd *cobra.Command, dryRun bool) install.Report {
 		switch {
 		case change == install.Unchanged:
 			return
-		case change == install.Deleted && dryRun:
-			w, line = cmd.OutOrStdout(), "delete "+install.Name(object)
+		case dryRun && planned[change] != "":
+			w, line = cmd.OutOrStdout(), planned[change]+" "+install.Name(object)
 		case note != "":
 			line += ": " + note
 		}
 		fmt.Fprintln(w, line)
 	}
 }
+
+// planned is how changes read that are not made.
+var planned = map[install.Change]string{install.Deleted: "delete", install.Changed: "change"}
 
 // Next tells what to do now.
 func Next(cmd *cobra.Command, format string, args ...any) {
