@@ -1,6 +1,7 @@
 package clusterset
 
 import (
+	"bytes"
 	"cmp"
 	"net/netip"
 	"slices"
@@ -13,186 +14,236 @@ import (
 // RFC 1035 section 2.3.4.
 const maxName = 254
 
-// build makes the answers of one service in a zone from its import and the
-// slices that belong to it, in any order. A nil import makes none.
-func build(zone string, from *serviceImport, of []*endpointSlice) *answers {
-	if from == nil {
-		return nil
-	}
-	b := builder{suffix: join(from.key.String()+".svc", zone), names: map[string]*node{}}
-	switch {
-	case len(b.suffix) > maxName:
-		return &answers{}
-	case from.kind == mcsv1beta1.ClusterSetIP:
-		return b.clusterSetIP(from)
-	case from.kind == mcsv1beta1.Headless:
-		return b.headless(from, of)
-	default:
-		return &answers{}
-	}
-}
-
-// builder collects the names below one service.
+// builder makes the answers of services in one zone, one after the other.
 type builder struct {
-	suffix string
-	names  map[string]*node // by the name relative to the service
+	zone string
+	// room is how many bytes the records of one name and type may take.
+	room int
+	// name, v4 and v6 are those of the host that is at hand.
+	name, v4, v6 []byte
 }
 
-// clusterSetIP builds the answers of a service with a virtual IP. Without IPs,
+func newBuilder(zone string) *builder { return &builder{zone: zone, room: replyRoom} }
+
+// built are the answers of a service, and what is another than before among the names
+// that its addresses are turned back into.
+type built struct {
+	answers    *answers // nil: there is no such service
+	gone, come []host
+}
+
+// build makes the answers of a service. The ones that it had until now, nil if none, save
+// work: hosts that are still the same are taken over.
+func (b *builder) build(c change, had *answers) built {
+	if had == nil {
+		had = &answers{}
+	}
+	d := draft{builder: b, suffix: join(c.key.String()+".svc", b.zone), had: had.hosts}
+	switch {
+	case c.from == nil || len(d.suffix) > maxName:
+	case c.from.kind == mcsv1beta1.ClusterSetIP:
+		d.clusterSetIP(c.from)
+	case c.from.kind == mcsv1beta1.Headless:
+		d.headless(c.from, c.members)
+	}
+	d.gone = append(d.gone, d.had...)
+	var made *answers
+	if c.from != nil {
+		made = &answers{self: d.self, below: d.below(had.below), hosts: slices.Clone(d.hosts)}
+	}
+	return built{made, d.gone, d.come}
+}
+
+// draft is the answers of one service while they are made.
+type draft struct {
+	*builder
+	suffix string // the service's own name
+	self   *node
+	ports  []*portDraft
+	// above are names that exist because of others below them.
+	above map[string]struct{}
+	// had are the hosts from before that were not met again yet, hosts those that
+	// there are, gone and come what is different.
+	had, hosts, gone, come []host
+}
+
+// portDraft is a port and its SRV records.
+type portDraft struct {
+	portName
+	targets []target
+	size    int // of the records in a reply, in bytes
+}
+
+// clusterSetIP drafts the answers of a service with a virtual IP. Without IPs,
 // which are assigned after the import is made, its name exists but has no
 // records. Slices play no part: <clusterid>.<svc> and what is below it must not
 // exist (specification, 2.3.4).
-func (b *builder) clusterSetIP(from *serviceImport) *answers {
-	self := &node{name: b.suffix}
-	self.v4, self.v6 = pack(slices.Clone(from.ips))
-	if len(from.ips) > 0 {
-		for _, p := range from.ports {
-			b.addSRV(p.portName, []target{{self, p.number}})
-			self.srv = append(self.srv, target{self, p.number})
-		}
-		self.srv = compact(self.srv)
-	}
-	return b.answers(self)
-}
-
-// headless builds the answers of a service without virtual IP: its ready
-// endpoints' addresses, a name for each host, and SRV records with the ports
-// that the slices give, which are the ones that the pods listen on.
-func (b *builder) headless(from *serviceImport, of []*endpointSlice) *answers {
-	hosts := map[*node][]netip.Addr{}
-	ports := map[portName][]target{}
-	var all []netip.Addr
-	for _, s := range of {
-		numbers := matching(from.ports, s.ports)
-		for _, a := range s.addresses {
-			all = append(all, a.ip)
-			host := b.host(a, s.cluster.String())
-			if host == nil {
-				continue
-			}
-			hosts[host] = append(hosts[host], a.ip)
-			for _, p := range numbers {
-				ports[p.portName] = append(ports[p.portName], target{host, p.number})
-			}
-		}
-	}
-	if len(all) == 0 {
-		return &answers{}
-	}
-	for host, addrs := range hosts {
-		host.v4, host.v6 = pack(addrs)
-	}
-	self := &node{name: b.suffix}
-	self.v4, self.v6 = pack(all)
-	for name, targets := range ports {
-		self.srv = append(self.srv, targets...)
-		b.addSRV(name, targets)
-	}
-	self.srv = compact(self.srv)
-	return b.answers(self)
-}
-
-// matching returns the slice's ports that the import names. Others are not the
-// service's: names that were made up to tell unnamed ports apart, or the ports
-// of a cluster whose definition lost.
-func matching(of []servicePort, in []servicePort) []servicePort {
-	var found []servicePort
-	for _, p := range in {
-		if slices.ContainsFunc(of, func(q servicePort) bool { return p.portName == q.portName }) {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// host returns the node of an endpoint's host name, <hostname>.<clusterid>; nil
-// if that name is too long to be asked for.
-func (b *builder) host(a address, cluster string) *node {
-	label := a.hostname
-	if label == "" {
-		label = dashed(a.ip)
-	}
-	length := len(label) + 1 + len(cluster)
-	if length+1+len(b.suffix) > maxName {
-		return nil
-	}
-	name := label + "." + cluster + "." + b.suffix
-	rest := name[:length]
-	n, ok := b.names[rest]
-	if !ok {
-		n = &node{name: name}
-		b.names[rest] = n
-	}
-	return n
-}
-
-// dashed makes a label of an address, as cluster DNS does for endpoints without
-// a hostname.
-func dashed(ip netip.Addr) string {
-	if ip.Is4() {
-		return strings.ReplaceAll(ip.String(), ".", "-")
-	}
-	label := strings.ReplaceAll(ip.String(), ":", "-")
-	if strings.HasSuffix(label, "-") {
-		label += "0"
-	}
-	return label
-}
-
-// addSRV adds the name that SRV records of one port have.
-func (b *builder) addSRV(port portName, targets []target) {
-	rest := port.label()
-	if len(rest)+1+len(b.suffix) > maxName {
+func (d *draft) clusterSetIP(from *serviceImport) {
+	d.self = &node{name: d.suffix}
+	d.self.v4, d.self.v6 = pack(slices.Clone(from.ips))
+	if len(from.ips) == 0 {
 		return
 	}
-	n, ok := b.names[rest]
-	if !ok {
-		n = &node{name: rest + "." + b.suffix}
-		b.names[rest] = n
+	self := host{node: d.self}
+	d.hosts, d.come = append(d.hosts, self), append(d.come, self)
+	for _, p := range from.ports {
+		port := d.port(p.portName)
+		port.targets = append(port.targets, target{d.self, p.number})
+		d.self.srv = append(d.self.srv, target{d.self, p.number})
 	}
-	n.srv = compact(append(n.srv, targets...))
+	for _, p := range d.ports {
+		p.targets = byNumber(p.targets)
+	}
+	d.self.srv = byNumber(d.self.srv)
 }
 
-// answers finishes: it adds the names that exist because of others below them,
-// and sorts.
-func (b *builder) answers(self *node) *answers {
-	below := make([]entry, 0, len(b.names)+2)
-	parents := map[string]bool{}
-	for rest, n := range b.names {
-		below = append(below, entry{rest, n})
-		for _, parent, ok := strings.Cut(rest, "."); ok; _, parent, ok = strings.Cut(parent, ".") {
-			if b.names[parent] == nil && !parents[parent] {
-				parents[parent] = true
-				below = append(below, entry{parent, nil})
-			}
-		}
-	}
-	slices.SortFunc(below, func(a, b entry) int { return cmp.Compare(a.rest, b.rest) })
-	return &answers{self: self, below: below}
-}
-
-// compact sorts targets and takes out what is there twice. Sorted by host, so
-// that the targets of one host stand together.
-func compact(targets []target) []target {
-	slices.SortFunc(targets, func(a, b target) int {
-		return cmp.Or(cmp.Compare(a.host.name, b.host.name), cmp.Compare(a.port, b.port))
-	})
+// byNumber sorts the targets of one host, and takes out what is there twice.
+func byNumber(targets []target) []target {
+	slices.SortFunc(targets, func(a, b target) int { return cmp.Compare(a.port, b.port) })
 	return slices.Clip(slices.Compact(targets))
 }
+
+// port returns the draft of a port.
+func (d *draft) port(name portName) *portDraft {
+	for _, p := range d.ports {
+		if p.portName == name {
+			return p
+		}
+	}
+	p := &portDraft{portName: name}
+	d.ports = append(d.ports, p)
+	return p
+}
+
+// host adds the host that is at hand, whose rank is not below those of the hosts before.
+// The one that there was is taken if it is the same.
+func (d *draft) host(rank uint64) *node {
+	for len(d.had) > 0 && d.had[0].rank <= rank {
+		old := d.had[0]
+		d.had = d.had[1:]
+		if old.node.name == string(d.name) && bytes.Equal(old.node.v4, d.v4) && bytes.Equal(old.node.v6, d.v6) {
+			d.hosts = append(d.hosts, old)
+			return old.node
+		}
+		d.gone = append(d.gone, old)
+	}
+	h := host{rank, &node{name: string(d.name), v4: bytes.Clone(d.v4), v6: bytes.Clone(d.v6)}}
+	d.hosts, d.come = append(d.hosts, h), append(d.come, h)
+	return h.node
+}
+
+// below returns all names below the service, sorted. Those of hosts that did not change
+// are in had already.
+func (d *draft) below(had []entry) []entry {
+	if d.self == nil {
+		return nil
+	}
+	fresh := d.portEntries()
+	for _, h := range d.come {
+		if h.node != d.self {
+			fresh = append(fresh, entry{d.relative(h.node), h.node})
+		}
+	}
+	for name := range d.above {
+		fresh = append(fresh, entry{rest: name})
+	}
+	slices.SortFunc(fresh, compareEntries)
+
+	gone := make(map[*node]struct{}, len(d.gone))
+	for _, h := range d.gone {
+		gone[h.node] = struct{}{}
+	}
+	all := make([]entry, 0, len(d.hosts)+len(fresh))
+	add := func(e entry) {
+		if last := len(all) - 1; last < 0 || all[last].rest != e.rest {
+			all = append(all, e)
+		}
+	}
+	for _, e := range had {
+		if _, ok := gone[e.node]; ok || e.node == nil || len(e.node.srv) > 0 {
+			continue // not that of a host that is left
+		}
+		for len(fresh) > 0 && compareEntries(fresh[0], e) < 0 {
+			add(fresh[0])
+			fresh = fresh[1:]
+		}
+		add(e)
+	}
+	for _, e := range fresh {
+		add(e)
+	}
+	return slices.Clip(all)
+}
+
+// compareEntries orders by name, and one with records before the same without: it may
+// exist for both reasons.
+func compareEntries(a, b entry) int {
+	switch {
+	case a.rest != b.rest:
+		return cmp.Compare(a.rest, b.rest)
+	case a.node != nil && b.node == nil:
+		return -1
+	case a.node == nil && b.node != nil:
+		return 1
+	}
+	return 0
+}
+
+// portEntries returns the names that SRV records have, and those above them.
+func (d *draft) portEntries() []entry {
+	var all []entry
+	for _, p := range d.ports {
+		name := p.label() + "." + d.suffix
+		if len(p.targets) == 0 || len(name) > maxName {
+			continue
+		}
+		n := &node{name: name, srv: slices.Clone(p.targets)}
+		all = append(all, entry{d.relative(n), n})
+		d.exists("_" + p.protocol)
+	}
+	return all
+}
+
+// exists notes that a name exists because of others below it.
+func (d *draft) exists(name string) {
+	if d.above == nil {
+		d.above = map[string]struct{}{}
+	}
+	d.above[name] = struct{}{}
+}
+
+// relative returns a name without the service's.
+func (d *draft) relative(n *node) string { return n.name[:len(n.name)-len(d.suffix)-1] }
 
 // pack sorts addresses, in place, takes out what is there twice, and writes each
 // family's one behind the other.
 func pack(addrs []netip.Addr) (v4, v6 []byte) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
-	addrs = slices.Compact(addrs)
-	for _, a := range addrs {
-		if a.Is4() {
-			b := a.As4()
-			v4 = append(v4, b[:]...)
-		} else {
-			b := a.As16()
-			v6 = append(v6, b[:]...)
-		}
+	for _, a := range slices.Compact(addrs) {
+		v4, v6 = appendPacked(v4, v6, a)
 	}
 	return slices.Clip(v4), slices.Clip(v6)
+}
+
+// appendPacked writes an address behind those of its family.
+func appendPacked(v4, v6 []byte, a netip.Addr) (newV4, newV6 []byte) {
+	if a.Is4() {
+		b := a.As4()
+		return append(v4, b[:]...), v6
+	}
+	b := a.As16()
+	return v4, append(v6, b[:]...)
+}
+
+// appendName writes the name of an address's host below a service.
+func appendName(to []byte, a *address, suffix string) []byte {
+	to = append(a.appendLabel(to), '.')
+	to = append(append(to, a.of.cluster...), '.')
+	return append(to, suffix...)
+}
+
+// parent returns what is above a name, without its first label; false if nothing is.
+func parent(name string) (string, bool) {
+	_, rest, ok := strings.Cut(name, ".")
+	return rest, ok
 }

@@ -21,6 +21,10 @@ type Clusterset struct {
 	Next plugin.Handler
 
 	zones []*zone
+	// label is what metrics call the zones.
+	label string
+	// names are what addresses have in the reverse zones; nil without such zones.
+	names *reverse
 	fall  fall.F
 	// ttl is that of all records but one, and how long a negative answer may be
 	// kept, in seconds.
@@ -38,27 +42,23 @@ func (c *Clusterset) Name() string { return pluginName }
 // ServeDNS implements plugin.Handler.
 func (c *Clusterset) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	state := request.Request{W: w, Req: r}
-	z, name := mostSpecific(c.zones, state.Name())
+	z, relative := mostSpecific(c.zones, state.Name())
 	if z == nil {
 		return plugin.NextOrFailure(c.Name(), c.Next, ctx, w, r)
 	}
 	if t := state.QType(); t == dns.TypeAXFR || t == dns.TypeIXFR {
 		return dns.RcodeRefused, nil
 	}
-	if !c.Ready() {
+	if !c.Ready() || len(r.Question) == 0 {
 		return dns.RcodeServerFailure, nil
 	}
-	q := parseQuestion(name)
-	n, exists := z.find(q)
+	k, n, exists := z.find(relative)
 	if !exists && c.fall.Through(state.Name()) {
 		return plugin.NextOrFailure(c.Name(), c.Next, ctx, w, r)
 	}
-	m := c.reply(&state, z, q.kind, n)
+	m := c.reply(&state, z, k, n)
 	if !exists {
 		m.Rcode = dns.RcodeNameError
-	}
-	if len(m.Answer) == 0 {
-		m.Ns = []dns.RR{c.soa(&state, z)}
 	}
 	if err := w.WriteMsg(m); err != nil {
 		return dns.RcodeServerFailure, err

@@ -2,26 +2,34 @@ package clusterset
 
 import (
 	"cmp"
+	"net"
 	"slices"
-	"sync"
+
+	"github.com/miekg/dns"
 )
 
 // index holds the finished answers of a zone. Any number of goroutines may
 // read; they take no locks, allocate nothing, and see each service either as it
 // was or as it is now, never a mixture. One goroutine at a time may write.
 type index struct {
-	services   sync.Map // "<svc>.<ns>" -> *answers
-	namespaces sync.Map // namespace -> number of services in it
+	services   *table[answers] // by "<svc>.<ns>"
+	namespaces *table[int]     // number of services
 }
 
+func newIndex() index { return index{newTable[answers](), newTable[int]()} }
+
 // answers is everything that is known below and at one service's name. It never
-// changes once it is in the index: a change of the service makes a new one.
+// changes once it is in the index: a change of the service makes a new one, which
+// may share nodes with it.
 type answers struct {
 	// self is the service's own name; nil if that does not exist, as for a
 	// headless service without ready endpoints.
 	self *node
 	// below is sorted by rest.
 	below []entry
+	// hosts are the names that addresses are turned back into: those of a headless
+	// service's hosts, by rank, or the service's own.
+	hosts []host
 }
 
 // entry is a name below a service.
@@ -33,8 +41,13 @@ type entry struct {
 	node *node
 }
 
-// node is a name and its records. Addresses are packed, 4 or 16 bytes each, and
-// sorted.
+// host is a name with addresses, and its place among those of a service.
+type host struct {
+	rank uint64
+	node *node
+}
+
+// node is a name and its records. Addresses are packed, 4 or 16 bytes each.
 type node struct {
 	// name is fully qualified.
 	name   string
@@ -50,11 +63,10 @@ type target struct {
 
 // find returns the node at rest below the service, and whether that name exists.
 func (x *index) find(service, rest string) (*node, bool) {
-	v, ok := x.services.Load(service)
-	if !ok {
+	a := x.services.get(service)
+	if a == nil {
 		return nil, false
 	}
-	a := v.(*answers)
 	if rest == "" {
 		return a.self, a.self != nil
 	}
@@ -69,34 +81,48 @@ func (x *index) find(service, rest string) (*node, bool) {
 
 // hasNamespace reports whether there is a service in the namespace, even one
 // that has no records just now.
-func (x *index) hasNamespace(name string) bool {
-	_, ok := x.namespaces.Load(name)
-	return ok
-}
+func (x *index) hasNamespace(name string) bool { return x.namespaces.get(name) != nil }
+
+// get returns the answers of a service; nil if there is none.
+func (x *index) get(key serviceKey) *answers { return x.services.get(key.String()) }
 
 // set replaces the answers of a service; nil takes the service away.
 func (x *index) set(key serviceKey, a *answers) {
-	_, had := x.services.Load(key.String())
+	name := key.String()
+	had := x.services.get(name) != nil
+	x.services.set(name, a)
 	switch {
+	case a != nil && !had:
+		x.count(key.namespace, 1)
 	case a == nil && had:
-		x.services.Delete(key.String())
 		x.count(key.namespace, -1)
-	case a != nil:
-		x.services.Store(key.String(), a)
-		if !had {
-			x.count(key.namespace, 1)
-		}
 	}
 }
 
 func (x *index) count(namespace string, by int) {
 	n := by
-	if old, ok := x.namespaces.Load(namespace); ok {
-		n += old.(int)
+	if old := x.namespaces.get(namespace); old != nil {
+		n += *old
 	}
 	if n == 0 {
-		x.namespaces.Delete(namespace)
+		x.namespaces.set(namespace, nil)
 		return
 	}
-	x.namespaces.Store(namespace, n)
+	x.namespaces.set(namespace, &n)
+}
+
+// count returns how many records of a type n has, of those that services have.
+func (n *node) count(qtype uint16) int {
+	switch {
+	case n == nil:
+		return 0
+	case qtype == dns.TypeA:
+		return len(n.v4) / net.IPv4len
+	case qtype == dns.TypeAAAA:
+		return len(n.v6) / net.IPv6len
+	case qtype == dns.TypeSRV:
+		return len(n.srv)
+	default:
+		return 0
+	}
 }

@@ -1,7 +1,6 @@
 package clusterset
 
 import (
-	"strings"
 	"time"
 
 	"github.com/coredns/coredns/plugin"
@@ -26,6 +25,13 @@ var (
 		Help:      "Number of imported EndpointSlices that answers are made of.",
 	}, []string{"zones"})
 
+	endpointCount = promauto.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: plugin.Namespace,
+		Subsystem: pluginName,
+		Name:      "endpoint_addresses",
+		Help:      "Number of addresses of ready endpoints in imported EndpointSlices.",
+	}, []string{"zones"})
+
 	updateCount = promauto.NewCounterVec(prometheus.CounterOpts{
 		Namespace: plugin.Namespace,
 		Subsystem: pluginName,
@@ -41,18 +47,33 @@ var (
 		NativeHistogramBucketFactor: plugin.NativeHistogramBucketFactor,
 		Help:                        "Histogram of the time (in seconds) in which the answers of all services that had changed were made anew.",
 	}, []string{"zones"})
+
+	// programmingDuration is what the kubernetes plugin has as
+	// coredns_kubernetes_dns_programming_duration_seconds, with the same buckets and
+	// label, and measured alike: the SLI "DNS programming latency" of Kubernetes's
+	// SIG Scalability.
+	programmingDuration = promauto.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace:                   plugin.Namespace,
+		Subsystem:                   pluginName,
+		Name:                        "programming_duration_seconds",
+		Buckets:                     prometheus.ExponentialBuckets(0.001, 2, 20), // 1 ms to 17 min
+		NativeHistogramBucketFactor: plugin.NativeHistogramBucketFactor,
+		Help:                        "Histogram of the time (in seconds) from a change of a headless service's endpoints, by the clock of the cluster that they are in, until it is answered.",
+	}, []string{"service_kind"})
 )
 
-// observe records that so many services were made anew in that time.
-func (c *Clusterset) observe(known *objects, updates int, took time.Duration) {
-	zones := make([]string, 0, len(c.zones))
-	for _, z := range c.zones {
-		zones = append(zones, z.name)
+// headlessKind is the one kind of service whose answers follow endpoints, as the
+// kubernetes plugin calls it: only for selectors does anybody note the time of a change.
+const headlessKind = "headless_with_selector"
+
+// observe records changes that are answered now, and were begun with then.
+func (c *Clusterset) observe(all changes, then time.Time) {
+	importCount.WithLabelValues(c.label).Set(float64(all.size.imports))
+	sliceCount.WithLabelValues(c.label).Set(float64(all.size.slices))
+	endpointCount.WithLabelValues(c.label).Set(float64(all.size.addresses))
+	updateCount.WithLabelValues(c.label).Add(float64(len(all.services)))
+	updateDuration.WithLabelValues(c.label).Observe(time.Since(then).Seconds())
+	for _, triggered := range all.triggers {
+		programmingDuration.WithLabelValues(headlessKind).Observe(time.Since(triggered).Seconds())
 	}
-	label := strings.Join(zones, " ")
-	imports, slices := known.count()
-	importCount.WithLabelValues(label).Set(float64(imports))
-	sliceCount.WithLabelValues(label).Set(float64(slices))
-	updateCount.WithLabelValues(label).Add(float64(updates))
-	updateDuration.WithLabelValues(label).Observe(took.Seconds())
 }

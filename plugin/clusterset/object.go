@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -47,8 +48,11 @@ type endpointSlice struct {
 	service serviceKey
 	cluster names.ClusterID
 	ports   []servicePort
-	// addresses has one element for each address of each ready endpoint.
+	// addresses has one element for each address of each ready endpoint, in order.
 	addresses []address
+	// triggered is when the change happened that led to this, by the clock of who
+	// noticed it first; zero if nobody has said.
+	triggered time.Time
 }
 
 // sliceKey names an EndpointSlice.
@@ -63,14 +67,9 @@ func (s *serviceImport) equal(t *serviceImport) bool {
 // equal reports whether s and t make the same answers.
 func (s *endpointSlice) equal(t *endpointSlice) bool {
 	return s.key == t.key && s.service == t.service && s.cluster == t.cluster &&
-		slices.Equal(s.ports, t.ports) && slices.Equal(s.addresses, t.addresses)
-}
-
-// address is an address of a ready endpoint.
-type address struct {
-	// hostname is empty where the endpoint has none.
-	hostname string
-	ip       netip.Addr
+		slices.Equal(s.ports, t.ports) && slices.EqualFunc(s.addresses, t.addresses, func(a, b address) bool {
+		return a.hostname == b.hostname && a.ip == b.ip
+	})
 }
 
 // newServiceImport takes from o what answers need. What a DNS answer could not
@@ -114,7 +113,13 @@ func newEndpointSlice(o *discoveryv1.EndpointSlice) *endpointSlice {
 		s.ports = appendPort(s.ports, *p.Name, protocol, *p.Port)
 	}
 	for i := range o.Endpoints {
-		s.addresses = appendEndpoint(s.addresses, &o.Endpoints[i], o.AddressType)
+		s.appendEndpoint(&o.Endpoints[i], o.AddressType)
+	}
+	slices.SortFunc(s.addresses, func(a, b address) int { return inOrder(&a, &b) })
+	s.addresses = slices.Clip(slices.CompactFunc(s.addresses, func(a, b address) bool { return inOrder(&a, &b) == 0 }))
+	if text, ok := o.Annotations[names.AnnotationLastChangeTriggerTime]; ok {
+		// What is no time counts as none.
+		s.triggered, _ = time.Parse(time.RFC3339Nano, text)
 	}
 	return s
 }
@@ -138,9 +143,9 @@ func appendPort(ports []servicePort, name string, protocol corev1.Protocol, numb
 // appendEndpoint appends the addresses of a ready endpoint that are of the
 // slice's family. Unknown readiness is ready, as EndpointConditions has it; who
 // writes the slice has counted in publishNotReadyAddresses already.
-func appendEndpoint(to []address, e *discoveryv1.Endpoint, family discoveryv1.AddressType) []address {
+func (s *endpointSlice) appendEndpoint(e *discoveryv1.Endpoint, family discoveryv1.AddressType) {
 	if ready := e.Conditions.Ready; ready != nil && !*ready {
-		return to
+		return
 	}
 	hostname := ""
 	if e.Hostname != nil {
@@ -157,9 +162,8 @@ func appendEndpoint(to []address, e *discoveryv1.Endpoint, family discoveryv1.Ad
 		if ip.Is4() != (family == discoveryv1.AddressTypeIPv4) || ip.Is6() != (family == discoveryv1.AddressTypeIPv6) {
 			continue
 		}
-		to = append(to, address{hostname, ip})
+		s.addresses = append(s.addresses, newAddress(s, hostname, ip))
 	}
-	return to
 }
 
 // maxLabel is the longest label of a domain name, RFC 1035 section 2.3.4.

@@ -3,63 +3,72 @@ package clusterset
 import (
 	"slices"
 	"sync"
+	"time"
+
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
 // objects is what the plugin knows of its cluster, and which services' answers
 // are behind it.
 type objects struct {
-	mu      sync.Mutex
-	imports map[serviceKey]*serviceImport
-	slices  map[sliceKey]*endpointSlice
-	// of holds the slices of each service, in no order.
-	of map[serviceKey][]*endpointSlice
-	// dirty are the services that changed since take was last called.
-	dirty map[serviceKey]struct{}
+	mu       sync.Mutex
+	imports  map[serviceKey]*serviceImport
+	slices   map[sliceKey]*endpointSlice
+	members  map[serviceKey]members // of services with slices
+	size     size
+	dirty    map[serviceKey]struct{} // since take was last called
+	triggers []time.Time             // of the changes since then
+
 	// changed has an element when take has something new to say.
 	changed chan struct{}
 	// importsListed and slicesListed say that all objects of the kind are known.
 	importsListed, slicesListed bool
 }
 
+// size is how much the plugin knows.
+type size struct{ imports, slices, addresses int }
+
 func newObjects() *objects {
 	return &objects{
 		imports: map[serviceKey]*serviceImport{},
 		slices:  map[sliceKey]*endpointSlice{},
-		of:      map[serviceKey][]*endpointSlice{},
+		members: map[serviceKey]members{},
 		dirty:   map[serviceKey]struct{}{},
 		changed: make(chan struct{}, 1),
 	}
 }
 
-// change is a service with all that its answers are made of.
-type change struct {
-	key    serviceKey
-	from   *serviceImport // nil: there is no such service
-	slices []*endpointSlice
+// changes are what became different between two calls of take.
+type changes struct {
+	services []change
+	// triggers are when the changes of endpoints happened, as far as the slices say.
+	triggers []time.Time
+	// size is how much is known now.
+	size size
 }
 
-// take returns the services that changed since it was called last. Before both
-// kinds are listed it returns nothing, and false: half of the objects make wrong
-// answers.
-func (o *objects) take() ([]change, bool) {
+// change is a service with all that its answers are made of.
+type change struct {
+	key     serviceKey
+	from    *serviceImport // nil: there is no such service
+	members members
+}
+
+// take returns what changed since it was called last. Before both kinds are listed it
+// returns nothing, and false: half of the objects make wrong answers.
+func (o *objects) take() (changes, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.importsListed || !o.slicesListed {
-		return nil, false
+		return changes{}, false
 	}
-	changes := make([]change, 0, len(o.dirty))
+	all := changes{services: make([]change, 0, len(o.dirty)), triggers: o.triggers, size: o.size}
 	for key := range o.dirty {
-		changes = append(changes, change{key, o.imports[key], slices.Clone(o.of[key])})
+		all.services = append(all.services, change{key, o.imports[key], o.members[key]})
 	}
-	o.dirty = map[serviceKey]struct{}{}
-	return changes, true
-}
-
-// count returns how many objects of each kind are known.
-func (o *objects) count() (imports, slices int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.imports), len(o.slices)
+	clear(o.dirty)
+	o.triggers = nil
+	return all, true
 }
 
 func (o *objects) setImport(s *serviceImport) {
@@ -95,29 +104,38 @@ func (o *objects) replaceImports(all []*serviceImport) {
 func (o *objects) setSlice(s *endpointSlice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.putSlice(s)
+	d, old := deltas{}, o.slices[s.key]
+	// What a new slice says may be of long before its service was exported.
+	if o.putSlice(s, d) && old != nil && !s.triggered.Equal(old.triggered) && !s.triggered.IsZero() && o.headless(s.service) {
+		o.triggers = append(o.triggers, s.triggered)
+	}
+	o.apply(d)
 }
 
 func (o *objects) dropSlice(s *endpointSlice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.removeSlice(s.key)
+	d := deltas{}
+	o.removeSlice(s.key, d)
+	o.apply(d)
 }
 
 // replaceSlices makes all the only slices there are.
 func (o *objects) replaceSlices(all []*endpointSlice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	d := deltas{}
 	keep := make(map[sliceKey]struct{}, len(all))
 	for _, s := range all {
 		keep[s.key] = struct{}{}
-		o.putSlice(s)
+		o.putSlice(s, d)
 	}
 	for key := range o.slices {
 		if _, ok := keep[key]; !ok {
-			o.removeSlice(key)
+			o.removeSlice(key, d)
 		}
 	}
+	o.apply(d)
 	o.slicesListed = true
 	o.wake()
 }
@@ -125,41 +143,78 @@ func (o *objects) replaceSlices(all []*endpointSlice) {
 // What follows is called with the lock held.
 
 func (o *objects) putImport(s *serviceImport) {
-	if old, ok := o.imports[s.key]; ok && old.equal(s) {
+	old, ok := o.imports[s.key]
+	if ok && old.equal(s) {
 		return
 	}
 	o.imports[s.key] = s
+	o.size.imports = len(o.imports)
 	o.touch(s.key)
 }
 
 func (o *objects) removeImport(key serviceKey) {
 	delete(o.imports, key)
+	o.size.imports = len(o.imports)
 	o.touch(key)
 }
 
-func (o *objects) putSlice(s *endpointSlice) {
-	if old, ok := o.slices[s.key]; ok && old.equal(s) {
-		return
+// deltas are the members that services lose and gain.
+type deltas map[serviceKey]*delta
+
+type delta struct{ gone, come []*address }
+
+func (d deltas) of(key serviceKey) *delta {
+	if d[key] == nil {
+		d[key] = &delta{}
 	}
-	o.removeSlice(s.key)
-	o.slices[s.key] = s
-	o.of[s.service] = append(o.of[s.service], s)
-	o.touch(s.service)
+	return d[key]
 }
 
-func (o *objects) removeSlice(key sliceKey) {
+// putSlice reports whether the slice makes a difference.
+func (o *objects) putSlice(s *endpointSlice, to deltas) bool {
+	if old, ok := o.slices[s.key]; ok && old.equal(s) {
+		return false
+	}
+	o.removeSlice(s.key, to)
+	o.slices[s.key] = s
+	d := to.of(s.service)
+	d.come = appendAddresses(d.come, s)
+	return true
+}
+
+func (o *objects) removeSlice(key sliceKey, to deltas) {
 	old, ok := o.slices[key]
 	if !ok {
 		return
 	}
 	delete(o.slices, key)
-	i := slices.Index(o.of[old.service], old)
-	if rest := slices.Delete(o.of[old.service], i, i+1); len(rest) > 0 {
-		o.of[old.service] = rest
-	} else {
-		delete(o.of, old.service)
+	d := to.of(old.service)
+	d.gone = appendAddresses(d.gone, old)
+}
+
+// apply changes the members of services all at once, for many slices of one service
+// may have changed.
+func (o *objects) apply(all deltas) {
+	for key, d := range all {
+		slices.SortFunc(d.gone, inOrder)
+		slices.SortFunc(d.come, inOrder)
+		if m := o.members[key].replace(d.gone, d.come); len(m) > 0 {
+			o.members[key] = m
+		} else {
+			delete(o.members, key)
+		}
+		o.size.addresses += len(d.come) - len(d.gone)
+		if o.headless(key) {
+			o.touch(key)
+		}
 	}
-	o.touch(old.service)
+	o.size.slices = len(o.slices)
+}
+
+// headless reports whether the answers of a service are made of its slices.
+func (o *objects) headless(key serviceKey) bool {
+	from := o.imports[key]
+	return from != nil && from.kind == mcsv1beta1.Headless
 }
 
 func (o *objects) touch(key serviceKey) {

@@ -29,8 +29,14 @@ type fixture struct {
 }
 
 func newFixture(zones ...string) *fixture {
+	o := options{ttl: defaultTTL}
+	for _, zone := range zones {
+		if err := o.addZone(zone); err != nil {
+			panic(err)
+		}
+	}
 	f := &fixture{
-		Clusterset: newClusterset(options{zones: zones, ttl: defaultTTL}),
+		Clusterset: newClusterset(o),
 		known:      newObjects(),
 	}
 	f.imports, f.slices = importStore(f.known), sliceStore(f.known)
@@ -41,8 +47,8 @@ func newFixture(zones ...string) *fixture {
 
 // update brings the index up to date.
 func (f *fixture) update() {
-	changes, _ := f.known.take()
-	f.apply(changes)
+	all, _ := f.known.take()
+	f.apply(all.services)
 }
 
 // query asks over TCP, so that nothing is cut off. The id decides which of
@@ -63,8 +69,8 @@ func (f *fixture) query(id uint16, qname string, qtype uint16) (*dns.Msg, error)
 // Pitfall 23: cluster ids of two labels. Pitfall 25: SRV records.
 func TestAnswersEqualReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		zones := []string{"clusterset.local.", "multi.example."}
-		f := newFixture(zones...)
+		zones, reverse := []string{"clusterset.local.", "multi.example."}, []string{"in-addr.arpa.", "0.0.d.f.ip6.arpa."}
+		f := newFixture(append(zones, reverse...)...)
 		imports := map[string]*mcsv1beta1.ServiceImport{}
 		of := map[string]*discoveryv1.EndpointSlice{}
 		relist := func(*rapid.T) {
@@ -117,6 +123,9 @@ func TestAnswersEqualReference(t *testing.T) {
 				for _, zone := range zones {
 					f.compare(t, zone, writeZone(zone, values(imports), values(of)))
 				}
+				for _, zone := range reverse {
+					f.compare(t, zone, writeReverse(zone, zones[0], values(imports), values(of)))
+				}
 			},
 		})
 	})
@@ -135,6 +144,7 @@ func (f *fixture) compare(t *rapid.T, zone string, want zoneFile) {
 		"h1.c1.eu.west.web.shop.svc." + zone: true,
 	}
 	for _, ns := range namespaces {
+		names[ns+".svc."+zone] = true
 		for _, svc := range services {
 			names[svc+"."+ns+".svc."+zone] = true
 		}
@@ -148,8 +158,8 @@ func (f *fixture) compare(t *rapid.T, zone string, want zoneFile) {
 	flip := rapid.Bool().Draw(t, "upper case")
 	id := rapid.Uint16().Draw(t, "id")
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if _, ok := dns.IsDomainName(name); !ok {
-			continue // too long to be asked for
+		if _, ok := dns.IsDomainName(name); !ok || !dns.IsSubDomain(zone, name) {
+			continue // too long to be asked for, or of another zone
 		}
 		if flip {
 			name = strings.ToUpper(name)
@@ -210,7 +220,7 @@ func drawImport(t *rapid.T) *mcsv1beta1.ServiceImport {
 		ObjectMeta: metav1.ObjectMeta{Namespace: drawNamespace(t), Name: drawService(t)},
 		Spec: mcsv1beta1.ServiceImportSpec{
 			Type:  rapid.SampledFrom([]mcsv1beta1.ServiceImportType{mcsv1beta1.ClusterSetIP, mcsv1beta1.Headless, mcsv1beta1.Headless, "Other"}).Draw(t, "type"),
-			IPs:   rapid.SliceOfN(rapid.SampledFrom([]string{"10.1.0.1", "10.1.0.2", "fd00:20::1"}), 0, 2).Draw(t, "ips"),
+			IPs:   rapid.SliceOfN(rapid.SampledFrom([]string{"10.1.0.1", "10.2.0.1", "fd00:20::1", "fd00::7"}), 0, 2).Draw(t, "ips"),
 			Ports: rapid.SliceOfN(rapid.Custom(drawPort), 0, 3).Draw(t, "ports"),
 		},
 	}

@@ -14,6 +14,7 @@ const (
 	root                   // svc, above all namespaces
 	namespace              // <ns>.svc
 	service                // <svc>.<ns>.svc, or a name below it
+	pointer                // an address in a reverse zone, or the beginning of one
 )
 
 // question is a name within the zone, taken apart.

@@ -51,6 +51,43 @@ func writeZone(zone string, imports []*mcsv1beta1.ServiceImport, of []*discovery
 	return z
 }
 
+// writeReverse is sections 2.3.3 and 2.4.3: the addresses in the reverse zone have the
+// names that services and hosts have in the zone primary, one each.
+func writeReverse(reverse, primary string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) zoneFile {
+	z := zoneFile{}
+	z.add(reverse, dns.TypeSOA, "")
+	z.add(reverse, dns.TypeNS, "ns.dns."+primary)
+	z.add("ns.dns."+primary, dns.TypeA, "192.0.2.53")
+	z.add("ns.dns."+primary, dns.TypeAAAA, "2001:db8::53")
+	best := map[string]string{}
+	for _, i := range imports {
+		service := writeZone(primary, []*mcsv1beta1.ServiceImport{i}, of)
+		self := i.Name + "." + i.Namespace + ".svc." + primary
+		for name, records := range service {
+			isHost := strings.HasSuffix(name, "."+self)
+			if !isHost && (name != self || i.Spec.Type == mcsv1beta1.Headless) {
+				continue
+			}
+			for _, ip := range append(records[dns.TypeA], records[dns.TypeAAAA]...) {
+				key := func(n string) string { return fmt.Sprintf("%03d %s", strings.Count(n, "."), n) }
+				if best[ip] == "" || key(name) < key(best[ip]) {
+					best[ip] = name
+				}
+			}
+		}
+	}
+	for ip, name := range best {
+		address, err := dns.ReverseAddr(ip)
+		if err != nil {
+			panic(err)
+		}
+		if strings.HasSuffix(address, "."+reverse) {
+			z.add(address, dns.TypePTR, name)
+		}
+	}
+	return z
+}
+
 // writeClusterSetIP is section 2.3 of the specification.
 func (z zoneFile) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 	z.add(name, 0, "")
@@ -174,6 +211,8 @@ func recordData(rr dns.RR) string {
 		return strings.Join(rr.Txt, "")
 	case *dns.NS:
 		return rr.Ns
+	case *dns.PTR:
+		return rr.Ptr
 	case *dns.SOA:
 		return ""
 	default:

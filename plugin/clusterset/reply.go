@@ -1,8 +1,6 @@
 package clusterset
 
 import (
-	"net"
-
 	"github.com/coredns/coredns/request"
 	"github.com/miekg/dns"
 )
@@ -12,59 +10,96 @@ const (
 	// schemaTTL what its section 2.2 gives the record.
 	schemaVersion = "1.0.0"
 	schemaTTL     = 28800
-
-	// minRecord is the least that an address record takes in a message: a
-	// pointer to the name, type, class, TTL, length and an IPv4 address.
-	minRecord = 16
 )
 
-// reply makes the answer to state's question, which asks for the name of n in z.
-// It has records of its own: plugins in front of this one may change them.
-func (c *Clusterset) reply(state *request.Request, z *zone, k kind, n *node) *dns.Msg {
-	m := new(dns.Msg)
-	m.SetReply(state.Req)
-	m.Authoritative = true
-	a := c.newAnswer(state)
-	switch state.QType() {
-	case dns.TypeA:
-		if n != nil {
-			m.Answer = a.a(nil, state.Req.Question[0].Name, n)
-		}
-	case dns.TypeAAAA:
-		if n != nil {
-			m.Answer = a.aaaa(nil, state.Req.Question[0].Name, n)
-		}
-	case dns.TypeSRV:
-		if n != nil {
-			m.Answer, m.Extra = a.srv(state.Req.Question[0].Name, n)
-		}
-	case dns.TypeTXT:
-		if k == version {
-			m.Answer = []dns.RR{&dns.TXT{
-				Hdr: header(state.Req.Question[0].Name, dns.TypeTXT, schemaTTL),
-				Txt: []string{schemaVersion},
-			}}
-		}
-	case dns.TypeSOA:
-		if k == apex {
-			m.Answer = []dns.RR{c.soa(state, z)}
-		}
-	case dns.TypeNS:
-		if k == apex {
-			m.Answer = []dns.RR{&dns.NS{
-				Hdr: header(state.Req.Question[0].Name, dns.TypeNS, c.ttl),
-				Ns:  z.ns.name,
-			}}
-			m.Extra = a.addresses(nil, z.ns)
-		}
-	}
-	return m
+// message is a reply. It is laid out such that the most usual replies, with one record,
+// are made at once instead of piece by piece. None is used again: plugins in front of
+// this one may change records, and keep them.
+type message struct {
+	dns.Msg
+	question [1]dns.Question
+	records  [1]dns.RR
 }
 
-// soa returns the zone's SOA record, with the zone's name as the client wrote it.
-func (c *Clusterset) soa(state *request.Request, z *zone) *dns.SOA {
-	qname := state.Req.Question[0].Name
-	return &dns.SOA{
+type messageWithA struct {
+	message
+	a dns.A
+}
+
+type messageWithSOA struct {
+	message
+	soa dns.SOA
+}
+
+// begin makes m the answer to a request, without records, as dns.Msg's SetReply does.
+func (m *message) begin(r *dns.Msg) {
+	m.Id = r.Id
+	m.Response = true
+	m.Authoritative = true
+	m.Opcode = r.Opcode
+	if m.Opcode == dns.OpcodeQuery {
+		m.RecursionDesired = r.RecursionDesired
+		m.CheckingDisabled = r.CheckingDisabled
+	}
+	m.question[0] = r.Question[0]
+	m.Question = m.question[:]
+}
+
+// reply makes the answer to state's question, which asks for the name of n in z.
+func (c *Clusterset) reply(state *request.Request, z *zone, k kind, n *node) *dns.Msg {
+	qname, qtype := state.Req.Question[0].Name, state.QType()
+	switch {
+	case k == pointer:
+		if qtype == dns.TypePTR && n != nil {
+			return one(state, &dns.PTR{Hdr: header(qname, dns.TypePTR, c.ttl), Ptr: n.name})
+		}
+	case n.count(qtype) == 1 && qtype == dns.TypeA:
+		m := &messageWithA{a: dns.A{Hdr: header(qname, dns.TypeA, c.ttl), A: n.v4}}
+		m.begin(state.Req)
+		m.records[0] = &m.a
+		m.Answer = m.records[:]
+		return &m.Msg
+	case n.count(qtype) > 0:
+		m := &message{}
+		m.begin(state.Req)
+		a := answer{ttl: c.ttl, start: int(state.Req.Id), room: room(state)}
+		if qtype == dns.TypeSRV {
+			m.Answer, m.Extra = a.srv(qname, n)
+		} else {
+			m.Answer = a.addresses(qtype, qname, n)
+		}
+		return &m.Msg
+	case k == version && qtype == dns.TypeTXT:
+		return one(state, &dns.TXT{Hdr: header(qname, dns.TypeTXT, schemaTTL), Txt: []string{schemaVersion}})
+	case k == apex && qtype == dns.TypeSOA:
+		soa := c.soa(qname, z)
+		return one(state, &soa)
+	case k == apex && qtype == dns.TypeNS:
+		m := one(state, &dns.NS{Hdr: header(qname, dns.TypeNS, c.ttl), Ns: z.ns.name})
+		m.Extra = answer{ttl: c.ttl}.a(nil, make([]dns.A, z.ns.count(dns.TypeA)), z.ns.name, z.ns)
+		m.Extra = answer{ttl: c.ttl}.aaaa(m.Extra, make([]dns.AAAA, z.ns.count(dns.TypeAAAA)), z.ns.name, z.ns)
+		return m
+	}
+	m := &messageWithSOA{soa: c.soa(qname, z)}
+	m.begin(state.Req)
+	m.records[0] = &m.soa
+	m.Ns = m.records[:]
+	return &m.Msg
+}
+
+// one makes an answer with one record.
+func one(state *request.Request, record dns.RR) *dns.Msg {
+	m := &message{}
+	m.begin(state.Req)
+	m.records[0] = record
+	m.Answer = m.records[:]
+	return &m.Msg
+}
+
+// soa returns the zone's SOA record, with the zone's name as the client wrote it at the
+// end of qname.
+func (c *Clusterset) soa(qname string, z *zone) dns.SOA {
+	return dns.SOA{
 		Hdr:     header(qname[len(qname)-len(z.name):], dns.TypeSOA, c.ttl),
 		Ns:      z.ns.name,
 		Mbox:    z.hostmaster,
@@ -76,105 +111,16 @@ func (c *Clusterset) soa(state *request.Request, z *zone) *dns.SOA {
 	}
 }
 
-// answer makes records for one reply.
-type answer struct {
-	ttl uint32
-	// limit is how many records of a name are made, more than fit in the reply:
-	// CoreDNS then truncates it, but is not handed thousands of records to do so.
-	limit int
-	// start turns the records of each name, so that every one is first at times.
-	// It is the message id, which clients choose at random.
-	start int
-}
-
-func (c *Clusterset) newAnswer(state *request.Request) answer {
-	return answer{
-		ttl:   c.ttl,
-		limit: state.Size()/minRecord + 1,
-		start: int(state.Req.Id),
+// room returns how many bytes a reply has for records.
+func room(state *request.Request) int {
+	size := state.Size() - 12 - (len(state.Req.Question[0].Name) + 1 + 4)
+	if opt := state.Req.IsEdns0(); opt != nil {
+		size -= dns.Len(opt) // CoreDNS puts it into the reply
 	}
-}
-
-// a appends the A records of n under the name owner.
-func (a answer) a(to []dns.RR, owner string, n *node) []dns.RR {
-	count := len(n.v4) / net.IPv4len
-	if count == 0 {
-		return to
-	}
-	records := make([]dns.A, min(count, a.limit))
-	to = grow(to, len(records))
-	for i := range records {
-		at := (a.start + i) % count * net.IPv4len
-		records[i].Hdr = header(owner, dns.TypeA, a.ttl)
-		records[i].A = net.IP(n.v4[at : at+net.IPv4len : at+net.IPv4len])
-		to = append(to, &records[i])
-	}
-	return to
-}
-
-// aaaa appends the AAAA records of n under the name owner.
-func (a answer) aaaa(to []dns.RR, owner string, n *node) []dns.RR {
-	count := len(n.v6) / net.IPv6len
-	if count == 0 {
-		return to
-	}
-	records := make([]dns.AAAA, min(count, a.limit))
-	to = grow(to, len(records))
-	for i := range records {
-		at := (a.start + i) % count * net.IPv6len
-		records[i].Hdr = header(owner, dns.TypeAAAA, a.ttl)
-		records[i].AAAA = net.IP(n.v6[at : at+net.IPv6len : at+net.IPv6len])
-		to = append(to, &records[i])
-	}
-	return to
-}
-
-// addresses appends the A and AAAA records of n under its own name.
-func (a answer) addresses(to []dns.RR, n *node) []dns.RR {
-	return a.aaaa(a.a(to, n.name, n), n.name, n)
-}
-
-// srv returns the SRV records of n under the name owner, and the addresses of
-// their targets, each target's once. All have one priority and equal weights.
-func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
-	count := len(n.srv)
-	if count == 0 {
-		return nil, nil
-	}
-	weight := uint16(max(1, 100/count))
-	made := make([]dns.SRV, min(count, a.limit))
-	records = make([]dns.RR, 0, len(made))
-	first := a.start % count
-	for i := range made {
-		t := n.srv[(first+i)%count]
-		made[i] = dns.SRV{
-			Hdr:    header(owner, dns.TypeSRV, a.ttl),
-			Weight: weight,
-			Port:   t.port,
-			Target: t.host.name,
-		}
-		records = append(records, &made[i])
-		// The targets of one host stand together, but for the place where the
-		// list is turned.
-		if i > 0 && (t.host == n.srv[(first+i-1)%count].host || t.host == n.srv[first].host) {
-			continue
-		}
-		if len(extra) < a.limit {
-			extra = a.addresses(extra, t.host)
-		}
-	}
-	return records, extra
+	return size
 }
 
 // header returns the header of a record in class IN; ttl in seconds.
 func header(name string, rrtype uint16, ttl uint32) dns.RR_Header {
 	return dns.RR_Header{Name: name, Rrtype: rrtype, Class: dns.ClassINET, Ttl: ttl}
-}
-
-// grow returns records with room for n more, exactly that if it was empty.
-func grow(records []dns.RR, n int) []dns.RR {
-	if records == nil {
-		return make([]dns.RR, 0, n)
-	}
-	return records
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
-	"github.com/coredns/coredns/plugin/pkg/dnsutil"
 	"github.com/coredns/coredns/plugin/pkg/fall"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -31,7 +32,10 @@ func init() { plugin.Register(pluginName, setup) }
 
 // options is what the Corefile says.
 type options struct {
-	zones      []string
+	// zones are at least one. The names of addresses are those in the first.
+	zones []string
+	// reverse are the zones for PTR records, if any.
+	reverse    []string
 	ttl        uint32 // seconds
 	fall       fall.F
 	kubeconfig string // a file; empty for the configuration of a pod
@@ -95,12 +99,19 @@ func setup(c *caddy.Controller) error {
 // newClusterset returns a handler that knows no services yet.
 func newClusterset(o options) *Clusterset {
 	c := &Clusterset{
+		label:  strings.Join(slices.Concat(o.zones, o.reverse), " "),
 		fall:   o.fall,
 		ttl:    o.ttl,
 		synced: make(chan struct{}),
 	}
 	for _, name := range o.zones {
 		c.zones = append(c.zones, newZone(name))
+	}
+	for _, name := range o.reverse {
+		if c.names == nil {
+			c.names = &reverse{}
+		}
+		c.zones = append(c.zones, newPointerZone(name, c.names, c.zones[0]))
 	}
 	return c
 }
@@ -120,9 +131,8 @@ func parse(c *caddy.Controller) (options, error) {
 			return o, plugin.ErrOnce
 		}
 		for _, zone := range plugin.OriginsFromArgsOrServerBlock(c.RemainingArgs(), c.ServerBlockKeys) {
-			// A server block may list reverse zones for other plugins.
-			if dnsutil.IsReverse(zone) == 0 {
-				o.zones = append(o.zones, zone)
+			if err := o.addZone(zone); err != nil {
+				return o, err
 			}
 		}
 		if len(o.zones) == 0 {
@@ -135,6 +145,22 @@ func parse(c *caddy.Controller) (options, error) {
 		}
 	}
 	return o, nil
+}
+
+// addZone adds a zone, fully qualified and in lower case.
+func (o *options) addZone(name string) error {
+	switch {
+	case slices.Contains(o.zones, name) || slices.Contains(o.reverse, name):
+		// A server block may have one zone on several ports.
+	case !isReverse(name):
+		o.zones = append(o.zones, name)
+	default:
+		if _, ok := newReverseZone(name, &reverse{}); !ok {
+			return fmt.Errorf("no address can be in the reverse zone %s: its labels must be octets or, in ip6.arpa, hexadecimal digits", name)
+		}
+		o.reverse = append(o.reverse, name)
+	}
+	return nil
 }
 
 // parseProperty reads one line of the plugin's block.

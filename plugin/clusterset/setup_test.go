@@ -18,7 +18,10 @@ func TestParse(t *testing.T) {
 		{corefile: `clusterset clusterset.local`, want: options{zones: []string{"clusterset.local."}, ttl: 5}},
 		{corefile: `clusterset Clusterset.LOCAL example.org.`, want: options{zones: []string{"clusterset.local.", "example.org."}, ttl: 5}},
 		{corefile: `clusterset`, keys: []string{"clusterset.local.:53"}, want: options{zones: []string{"clusterset.local."}, ttl: 5}},
-		{corefile: `clusterset`, keys: []string{"clusterset.local.", "10.in-addr.arpa."}, want: options{zones: []string{"clusterset.local."}, ttl: 5}},
+		{corefile: `clusterset`, keys: []string{"clusterset.local.:53", "clusterset.local.:5353"}, want: options{zones: []string{"clusterset.local."}, ttl: 5}},
+		{corefile: `clusterset`, keys: []string{"clusterset.local.", "10.in-addr.arpa."}, want: options{zones: []string{"clusterset.local."}, reverse: []string{"10.in-addr.arpa."}, ttl: 5}},
+		{corefile: `clusterset in-addr.arpa a.local 10.0.0.0/16 fd00::/112`, want: options{zones: []string{"a.local."}, reverse: []string{
+			"in-addr.arpa.", "0.10.in-addr.arpa.", "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa."}, ttl: 5}},
 		{corefile: "clusterset a.local {\nttl 0\n}", want: options{zones: []string{"a.local."}}},
 		{corefile: "clusterset a.local {\nttl 3600\n}", want: options{zones: []string{"a.local."}, ttl: 3600}},
 		{corefile: "clusterset a.local {\nkubeconfig f\n}", want: options{zones: []string{"a.local."}, ttl: 5, kubeconfig: "f"}},
@@ -32,6 +35,7 @@ func TestParse(t *testing.T) {
 		{corefile: "clusterset a.local {\nendpoints\n}", err: "unknown property 'endpoints'"},
 		{corefile: "clusterset 10.in-addr.arpa", err: "a zone is needed"},
 		{corefile: "clusterset", err: "a zone is needed"},
+		{corefile: "clusterset a.local x.in-addr.arpa", err: "no address can be in the reverse zone x.in-addr.arpa."},
 		{corefile: "clusterset a.local\nclusterset b.local", err: "once"},
 	} {
 		c := caddy.NewTestController("dns", tt.corefile)
@@ -44,7 +48,7 @@ func TestParse(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%q: %v", tt.corefile, err)
-		case !slices.Equal(got.zones, tt.want.zones) || got.ttl != tt.want.ttl ||
+		case !slices.Equal(got.zones, tt.want.zones) || !slices.Equal(got.reverse, tt.want.reverse) || got.ttl != tt.want.ttl ||
 			got.kubeconfig != tt.want.kubeconfig || got.context != tt.want.context:
 			t.Errorf("%q: got %+v, want %+v", tt.corefile, got, tt.want)
 		}

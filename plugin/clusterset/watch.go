@@ -95,24 +95,31 @@ func (c *Clusterset) follow(ctx context.Context, known *objects) {
 		case <-known.changed:
 		}
 		start := time.Now()
-		changes, ok := known.take()
+		all, ok := known.take()
 		if !ok {
 			continue
 		}
-		c.apply(changes)
-		c.observe(known, len(changes), time.Since(start))
+		c.apply(all.services)
+		c.observe(all, start)
 		synced.Do(func() { close(c.synced) })
 	}
 }
 
 // apply puts the services' answers into the index.
-func (c *Clusterset) apply(changes []change) {
-	for _, change := range changes {
+func (c *Clusterset) apply(services []change) {
+	for _, change := range services {
 		for _, z := range c.zones {
-			z.services.set(change.key, build(z.name, change.from, change.slices))
+			if z.reverse != nil {
+				continue
+			}
+			made := z.builder.build(change, z.services.get(change.key))
+			z.services.set(change.key, made.answers)
+			if c.names != nil && z == c.zones[0] {
+				c.names.replace(made.gone, made.come)
+			}
 		}
 	}
-	if len(changes) > 0 {
+	if len(services) > 0 {
 		c.serial.Store(uint32(time.Now().Unix()))
 	}
 }

@@ -60,7 +60,7 @@ func TestWatch(t *testing.T) {
 func TestHalfListed(t *testing.T) {
 	o := newObjects()
 	importStore(o).Add(vip("shop", "web", "10.42.42.42"))
-	if changes, ok := o.take(); ok || changes != nil {
+	if changes, ok := o.take(); ok || changes.services != nil {
 		t.Errorf("answers are made of %v before anything is listed", changes)
 	}
 	importStore(o).Replace(nil, "")
@@ -68,7 +68,7 @@ func TestHalfListed(t *testing.T) {
 		t.Error("answers are made before slices are listed")
 	}
 	sliceStore(o).Replace(nil, "")
-	if changes, ok := o.take(); !ok || len(changes) != 1 || changes[0].from != nil {
+	if changes, ok := o.take(); !ok || len(changes.services) != 1 || changes.services[0].from != nil {
 		t.Errorf("got %v, want the one service that is gone", changes)
 	}
 }
@@ -80,11 +80,11 @@ func TestRelistTouchesOnlyWhatChanged(t *testing.T) {
 	f := newFixture(testZone).with(vip("shop", "web", "10.42.42.42"), pets, slice(pets, "c1", "a", "10.0.0.1"))
 	f.imports.Replace([]any{vip("shop", "web", "10.42.42.42"), headless("shop", "pets", "http")}, "")
 	f.slices.Replace([]any{slice(pets, "c1", "a", "10.0.0.1")}, "")
-	if changes, _ := f.known.take(); len(changes) != 0 {
-		t.Errorf("%d services were touched", len(changes))
+	if changes, _ := f.known.take(); len(changes.services) != 0 {
+		t.Errorf("%d services were touched", len(changes.services))
 	}
 	f.slices.Replace([]any{slice(pets, "c1", "a", "10.0.0.2")}, "")
-	if changes, _ := f.known.take(); len(changes) != 1 || changes[0].key.name != "pets" {
+	if changes, _ := f.known.take(); len(changes.services) != 1 || changes.services[0].key.name != "pets" {
 		t.Errorf("touched %v", changes)
 	}
 }

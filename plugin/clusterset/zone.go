@@ -7,6 +7,9 @@ type zone struct {
 	// name is in lower case and ends in a dot.
 	name     string
 	services index
+	builder  *builder
+	// reverse is set for a reverse zone, which has no services.
+	reverse *reverseZone
 	// hostmaster and ns are the names in the SOA record; ns, with the server's
 	// own addresses, is also the target of the NS record.
 	hostmaster string
@@ -18,9 +21,19 @@ type zone struct {
 func newZone(name string) *zone {
 	return &zone{
 		name:       name,
+		services:   newIndex(),
+		builder:    newBuilder(name),
 		hostmaster: join("hostmaster", name),
 		ns:         &node{name: join("ns.dns", name)},
 	}
+}
+
+// newPointerZone returns a reverse zone, in which addresses have names. Its server is that
+// of another zone.
+func newPointerZone(name string, names *reverse, of *zone) *zone {
+	z := &zone{name: name, hostmaster: of.hostmaster, ns: of.ns}
+	z.reverse, _ = newReverseZone(name, names)
+	return z
 }
 
 // relative cuts the zone from qname, which is in lower case and fully qualified.
@@ -48,22 +61,32 @@ func escaped(name string) bool {
 	return odd
 }
 
-// find returns the node of the name that q asks for, and whether that name
-// exists. A name that exists only because others do below it has no node.
-func (z *zone) find(q question) (*node, bool) {
+// find returns what a name stands for, relative to the zone, its node, and whether it
+// exists. A name that exists only because others do below it has no node. For an address
+// in a reverse zone the node is that of the name which it has.
+func (z *zone) find(relative string) (kind, *node, bool) {
+	if z.reverse != nil {
+		n, exists := z.reverse.find(relative)
+		if relative == "" {
+			return apex, nil, true
+		}
+		return pointer, n, exists
+	}
+	q := parseQuestion(relative)
 	switch q.kind {
 	case apex, version, nsParent, root:
 		// svc exists even while it is empty: an NXDOMAIN would deny everything
 		// below it to resolvers that follow RFC 8020, also what comes next.
-		return nil, true
+		return q.kind, nil, true
 	case nameserver:
-		return z.ns, true
+		return q.kind, z.ns, true
 	case namespace:
-		return nil, z.services.hasNamespace(q.namespace)
+		return q.kind, nil, z.services.hasNamespace(q.namespace)
 	case service:
-		return z.services.find(q.service, q.rest)
+		n, exists := z.services.find(q.service, q.rest)
+		return q.kind, n, exists
 	default:
-		return nil, false
+		return q.kind, nil, false
 	}
 }
 

@@ -1,0 +1,136 @@
+package clusterset
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/miekg/dns"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// apiServer is one kind of objects in an API server that can be away.
+type apiServer struct {
+	mu       sync.Mutex
+	objects  []runtime.Object
+	watched  []*watch.FakeWatcher
+	away     bool
+	attempts int // while it was away
+}
+
+var errAway = errors.New("connection refused")
+
+func (s *apiServer) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		s.attempts++
+		return nil, errAway
+	}
+	list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	for _, o := range s.objects {
+		list.Items = append(list.Items, runtime.RawExtension{Object: o.DeepCopyObject()})
+	}
+	return list, nil
+}
+
+func (s *apiServer) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		s.attempts++
+		return nil, errAway
+	}
+	w := watch.NewFake()
+	s.watched = append(s.watched, w)
+	return w, nil
+}
+
+func (s *apiServer) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+func (s *apiServer) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+// IsWatchListSemanticsUnSupported makes the reflector list first.
+func (*apiServer) IsWatchListSemanticsUnSupported() bool { return true }
+
+// be goes away or comes back, and then has these objects.
+func (s *apiServer) be(away bool, objects ...runtime.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away, s.objects = away, objects
+	for _, w := range s.watched {
+		w.Stop()
+	}
+	s.watched = nil
+}
+
+// The API server is gone for a day: no answer changes, readiness neither, and attempts to
+// reach it are few. When it is back, what has changed is seen within seconds.
+func TestDayWithoutAPIServer(t *testing.T) {
+	// One of them compares the time with that of other tests, which is real.
+	handlers := utilruntime.ErrorHandlers
+	defer func() { utilruntime.ErrorHandlers = handlers }()
+	utilruntime.ErrorHandlers = nil
+	synctest.Test(t, func(t *testing.T) {
+		pets := headless("shop", "pets", "http")
+		imports, slices := &apiServer{}, &apiServer{}
+		imports.be(false, vip("shop", "web", "10.42.42.42"), pets)
+		slices.be(false, slice(pets, "c1", "a", "10.0.0.1"))
+
+		c := newClusterset(options{zones: []string{testZone}, ttl: defaultTTL})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			c.watch(ctx, imports, slices)
+		}()
+		defer func() {
+			cancel()
+			<-ended
+		}()
+		synctest.Wait()
+		f, began := &fixture{Clusterset: c}, time.Now()
+		want := func(qname string, rcode, records int) {
+			t.Helper()
+			if m := f.ask(t, qname, dns.TypeA); m.Rcode != rcode || len(m.Answer) != records || !c.Ready() {
+				t.Fatalf("after %v: ready=%v, %v", time.Since(began), c.Ready(), m)
+			}
+		}
+		asBefore := func() {
+			t.Helper()
+			want("web.shop.svc."+testZone, dns.RcodeSuccess, 1)
+			want("pets.shop.svc."+testZone, dns.RcodeSuccess, 1)
+			want("none.shop.svc."+testZone, dns.RcodeNameError, 0)
+		}
+		asBefore()
+
+		imports.be(true)
+		slices.be(true)
+		const hours = 24
+		for range hours {
+			<-time.After(time.Hour)
+			asBefore()
+		}
+		for _, s := range []*apiServer{imports, slices} {
+			if s.attempts < hours || s.attempts > hours*3600 {
+				t.Errorf("%d attempts in a day", s.attempts)
+			}
+		}
+
+		imports.be(false, pets)
+		slices.be(false, slice(pets, "c1", "a", "10.0.0.1", "10.0.0.2"))
+		<-time.After(5 * time.Second)
+		want("web.shop.svc."+testZone, dns.RcodeNameError, 0)
+		want("pets.shop.svc."+testZone, dns.RcodeSuccess, 2)
+	})
+}

@@ -1,0 +1,150 @@
+package clusterset
+
+import (
+	"net"
+
+	"github.com/miekg/dns"
+)
+
+// answer makes records for one reply.
+type answer struct {
+	ttl uint32
+	// room is what the reply has for them, in bytes. One record more than fits is made
+	// where there are more: CoreDNS then truncates the reply, and says so.
+	room int
+	// start turns the records of each name, so that every one is first at times.
+	// It is the message id, which clients choose at random.
+	start int
+}
+
+// addresses returns the A or AAAA records of n under the name owner.
+func (a answer) addresses(qtype uint16, owner string, n *node) []dns.RR {
+	size := recordA
+	if qtype == dns.TypeAAAA {
+		size = recordAAAA
+	}
+	count := min(n.count(qtype), max(a.room, 0)/size+1)
+	records := make([]dns.RR, 0, count)
+	if qtype == dns.TypeA {
+		return a.a(records, make([]dns.A, count), owner, n)
+	}
+	return a.aaaa(records, make([]dns.AAAA, count), owner, n)
+}
+
+// a appends A records of n under the name owner, as many as made has room for.
+func (a answer) a(to []dns.RR, made []dns.A, owner string, n *node) []dns.RR {
+	count := n.count(dns.TypeA)
+	for i := range made {
+		at := (a.start + i) % count * net.IPv4len
+		made[i].Hdr = header(owner, dns.TypeA, a.ttl)
+		made[i].A = n.v4[at : at+net.IPv4len : at+net.IPv4len]
+		to = append(to, &made[i])
+	}
+	return to
+}
+
+// aaaa appends AAAA records of n under the name owner, as many as made has room for.
+func (a answer) aaaa(to []dns.RR, made []dns.AAAA, owner string, n *node) []dns.RR {
+	count := n.count(dns.TypeAAAA)
+	for i := range made {
+		at := (a.start + i) % count * net.IPv6len
+		made[i].Hdr = header(owner, dns.TypeAAAA, a.ttl)
+		made[i].AAAA = n.v6[at : at+net.IPv6len : at+net.IPv6len]
+		to = append(to, &made[i])
+	}
+	return to
+}
+
+// turn is a list of targets that begins somewhere within.
+type turn struct {
+	targets []target
+	first   int
+}
+
+func (t turn) at(i int) target { return t.targets[(t.first+i)%len(t.targets)] }
+
+// newHost reports whether number i is the first of its host. Targets of one host stand
+// together, but for the place where the list is turned.
+func (t turn) newHost(i int) bool {
+	host := t.at(i).host
+	return i == 0 || host != t.at(i-1).host && host != t.at(0).host
+}
+
+// srv returns the SRV records of n under the name owner, and the addresses of
+// their targets, each target's once. All have one priority and equal weights.
+func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
+	t := turn{n.srv, a.start % len(n.srv)}
+	count := 0
+	for ; count < len(n.srv) && a.room >= 0; count++ {
+		a.room -= recordSRV + len(t.at(count).host.name)
+	}
+	v4, v6 := a.countExtra(t, count)
+	made := make([]dns.SRV, count)
+	all := make([]dns.RR, count, count+v4+v6+1) // and an OPT record
+	for i := range made {
+		to := t.at(i)
+		made[i] = dns.SRV{
+			Hdr:    header(owner, dns.TypeSRV, a.ttl),
+			Weight: uint16(max(1, 100/len(n.srv))),
+			Port:   to.port,
+			Target: to.host.name,
+		}
+		all[i] = &made[i]
+	}
+	return all[:count:count], a.extra(all[count:], t, make([]dns.A, v4), make([]dns.AAAA, v6))
+}
+
+// farthest is the last place in a message that a compressed name can refer to, less the
+// longest head, question and name, RFC 1035 section 4.1.4.
+const farthest = 1<<14 - 1 - 12 - (maxName + 1 + 4) - (maxName + 1)
+
+// fit returns how many A and AAAA records of n fit under its own name, which stands in
+// the reply already, that many bytes behind the question: all of a type or none. What is
+// missing in the additional section is no reason to say that a reply is truncated, RFC
+// 2181 section 9.
+func (a *answer) fit(n *node, at int) (v4, v6 int) {
+	owner := 0 // besides the pointer that is counted with a record
+	if at > farthest {
+		owner = len(n.name) + 1
+	}
+	if count := n.count(dns.TypeA); count*(recordA+owner) <= a.room {
+		a.room -= count * (recordA + owner)
+		v4 = count
+	}
+	if count := n.count(dns.TypeAAAA); count*(recordAAAA+owner) <= a.room {
+		a.room -= count * (recordAAAA + owner)
+		v6 = count
+	}
+	return v4, v6
+}
+
+// countExtra returns how many address records there is room for behind the first count
+// targets.
+func (a answer) countExtra(t turn, count int) (v4, v6 int) {
+	at := 0
+	for i := 0; i < count && a.room > 0; i++ {
+		host := t.at(i).host
+		at += recordSRV + len(host.name)
+		if t.newHost(i) {
+			n4, n6 := a.fit(host, at)
+			v4, v6 = v4+n4, v6+n6
+		}
+	}
+	return v4, v6
+}
+
+// extra appends those records, which v4 and v6 hold.
+func (a answer) extra(to []dns.RR, t turn, v4 []dns.A, v6 []dns.AAAA) []dns.RR {
+	at := 0
+	for i := 0; len(v4)+len(v6) > 0; i++ {
+		host := t.at(i).host
+		at += recordSRV + len(host.name)
+		if t.newHost(i) {
+			n4, n6 := a.fit(host, at)
+			to = a.a(to, v4[:n4], host.name, host)
+			to = a.aaaa(to, v6[:n6], host.name, host)
+			v4, v6 = v4[n4:], v6[n6:]
+		}
+	}
+	return to
+}

@@ -1,0 +1,170 @@
+package clusterset
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+)
+
+// The examples of the specification, sections 2.3.3 and 2.4.3.
+func TestPointers(t *testing.T) {
+	pets := headless("test", "headless")
+	s := slice(pets, "clustera", "headless-1", "10.3.0.100", "10.3.0.101")
+	hostname := "my-pet"
+	s.Endpoints[0].Hostname = &hostname
+	f := newFixture(testZone, "in-addr.arpa.", "8.b.d.0.1.0.0.2.ip6.arpa.").with(
+		vip("test", "kubernetes", "10.3.0.1", "2001:db8::1"), vip("test", "elsewhere", "fd00::1"), pets, s)
+	const six = "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa."
+	for qname, want := range map[string]string{
+		"1.0.3.10.in-addr.arpa.":   "kubernetes.test.svc.clusterset.local.",
+		six:                        "kubernetes.test.svc.clusterset.local.",
+		strings.ToUpper(six):       "kubernetes.test.svc.clusterset.local.",
+		"100.0.3.10.in-addr.arpa.": "my-pet.clustera.headless.test.svc.clusterset.local.",
+		"101.0.3.10.in-addr.arpa.": "10-3-0-101.clustera.headless.test.svc.clusterset.local.",
+	} {
+		m := f.ask(t, qname, dns.TypePTR)
+		if len(m.Answer) != 1 || !m.Authoritative || len(m.Ns) != 0 {
+			t.Errorf("%s: got %v", qname, m)
+			continue
+		}
+		if got := strings.ReplaceAll(m.Answer[0].String(), "\t", " "); got != qname+" 5 IN PTR "+want {
+			t.Errorf("%s: got %s", qname, got)
+		}
+	}
+	for qname, rcode := range map[string]int{
+		"in-addr.arpa.":                dns.RcodeSuccess,
+		"10.in-addr.arpa.":             dns.RcodeSuccess,
+		"0.3.10.in-addr.arpa.":         dns.RcodeSuccess,
+		"8.b.d.0.1.0.0.2.ip6.arpa.":    dns.RcodeSuccess,
+		six[20:]:                       dns.RcodeSuccess,
+		"2.0.3.10.in-addr.arpa.":       dns.RcodeNameError,
+		"3.3.10.in-addr.arpa.":         dns.RcodeNameError,
+		"11.in-addr.arpa.":             dns.RcodeNameError,
+		"x.10.in-addr.arpa.":           dns.RcodeNameError,
+		"01.0.3.10.in-addr.arpa.":      dns.RcodeNameError,
+		"0x1.0.3.10.in-addr.arpa.":     dns.RcodeNameError,
+		"257.0.3.10.in-addr.arpa.":     dns.RcodeNameError,
+		"1.1.0.3.10.in-addr.arpa.":     dns.RcodeNameError,
+		`1\.0.3.10.in-addr.arpa.`:      dns.RcodeNameError,
+		"*.0.3.10.in-addr.arpa.":       dns.RcodeNameError,
+		"f." + six:                     dns.RcodeNameError,
+		"1.9.b.d.0.1.0.0.2.ip6.arpa.":  dns.RcodeServerFailure, // in no zone of ours
+		"10.8.b.d.0.1.0.0.2.ip6.arpa.": dns.RcodeNameError,
+	} {
+		r := new(dns.Msg)
+		r.SetQuestion(qname, dns.TypePTR)
+		if rcode == dns.RcodeServerFailure {
+			if z, _ := mostSpecific(f.zones, qname); z != nil {
+				t.Errorf("%s is in zone %s", qname, z.name)
+			}
+			continue
+		}
+		m := f.ask(t, qname, dns.TypePTR)
+		if m.Rcode != rcode || len(m.Answer) != 0 || len(m.Ns) != 1 || m.Ns[0].Header().Rrtype != dns.TypeSOA {
+			t.Errorf("%s: got %v", qname, m)
+		}
+	}
+	// An address has no other records than its name.
+	for _, qtype := range []uint16{dns.TypeA, dns.TypeAAAA, dns.TypeSRV, dns.TypeTXT, dns.TypeANY} {
+		if m := f.ask(t, "100.0.3.10.in-addr.arpa.", qtype); m.Rcode != dns.RcodeSuccess || len(m.Answer) != 0 {
+			t.Errorf("%s: got %v", dns.TypeToString[qtype], m)
+		}
+	}
+	// The zone is served where the first one is.
+	if m := f.ask(t, "in-addr.arpa.", dns.TypeNS); len(m.Answer) != 1 || m.Answer[0].(*dns.NS).Ns != "ns.dns."+testZone {
+		t.Errorf("got %v", m)
+	}
+	if m := f.ask(t, "in-addr.arpa.", dns.TypeSOA); len(m.Answer) != 1 || m.Answer[0].(*dns.SOA).Mbox != "hostmaster."+testZone {
+		t.Errorf("got %v", m)
+	}
+}
+
+// An address has one name, whatever goes by it: the service's before a host's.
+func TestOnePointerForAnAddress(t *testing.T) {
+	pets, cats := headless("test", "pets"), headless("test", "cats")
+	f := newFixture(testZone, "in-addr.arpa.").with(pets, cats,
+		slice(pets, "c1", "pets", "10.0.0.1"), slice(cats, "c1", "cats", "10.0.0.1"))
+	want := func(name string) {
+		t.Helper()
+		m := f.ask(t, "1.0.0.10.in-addr.arpa.", dns.TypePTR)
+		if name == "" && m.Rcode == dns.RcodeNameError {
+			return
+		}
+		if len(m.Answer) != 1 || m.Answer[0].(*dns.PTR).Ptr != name {
+			t.Errorf("got %v, want %s", m, name)
+		}
+	}
+	want("10-0-0-1.c1.cats.test.svc.clusterset.local.")
+	web := vip("test", "web", "10.0.0.1")
+	f.imports.Add(web)
+	f.update()
+	want("web.test.svc.clusterset.local.")
+	f.slices.Delete(slice(cats, "c1", "cats"))
+	f.update()
+	want("web.test.svc.clusterset.local.")
+	f.imports.Delete(web)
+	f.update()
+	want("10-0-0-1.c1.pets.test.svc.clusterset.local.")
+	f.imports.Delete(pets)
+	f.update()
+	want("")
+}
+
+// Whatever is asked for, nothing panics, and an address has one name in its zone.
+func FuzzReverse(f *testing.F) {
+	for _, name := range []string{"", "1", "1.0.3.10", "01.0.0.1", "256.0.0.1", ".", "1..2", `1\.2`, "f.f", "-1", "1.2.3.4.5"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		for _, domain := range []string{arpa4, arpa6} {
+			z, ok := newReverseZone(domain, &reverse{})
+			if !ok {
+				t.Fatal(domain)
+			}
+			p, ok := z.parse(z.prefix, name)
+			if !ok || p.bits != z.whole {
+				continue
+			}
+			var ip netip.Addr
+			if domain == arpa4 {
+				ip = netip.AddrFrom4([4]byte{byte(p.high >> 56), byte(p.high >> 48), byte(p.high >> 40), byte(p.high >> 32)})
+			} else {
+				var b [16]byte
+				for i := range 8 {
+					b[i], b[i+8] = byte(p.high>>(56-8*i)), byte(p.low>>(56-8*i))
+				}
+				ip = netip.AddrFrom16(b)
+			}
+			if back, err := dns.ReverseAddr(ip.String()); !ip.Is4In6() && (err != nil || back != name+"."+domain) {
+				t.Fatalf("%q was read as %v, which is %q", name, ip, back)
+			}
+		}
+	})
+}
+
+func TestReverseZones(t *testing.T) {
+	for name, want := range map[string]bool{
+		"in-addr.arpa.":            true,
+		"10.in-addr.arpa.":         true,
+		"1.0.0.10.in-addr.arpa.":   true,
+		"0.0.d.f.ip6.arpa.":        true,
+		"0/25.0.0.10.in-addr.arpa": false, // RFC 2317
+		"x.in-addr.arpa.":          false,
+		"5.1.0.0.10.in-addr.arpa.": false,
+		"dd.ip6.arpa.":             false,
+	} {
+		if _, ok := newReverseZone(name, &reverse{}); ok != want {
+			t.Errorf("%s: %v", name, ok)
+		}
+	}
+	for name, want := range map[string]bool{
+		"in-addr.arpa.": true, "10.in-addr.arpa.": true, "ip6.arpa.": true, "d.f.ip6.arpa.": true,
+		"arpa.": false, ".": false, "xin-addr.arpa.": false, "clusterset.local.": false,
+	} {
+		if isReverse(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}

@@ -1,0 +1,409 @@
+package clusterset
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"pgregory.net/rapid"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// seen is what a client can find out about a headless service.
+type seen struct {
+	addresses map[string]bool            // by A and AAAA
+	hosts     map[string]map[string]bool // the addresses of each name below the service
+	srv       map[string]map[string]bool // the targets by the name that was asked for
+	bytes     map[string]int             // of the records, by type or name
+}
+
+// look asks for everything. Hosts are found by SRV, and by the names that endpoints can
+// have.
+func (f *fixture) look(t *rapid.T, i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointSlice) seen {
+	s := seen{map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]int{}}
+	self := i.Name + "." + i.Namespace + ".svc." + testZone
+	ask := func(qname string, qtype uint16) *dns.Msg {
+		m, err := f.query(0, qname, qtype)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	addresses := func(qname string) map[string]bool {
+		all := map[string]bool{}
+		for _, rr := range append(ask(qname, dns.TypeA).Answer, ask(qname, dns.TypeAAAA).Answer...) {
+			if all[recordData(rr)] {
+				t.Fatalf("%s is there twice", rr)
+			}
+			all[recordData(rr)] = true
+		}
+		return all
+	}
+	s.addresses = addresses(self)
+	for _, qtype := range []uint16{dns.TypeA, dns.TypeAAAA} {
+		s.bytes[dns.TypeToString[qtype]] = answerSize(t, ask(self, qtype))
+	}
+	for _, qname := range []string{self, "_http._tcp." + self, "_dns._udp." + self} {
+		m := ask(qname, dns.TypeSRV)
+		s.bytes[qname], s.srv[qname] = answerSize(t, m), map[string]bool{}
+		for _, rr := range m.Answer {
+			s.srv[qname][rr.(*dns.SRV).Target] = true
+		}
+	}
+	for name := range hostNames(i, of) {
+		if m := ask(name, dns.TypeA); m.Rcode == dns.RcodeSuccess {
+			s.hosts[name] = addresses(name)
+		}
+	}
+	return s
+}
+
+// answerSize returns how many bytes the answer section takes.
+func answerSize(t *rapid.T, m *dns.Msg) int {
+	empty := &dns.Msg{Question: m.Question}
+	whole := &dns.Msg{Question: m.Question, Answer: m.Answer, Compress: true}
+	packed, err := whole.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(packed) - empty.Len()
+}
+
+// hostNames returns the names that ready endpoints have, and how many addresses, as the
+// reference says.
+func hostNames(i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointSlice) map[string]int {
+	all := map[string]int{}
+	self := i.Name + "." + i.Namespace + ".svc." + testZone
+	for name, records := range writeZone(testZone, []*mcsv1beta1.ServiceImport{i}, values(of)) {
+		if n := len(records[dns.TypeA]) + len(records[dns.TypeAAAA]); n > 0 && strings.HasSuffix(name, "."+self) {
+			all[name] = n
+		}
+	}
+	return all
+}
+
+// What is answered of a service with more endpoints than a reply has room for is the
+// same endpoints by every name and type, as many as fit, and stays so as far as it can.
+// (Pitfall 27: thousands of endpoints over 64 KB, without TC, and different subsets for A
+// and for the host names.)
+func TestSubset(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFixture(testZone).with()
+		room := rapid.IntRange(300, 900).Draw(t, "room")
+		f.zones[0].builder.room = room
+		i := headless("shop", "pets")
+		// Without ports it is addresses that fill a reply.
+		if rapid.Bool().Draw(t, "ports") {
+			i.Spec.Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 80}, {Name: "dns", Protocol: "UDP", Port: 53}}
+		}
+		f.imports.Add(i)
+		of := map[string]*discoveryv1.EndpointSlice{}
+		var before seen
+		t.Repeat(map[string]func(*rapid.T){
+			"put slice": func(t *rapid.T) {
+				s := drawManyEndpoints(t, i)
+				of[s.Name] = s
+				f.slices.Update(s)
+			},
+			"drop slice": func(t *rapid.T) {
+				if s := drawFrom(t, of); s != nil {
+					delete(of, s.Name)
+					f.slices.Delete(s)
+				}
+			},
+			"": func(t *rapid.T) {
+				f.update()
+				now := f.look(t, i, of)
+				now.check(t, room, hostNames(i, of))
+				now.checkStable(t, before, hostNames(i, of))
+				before = now
+			},
+		})
+	})
+}
+
+func drawManyEndpoints(t *rapid.T, i *mcsv1beta1.ServiceImport) *discoveryv1.EndpointSlice {
+	s := slice(i, rapid.SampledFrom([]string{"c1", "c2.eu", "eu"}).Draw(t, "cluster"), rapid.StringMatching(`s[1-5]`).Draw(t, "slice"))
+	six := rapid.Bool().Draw(t, "IPv6")
+	if six {
+		s.AddressType = discoveryv1.AddressTypeIPv6
+	}
+	for range rapid.IntRange(0, 20).Draw(t, "endpoints") {
+		ip := fmt.Sprintf("10.0.0.%d", rapid.IntRange(1, 60).Draw(t, "address"))
+		if six {
+			ip = fmt.Sprintf("fd00::%x", rapid.IntRange(1, 60).Draw(t, "address"))
+		}
+		e := discoveryv1.Endpoint{Addresses: []string{ip}}
+		if rapid.Bool().Draw(t, "hostname") {
+			// Some hosts with many addresses each, of both families.
+			name := fmt.Sprintf("pet-%d", rapid.IntRange(0, 8).Draw(t, "number"))
+			e.Hostname = &name
+		}
+		s.Endpoints = append(s.Endpoints, e)
+	}
+	s.Ports = s.Ports[:rapid.IntRange(0, len(s.Ports)).Draw(t, "ports")]
+	return s
+}
+
+// check says whether everything is of the same endpoints, which fit, and whether there
+// would have been room for more.
+func (s seen) check(t *rapid.T, room int, all map[string]int) {
+	ofHosts := map[string]bool{}
+	for _, addresses := range s.hosts {
+		maps.Copy(ofHosts, addresses)
+	}
+	if diff := cmp.Diff(s.addresses, ofHosts); diff != "" {
+		t.Fatalf("addresses of the service (-) and of its hosts (+):\n%s", diff)
+	}
+	longest, full := 0, false
+	for name := range all {
+		longest = max(longest, len(name)+recordSRV)
+	}
+	// An address that two hosts have counts for both.
+	for _, addresses := range s.hosts {
+		for ip := range addresses {
+			if strings.Contains(ip, ":") {
+				s.bytes["counted AAAA"] += recordAAAA
+			} else {
+				s.bytes["counted A"] += recordA
+			}
+		}
+	}
+	for what, bytes := range s.bytes {
+		if bytes > room {
+			t.Fatalf("%s takes %d bytes of %d", what, bytes, room)
+		}
+		// One more host may have two numbers for a port.
+		full = full || bytes > room-2*longest
+	}
+	for name, targets := range s.srv {
+		for target := range targets {
+			if s.hosts[target] == nil {
+				t.Fatalf("%s has the target %s, which is no host", name, target)
+			}
+		}
+	}
+	if len(s.hosts) < len(all) && !full {
+		t.Fatalf("%d of %d hosts, though there is room: %v", len(s.hosts), len(all), s.bytes)
+	}
+}
+
+// checkStable says whether hosts have kept their places: one that there was and still is
+// has gone only for others that come before it.
+func (s seen) checkStable(t *rapid.T, before seen, all map[string]int) {
+	place := func(name string) uint64 {
+		label, rest, _ := strings.Cut(name, ".")
+		return rank([]byte(label), strings.TrimSuffix(rest, ".pets.shop.svc."+testZone))
+	}
+	last := uint64(0)
+	for name := range s.hosts {
+		last = max(last, place(name))
+	}
+	for name := range before.hosts {
+		if all[name] > 0 && s.hosts[name] == nil && place(name) < last {
+			t.Fatalf("%s had to go, and hosts behind it did not", name)
+		}
+	}
+	for name, addresses := range all {
+		if len(s.hosts[name]) < addresses && place(name) < last {
+			t.Fatalf("%s is left out or lacks addresses, and hosts behind it do not", name)
+		}
+	}
+}
+
+// Answers that are made of those before are the ones that are made from nothing.
+func TestUpdateEqualsRebuild(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		known := newObjects()
+		imports, slices := importStore(known), sliceStore(known)
+		imports.Replace(nil, "")
+		slices.Replace(nil, "")
+		b := newBuilder(testZone)
+		b.room = rapid.IntRange(300, 900).Draw(t, "room")
+		key := serviceKey{"shop", "pets"}
+		imports.Update(headless("shop", "pets", "http"))
+		var had *answers
+		t.Repeat(map[string]func(*rapid.T){
+			"import": func(t *rapid.T) {
+				switch rapid.IntRange(0, 5).Draw(t, "kind") {
+				case 0:
+					imports.Update(vip("shop", "pets", "10.0.0.1"))
+				case 1:
+					imports.Delete(headless("shop", "pets"))
+				default:
+					imports.Update(headless("shop", "pets", "http"))
+				}
+			},
+			"slice":      func(t *rapid.T) { slices.Update(drawManyEndpoints(t, headless("shop", "pets", "http", "dns"))) },
+			"drop slice": func(t *rapid.T) { slices.Delete(drawManyEndpoints(t, headless("shop", "pets"))) },
+			"": func(t *rapid.T) {
+				all, _ := known.take()
+				for _, c := range all.services {
+					made, fresh := b.build(c, had), b.build(c, nil)
+					if diff := cmp.Diff(written(made.answers), written(fresh.answers)); diff != "" {
+						t.Fatalf("updated (-) and rebuilt (+):\n%s", diff)
+					}
+					checkHosts(t, had, made)
+					had = made.answers
+				}
+				if had == nil && known.imports[key] != nil {
+					t.Fatal("no answers for an import")
+				}
+			},
+		})
+	})
+}
+
+// checkHosts says whether what is gone and come makes the new hosts of the old.
+func checkHosts(t *rapid.T, had *answers, made built) {
+	set := map[*node]bool{}
+	if had != nil {
+		for _, h := range had.hosts {
+			set[h.node] = true
+		}
+	}
+	for _, h := range made.gone {
+		if !set[h.node] {
+			t.Fatalf("%s is gone, and was not there", h.node.name)
+		}
+		delete(set, h.node)
+	}
+	for _, h := range made.come {
+		set[h.node] = true
+	}
+	if made.answers != nil {
+		for _, h := range made.answers.hosts {
+			if !set[h.node] {
+				t.Fatalf("%s is new, and did not come", h.node.name)
+			}
+			delete(set, h.node)
+		}
+	}
+	if len(set) > 0 {
+		t.Fatalf("%v are left", set)
+	}
+}
+
+// written writes answers out, without pointers.
+func written(a *answers) []string {
+	if a == nil {
+		return nil
+	}
+	write := func(n *node) string {
+		if n == nil {
+			return "nothing"
+		}
+		text := fmt.Sprintf("%s %v %v", n.name, n.v4, n.v6)
+		for _, t := range n.srv {
+			text += fmt.Sprintf(" %s:%d", t.host.name, t.port)
+		}
+		return text
+	}
+	all := []string{"self " + write(a.self)}
+	for _, e := range a.below {
+		all = append(all, e.rest+" "+write(e.node))
+	}
+	for _, h := range a.hosts {
+		all = append(all, fmt.Sprintf("host %x %s", h.rank, write(h.node)))
+	}
+	return all
+}
+
+// Members are those of the slices that there are, in order.
+func TestMembers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m members
+		of := map[string]*endpointSlice{}
+		i := headless("shop", "pets")
+		t.Repeat(map[string]func(*rapid.T){
+			"replace": func(t *rapid.T) {
+				// Several slices at a time, as after a lost connection.
+				var gone, come []*address
+				for range rapid.IntRange(1, 3).Draw(t, "slices") {
+					s := newEndpointSlice(drawManyEndpoints(t, i))
+					if old := of[s.key.name]; old != nil && !slices.ContainsFunc(come, func(a *address) bool { return a.of == old }) {
+						gone = appendAddresses(gone, old)
+					} else if old != nil {
+						continue
+					}
+					come = appendAddresses(come, s)
+					of[s.key.name] = s
+				}
+				slices.SortFunc(gone, inOrder)
+				slices.SortFunc(come, inOrder)
+				m = m.replace(gone, come)
+			},
+			"": func(t *rapid.T) {
+				want := map[*address]bool{}
+				for _, s := range of {
+					for i := range s.addresses {
+						want[&s.addresses[i]] = true
+					}
+				}
+				if !slices.IsSortedFunc(m, inOrder) {
+					t.Fatal("out of order")
+				}
+				for _, a := range m {
+					if !want[a] {
+						t.Fatalf("%v is not there, or twice", a.ip)
+					}
+					delete(want, a)
+				}
+				if len(want) > 0 {
+					t.Fatalf("%d are missing", len(want))
+				}
+			},
+		})
+	})
+}
+
+// Hosts with names alike are spread over all places.
+func TestRankSpreads(t *testing.T) {
+	const hosts, places = 10_000, 10
+	var count [places]int
+	for i := range hosts {
+		count[rank(fmt.Appendf(nil, "10-1-%d-%d", i/250, i%250), "c1")/(1<<64/places+1)]++
+	}
+	for place, n := range count {
+		if n < hosts/places*9/10 || n > hosts/places*11/10 {
+			t.Errorf("%d hosts in place %d, want about %d", n, place, hosts/places)
+		}
+	}
+}
+
+// Every address is the first equally often, and in a reply that is cut each is there
+// equally often.
+func TestRotationIsFair(t *testing.T) {
+	pets := headless("shop", "pets", "http")
+	ips := make([]string, 300)
+	for i := range ips {
+		ips[i] = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String()
+	}
+	f := newFixture(testZone).with(pets, slice(pets, "c1", "a", ips...))
+	for _, qtype := range []uint16{dns.TypeA, dns.TypeSRV} {
+		first, there := map[string]int{}, map[string]int{}
+		const queries = 1 << 12
+		for id := range queries {
+			m := f.overUDP(t, uint16(id*16+id%16), "pets.shop.svc."+testZone, qtype)
+			if !m.Truncated {
+				t.Fatal("a reply that is not cut proves nothing")
+			}
+			first[recordData(m.Answer[0])]++
+			for _, rr := range m.Answer {
+				there[recordData(rr)]++
+			}
+		}
+		for what, counts := range map[string]map[string]int{"first": first, "there": there} {
+			all := slices.Sorted(maps.Values(counts))
+			if len(all) != len(ips) || all[len(all)-1] > all[0]*3/2 {
+				t.Errorf("%s: of %d, one is %s %d times, another %d times", dns.TypeToString[qtype], len(all), what, all[0], all[len(all)-1])
+			}
+		}
+	}
+}
