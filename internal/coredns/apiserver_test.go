@@ -42,6 +42,8 @@ type cluster struct {
 	server *caddy.Instance
 	ready  string // the URL of the ready plugin
 	file   string // the server's kubeconfig
+	// forNow are objects that go again.
+	forNow []client.Object
 }
 
 // TestWithAPIServer follows a server through its life beside a real API server.
@@ -63,6 +65,9 @@ func TestWithAPIServer(t *testing.T) {
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	c.testClusterSetIP()
 	c.testHeadless()
+	c.testPointers()
+	c.testLarge()
+	c.testPackets()
 	c.testReload()
 	c.testOutage()
 	c.testEnd()

@@ -4,15 +4,23 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coredns/caddy"
+	"github.com/coredns/coredns/core/dnsserver"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
 	clog "github.com/coredns/coredns/plugin/pkg/log"
 	"github.com/miekg/dns"
 )
 
-func init() { clog.Discard() }
+// The plugin is tried beside CoreDNS's own for a cluster's DNS, which stands before it.
+func init() {
+	clog.Discard()
+	at := slices.Index(dnsserver.Directives, "clusterset")
+	dnsserver.Directives = slices.Insert(dnsserver.Directives, at, "kubernetes")
+}
 
 // start runs a server for the test and returns its address, for UDP and TCP.
 func start(t *testing.T, corefile string) (server *caddy.Instance, udp, tcp string) {
@@ -65,7 +73,8 @@ var (
 	withoutBlock = regexp.MustCompile(`(?m)^(\s*)clusterset$`)
 	kubeconfig   = regexp.MustCompile(`(?m)^\s*kubeconfig .*$`)
 	lameduck     = regexp.MustCompile(`(?m)^\s*lameduck .*$`)
-	port         = regexp.MustCompile(`(?m)^(\S+) \{$`)
+	kubernetes   = regexp.MustCompile(`(?m)^(\s*kubernetes .*\{)$`)
+	block        = regexp.MustCompile(`(?m)^(\S.*) \{$`)
 	ports        = regexp.MustCompile(`(?m)^(\s*)(ready|health|prometheus)( :\d+)?`)
 )
 
@@ -76,7 +85,12 @@ func runnable(corefile, file string) string {
 	corefile = lameduck.ReplaceAllString(corefile, "")
 	corefile = withBlock.ReplaceAllString(corefile, "$1\nkubeconfig "+file)
 	corefile = withoutBlock.ReplaceAllString(corefile, "${1}clusterset {\nkubeconfig "+file+"\n}")
-	corefile = port.ReplaceAllString(corefile, "${1}:0 {")
+	// Nobody answers there, so there is nothing to wait for.
+	corefile = kubernetes.ReplaceAllString(corefile, "$1\nkubeconfig "+file+"\nstartup_timeout 1ms")
+	corefile = block.ReplaceAllStringFunc(corefile, func(line string) string {
+		zones := strings.Fields(strings.TrimSuffix(line, "{"))
+		return strings.Join(zones, ":0 ") + ":0 {"
+	})
 	return ports.ReplaceAllString(corefile, "$1$2 127.0.0.1:0")
 }
 
@@ -86,6 +100,8 @@ func TestDefaultCorefile(t *testing.T) {
 		for qname, want := range map[string]int{
 			"web.shop.svc.clusterset.local.": dns.RcodeServerFailure,
 			"clusterset.local.":              dns.RcodeServerFailure,
+			"1.0.0.10.in-addr.arpa.":         dns.RcodeServerFailure,
+			"8.b.d.0.1.0.0.2.ip6.arpa.":      dns.RcodeServerFailure,
 			"web.shop.svc.cluster.local.":    dns.RcodeRefused,
 		} {
 			if got := ask(t, network, address, qname, dns.TypeA).Rcode; got != want {
@@ -103,7 +119,7 @@ func TestManual(t *testing.T) {
 	}
 	file := unreachable(t)
 	corefiles := regexp.MustCompile("(?ms)^~~~ corefile\n(.*?)^~~~$").FindAllStringSubmatch(string(manual), -1)
-	if len(corefiles) < 3 {
+	if len(corefiles) < 6 {
 		t.Fatalf("found only %d Corefiles", len(corefiles))
 	}
 	for _, match := range corefiles {

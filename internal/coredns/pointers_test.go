@@ -1,0 +1,157 @@
+package coredns
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/miekg/dns"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// Names of addresses: of the cluster IP of a Service, of an IP that is none, of endpoints
+// in slices with and without the label kubernetes.io/service-name, and of nothing.
+const (
+	foreignIP  = "80.2.0.192.in-addr.arpa."
+	labelled   = "1.0.2.10.in-addr.arpa."
+	unlabelled = "1.0.1.10.in-addr.arpa."
+	nothing    = "9.9.9.10.in-addr.arpa."
+
+	broken = "no answer that can be read"
+)
+
+// testPointers asks for the names of addresses where CoreDNS's plugin kubernetes answers
+// first, as the plugin's manual has it: here is when the plugin's answers apply.
+func (c *cluster) testPointers() {
+	derivedIP := c.createPointers()
+	file := c.adminKubeconfig()
+	for _, tt := range []struct {
+		what, zones, option string
+		want                map[string]string // "" is for NXDOMAIN
+	}{
+		{"kubernetes has the reverse zone", "cluster.local in-addr.arpa", "", map[string]string{
+			derivedIP:  "web-clusterset.shop.svc.cluster.local.",
+			foreignIP:  "foreign.shop.svc.clusterset.local.",
+			labelled:   "10-2-0-1.db-clusterset.shop.svc.cluster.local.",
+			unlabelled: broken,
+			nothing:    "",
+		}},
+		{"kubernetes has no reverse zone", "cluster.local", "", map[string]string{
+			derivedIP:  "web.shop.svc.clusterset.local.",
+			foreignIP:  "foreign.shop.svc.clusterset.local.",
+			labelled:   "10-2-0-1.c2.db.shop.svc.clusterset.local.",
+			unlabelled: "db-0.c1.eu.db.shop.svc.clusterset.local.",
+			nothing:    "",
+		}},
+		{"kubernetes leaves endpoints out", "cluster.local in-addr.arpa", "noendpoints", map[string]string{
+			derivedIP:  "web-clusterset.shop.svc.cluster.local.",
+			labelled:   "10-2-0-1.c2.db.shop.svc.clusterset.local.",
+			unlabelled: "db-0.c1.eu.db.shop.svc.clusterset.local.",
+		}},
+		{"kubernetes leaves the namespace out", "cluster.local in-addr.arpa", "namespaces default", map[string]string{
+			derivedIP: "web.shop.svc.clusterset.local.",
+			labelled:  "10-2-0-1.c2.db.shop.svc.clusterset.local.",
+		}},
+		{"kubernetes leaves the namespace out by its labels, but not here", "cluster.local in-addr.arpa", "namespace_labels team=none", map[string]string{
+			derivedIP: "web-clusterset.shop.svc.cluster.local.",
+			labelled:  "10-2-0-1.db-clusterset.shop.svc.cluster.local.",
+		}},
+		{"kubernetes leaves objects out by their labels", "cluster.local in-addr.arpa", "labels app=other", map[string]string{
+			derivedIP: "web.shop.svc.clusterset.local.",
+			labelled:  "10-2-0-1.c2.db.shop.svc.clusterset.local.",
+		}},
+	} {
+		_, address, _ := start(c.T, fmt.Sprintf(".:0 {\nkubernetes %s {\nkubeconfig %s\nfallthrough in-addr.arpa\n%s\n}\n"+
+			"clusterset clusterset.local in-addr.arpa {\nkubeconfig %[2]s\n}\n}\n", tt.zones, file, tt.option))
+		c.retry("waiting for PTR records", func() error {
+			if m := ask(c.T, "udp", address, foreignIP, dns.TypePTR); len(m.Answer) != 1 {
+				return fmt.Errorf("got %v", m)
+			}
+			return nil
+		})
+		for qname, want := range tt.want {
+			c.wantPointer(tt.what, address, qname, want)
+		}
+	}
+	c.deleteForNow()
+}
+
+func (c *cluster) wantPointer(what, address, qname, want string) {
+	c.Helper()
+	query := new(dns.Msg)
+	query.SetQuestion(qname, dns.TypePTR)
+	m, _, err := new(dns.Client).Exchange(query, address)
+	switch {
+	case want == broken:
+		// CoreDNS can't write the name, and says nothing.
+		if err == nil && m.Rcode != dns.RcodeServerFailure {
+			c.Errorf("%s: %s: kubernetes has changed: got %v", what, qname, m)
+		}
+	case err != nil:
+		c.Errorf("%s: %s: %v", what, qname, err)
+	case want == "" && !is(m, dns.RcodeNameError, nil), want != "" && !is(m, dns.RcodeSuccess, []string{want}):
+		c.Errorf("%s: %s: got %v, want %q", what, qname, m, want)
+	}
+}
+
+// createPointers makes what testPointers asks for, besides what there is already. It
+// returns the reverse name of the derived Service's cluster IP.
+func (c *cluster) createPointers() string {
+	web := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-clusterset"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	c.createForNow(web)
+	for name, ip := range map[string]string{"web": web.Spec.ClusterIP, "foreign": "192.0.2.80"} {
+		c.createForNow(&mcsv1beta1.ServiceImport{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+			Spec: mcsv1beta1.ServiceImportSpec{
+				Type: mcsv1beta1.ClusterSetIP, IPs: []string{ip}, Ports: []mcsv1beta1.ServicePort{{Port: 80}},
+			},
+		})
+	}
+	c.createForNow(&discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "db-labelled.c2",
+			Labels: map[string]string{
+				mcsv1beta1.LabelServiceName: "db", mcsv1beta1.LabelSourceCluster: "c2",
+				discoveryv1.LabelServiceName: "db-clusterset", // as Atoll's imported slices have it
+			},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.2.0.1"}}},
+	})
+	name, err := dns.ReverseAddr(web.Spec.ClusterIP)
+	c.must(err)
+	return name
+}
+
+// createForNow makes an object that goes when deleteForNow is called.
+func (c *cluster) createForNow(o client.Object) {
+	c.Helper()
+	c.create(o)
+	c.forNow = append(c.forNow, o)
+}
+
+func (c *cluster) deleteForNow() {
+	c.Helper()
+	for _, o := range c.forNow {
+		c.must(c.client.Delete(c.Context(), o))
+	}
+	c.forNow = nil
+}
+
+func (c *cluster) adminKubeconfig() string {
+	admin, err := c.env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	c.must(err)
+	kubeconfig, err := admin.KubeConfig()
+	c.must(err)
+	file := filepath.Join(c.TempDir(), "admin")
+	c.must(os.WriteFile(file, kubeconfig, 0o600))
+	return file
+}
