@@ -199,15 +199,15 @@ func corefile(addresses []netip.Addr, kubeconfig string) string {
 	for i, a := range addresses {
 		binds[i] = a.String()
 	}
-	return fmt.Sprintf(`%s:53 {
-    bind %s
+	return fmt.Sprintf(`%[1]s:53 in-addr.arpa:53 ip6.arpa:53 {
+    bind %[2]s
     errors
     health 127.0.0.1:8090
     ready 127.0.0.1:8191
     prometheus 127.0.0.1:9163
     bufsize 1232
     clusterset {
-        kubeconfig %q
+        kubeconfig %[3]q
     }
 }
 `, clustersetZone, strings.Join(binds, " "), kubeconfig)
