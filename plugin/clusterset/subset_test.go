@@ -88,10 +88,9 @@ func hostNames(i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointS
 	return all
 }
 
-// What is answered of a service with more endpoints than a reply has room for is the
-// same endpoints by every name and type, as many as fit, and stays so as far as it can.
-// (Pitfall 27: thousands of endpoints over 64 KB, without TC, and different subsets for A
-// and for the host names.)
+// Pitfall 27: what is answered of a service with more endpoints than a reply has room for
+// is the same endpoints by every name and type, as many as fit, and stays so as far as it
+// can.
 func TestSubset(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture(testZone).with()
