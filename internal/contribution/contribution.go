@@ -81,19 +81,18 @@ func IsDerived(service *corev1.Service) bool {
 // export and service, which must be valid.
 func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service) brokerv1alpha1.ExportedServiceSpec {
 	spec := brokerv1alpha1.ExportedServiceSpec{
-		ClusterID:                cluster.String(),
-		ServiceNamespace:         export.Namespace,
-		ServiceName:              export.Name,
-		ExportedAt:               export.CreationTimestamp,
-		Type:                     mcsv1beta1.ClusterSetIP,
-		IPFamilies:               families(service, has),
-		SessionAffinity:          cmp.Or(service.Spec.SessionAffinity, corev1.ServiceAffinityNone),
-		SessionAffinityConfig:    service.Spec.SessionAffinityConfig.DeepCopy(),
-		InternalTrafficPolicy:    service.Spec.InternalTrafficPolicy,
-		TrafficDistribution:      service.Spec.TrafficDistribution,
-		PublishNotReadyAddresses: service.Spec.PublishNotReadyAddresses,
-		ExportedLabels:           maps.Clone(export.Spec.ExportedLabels),
-		ExportedAnnotations:      maps.Clone(export.Spec.ExportedAnnotations),
+		ClusterID:             cluster.String(),
+		ServiceNamespace:      export.Namespace,
+		ServiceName:           export.Name,
+		ExportedAt:            export.CreationTimestamp,
+		Type:                  mcsv1beta1.ClusterSetIP,
+		IPFamilies:            families(service, has),
+		SessionAffinity:       cmp.Or(service.Spec.SessionAffinity, corev1.ServiceAffinityNone),
+		SessionAffinityConfig: service.Spec.SessionAffinityConfig.DeepCopy(),
+		InternalTrafficPolicy: service.Spec.InternalTrafficPolicy,
+		TrafficDistribution:   service.Spec.TrafficDistribution,
+		ExportedLabels:        maps.Clone(export.Spec.ExportedLabels),
+		ExportedAnnotations:   maps.Clone(export.Spec.ExportedAnnotations),
 	}
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		spec.Type = mcsv1beta1.Headless

@@ -77,9 +77,8 @@ func TestOf(t *testing.T) {
 				{Name: "http", Port: 80, NodePort: 30080, TargetPort: intstr.FromString("web"), AppProtocol: ptr.To("http")},
 				{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
 			},
-			InternalTrafficPolicy:    ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
-			TrafficDistribution:      ptr.To("PreferClose"),
-			PublishNotReadyAddresses: true,
+			InternalTrafficPolicy: ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
+			TrafficDistribution:   ptr.To("PreferClose"),
 		},
 	}
 	want := brokerv1alpha1.ExportedServiceSpec{
@@ -89,13 +88,12 @@ func TestOf(t *testing.T) {
 			{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, AppProtocol: ptr.To("http")},
 			{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53},
 		},
-		IPFamilies:               []corev1.IPFamily{corev1.IPv4Protocol},
-		SessionAffinity:          corev1.ServiceAffinityNone,
-		InternalTrafficPolicy:    ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
-		TrafficDistribution:      ptr.To("PreferClose"),
-		PublishNotReadyAddresses: true,
-		ExportedLabels:           map[string]string{"tier": "front"},
-		ExportedAnnotations:      map[string]string{"note": "x"},
+		IPFamilies:            []corev1.IPFamily{corev1.IPv4Protocol},
+		SessionAffinity:       corev1.ServiceAffinityNone,
+		InternalTrafficPolicy: ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
+		TrafficDistribution:   ptr.To("PreferClose"),
+		ExportedLabels:        map[string]string{"tier": "front"},
+		ExportedAnnotations:   map[string]string{"note": "x"},
 	}
 	if diff := cmp.Diff(want, Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service)); diff != "" {
 		t.Errorf("contribution (-want +got):\n%s", diff)

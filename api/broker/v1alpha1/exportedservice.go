@@ -69,9 +69,6 @@ type ExportedServiceSpec struct {
 	// TrafficDistribution is the Service's.
 	// +optional
 	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
-	// PublishNotReadyAddresses is the Service's.
-	// +optional
-	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses,omitempty"`
 	// ExportedLabels are those of the ServiceExport's spec, never of metadata.
 	// +optional
 	ExportedLabels map[string]string `json:"exportedLabels,omitempty"`
