@@ -38,7 +38,7 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 	existing := object.DeepCopyObject().(client.Object)
 	switch getErr := w.Reader.Get(ctx, client.ObjectKeyFromObject(object), existing); {
 	case apierrors.IsNotFound(getErr):
-		return err // it went meanwhile, perhaps unseen, so only another attempt helps
+		return w.Client.Create(ctx, object) // it went meanwhile, perhaps unseen, so that there is no event to wait for
 	case getErr != nil:
 		return getErr
 	}

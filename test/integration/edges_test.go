@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +76,7 @@ func TestClustersetIPSurvives(t *testing.T) {
 	create(t, "c1", export(ns, "web"))
 	before := expectImport(t, "c2", ns, "web", from("c1")).Spec.IPs[0]
 	derived := service(ns, "web-clusterset")
+	ready := conditionsSeen(t, "c2", ns, &mcsv1beta1.ServiceImportList{})
 
 	right := func(what string) {
 		t.Helper()
@@ -103,6 +106,25 @@ func TestClustersetIPSurvives(t *testing.T) {
 		s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"}
 	})
 	right("it became an ExternalName")
+	// It has to be made again, which is not possible at once: the API server takes its address
+	// for used still. That passes by itself, and nobody is told.
+	for range 10 {
+		uid := derived.UID
+		remove(t, "c2", derived)
+		eventually(t, "it is made again", func() error {
+			if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(derived), derived); err != nil {
+				return err
+			}
+			if derived.UID == uid {
+				return errors.New("it is the old one")
+			}
+			return nil
+		})
+	}
+	right("it was deleted several times")
+	if had := ready()["web/Ready"]; len(had) != 1 || !strings.HasPrefix(had[0], "True") {
+		t.Errorf("the import's condition Ready was %s", strings.Join(had, ", then "))
+	}
 }
 
 // Pitfall 16: when the oldest export leaves and the type flips with it, the address is lost

@@ -32,19 +32,24 @@ func richExport(t *testing.T, cluster, namespace, name string) *mcsv1beta1.Servi
 	return e
 }
 
-// conditionsSeen follows the conditions of a namespace's ServiceExports in a cluster. The
-// function that it returns ends that, and returns for each of them, as export/type, the
-// statuses that it had one after the other, with the reason and the time of the last transition.
-func conditionsSeen(t *testing.T, cluster, namespace string) func() map[string][]string {
+// conditionsSeen follows the conditions of a namespace's ServiceExports or ServiceImports in a
+// cluster, whichever list is of. The function that it returns ends that, and returns for each
+// of them, as name/type, the statuses that it had one after the other, with the reason and
+// the time of the last transition.
+func conditionsSeen(t *testing.T, cluster, namespace string, list client.ObjectList) func() map[string][]string {
 	t.Helper()
 	seen := map[string][]string{}
-	end := eventNotes(t, cluster, &mcsv1beta1.ServiceExportList{}, []client.ListOption{client.InNamespace(namespace)}, func(event watch.Event) string {
-		e, ok := event.Object.(*mcsv1beta1.ServiceExport)
-		if !ok {
-			return ""
+	end := eventNotes(t, cluster, list, []client.ListOption{client.InNamespace(namespace)}, func(event watch.Event) string {
+		var conditions []metav1.Condition
+		name := ""
+		switch o := event.Object.(type) {
+		case *mcsv1beta1.ServiceExport:
+			name, conditions = o.Name, o.Status.Conditions
+		case *mcsv1beta1.ServiceImport:
+			name, conditions = o.Name, o.Status.Conditions
 		}
-		for _, c := range e.Status.Conditions {
-			key, now := e.Name+"/"+c.Type, fmt.Sprintf("%s/%s since %s", c.Status, c.Reason, c.LastTransitionTime.UTC())
+		for _, c := range conditions {
+			key, now := name+"/"+c.Type, fmt.Sprintf("%s/%s since %s", c.Status, c.Reason, c.LastTransitionTime.UTC())
 			if had := seen[key]; len(had) == 0 || had[len(had)-1] != now {
 				seen[key] = append(had, now)
 			}
@@ -65,7 +70,8 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 	namespace(t, ns, "c1", "c2")
 	seen := map[string]func() map[string][]string{}
 	for _, cluster := range []string{"c1", "c2"} {
-		seen[cluster] = conditionsSeen(t, cluster, ns)
+		seen[cluster+"'s export"] = conditionsSeen(t, cluster, ns, &mcsv1beta1.ServiceExportList{})
+		seen[cluster+"'s import"] = conditionsSeen(t, cluster, ns, &mcsv1beta1.ServiceImportList{})
 	}
 	exports := map[string][]*mcsv1beta1.ServiceExport{}
 	for _, cluster := range []string{"c1", "c2"} {
@@ -86,16 +92,22 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 			expectCondition(t, cluster, e, "Conflict", metav1.ConditionFalse, "NoConflicts")
 		}
 	}
-	for cluster, end := range seen {
-		for key, had := range end() {
+	for whose, end := range seen {
+		conditions := end()
+		if len(conditions) < services {
+			t.Errorf("of %s only %d conditions were seen", whose, len(conditions))
+		}
+		for key, had := range conditions {
 			// Ready may have been Pending before the record was written.
 			if strings.HasSuffix(key, "/Ready") && len(had) == 2 && strings.HasPrefix(had[0], "False/Pending") {
 				had = had[1:]
 			}
 			if len(had) != 1 || strings.HasPrefix(had[0], "True") == strings.HasSuffix(key, "/Conflict") {
-				t.Errorf("%s: %s was %s", cluster, key, strings.Join(had, ", then "))
+				t.Errorf("%s %s was %s", whose, key, strings.Join(had, ", then "))
 			}
 		}
+	}
+	for _, cluster := range []string{"c1", "c2"} {
 		events := &corev1.EventList{}
 		if err := on[cluster].List(t.Context(), events, client.InNamespace(ns)); err != nil {
 			t.Fatal(err)

@@ -216,7 +216,9 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 	if apierrors.IsInvalid(err) && fresh.Spec.ClusterIP != "" && fresh.Spec.ClusterIP != corev1.ClusterIPNone {
 		lost, listErr := c.addressesLost(ctx, imp, err)
 		if listErr != nil || !lost {
-			return nil, errors.Join(listErr, fmt.Errorf("creating the derived Service %s/%s with the address it had: %w", service.Namespace, service.Name, err))
+			// Not wrapped: it passes by itself in a moment, and must not look like a refusal that
+			// people can do something about.
+			return nil, errors.Join(listErr, fmt.Errorf("creating the derived Service %s/%s with the address it had: %v", service.Namespace, service.Name, err))
 		}
 		refusal := err
 		fresh = service.DeepCopy()
