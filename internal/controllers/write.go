@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +23,10 @@ import (
 type Writer struct {
 	Client client.Client
 	Reader client.Reader
+	// Broker tells that the server is the broker. In the own cluster what belongs in a namespace
+	// that is being deleted is not missed; on the broker it is, for all members' namespaces
+	// live in that one.
+	Broker bool
 }
 
 // Create creates an object. One of the same name that is there already is either of
@@ -29,7 +34,7 @@ type Writer struct {
 // else's, which is an error and left alone.
 func (w Writer) Create(ctx context.Context, object client.Object) error {
 	err := w.Client.Create(ctx, object)
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if !w.Broker && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil // it would go with its namespace
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -86,8 +91,9 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 }
 
 // Slices carries out planned changes of EndpointSlices, in their order. Nothing is deleted
-// where a create or an update failed or came too late, for what goes may be what those
-// would have taken over from.
+// where a create or an update came too late or failed for a reason that passes, for what goes
+// may be what those would have taken over from. Where they were refused, what they did not
+// wait for goes (see expendable), and the error has them tried again.
 func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
 	for _, s := range changes.Replace {
 		if err := w.Delete(ctx, s); err != nil {
@@ -95,26 +101,27 @@ func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
 		}
 	}
 	var failures []error
+	var failed []*discoveryv1.EndpointSlice
 	outdated := false
 	for _, s := range changes.Create {
 		if err := w.Create(ctx, s); err != nil {
-			failures = append(failures, fmt.Errorf("creating EndpointSlice %s: %w", s.Name, err))
+			failures, failed = append(failures, fmt.Errorf("creating EndpointSlice %s: %w", s.Name, err)), append(failed, s)
 		}
 	}
 	for _, s := range changes.Update {
 		current, err := w.update(ctx, s)
 		if err != nil {
-			failures = append(failures, fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err))
+			failures, failed = append(failures, fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err)), append(failed, s)
 		}
-		outdated = outdated || !current
+		outdated = outdated || err == nil && !current
 	}
-	if len(failures) > 0 || outdated {
+	if outdated {
 		return errors.Join(failures...)
 	}
-	for _, s := range changes.Delete {
+	for _, s := range expendable(changes.Delete, failed, failures) {
 		if err := w.Delete(ctx, s); err != nil {
-			return fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err)
+			failures = append(failures, fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err))
 		}
 	}
-	return nil
+	return errors.Join(failures...)
 }

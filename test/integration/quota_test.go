@@ -68,6 +68,29 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 	}
 }
 
+// A quota that has room for the slices there are, and for no more, keeps none of them from
+// being replaced.
+func TestQuotaThatIsUsedUpHoldsUpNoChange(t *testing.T) {
+	const ns = "quota-full"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	before := slice(ns, "web-x", "web", "10.1.1.1")
+	create(t, "c1", before)
+	create(t, "c1", export(ns, "web"))
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	limit(t, "c2", ns, "count/endpointslices.discovery.k8s.io", "1")
+	create(t, "c1", slice(ns, "web-y", "web", "10.1.1.2"))
+	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready == nil || ready.Status != metav1.ConditionFalse {
+			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
+		}
+		return nil
+	})
+	remove(t, "c1", before)
+	expectAddresses(t, "c2", ns, "c1/10.1.1.2")
+	expectImport(t, "c2", ns, "web", from("c1"))
+}
+
 // limit sets a quota and returns when it is in force.
 func limit(t *testing.T, cluster, namespace string, of corev1.ResourceName, most string) *corev1.ResourceQuota {
 	t.Helper()

@@ -44,6 +44,7 @@ func NewController(view *broker.View, heartbeats *broker.Heartbeats) *Controller
 			// An entry does not name its writer; its managed fields do.
 			Client: client.WithFieldOwner(view.Client, names.ManagerAggregate(view.Self)),
 			Reader: view.Client,
+			Broker: true,
 		},
 	}
 }

@@ -41,7 +41,7 @@ type Controller struct {
 func NewController(local client.Client, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], mode brokerv1alpha1.AdvertiseMode, maxEndpoints int) *Controller {
 	return &Controller{
 		local: local, broker: view, self: self, outcomes: outcomes, mode: mode, maxEndpoints: maxEndpoints,
-		writer: controllers.Writer{Client: view.Client, Reader: view.Client},
+		writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
 	}
 }
 

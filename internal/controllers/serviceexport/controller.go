@@ -45,7 +45,7 @@ func NewController(local client.Client, live client.Reader, view *broker.View, s
 	endpoints *status.Outcomes[types.NamespacedName],
 ) *Controller {
 	return &Controller{
-		local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client},
+		local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
 		self: self, recorder: recorder, endpoints: endpoints,
 	}
 }
