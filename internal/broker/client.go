@@ -43,7 +43,8 @@ func Scheme() *runtime.Scheme {
 }
 
 // Connect returns a client for a broker. It does not limit its own rate: the
-// broker's API priority and fairness is what shares it among the members.
+// broker's API priority and fairness is what shares it among the members. Requests for one
+// object end after some seconds, whatever becomes of the broker.
 func Connect(config *rest.Config) (client.WithWatch, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -51,5 +52,5 @@ func Connect(config *rest.Config) (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the broker at %s: %w", config.Host, err)
 	}
-	return c, nil
+	return bounded(c, patience), nil
 }
