@@ -74,25 +74,30 @@ func MustReplace(have *corev1.Service, imp *mcsv1beta1.ServiceImport) bool {
 		(have.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless)
 }
 
-// PortName returns the name that a port of an import has in the derived Service
-// and in the imported slices, which must agree for kube-proxy. It is the port's
-// own, but that a Service with several ports can't have one without a name.
-func PortName(importPorts []mcsv1beta1.ServicePort, port mcsv1beta1.ServicePort) string {
-	if port.Name != "" || len(importPorts) == 1 {
-		return port.Name
+// PortNames returns the names that the ports of an import have in the derived Service and,
+// for kube-proxy, in the imported slices of one with a clusterset IP. They are the ports' own;
+// one without gets one, even if it is the only one, since a Service with several ports can't
+// have one without: a port that joins later must not rename one that has traffic, for the
+// Service and its slices are not written in one moment. That is also why of two that would
+// have one name it is the later one, the younger export's, that gives way.
+func PortNames(ports []mcsv1beta1.ServicePort) []string {
+	all := make([]string, 0, len(ports))
+	for _, p := range ports {
+		name := cmp.Or(p.Name, fmt.Sprintf("%d-%s", p.Port, strings.ToLower(string(cmp.Or(p.Protocol, corev1.ProtocolTCP)))))
+		for slices.Contains(all, name) {
+			name += "-x"
+		}
+		all = append(all, name)
 	}
-	name := fmt.Sprintf("%d-%s", port.Port, strings.ToLower(string(cmp.Or(port.Protocol, corev1.ProtocolTCP))))
-	for slices.ContainsFunc(importPorts, func(p mcsv1beta1.ServicePort) bool { return p.Name == name }) {
-		name += "-x"
-	}
-	return name
+	return all
 }
 
 func ports(importPorts []mcsv1beta1.ServicePort) []corev1.ServicePort {
 	var all []corev1.ServicePort
-	for _, p := range importPorts {
+	for i, name := range PortNames(importPorts) {
+		p := importPorts[i]
 		all = append(all, corev1.ServicePort{
-			Name:        PortName(importPorts, p),
+			Name:        name,
 			Protocol:    cmp.Or(p.Protocol, corev1.ProtocolTCP),
 			AppProtocol: p.AppProtocol,
 			Port:        p.Port,

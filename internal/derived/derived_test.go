@@ -2,6 +2,7 @@ package derived
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -144,9 +145,18 @@ func TestApplyHeadless(t *testing.T) {
 	}
 }
 
-func TestPortNamesStayUnique(t *testing.T) {
-	ports := []mcsv1beta1.ServicePort{{Port: 80}, {Name: "80-tcp", Port: 81}}
-	if got := PortName(ports, ports[0]); got != "80-tcp-x" {
-		t.Errorf("got %q", got)
+// What a port is called does not depend on those that come after it, which are the younger
+// exports': kube-proxy would find no endpoints for it while the Service has the new name
+// and the slices the old one.
+func TestPortNames(t *testing.T) {
+	ports := []mcsv1beta1.ServicePort{{Port: 80}, {Name: "80-tcp", Port: 81}, {Name: "80-tcp-x", Port: 82}, {Name: "http", Port: 83}}
+	want := []string{"80-tcp", "80-tcp-x", "80-tcp-x-x", "http"}
+	for n := range len(ports) + 1 {
+		if got := PortNames(ports[:n]); !slices.Equal(got, want[:n]) {
+			t.Errorf("of %d: %q", n, got)
+		}
+	}
+	if got := PortNames([]mcsv1beta1.ServicePort{{Name: "53-udp", Port: 54}, {Port: 53, Protocol: corev1.ProtocolUDP}}); !slices.Equal(got, []string{"53-udp", "53-udp-x"}) {
+		t.Errorf("an older port's own name is taken from it: %q", got)
 	}
 }

@@ -117,11 +117,11 @@ func (p Importation) slice(source *discoveryv1.EndpointSlice, name string, part 
 	}
 }
 
-// ports returns those of a source slice's ports for which its cluster gets traffic,
-// under the names that they have in the derived Service. A port without number
-// stands for all ports and is kept.
+// ports returns those of a source slice's ports for which its cluster gets traffic. A port
+// without number stands for all ports and is kept.
 func (p Importation) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
 	importPorts := p.Import.Spec.Ports
+	portNames := p.portNames()
 	kept := []discoveryv1.EndpointPort{}
 	for _, port := range source {
 		i := slices.IndexFunc(importPorts, func(ip mcsv1beta1.ServicePort) bool {
@@ -132,9 +132,23 @@ func (p Importation) ports(source []discoveryv1.EndpointPort) []discoveryv1.Endp
 			continue
 		}
 		port := *port.DeepCopy()
-		port.Name = ptr.To(derived.PortName(importPorts, importPorts[i]))
+		port.Name = &portNames[i]
 		port.Protocol = ptr.To(ptr.Deref(port.Protocol, corev1.ProtocolTCP))
 		kept = append(kept, port)
 	}
 	return kept
+}
+
+// portNames are the names of the import's ports in its slices: those that they have in the
+// derived Service, or, where that is headless and kube-proxy has nothing to do with it, the
+// import's own, by which DNS goes.
+func (p Importation) portNames() []string {
+	if p.Import.Spec.Type != mcsv1beta1.Headless {
+		return derived.PortNames(p.Import.Spec.Ports)
+	}
+	var own []string
+	for _, port := range p.Import.Spec.Ports {
+		own = append(own, port.Name)
+	}
+	return own
 }

@@ -190,9 +190,9 @@ func TestPortsFollowTheImport(t *testing.T) {
 			[]mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{{Name: "http", Port: 8080}}, []string{"http/TCP"}, nil,
 		},
 		{"same name, other protocol", []mcsv1beta1.ServicePort{dns}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP"}, nil},
-		{"one without name stays so", []mcsv1beta1.ServicePort{unnamed}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"/TCP"}},
+		{"one without name gets one", []mcsv1beta1.ServicePort{unnamed}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP"}},
 		{
-			"one without name among several gets one",
+			"one without name gets the same among several",
 			[]mcsv1beta1.ServicePort{unnamed, metrics}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP"},
 		},
 		{"a port that the Service has not", []mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP", "debug/TCP"}, []string{"http/TCP"}},
@@ -204,15 +204,23 @@ func TestPortsFollowTheImport(t *testing.T) {
 				name, protocol, _ := strings.Cut(p, "/")
 				s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: &name, Protocol: ptr.To(corev1.Protocol(protocol)), Port: ptr.To(int32(1))})
 			}
-			var got []string
-			for _, p := range Import(Importation{
-				Import: serviceImport(tt.imported...), DerivedService: "d", Cluster: "c1", Own: true,
-				Ports: tt.own, Sources: []*discoveryv1.EndpointSlice{s}, MaxEndpoints: 100,
-			})[0].Ports {
-				got = append(got, *p.Name+"/"+string(*p.Protocol))
-			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("ports %q, want %q", got, tt.want)
+			for _, kind := range []mcsv1beta1.ServiceImportType{mcsv1beta1.ClusterSetIP, mcsv1beta1.Headless} {
+				imp := serviceImport(tt.imported...)
+				imp.Spec.Type = kind
+				var got []string
+				for _, p := range Import(Importation{
+					Import: imp, DerivedService: "d", Cluster: "c1", Own: true,
+					Ports: tt.own, Sources: []*discoveryv1.EndpointSlice{s}, MaxEndpoints: 100,
+				})[0].Ports {
+					got = append(got, *p.Name+"/"+string(*p.Protocol))
+				}
+				want := slices.Clone(tt.want)
+				if kind == mcsv1beta1.Headless && slices.Contains(want, "80-tcp/TCP") {
+					want = []string{"/TCP"}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: ports %q, want %q", kind, got, want)
+				}
 			}
 		})
 	}
