@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
@@ -23,15 +24,27 @@ func drawExport(t *rapid.T, cluster string) Export {
 			Port:     rapid.Int32Range(1, 3).Draw(t, "number"),
 			Protocol: rapid.SampledFrom([]corev1.Protocol{"", corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(t, "protocol"),
 		}
+		p.AppProtocol = rapid.Ptr(rapid.SampledFrom([]string{"http", "h2c"}), true).Draw(t, "application")
 		if !contradicts(e.Ports, p) {
 			e.Ports = append(e.Ports, p)
 		}
 	}
 	e.SessionAffinity = rapid.SampledFrom([]corev1.ServiceAffinity{"", corev1.ServiceAffinityNone, corev1.ServiceAffinityClientIP}).Draw(t, "affinity")
+	if e.SessionAffinity == corev1.ServiceAffinityClientIP {
+		timeout := rapid.Ptr(rapid.SampledFrom([]int32{1, corev1.DefaultClientIPServiceAffinitySeconds}), true).Draw(t, "timeout")
+		e.SessionAffinityConfig = rapid.SampledFrom([]*corev1.SessionAffinityConfig{
+			nil, {}, {ClientIP: &corev1.ClientIPConfig{}}, {ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: timeout}},
+		}).Draw(t, "affinity config")
+	}
+	e.InternalTrafficPolicy = rapid.Ptr(rapid.SampledFrom([]corev1.ServiceInternalTrafficPolicy{
+		corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal,
+	}), true).Draw(t, "internal traffic policy")
+	e.TrafficDistribution = rapid.Ptr(rapid.SampledFrom([]string{"PreferSameZone", "PreferClose", "PreferSameNode"}), true).Draw(t, "distribution")
 	e.IPFamilies = rapid.SampledFrom([][]corev1.IPFamily{
 		{corev1.IPv4Protocol}, {corev1.IPv6Protocol}, {corev1.IPv4Protocol, corev1.IPv6Protocol}, {corev1.IPv6Protocol, corev1.IPv4Protocol},
 	}).Draw(t, "families")
 	e.ExportedLabels = rapid.MapOfN(rapid.SampledFrom([]string{"x", "y"}), rapid.SampledFrom([]string{"1", "2"}), 0, 2).Draw(t, "labels")
+	e.ExportedAnnotations = rapid.MapOfN(rapid.SampledFrom([]string{"x", "y"}), rapid.SampledFrom([]string{"1", "2"}), 0, 2).Draw(t, "annotations")
 	return e
 }
 
@@ -86,7 +99,9 @@ func TestMergingIsIdempotent(t *testing.T) {
 			exports[i].IPFamilies = merged.Spec.IPFamilies
 			exports[i].SessionAffinity = merged.Spec.SessionAffinity
 			exports[i].SessionAffinityConfig = merged.Spec.SessionAffinityConfig
-			exports[i].ExportedLabels = merged.Labels
+			exports[i].InternalTrafficPolicy = merged.Spec.InternalTrafficPolicy
+			exports[i].TrafficDistribution = merged.Spec.TrafficDistribution
+			exports[i].ExportedLabels, exports[i].ExportedAnnotations = merged.Labels, merged.Annotations
 		}
 		want := merged
 		want.Conflicts = nil
@@ -173,6 +188,24 @@ func TestAYoungerExportNeverChangesWhatIsDecided(t *testing.T) {
 	})
 }
 
+// writtenOut returns a spec with the API's defaults for what it does not say.
+func writtenOut(spec mcsv1beta1.ServiceImportSpec) mcsv1beta1.ServiceImportSpec {
+	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		timeout := corev1.DefaultClientIPServiceAffinitySeconds
+		if c := spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
+			timeout = *c.ClientIP.TimeoutSeconds
+		}
+		spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
+	}
+	if spec.InternalTrafficPolicy == nil {
+		spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+	}
+	if d := spec.TrafficDistribution; d != nil && *d == "PreferClose" { // its older name
+		spec.TrafficDistribution = ptr.To("PreferSameZone")
+	}
+	return spec
+}
+
 func TestConflictsExactlyWhenExportsDiffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exports := drawExports(t)
@@ -183,7 +216,8 @@ func TestConflictsExactlyWhenExportsDiffer(t *testing.T) {
 				return x.Name+string(x.Protocol)+string(rune(x.Port)) < y.Name+string(y.Protocol)+string(rune(y.Port))
 			})
 			ignoreFamilyOrder := cmpopts.SortSlices(func(x, y corev1.IPFamily) bool { return x < y })
-			alike = alike && cmp.Equal(a.Spec, b.Spec, same, ignoreOrder, ignoreFamilyOrder) && cmp.Equal(a.Labels, b.Labels, same)
+			alike = alike && cmp.Equal(writtenOut(a.Spec), writtenOut(b.Spec), same, ignoreOrder, ignoreFamilyOrder) &&
+				cmp.Equal(a.Labels, b.Labels, same) && cmp.Equal(a.Annotations, b.Annotations, same)
 		}
 		if conflicts := Resolve(exports).Conflicts; (len(conflicts) == 0) != alike {
 			t.Fatalf("exports alike: %v, conflicts %v", alike, conflicts)
