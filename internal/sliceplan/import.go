@@ -81,11 +81,11 @@ func (p Importation) fromOwn(sources []*discoveryv1.EndpointSlice) []discoveryv1
 	return plan
 }
 
-// fromBroker makes one slice of one on the broker, unless that lacks what its
-// exporter says of its origin.
+// fromBroker makes one slice of one on the broker, unless what that says of its origin is
+// missing or does not agree with its name: two would be made under one name.
 func (p Importation) fromBroker(source *discoveryv1.EndpointSlice) (discoveryv1.EndpointSlice, bool) {
 	name, part, ok := origin(source)
-	if !ok {
+	if !ok || source.Name != names.BrokerSlice(p.Cluster, p.Import.Namespace, name, part) {
 		return discoveryv1.EndpointSlice{}, false
 	}
 	return p.slice(source, name, part, withoutLocalMeaning(source.Endpoints)), true

@@ -401,3 +401,19 @@ func TestOneEndpointsChangeIsOneUpdate(t *testing.T) {
 		})
 	}
 }
+
+// Of two slices on the broker that claim one origin only the one of the right name counts:
+// both would be imported under one name.
+func TestOnlySlicesOfTheRightNameAreImported(t *testing.T) {
+	p := publication(source("web-x", full("10.0.0.1")))
+	published := pointers(Publish(p))
+	other := published[0].DeepCopy()
+	other.Name += "-copy"
+	imported := Import(Importation{
+		Import: serviceImport(http), DerivedService: "d", Cluster: "c1", Ports: []mcsv1beta1.ServicePort{http},
+		Sources: append(published, other),
+	})
+	if len(imported) != 1 {
+		t.Errorf("of one slice and its copy %d are made", len(imported))
+	}
+}
