@@ -145,7 +145,7 @@ func TestApplyHeadless(t *testing.T) {
 	}
 }
 
-// What a port is called does not depend on those that come after it, which are the younger
+// Pitfall 11: what a port is called does not depend on those that come after it, which are the younger
 // exports': kube-proxy would find no endpoints for it while the Service has the new name
 // and the slices the old one.
 func TestPortNames(t *testing.T) {
