@@ -103,7 +103,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	imp, err = c.applyImport(ctx, imp, service.Name, derived.ClustersetIPs(service, imp.Spec.IPFamilies))
 	if err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, ignoreOutdated(err)
 	}
 	if condition := ready(imp, c.endpoints); condition != nil {
 		return reconcile.Result{}, c.applyReady(ctx, imp, *condition)
@@ -119,7 +119,7 @@ func (c *Controller) withdraw(ctx context.Context, imp *mcsv1beta1.ServiceImport
 	}
 	imp, err := c.applyImport(ctx, imp, "", nil)
 	if err != nil || len(imp.Status.Clusters) == 0 { // which are about to be written
-		return client.IgnoreNotFound(err)
+		return ignoreOutdated(err)
 	}
 	return c.applyReady(ctx, imp, notSupported(imp, c.self.Network.Families))
 }
@@ -251,7 +251,9 @@ func (c *Controller) addressesLost(ctx context.Context, imp *mcsv1beta1.ServiceI
 		return false, fmt.Errorf("looking for the owner of %v: %w", former, err)
 	}
 	return slices.ContainsFunc(services.Items, func(s corev1.Service) bool {
-		return slices.ContainsFunc(s.Spec.ClusterIPs, func(ip string) bool { return slices.Contains(former, ip) })
+		// The import's own is one that went or came a moment ago, and is no loss.
+		own := s.Namespace == imp.Namespace && derived.OwnedBy(&s, imp.Name)
+		return !own && slices.ContainsFunc(s.Spec.ClusterIPs, func(ip string) bool { return slices.Contains(former, ip) })
 	}), nil
 }
 
@@ -269,10 +271,21 @@ func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImp
 	} else {
 		metav1.SetMetaDataAnnotation(&updated.ObjectMeta, names.AnnotationDerivedService, service)
 	}
-	if err := c.local.Patch(ctx, updated, client.MergeFrom(imp), client.FieldOwner(names.ManagerVIP)); err != nil {
+	// Not if the import has changed meanwhile: from an old copy the same would be written twice.
+	patch := client.MergeFromWithOptions(imp, client.MergeFromWithOptimisticLock{})
+	if err := c.local.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerVIP)); err != nil {
 		return nil, fmt.Errorf("writing the clusterset IPs of ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
 	}
 	return updated, nil
+}
+
+// ignoreOutdated takes no error from a write to an import that has changed or gone meanwhile:
+// its newer version is on its way.
+func ignoreOutdated(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
 }
 
 func (c *Controller) applyReady(ctx context.Context, imp *mcsv1beta1.ServiceImport, want metav1.Condition) error {

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -154,25 +155,39 @@ func (c *Controller) apply(ctx context.Context, have, want *mcsv1beta1.ServiceIm
 		}
 		have = want
 	} else {
-		if err := c.patch(ctx, have, want); err != nil {
+		current, err := c.patch(ctx, have, want)
+		if current == nil {
 			return err
 		}
+		have = current
 	}
 	return c.patchStatus(ctx, have, wanted)
 }
 
-func (c *Controller) patch(ctx context.Context, have, want *mcsv1beta1.ServiceImport) error {
+// patch returns the import as it then is, or nil where it is not the one that was decided
+// on any more: its newer version is on its way.
+func (c *Controller) patch(ctx context.Context, have, want *mcsv1beta1.ServiceImport) (*mcsv1beta1.ServiceImport, error) {
 	if equality.Semantic.DeepEqual(have.Spec, want.Spec) &&
 		equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
 		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
-		return nil
+		return have, nil
 	}
 	updated := have.DeepCopy()
 	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
-	if err := c.local.Patch(ctx, updated, client.MergeFrom(have), client.FieldOwner(names.ManagerImport)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("updating ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
+	err := c.local.Patch(ctx, updated, ifCurrent(have), client.FieldOwner(names.ManagerImport))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("updating ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
+	}
+	return updated, nil
+}
+
+// ifCurrent is a patch that is refused where the object has changed since it was read: from
+// an old copy the same would be written twice.
+func ifCurrent(have *mcsv1beta1.ServiceImport) client.Patch {
+	return client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
 }
 
 func (c *Controller) patchStatus(ctx context.Context, have *mcsv1beta1.ServiceImport, want mcsv1beta1.ServiceImportStatus) error {
@@ -182,7 +197,8 @@ func (c *Controller) patchStatus(ctx context.Context, have *mcsv1beta1.ServiceIm
 	}
 	updated := have.DeepCopy()
 	updated.Status.Clusters, updated.Status.EndpointSliceObjects = want.Clusters, want.EndpointSliceObjects
-	if err := c.local.Status().Patch(ctx, updated, client.MergeFrom(have), client.FieldOwner(names.ManagerImport)); client.IgnoreNotFound(err) != nil {
+	err := c.local.Status().Patch(ctx, updated, ifCurrent(have), client.FieldOwner(names.ManagerImport))
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("updating the status of ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
 	}
 	return nil
