@@ -77,6 +77,8 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 
 // term runs the controllers until they end by themselves, or ctx is done.
 func (s *session) term(ctx context.Context, log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	mgr, err := s.newManager(ctx)
 	if err != nil {
 		return err
@@ -102,6 +104,16 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
+	}
+	if s.options.LeaderElect {
+		log.Info("standing by until this replica is elected leader")
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-mgr.Elected():
+				log.Info("this replica is the leader")
+			}
+		}()
 	}
 	return mgr.Start(ctx)
 }

@@ -129,7 +129,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 
 	standby := &log{t: t}
 	startAgent(t, asAgent(t, "c1"), standby, elect)
-	standby.expect("Attempting to acquire leader lease")
+	standby.expect("standing by")
 	stop()
 	ended := time.Now()
 	eventually(t, "the other replica leads", func() error {
@@ -141,6 +141,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 		}
 		return nil
 	})
+	standby.expect("this replica is the leader")
 	create(t, "c1", export(ns, "last"))
 	expectImport(t, "c1", ns, "last", "c1")
 	t.Logf("the other replica had taken over after %v", time.Since(ended).Round(time.Millisecond))
