@@ -12,6 +12,11 @@ import (
 //go:embed crds/*.yaml agent/*.yaml dns/*.yaml
 var files embed.FS
 
+// Corefile configures atoll-dns where nobody configures it otherwise.
+//
+//go:embed dns/Corefile
+var Corefile string
+
 // MemberCRDs are the custom resource definitions that a member cluster needs: the
 // upstream ones of the Multi-Cluster Services API, and ClusterProperty.
 func MemberCRDs() [][]byte {

@@ -1,14 +1,9 @@
 package lab
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
 	"fmt"
-	"net/netip"
 	"path/filepath"
-	"strings"
-	"text/template"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
@@ -37,16 +33,15 @@ const (
 	// tokenLifetime outlives any lab that somebody plays with. These are tokens for the own
 	// cluster, which a pod would get from its kubelet.
 	tokenLifetime = 30 * 24 * time.Hour
+	// replicas is how many pods there are of the agent, and of the DNS server: as anywhere, so
+	// that one stands by.
+	replicas = 2
 )
 
-//go:embed manifests/atoll-dns.yaml
-var atollDNSYAML string
-
-var atollDNSTemplate = template.Must(template.New("atoll-dns.yaml").Parse(atollDNSYAML))
-
-// installAtoll puts Atoll into the lab's clusters and its data model on the broker.
-// Agents and DNS servers are processes with credentials that allow what their
-// manifests do and nothing else.
+// installAtoll makes a clusterset on the broker and joins the lab's clusters to it, by what
+// is behind the commands of atoll. In clusters with nodes agents and DNS servers run in pods,
+// as anywhere; in control planes alone agents are processes, with the credentials that a pod
+// would have.
 func installAtoll(ctx context.Context, l *Lab) error {
 	if err := l.installBroker(ctx); err != nil {
 		return err
@@ -110,20 +105,30 @@ func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	err = setup.Join(ctx, member, setup.JoinRequest{File: file, BrokerServer: "https://" + brokerCluster.Loopback.String()},
-		func(string, ...any) {})
-	if err != nil {
+	request := setup.JoinRequest{
+		File: file, BrokerServer: "https://" + brokerCluster.Loopback.String(),
+		Member: render.Member{NoWorkloads: l.Spec.ControlPlaneOnly, Replicas: replicas, AgentArgs: l.agentArgs(c)},
+	}
+	if err := setup.Join(ctx, member, request, func(string, ...any) {}); err != nil {
 		return err
 	}
-	if err := l.startAgent(ctx, c); err != nil {
-		return err
-	}
-	if !l.Spec.ControlPlaneOnly { // without pods nobody would ask
-		if err := l.startDNS(ctx, c); err != nil {
+	if l.Spec.ControlPlaneOnly {
+		if err := l.startAgent(ctx, c); err != nil {
 			return err
 		}
+	} else if err := l.wireDNS(ctx, c, l.Spec.DNS); err != nil {
+		return err
 	}
 	return l.waitMember(ctx, c)
+}
+
+// agentArgs are the arguments of a cluster's agent.
+func (l *Lab) agentArgs(c *Cluster) []string {
+	args := []string{"--advertise-mode=" + string(c.AdvertiseMode), "--region=" + c.Region}
+	for _, cidr := range c.PodCIDRs {
+		args = append(args, "--pod-cidr="+cidr.String())
+	}
+	return append(args, l.Spec.AgentArgs...)
 }
 
 // atollUnit makes a unit of a cluster's first node that runs one of Atoll's programs,
@@ -134,83 +139,20 @@ func (l *Lab) atollUnit(c *Cluster, name, address, program string, args ...strin
 	return u
 }
 
-// startAgent starts a cluster's agent, which is one process: it waits for no leader's
-// lease when it is started again.
+// startAgent starts a cluster's agent where there are no pods: as one process, which waits
+// for no leader's lease when it is started again.
 func (l *Lab) startAgent(ctx context.Context, c *Cluster) error {
-	local, err := l.accountKubeconfig(ctx, c, names.SystemNamespace, "atoll-agent")
+	local, err := l.accountKubeconfig(ctx, c, names.SystemNamespace, render.AgentName)
 	if err != nil {
 		return err
 	}
 	args := []string{
 		"--kubeconfig", filepath.Join(l.Dir(c.Name), "agent.conf"),
-		"--leader-elect=false",
-		"--advertise-mode", string(c.AdvertiseMode),
-		"--region", c.Region,
+		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}
-	if l.Spec.ControlPlaneOnly {
-		args = append(args, "--metrics-bind-address=0", "--health-probe-bind-address=0")
-	} else {
-		args = append(args, "--health-probe-bind-address=127.0.0.1:8092")
-	}
-	for _, cidr := range c.PodCIDRs {
-		args = append(args, "--pod-cidr", cidr.String())
-	}
-	u := l.atollUnit(c, unitAgent, "", "atoll-agent", append(args, l.Spec.AgentArgs...)...)
-	if !l.Spec.ControlPlaneOnly {
-		u.Probe = "http://127.0.0.1:8092/readyz"
-	}
+	u := l.atollUnit(c, unitAgent, "", render.AgentName, append(args, l.agentArgs(c)...)...)
 	u.Files = map[string]string{"agent.conf": string(local)}
 	return l.Run(ctx, u)
-}
-
-// startDNS starts a cluster's atoll-dns, gives it a Service, and has the cluster's own
-// DNS answer for the clusterset's zone.
-func (l *Lab) startDNS(ctx context.Context, c *Cluster) error {
-	kubeconfig, err := l.accountKubeconfig(ctx, c, names.SystemNamespace, "atoll-dns")
-	if err != nil {
-		return err
-	}
-	node := c.Nodes[0]
-	u := l.atollUnit(c, unitDNS, join(node.Addresses), "atoll-dns", "-conf", filepath.Join(l.Dir(c.Name), "Corefile"))
-	u.Probe = "http://127.0.0.1:8191/ready"
-	u.Files = map[string]string{
-		"dns.conf": string(kubeconfig),
-		"Corefile": corefile(node.Addresses, filepath.Join(l.Dir(c.Name), "dns.conf")),
-	}
-	if err := l.Run(ctx, u); err != nil {
-		return err
-	}
-	var manifests bytes.Buffer
-	if err := atollDNSTemplate.Execute(&manifests, struct {
-		Namespace string
-		Addresses []netip.Addr
-	}{names.SystemNamespace, node.Addresses}); err != nil {
-		panic(err) // the template and its data are ours
-	}
-	if err := l.Apply(ctx, c.Name, manifests.Bytes()); err != nil {
-		return err
-	}
-	return l.wireDNS(ctx, c, l.Spec.DNS)
-}
-
-// corefile configures atoll-dns to listen on a node's addresses.
-func corefile(addresses []netip.Addr, kubeconfig string) string {
-	binds := make([]string, len(addresses))
-	for i, a := range addresses {
-		binds[i] = a.String()
-	}
-	return fmt.Sprintf(`%[1]s:53 in-addr.arpa:53 ip6.arpa:53 {
-    bind %[2]s
-    errors
-    health 127.0.0.1:8090
-    ready 127.0.0.1:8191
-    prometheus 127.0.0.1:9163
-    bufsize 1232
-    clusterset {
-        kubeconfig %[3]q
-    }
-}
-`, clustersetZone, strings.Join(binds, " "), kubeconfig)
 }
 
 // waitMember waits until a cluster's agent has registered it, and until every node gets
@@ -224,11 +166,20 @@ func (l *Lab) waitMember(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	err = l.wait(ctx, "the agent of "+c.Name, named(c.Name, unitAgent), func(ctx context.Context) error {
+	var units []Unit
+	if l.Spec.ControlPlaneOnly {
+		units = named(c.Name, unitAgent)
+	}
+	err = l.wait(ctx, "the agent of "+c.Name, units, func(ctx context.Context) error {
 		return onBroker.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: c.Name}, &brokerv1alpha1.MemberCluster{})
 	})
 	if err != nil || l.Spec.ControlPlaneOnly {
 		return err
+	}
+	for _, w := range l.workloads(c.Name) {
+		if err := l.waitWorkload(ctx, w); err != nil {
+			return err
+		}
 	}
 	return l.waitClustersetDNS(ctx, c, l.Spec.DNS)
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/lab/podrunner"
 )
 
@@ -66,25 +67,31 @@ func (l *Lab) startNodes(ctx context.Context, c *Cluster) error {
 // images are the programs of this machine that stand for images, by repository.
 func (l *Lab) images() map[string][]string {
 	return map[string][]string{
-		"registry.k8s.io/coredns/coredns": {filepath.Join(l.Spec.Programs, "coredns")},
-		"registry.k8s.io/pause":           {"sleep", "infinity"},
-		"atoll.dev/lab/echo":              {l.Spec.Atoll, "lab", "echo"},
-		"alpine/socat":                    {"socat"},
+		"registry.k8s.io/coredns/coredns":               {filepath.Join(l.Spec.Programs, "coredns")},
+		"registry.k8s.io/pause":                         {"sleep", "infinity"},
+		"atoll.dev/lab/echo":                            {l.Spec.Atoll, "lab", "echo"},
+		"alpine/socat":                                  {"socat"},
+		render.DefaultRegistry + "/" + render.AgentName: {"/" + render.AgentName},
+		render.DefaultRegistry + "/" + render.DNSName:   {"/" + render.DNSName},
 		// These have a shell, as this machine.
 		"busybox": {}, "alpine": {}, "debian": {}, "ubuntu": {},
 	}
 }
 
-// imagePrograms are the programs of images that behave differently from this machine's
-// of the same name, as far as they are installed: busybox's nslookup prints names
-// without a dot at the end, and people's scripts count on it.
-func imagePrograms() map[string]map[string]string {
+// imagePrograms are the programs of images that are not this machine's of the same name:
+// Atoll's own, where they are in its images, and busybox's nslookup, if it is installed,
+// which prints names without a dot at the end, and people's scripts count on it.
+func (l *Lab) imagePrograms() map[string]map[string]string {
+	programs := map[string]map[string]string{}
+	for _, name := range []string{render.AgentName, render.DNSName} {
+		programs[render.DefaultRegistry+"/"+name] = map[string]string{"/" + name: filepath.Join(filepath.Dir(l.Spec.Atoll), name)}
+	}
 	busybox, err := exec.LookPath("busybox")
 	nslookup, errThere := exec.LookPath("nslookup") // something to put it in the place of
-	if err != nil || errThere != nil {
-		return nil
+	if err == nil && errThere == nil {
+		programs["busybox"] = map[string]string{nslookup: busybox}
 	}
-	return map[string]map[string]string{"busybox": {nslookup: busybox}}
+	return programs
 }
 
 // podRunner runs the pods of all nodes of a cluster.
@@ -95,7 +102,7 @@ func (l *Lab) podRunner(c *Cluster) (Unit, error) {
 		StateDir:      filepath.Join(l.Dir(c.Name), "pods"),
 		ClusterDomain: clusterDomain,
 		Images:        l.images(),
-		ImagePrograms: imagePrograms(),
+		ImagePrograms: l.imagePrograms(),
 		ServingCert:   l.pki(c, "kubelet.crt"), ServingKey: l.pki(c, "kubelet.key"), ClientCA: l.pki(c, "ca.crt"),
 		InitCommand: []string{l.Spec.Atoll, "lab", "container-init"},
 	}

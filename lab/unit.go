@@ -203,6 +203,7 @@ func (l *Lab) find(target string) ([]Unit, error) {
 	if len(known) == 0 {
 		return nil, fmt.Errorf("%w: no cluster %q in lab %s", ErrUsage, cluster, l.Name())
 	}
+	known = append(known, l.workloadUnits(cluster)...)
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: no unit %q in %s, which has %s", ErrUsage, name, cluster, strings.Join(known, ", "))
 	}
@@ -212,12 +213,18 @@ func (l *Lab) find(target string) ([]Unit, error) {
 // Kill ends the units that target, CLUSTER/UNIT, means, as a crash would:
 // without notice, until they are started again. What they served stays as it is.
 func (l *Lab) Kill(ctx context.Context, target string) error {
+	if w, ok := l.workload(target); ok {
+		return l.killWorkload(ctx, w)
+	}
 	return l.each(ctx, target, func(u Unit) error { return l.kill(ctx, u) })
 }
 
 // Start starts the units that target, CLUSTER/UNIT, means, as they were, and waits
 // until they are ready. Those that run are only waited for. An API server needs etcd.
 func (l *Lab) Start(ctx context.Context, target string) error {
+	if w, ok := l.workload(target); ok {
+		return l.startWorkload(ctx, w)
+	}
 	var started []Unit
 	err := l.each(ctx, target, func(u Unit) error {
 		if etcd := (Unit{Cluster: u.Cluster, Name: unitEtcd}); u.Name == unitAPIServer && !l.alive(etcd) {

@@ -180,8 +180,8 @@ func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 	return l, nil
 }
 
-// revive starts units again, those first that others need, and waits until the
-// lab is as it was.
+// revive starts units again, those first that others need, and what was killed of Atoll, and
+// waits until the lab is as it was.
 func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
 	order := []string{unitAPIServer, unitEtcd} // from the last to the first
 	slices.SortStableFunc(dead, func(a, b Unit) int { return slices.Index(order, b.Name) - slices.Index(order, a.Name) })
@@ -194,25 +194,25 @@ func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
 			return err
 		}
 	}
-	if len(dead) == 0 {
-		return nil
-	}
-	for i := range l.Spec.Clusters {
-		c := &l.Spec.Clusters[i]
-		if err := l.waitAPIServer(ctx, c.Name); err != nil {
-			return err
-		}
-		if len(c.PodCIDRs) == 0 {
-			continue
-		}
-		if err := l.waitNodes(ctx, c); err != nil {
-			return err
-		}
-		if err := l.waitDNS(ctx, c); err != nil {
-			return err
+	if len(dead) > 0 {
+		for i := range l.Spec.Clusters {
+			if err := l.waitCluster(ctx, &l.Spec.Clusters[i]); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return l.reviveWorkloads(ctx, p)
+}
+
+// waitCluster waits until a cluster that has started before answers as it did.
+func (l *Lab) waitCluster(ctx context.Context, c *Cluster) error {
+	if err := l.waitAPIServer(ctx, c.Name); err != nil || len(c.PodCIDRs) == 0 {
+		return err
+	}
+	if err := l.waitNodes(ctx, c); err != nil {
+		return err
+	}
+	return l.waitDNS(ctx, c)
 }
 
 // record lays out the lab and writes that down, before any of it is made.

@@ -1,19 +1,18 @@
 package coredns
 
 import (
-	_ "embed"
 	"errors"
 	"flag"
 
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/coremain"
+
+	"github.com/atoll-mcs/atoll/deploy"
 )
 
 // Corefile is the configuration that Run falls back on.
-//
-//go:embed Corefile
-var Corefile string
+var Corefile = deploy.Corefile
 
 // Run is the program: CoreDNS, with its flags. Without -conf it serves Corefile,
 // not a file of the current directory as CoreDNS does. It does not return before

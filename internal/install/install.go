@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,7 +74,7 @@ func NewTarget(config *rest.Config, report Report) (*Target, error) {
 		config.Timeout = patience
 	}
 	scheme := broker.Scheme()
-	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, authenticationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering kinds: %w", err)
 		}

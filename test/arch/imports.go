@@ -74,7 +74,7 @@ var table = []row{
 
 	// What installs Atoll, and takes it away.
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
-	{folder: "internal/render", allowed: join(pure, []string{"./deploy", "./internal/install"})},
+	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
 		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/install", "./internal/render",
 	})},
@@ -85,7 +85,7 @@ var table = []row{
 	})},
 
 	// CoreDNS with its list of plugins, for atoll-dns and the lab.
-	{folder: "internal/coredns", allowed: []string{"./plugin/clusterset", "github.com/coredns"}},
+	{folder: "internal/coredns", allowed: []string{"./deploy", "./plugin/clusterset", "github.com/coredns"}},
 
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},

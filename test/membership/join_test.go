@@ -74,8 +74,8 @@ func TestJoinAndLeave(t *testing.T) {
 			expectInventory(t, c, before[c])
 		}
 		path := write(t, "c.join", file)
-		must(t, "", fmt.Sprintf("join %s --cluster-id %s --context %s", path, id, c))
-		must(t, "", fmt.Sprintf("join %s --context %s", path, c)) // the file is used up, and that does not matter
+		must(t, "", fmt.Sprintf("join %s --cluster-id %s --wait 0 --context %s", path, id, c))
+		must(t, "", fmt.Sprintf("join %s --wait 0 --context %s", path, c)) // the file is used up, and that does not matter
 		create(t, c, namespace(ns))
 		stop[c] = startAgent(t, asAgent(t, c), t.Output())
 	}
@@ -156,7 +156,7 @@ func TestJoinAndLeave(t *testing.T) {
 // On a broker that is a member, leaving touches nothing of the clusterset's.
 func TestLeavingKeepsTheClustersetsSlices(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
-	must(t, joinFile(t, "hub"), "join - --context broker")
+	must(t, joinFile(t, "hub"), "join - --no-workloads --context broker")
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "others", Labels: map[string]string{
 			discoveryv1.LabelManagedBy: "agent.atoll.dev", "multicluster.kubernetes.io/source-cluster": "c9",

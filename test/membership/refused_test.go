@@ -58,7 +58,7 @@ func TestCommandsRefuse(t *testing.T) {
 	expectInventory(t, "c1", before, "test-limited")
 
 	// c2 has taken the id.
-	must(t, joinFile(t, "c1"), "join - --context c2")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c2")
 	create(t, lab.Broker, &brokerv1alpha1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "c1"},
 		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "another", AdvertiseMode: brokerv1alpha1.AdvertisePods},
@@ -120,11 +120,11 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 		refused(t, file, "join - --context c1 "+mode, "CustomResourceDefinition serviceexports.multicluster.x-k8s.io: another one of that name is installed",
 			"does not serve v1beta1", "--replace-crds")
 	}
-	must(t, joinFile(t, "c1"), "join - --context c1 --replace-crds")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1 --replace-crds")
 	must(t, "", "leave --context c1")
 
 	// The cluster has an id before it joins.
-	must(t, joinFile(t, "c1"), "join - --context c1")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	property := &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClusterIDProperty}}
 	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 		t.Errorf("somebody else's property: %v", err)
 	}
 	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io says "prod"`, "atoll broker token create prod")
-	must(t, joinFile(t, "prod"), "join - --context c1")
+	must(t, joinFile(t, "prod"), "join - --no-workloads --context c1")
 	must(t, "", "leave --context c1")
 	if err := on["c1"].Delete(t.Context(), property); err != nil {
 		t.Errorf("somebody else's property: %v", err)
@@ -151,8 +151,8 @@ func TestTwoClustersets(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
 	must(t, "", "broker deploy --context broker --namespace staging")
 	refused(t, "", "broker token create c1 --context broker --namespace other --server "+server(t), "there are: atoll-clusterset, staging")
-	must(t, joinFile(t, "c1"), "join - --context c1")
-	must(t, joinFile(t, "c1", "--namespace staging"), "join - --context c2")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
+	must(t, joinFile(t, "c1", "--namespace staging"), "join - --no-workloads --context c2")
 	refused(t, joinFile(t, "c1", "--namespace staging"), "join - --context c1", `of clusterset "atoll-clusterset" already`, "atoll leave")
 	stopFirst, stopSecond := startAgent(t, asAgent(t, "c1"), t.Output()), startAgent(t, asAgent(t, "c2"), t.Output())
 	for _, c := range []string{"c1", "c2"} {

@@ -129,7 +129,7 @@ func (l *log) expect(words string) {
 func TestTokensAreRenewed(t *testing.T) {
 	const ns = "rotation"
 	must(t, "", "broker deploy --context broker")
-	must(t, joinFile(t, "c1"), "join - --context c1")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	create(t, "c1", namespace(ns), service(ns, "web"), export(ns, "web"), service(ns, "late"))
 
 	// Two days old: a seventh of its life is gone, and more than the fifth.
@@ -157,7 +157,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	stop = startAgent(t, asAgent(t, "c1"), said)
 	said.expect("the broker does not accept this cluster's token")
 	expectImport(t, "c1", ns, "web", "c1")
-	must(t, joinFile(t, "c1"), "join - --context c1")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	create(t, "c1", export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1")
 	stop()
@@ -169,8 +169,8 @@ func TestOfflineJoin(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
 	file := joinFile(t, "c1")
 	unreachable := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
-	must(t, unreachable, "join - --offline --context c1")
-	must(t, file, "join - --offline --context c1") // with the right address now
+	must(t, unreachable, "join - --no-workloads --offline --context c1")
+	must(t, file, "join - --no-workloads --offline --context c1") // with the right address now
 	stop := startAgent(t, asAgent(t, "c1"), t.Output())
 	eventually(t, "the agent has its own token", func() error {
 		m, _ := membershipOf(t, "c1")
@@ -193,7 +193,7 @@ func TestOfflineJoin(t *testing.T) {
 func TestTokensForOneselfOnly(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
 	file := joinFile(t, "c1")
-	must(t, joinFile(t, "c2"), "join - --context c2")
+	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
 	joiner, err := credential.ParseJoinFile([]byte(file))
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 // open are the broker's to end.
 func TestRevocation(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
-	must(t, joinFile(t, "c1"), "join - --context c1")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	m, _ := membershipOf(t, "c1")
 	as := asMember(t, m)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{

@@ -25,7 +25,7 @@ import (
 func member(t *testing.T) {
 	t.Helper()
 	must(t, "", "broker deploy --context broker")
-	must(t, joinFile(t, "c1"), "join - --context c1")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	t.Cleanup(func() { must(t, "", "leave --context c1") })
 }
 

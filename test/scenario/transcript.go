@@ -98,7 +98,11 @@ func (r *Run) digWhole(ctx context.Context, cluster string, args []string, value
 	return writeAnswer(result.Stdout, values)
 }
 
-var serialPattern = regexp.MustCompile(`( IN SOA \S+ \S+) \d+ `)
+var (
+	serialPattern = regexp.MustCompile(`( IN SOA \S+ \S+) \d+ `)
+	// serverPattern finds the addresses that a server says are its own: those of any of its pods.
+	serverPattern = regexp.MustCompile(`^(ns\.dns\.\S* \d+ IN A{1,4}) [0-9a-f.:]+$`)
+)
 
 // writeAnswer turns dig's output into lines that are the same each time: the status and
 // the flags, and the sections with their records, sorted.
@@ -123,6 +127,7 @@ func writeAnswer(output string, values map[string]string) (string, error) {
 			b.WriteString(text)
 		case len(fields) > 4 && !strings.HasPrefix(text, ";"):
 			line := serialPattern.ReplaceAllString(strings.Join(fields, " "), "$1 SERIAL ")
+			line = serverPattern.ReplaceAllString(line, "$1 OWN")
 			records = append(records, withNames(line, values)+"\n")
 		}
 	}

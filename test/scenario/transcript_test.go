@@ -25,6 +25,8 @@ shop.	5	IN	SOA	ns.dns. hostmaster. 1732190000 7200 1800 86400 5
 ;; ADDITIONAL SECTION:
 web.shop.	5	IN	AAAA	fd00::7
 7.0.103.10.in-addr.arpa. 5	IN	PTR	web.shop.
+ns.dns.	5	IN	A	10.3.1.5
+ns.dns.	5	IN	AAAA	fd00::5
 `
 
 const written = `# Two questions
@@ -38,6 +40,8 @@ web.shop. 5 IN A 10.0.0.9
 shop. 5 IN SOA ns.dns. hostmaster. SERIAL 7200 1800 86400 5
 ;; ADDITIONAL SECTION:
 $VIP_REVERSE 5 IN PTR web.shop.
+ns.dns. 5 IN A OWN
+ns.dns. 5 IN AAAA OWN
 web.shop. 5 IN AAAA $SIX
 # and no answer
 `

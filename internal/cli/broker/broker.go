@@ -64,10 +64,7 @@ func (o *options) connect(cmd *cobra.Command, dryRun bool) (*install.Target, err
 
 // flags repeats the flags by which the broker was found, for the next command to run.
 func (o *options) flags() string {
-	var text string
-	if o.Context != "" {
-		text += " --context " + o.Context
-	}
+	text := o.Flags()
 	if o.namespace != broker.DefaultNamespace {
 		text += " --namespace " + o.namespace
 	}

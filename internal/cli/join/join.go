@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,8 @@ func NewCommand() *cobra.Command {
 	var request setup.JoinRequest
 	var clusterID string
 	var dryRun bool
+	var wait time.Duration
+	var member memberFlags
 	command := &cobra.Command{
 		Use:   "join FILE|-",
 		Short: "Make a cluster a member of a clusterset",
@@ -35,7 +38,12 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 		Example: `  atoll join c1.join --context c1
   atoll broker token create c1 --context hub | atoll join - --context c1
   atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+				return err
+			}
+			return member.complete(&request.Member)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := read(cmd.InOrStdin(), args[0])
 			if err != nil {
@@ -46,21 +54,27 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 			if err != nil {
 				return err
 			}
-			member, err := install.NewTarget(config, steps.Report(cmd, dryRun))
+			to, err := install.NewTarget(config, steps.Report(cmd, dryRun))
 			if err != nil {
 				return err
 			}
 			if dryRun {
-				manifests, err := setup.CheckJoin(cmd.Context(), member, request, steps.Say(cmd))
+				manifests, err := setup.CheckJoin(cmd.Context(), to, request, steps.Say(cmd))
 				if err != nil {
 					return err
 				}
 				return install.Print(cmd.OutOrStdout(), manifests...)
 			}
-			if err := setup.Join(cmd.Context(), member, request, steps.Say(cmd)); err != nil {
+			if err := setup.Join(cmd.Context(), to, request, steps.Say(cmd)); err != nil {
 				return err
 			}
+			if wait > 0 && !request.Member.NoWorkloads {
+				if err := setup.Await(cmd.Context(), to, request, wait, steps.Say(cmd)); err != nil {
+					return err
+				}
+			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is a member of clusterset %s\n", file.ClusterID, file.Clusterset)
+			steps.Next(cmd, "atoll dns install%s", cluster.Flags())
 			return nil
 		},
 	}
@@ -70,6 +84,8 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 	flags.StringVar(&request.BrokerServer, "broker-server", "", "the broker's URL as this machine reaches it, where that is not the join file's")
 	flags.BoolVar(&request.Offline, "offline", false, "do not talk to the broker from this machine: the agent exchanges the token, and checks that the id is free")
 	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
+	flags.DurationVar(&wait, "wait", 2*time.Minute, "how long to wait until the agent and the DNS server run; 0 not to")
+	member.addFlags(flags)
 	flags.BoolVar(&dryRun, "dry-run", false, "check, print the manifests and change nothing")
 	return command
 }

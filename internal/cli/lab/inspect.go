@@ -57,7 +57,7 @@ func newStatus(o *options) *cobra.Command {
 		Use:   "status",
 		Short: "Show the units of a lab and whether they run",
 		Long: `Shows each unit of a lab with its process id, its state, its share of the machine's
-memory, and where it listens; then what is cut off.`,
+memory, and where it listens; then what runs of Atoll in pods, and what is cut off.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Open(o.name)
@@ -79,11 +79,26 @@ memory, and where it listens; then what is cut off.`,
 				total += s.Memory
 			}
 			fmt.Fprintf(w, "total\t\t\t%s\t\n", mebibytes(total))
+			for _, s := range l.Workloads(cmd.Context()) {
+				fmt.Fprintf(w, "%s\t-\t%s\t-\t\n", s.Target, pods(s))
+			}
 			for _, cut := range l.Spec.Cuts {
 				fmt.Fprintf(w, "%s - %s\t\tcut\t\t\n", cut[0], cut[1])
 			}
 			return w.Flush()
 		},
+	}
+}
+
+// pods says how many pods a part of Atoll has.
+func pods(s lab.WorkloadStatus) string {
+	switch {
+	case s.Err != nil:
+		return "unknown: the API server does not answer"
+	case s.Wanted == 0:
+		return "down"
+	default:
+		return fmt.Sprintf("%d of %d pods", s.Ready, s.Wanted)
 	}
 }
 
@@ -119,11 +134,15 @@ func newLogs(o *options) *cobra.Command {
 		Use:   "logs CLUSTER/UNIT",
 		Short: "Print the log of a unit",
 		Example: `  atoll lab logs c1/apiserver
-  atoll lab logs -f c2/kube-proxy-n1`,
+  atoll lab logs -f c2/kube-proxy-n1
+  atoll lab logs c1/agent                # of all its pods`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := lab.Open(o.name)
 			if err != nil {
+				return err
+			}
+			if ok, err := l.PodLogs(cmd.Context(), args[0], follow, cmd.OutOrStdout(), cmd.ErrOrStderr()); ok {
 				return err
 			}
 			path, err := l.FindLog(args[0])

@@ -21,6 +21,18 @@ func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig, in place of its current one")
 }
 
+// Flags repeats the choice for the next command to run.
+func (c *Cluster) Flags() string {
+	var text string
+	if c.Kubeconfig != "" {
+		text += " --kubeconfig " + c.Kubeconfig
+	}
+	if c.Context != "" {
+		text += " --context " + c.Context
+	}
+	return text
+}
+
 // Config is how to reach the cluster, without client-side throttling.
 func (c *Cluster) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -1,0 +1,44 @@
+package join
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/atoll-mcs/atoll/internal/render"
+)
+
+// What is wrong with the agent's arguments is said before anything runs with them.
+func TestMemberFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		line string
+		args []string // that the agent gets
+		err  string
+	}{
+		"nothing":              {"", nil, ""},
+		"everything":           {"--region=eu --pod-cidr=10.1.0.0/16,10.2.0.0/16 --advertise-mode=cluster-ip --agent-arg=--lease-timeout=60s", []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=10.2.0.0/16", "--advertise-mode=cluster-ip", "--lease-timeout=60s"}, ""},
+		"no replicas":          {"--replicas=0", nil, "--replicas: at least 1 is needed"},
+		"no such mode":         {"--advertise-mode=vip", nil, "--advertise-mode"},
+		"no such range":        {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},
+		"no such argument":     {"--agent-arg=--lease-time=60s", nil, "the agent's arguments: unknown flag: --lease-time"},
+		"an argument's value":  {"--agent-arg=--lease-timeout=1s", nil, "--lease-timeout: 1s is less than"},
+		"what comes with join": {"--agent-arg=--cluster-id=c1", nil, "--cluster-id: it comes with the membership"},
+	} {
+		var m memberFlags
+		flags := pflag.NewFlagSet("join", pflag.ContinueOnError)
+		m.addFlags(flags)
+		if err := flags.Parse(strings.Fields(tc.line)); err != nil {
+			t.Fatal(err)
+		}
+		var into render.Member
+		err := m.complete(&into)
+		if tc.err == "" && (err != nil || !slices.Equal(into.AgentArgs, tc.args)) {
+			t.Errorf("%s: %v, %v", name, into.AgentArgs, err)
+		}
+		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+			t.Errorf("%s: the error is %v, want %q", name, err, tc.err)
+		}
+	}
+}

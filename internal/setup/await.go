@@ -1,0 +1,96 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Await waits until what runs of Atoll in a cluster that has joined is available and, unless
+// it has joined offline, until its agents have registered it on the broker. The error says
+// what is in the way.
+func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience time.Duration, say Say) error {
+	say("waiting until the agent and the DNS server run, for %v at most (--wait)", patience)
+	const look = "kubectl -n " + names.SystemNamespace + " get pods; kubectl -n " + names.SystemNamespace + " logs deployment/atoll-agent"
+	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
+		return hint("what was installed stays, and goes on trying. Look at: "+look, "the cluster has joined, but %w", err)
+	}
+	if r.Offline {
+		return nil
+	}
+	state, err := readMember(ctx, cluster)
+	if err != nil || state.joined == nil {
+		return errors.Join(err, state.broken)
+	}
+	m := *state.joined
+	onBroker, err := connect(m, r.BrokerServer, nil)
+	if err != nil {
+		return err
+	}
+	err = install.Wait(ctx, patience, func(ctx context.Context) error {
+		entry := &brokerv1alpha1.MemberCluster{}
+		if err := onBroker.Get(ctx, client.ObjectKey{Namespace: m.Clusterset, Name: m.ClusterID.String()}, entry); err != nil {
+			return err
+		}
+		if entry.Spec.ClusterUID != state.uid {
+			return fmt.Errorf("the entry is of another cluster, of UID %s", entry.Spec.ClusterUID)
+		}
+		return nil
+	})
+	if err != nil {
+		return hint("do the cluster's pods reach the broker at "+m.Server+"? Look at: "+look, "the cluster has joined, but its agents have not registered it on the broker: %w", err)
+	}
+	return nil
+}
+
+// available returns nil when all Deployments are as they should be, with a pod that is ready.
+func available(ctx context.Context, cluster *install.Target) error {
+	deployments := &appsv1.DeploymentList{}
+	if err := cluster.List(ctx, deployments, client.InNamespace(names.SystemNamespace)); err != nil {
+		return fmt.Errorf("its Deployments can't be read: %w", err)
+	}
+	for _, d := range deployments.Items {
+		wanted, status := ptr.Deref(d.Spec.Replicas, 1), d.Status
+		if wanted == 0 || status.ObservedGeneration >= d.Generation && status.UpdatedReplicas == wanted && status.AvailableReplicas > 0 {
+			continue
+		}
+		return fmt.Errorf("the Deployment %s is not available: %d of %d pods are ready%s", d.Name, status.AvailableReplicas, wanted, reasons(ctx, cluster, &d))
+	}
+	return nil
+}
+
+// reasons says why pods of a Deployment do not run.
+func reasons(ctx context.Context, cluster *install.Target, d *appsv1.Deployment) string {
+	pods := &corev1.PodList{}
+	if err := cluster.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+		return ""
+	}
+	var why []string
+	for _, p := range pods.Items {
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				why = append(why, p.Name+": "+c.Message)
+			}
+		}
+		for _, c := range p.Status.ContainerStatuses {
+			if w := c.State.Waiting; w != nil {
+				why = append(why, strings.TrimRight(p.Name+": "+w.Reason+" "+w.Message, " "))
+			}
+		}
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(why, "; ") + ")"
+}
