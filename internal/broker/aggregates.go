@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -20,7 +21,7 @@ type Aggregates struct {
 
 // NewAggregates returns a copy that is empty until Start.
 func NewAggregates(c client.WithWatch, namespace string) *Aggregates {
-	return &Aggregates{informer: newInformer(c, &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceImport{}, indexLabels,
+	return &Aggregates{informer: informers.New(c, &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceImport{}, cache.Indexers{byService: indexLabels},
 		client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager})}
 }
 
@@ -37,7 +38,7 @@ func (a *Aggregates) NeedLeaderElection() bool { return true }
 func (a *Aggregates) Synced() bool { return a.informer.HasSynced() }
 
 // Await returns when the copy is complete, or with ctx's error.
-func (a *Aggregates) Await(ctx context.Context) error { return await(ctx, a.informer.HasSynced) }
+func (a *Aggregates) Await(ctx context.Context) error { return informers.Await(ctx, a.informer.HasSyncedChecker()) }
 
 // Aggregate returns the entry of a service, or nil.
 func (a *Aggregates) Aggregate(service types.NamespacedName) *mcsv1beta1.ServiceImport {
@@ -54,8 +55,8 @@ func (a *Aggregates) Services() []types.NamespacedName {
 }
 
 // OnChange has f called with the service of every entry that appears, changes or goes.
-func (a *Aggregates) OnChange(f func(types.NamespacedName)) {
-	onChange(a.informer, func(imp *mcsv1beta1.ServiceImport) {
-		f(types.NamespacedName{Namespace: imp.Labels[names.LabelServiceNamespace], Name: imp.Labels[names.LabelServiceName]})
+func (a *Aggregates) OnChange(f informers.Handler[types.NamespacedName]) {
+	informers.OnChange(a.informer, func(imp *mcsv1beta1.ServiceImport, initial bool) {
+		f(types.NamespacedName{Namespace: imp.Labels[names.LabelServiceNamespace], Name: imp.Labels[names.LabelServiceName]}, initial)
 	})
 }

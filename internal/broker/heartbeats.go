@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/liveness"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
@@ -28,7 +29,7 @@ type Heartbeats struct {
 func NewHeartbeats(c client.WithWatch, namespace string, self names.ClusterID, timeout time.Duration) *Heartbeats {
 	h := &Heartbeats{
 		observer: liveness.NewObserver(self.String(), timeout),
-		leases: newInformer(c, &coordinationv1.LeaseList{}, &coordinationv1.Lease{}, nil,
+		leases: informers.New(c, &coordinationv1.LeaseList{}, &coordinationv1.Lease{}, nil,
 			client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster}),
 	}
 	// Fails only when the informer has stopped.
@@ -68,7 +69,7 @@ func (h *Heartbeats) Synced() bool { return h.handled.HasSynced() }
 
 // Await returns when all members' heartbeats have been seen once, or with ctx's error.
 func (h *Heartbeats) Await(ctx context.Context) error {
-	return await(ctx, h.handled.HasSynced)
+	return informers.Await(ctx, h.handled.HasSyncedChecker())
 }
 
 // Live tells whether a member lives.

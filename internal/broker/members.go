@@ -9,12 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // newMembers returns the copy of what all members say of themselves.
 func newMembers(c client.WithWatch, namespace string) cache.SharedIndexInformer {
-	return newInformer(c, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
+	return informers.New(c, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
 		nil, client.InNamespace(namespace))
 }
 
@@ -84,5 +85,5 @@ func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f fun
 
 // AwaitMembers returns when the view holds all MemberClusters, or with ctx's error.
 func (v *View) AwaitMembers(ctx context.Context) error {
-	return await(ctx, v.members.HasSynced)
+	return informers.Await(ctx, v.members.HasSyncedChecker())
 }

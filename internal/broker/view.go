@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -32,52 +33,35 @@ type View struct {
 	published cache.SharedIndexInformer
 	members   cache.SharedIndexInformer
 
+	slices    *informers.Slices
+
 	mu                sync.Mutex
-	exportHandlers    []func(*brokerv1alpha1.ExportedService)
-	publishedHandlers []func(*discoveryv1.EndpointSlice)
-	ctx               context.Context // set by Start; ends the informers of followed namespaces
-	followed          map[string]*followed
-	sliceHandlers     []func(*discoveryv1.EndpointSlice)
-	syncHandlers      []func(namespace string)
+	exportHandlers    []informers.Handler[*brokerv1alpha1.ExportedService]
+	publishedHandlers []informers.Handler[*discoveryv1.EndpointSlice]
 }
-
-// followed is the copy of one namespace's slices.
-type followed struct {
-	namespace string
-	slices    cache.SharedIndexInformer
-	cancel    context.CancelFunc // nil before the view has started
-}
-
-// byService is the index of objects on the broker by the service, in the member
-// clusters, that they belong to.
-const byService = "service"
 
 // NewView returns a view that is empty until Start.
 func NewView(c client.WithWatch, namespace string, self names.ClusterID) *View {
-	return &View{
+	v := &View{
 		Client:    c,
 		Namespace: namespace,
 		Self:      self,
-		exports: newInformer(c, &brokerv1alpha1.ExportedServiceList{}, &brokerv1alpha1.ExportedService{},
-			indexExports, client.InNamespace(namespace)),
-		published: newInformer(c, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
-			indexLabels, client.InNamespace(namespace), client.MatchingLabels{
+		exports: informers.New(c, &brokerv1alpha1.ExportedServiceList{}, &brokerv1alpha1.ExportedService{},
+			cache.Indexers{byService: indexExports}, client.InNamespace(namespace)),
+		published: informers.New(c, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
+			cache.Indexers{byService: indexLabels, bySource: indexSource}, client.InNamespace(namespace), client.MatchingLabels{
 				names.LabelSourceCluster:   self.String(),
 				discoveryv1.LabelManagedBy: names.AgentManager,
 			}),
-		members:  newMembers(c, namespace),
-		followed: map[string]*followed{},
+		members: newMembers(c, namespace),
 	}
+	v.slices = informers.NewSlices(c, v.others, cache.Indexers{byCluster: indexCluster, bySource: indexSource})
+	return v
 }
 
 // Start fills the view and keeps it current until ctx is done.
 func (v *View) Start(ctx context.Context) error {
-	v.mu.Lock()
-	v.ctx = ctx
-	for _, f := range v.followed {
-		v.run(f)
-	}
-	v.mu.Unlock()
+	v.slices.Start(ctx)
 	go v.published.RunWithContext(ctx)
 	go v.members.RunWithContext(ctx)
 	go v.redeliver(ctx)
@@ -93,13 +77,13 @@ func (v *View) redeliver(ctx context.Context) {
 		v.mu.Lock()
 		handlers := v.exportHandlers
 		v.mu.Unlock()
-		deliver(v.exports, handlers)
+		informers.Deliver(v.exports, handlers...)
 	}
 	if v.AwaitPublished(ctx) == nil {
 		v.mu.Lock()
 		handlers := v.publishedHandlers
 		v.mu.Unlock()
-		deliver(v.published, handlers)
+		informers.Deliver(v.published, handlers...)
 	}
 }
 
@@ -115,12 +99,7 @@ func (v *View) ExportsSynced() bool { return v.exports.HasSynced() }
 func (v *View) PublishedSynced() bool { return v.published.HasSynced() }
 
 // SlicesSynced tells the same of the other members' slices of a namespace.
-func (v *View) SlicesSynced(namespace string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	f := v.followed[namespace]
-	return f != nil && f.slices.HasSynced()
-}
+func (v *View) SlicesSynced(namespace string) bool { return v.slices.Synced(namespace) }
 
 // Exports returns all exports of a service, the member's own record included.
 func (v *View) Exports(service types.NamespacedName) []*brokerv1alpha1.ExportedService {
@@ -158,130 +137,71 @@ func (v *View) Published(service types.NamespacedName) []*discoveryv1.EndpointSl
 	return indexed[*discoveryv1.EndpointSlice](v.published, service)
 }
 
+// PublishedFrom returns those of them that were made from one slice of the member's.
+func (v *View) PublishedFrom(service types.NamespacedName, source string) []*discoveryv1.EndpointSlice {
+	return informers.Indexed[*discoveryv1.EndpointSlice](v.published, bySource, key(serviceKey(service), v.Self.String(), source))
+}
+
 // Slices returns the slices of a service that another cluster published, if the
 // service's namespace is followed.
 func (v *View) Slices(service types.NamespacedName, cluster names.ClusterID) []*discoveryv1.EndpointSlice {
-	v.mu.Lock()
-	f := v.followed[service.Namespace]
-	v.mu.Unlock()
-	if f == nil {
-		return nil
-	}
-	var of []*discoveryv1.EndpointSlice
-	for _, s := range indexed[*discoveryv1.EndpointSlice](f.slices, service) {
-		if s.Labels[names.LabelSourceCluster] == cluster.String() {
-			of = append(of, s)
-		}
-	}
-	return of
+	return v.slices.ByIndex(service.Namespace, byCluster, key(serviceKey(service), cluster.String()))
 }
 
-// Follow makes the view hold the other members' slices of a namespace: one watch
-// with an equality selector for each namespace, because widening one selector would
-// list everything anew.
-func (v *View) Follow(namespace string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.followed[namespace] != nil {
-		return
-	}
-	f := &followed{namespace: namespace, slices: newInformer(v.Client, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
-		indexLabels, client.InNamespace(v.Namespace), client.MatchingLabelsSelector{Selector: v.others(namespace)})}
-	for _, handler := range v.sliceHandlers {
-		onChange(f.slices, handler)
-	}
-	v.followed[namespace] = f
-	if v.ctx != nil {
-		v.run(f)
-	}
+// SlicesFrom returns those of them that the cluster made from one of its slices.
+func (v *View) SlicesFrom(service types.NamespacedName, cluster names.ClusterID, source string) []*discoveryv1.EndpointSlice {
+	return v.slices.ByIndex(service.Namespace, bySource, key(serviceKey(service), cluster.String(), source))
 }
+
+// Follow makes the view hold the other members' slices of a namespace.
+func (v *View) Follow(namespace string) { v.slices.Follow(namespace) }
+
+// Unfollow drops the copy of a namespace's slices.
+func (v *View) Unfollow(namespace string) { v.slices.Unfollow(namespace) }
 
 // others selects the slices of a namespace that come from other clusters.
-func (v *View) others(namespace string) labels.Selector {
+func (v *View) others(namespace string) []client.ListOption {
 	selector := labels.SelectorFromSet(labels.Set{
 		names.LabelServiceNamespace: namespace,
 		discoveryv1.LabelManagedBy:  names.AgentManager,
 	})
-	return selector.Add(notEqual(names.LabelSourceCluster, v.Self.String()))
-}
-
-// run starts a followed namespace's copy and reports when it is complete. It is
-// called with mu held.
-func (v *View) run(f *followed) {
-	var ctx context.Context
-	ctx, f.cancel = context.WithCancel(v.ctx)
-	go f.slices.RunWithContext(ctx)
-	go func() {
-		if !cache.WaitForCacheSync(ctx.Done(), f.slices.HasSynced) {
-			return
-		}
-		v.mu.Lock()
-		handlers, sliceHandlers := v.syncHandlers, v.sliceHandlers
-		v.mu.Unlock()
-		deliver(f.slices, sliceHandlers) // as redeliver does
-		for _, handler := range handlers {
-			handler(f.namespace)
-		}
-	}()
-}
-
-// Unfollow drops the copy of a namespace's slices.
-func (v *View) Unfollow(namespace string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	f := v.followed[namespace]
-	if f == nil {
-		return
-	}
-	delete(v.followed, namespace)
-	if f.cancel != nil {
-		f.cancel()
-	}
+	return []client.ListOption{client.InNamespace(v.Namespace), client.MatchingLabelsSelector{
+		Selector: selector.Add(notEqual(names.LabelSourceCluster, v.Self.String())),
+	}}
 }
 
 // OnExport has f called for every export that appears, changes or goes.
-func (v *View) OnExport(f func(*brokerv1alpha1.ExportedService)) {
+func (v *View) OnExport(f informers.Handler[*brokerv1alpha1.ExportedService]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.exportHandlers = append(v.exportHandlers, f)
-	onChange(v.exports, f)
+	informers.OnChange(v.exports, f)
 }
 
 // OnPublished has f called for every slice of the member's own that appears, changes
 // or goes.
-func (v *View) OnPublished(f func(*discoveryv1.EndpointSlice)) {
+func (v *View) OnPublished(f informers.Handler[*discoveryv1.EndpointSlice]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.publishedHandlers = append(v.publishedHandlers, f)
-	onChange(v.published, f)
+	informers.OnChange(v.published, f)
 }
 
 // OnSlice has f called for every slice of another member's that appears, changes or
 // goes in a followed namespace.
-func (v *View) OnSlice(f func(*discoveryv1.EndpointSlice)) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.sliceHandlers = append(v.sliceHandlers, f)
-	for _, followed := range v.followed {
-		onChange(followed.slices, f)
-	}
-}
+func (v *View) OnSlice(f informers.Handler[*discoveryv1.EndpointSlice]) { v.slices.OnChange(f) }
 
 // OnSlicesSynced has f called with each namespace whose slices are complete for the
 // first time since it is followed.
-func (v *View) OnSlicesSynced(f func(namespace string)) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.syncHandlers = append(v.syncHandlers, f)
-}
+func (v *View) OnSlicesSynced(f func(namespace string)) { v.slices.OnSynced(f) }
 
 // AwaitExports returns when the view holds all exports, or with ctx's error.
 func (v *View) AwaitExports(ctx context.Context) error {
-	return await(ctx, v.exports.HasSynced)
+	return informers.Await(ctx, v.exports.HasSyncedChecker())
 }
 
 // AwaitPublished returns when the view holds the member's own slices, or with ctx's
 // error.
 func (v *View) AwaitPublished(ctx context.Context) error {
-	return await(ctx, v.published.HasSynced)
+	return informers.Await(ctx, v.published.HasSyncedChecker())
 }

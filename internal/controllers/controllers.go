@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
@@ -27,21 +30,24 @@ const (
 func Options[request comparable]() controller.TypedOptions[request] {
 	return controller.TypedOptions[request]{
 		MaxConcurrentReconciles: workers,
+		UsePriorityQueue:        ptr.To(true), // live changes before first lists
 		CacheSyncTimeout:        syncTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
 	}
 }
 
 // Events is a source of requests that come from elsewhere than a controller-runtime
-// cache. subscribe is called once, with a function that queues a request.
-func Events[request comparable](subscribe func(add func(request))) source.TypedSource[request] {
+// cache. subscribe is called once, with a function that queues a request; initial says that
+// nobody waits for it, and that all others come before it.
+func Events[request comparable](subscribe func(add func(r request, initial bool))) source.TypedSource[request] {
 	return source.TypedFunc[request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
-		subscribe(queue.Add)
+		subscribe(func(r request, initial bool) { add(queue, initial, r) })
 		return nil
 	})
 }
 
-// Once is a source that queues requests one time, after await has returned.
+// Once is a source that queues requests one time, after await has returned. All others come
+// before them.
 func Once[request comparable](await func(context.Context) error, requests func(context.Context) ([]request, error)) source.TypedSource[request] {
 	return source.TypedFunc[request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
 		go func() {
@@ -52,10 +58,18 @@ func Once[request comparable](await func(context.Context) error, requests func(c
 			if err != nil {
 				return // a cache that is synced does not fail before the agent ends
 			}
-			for _, r := range all {
-				queue.Add(r)
-			}
+			add(queue, true, all...)
 		}()
 		return nil
 	})
+}
+
+// add queues requests. Those of first lists get the priority that controller-runtime gives
+// those of its own caches.
+func add[request comparable](queue workqueue.TypedRateLimitingInterface[request], initial bool, requests ...request) {
+	priority := 0
+	if initial {
+		priority = handler.LowPriority
+	}
+	queue.(priorityqueue.PriorityQueue[request]).AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, requests...)
 }

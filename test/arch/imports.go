@@ -49,6 +49,7 @@ var table = []row{
 	{folder: "internal/version"},
 	{folder: "internal/liveness"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
+	{folder: "internal/pace"},
 	{folder: "internal/merge", allowed: pure},
 	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived"})},
 	{folder: "internal/contribution", allowed: pure},
@@ -59,7 +60,8 @@ var table = []row{
 	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
 
 	// What talks to API servers.
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/credential"})},
+	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/utils/ptr"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients)},
 	{folder: "internal/status", allowed: join(pure, clients)},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},

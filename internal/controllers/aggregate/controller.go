@@ -69,21 +69,21 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // subscribe has services queued of which an export or the entry changes, or the writer may
 // be another.
-func (c *Controller) subscribe(add func(reconcile.Request)) {
-	queue := func(services ...types.NamespacedName) {
+func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
+	queue := func(initial bool, services ...types.NamespacedName) {
 		for _, s := range services {
-			add(reconcile.Request{NamespacedName: s})
+			add(reconcile.Request{NamespacedName: s}, initial)
 		}
 	}
-	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
-		queue(types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName})
+	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+		queue(initial, types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName})
 	})
-	c.aggregates.OnChange(func(service types.NamespacedName) { queue(service) })
+	c.aggregates.OnChange(func(service types.NamespacedName, initial bool) { queue(initial, service) })
 	c.heartbeats.OnChange(func(cluster names.ClusterID) {
-		queue(c.broker.ServicesOf(cluster)...)
+		queue(false, c.broker.ServicesOf(cluster)...)
 		for _, service := range c.aggregates.Services() {
 			if len(c.broker.Exports(service)) == 0 {
-				queue(service)
+				queue(false, service)
 			}
 		}
 	})

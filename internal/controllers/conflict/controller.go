@@ -47,9 +47,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		For(&mcsv1beta1.ServiceExport{}).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
-			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
-				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}})
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, func(ctx context.Context) ([]reconcile.Request, error) {

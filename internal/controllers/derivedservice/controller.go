@@ -54,8 +54,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		For(&mcsv1beta1.ServiceImport{}).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(importOf)).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
-			c.endpoints.OnChange(func(part local.Part) { add(reconcile.Request{NamespacedName: part.Service}) })
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.endpoints.OnChange(func(part local.Part) { add(reconcile.Request{NamespacedName: part.Service}, false) })
 		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)

@@ -56,11 +56,11 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(sourceService)).
 		// Slices whose Service is not exported any more are found here too, after a restart.
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
-			c.broker.OnPublished(func(s *discoveryv1.EndpointSlice) {
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.broker.OnPublished(func(s *discoveryv1.EndpointSlice, initial bool) {
 				add(reconcile.Request{NamespacedName: client.ObjectKey{
 					Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName],
-				}})
+				}}, initial)
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitPublished, c.allExports)).

@@ -165,21 +165,21 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 }
 
 // brokerEvents queues the parts that something on the broker concerns.
-func (c *Controller) brokerEvents(add func(Request)) {
-	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
-		add(Request{Service: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, Cluster: names.ClusterID(e.Spec.ClusterID)})
+func (c *Controller) brokerEvents(add func(Request, bool)) {
+	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+		add(Request{Service: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, Cluster: names.ClusterID(e.Spec.ClusterID)}, initial)
 	})
-	c.broker.OnSlice(func(s *discoveryv1.EndpointSlice) {
+	c.broker.OnSlice(func(s *discoveryv1.EndpointSlice, initial bool) {
 		add(Request{
 			Service: types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]},
 			Cluster: names.ClusterID(s.Labels[names.LabelSourceCluster]),
-		})
+		}, initial)
 	})
 	// An error in the following means that the agent ends; a cache that is synced does not
 	// fail before.
 	addAll := func(parts []Request, _ error) {
 		for _, part := range parts {
-			add(part)
+			add(part, false)
 		}
 	}
 	ctx := context.Background()

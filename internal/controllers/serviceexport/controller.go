@@ -60,16 +60,16 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		For(&mcsv1beta1.ServiceExport{}).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		// Records that nobody exports any more are found here too, after a restart.
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
-			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
 				if e.Spec.ClusterID == c.self.ID.String() {
-					add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}})
+					add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
 				}
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
-			c.endpoints.OnChange(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}) })
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.endpoints.OnChange(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
 		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)

@@ -57,9 +57,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.servicesOf)).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request)) {
-			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService) {
-				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}})
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.all)).

@@ -1,0 +1,97 @@
+// Package informers keeps live copies of objects of an API server: of all that a client
+// selects, or of EndpointSlices in a set of namespaces that changes.
+//
+// Why not a controller-runtime cache: docs/adr/0006-broker-view.md.
+package informers
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// New returns an informer on the objects that opts select. It never resyncs: a watch loses
+// nothing that a resync would find.
+func New(c client.WithWatch, list client.ObjectList, object client.Object, indexers cache.Indexers, opts ...client.ListOption) cache.SharedIndexInformer {
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			into := list.DeepCopyObject().(client.ObjectList)
+			return into, c.List(ctx, into, append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list.DeepCopyObject().(client.ObjectList),
+				append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
+		},
+	}
+	if indexers == nil {
+		indexers = cache.Indexers{}
+	}
+	informer := cache.NewSharedIndexInformer(lw, object, 0, indexers)
+	_ = informer.SetTransform(Trim) // can't fail before the informer has started
+	return informer
+}
+
+// Indexed returns the informer's objects that have a value in an index of its own.
+func Indexed[T any](informer cache.SharedIndexInformer, index, value string) []T {
+	objects, err := informer.GetIndexer().ByIndex(index, value)
+	if err != nil {
+		panic(err) // the index does not exist: a fault of the program's, seen by any test
+	}
+	typed := make([]T, 0, len(objects))
+	for _, o := range objects {
+		typed = append(typed, o.(T))
+	}
+	return typed
+}
+
+// A Handler is called with an object that appears, changes or goes. initial says that it
+// is one of a first list, of which nobody waits for any in particular.
+type Handler[T any] func(object T, initial bool)
+
+// Deliver calls the handlers with every object that the informer holds.
+func Deliver[T any](informer cache.SharedIndexInformer, handlers ...Handler[T]) {
+	for _, object := range informer.GetStore().List() {
+		for _, handler := range handlers {
+			handler(object.(T), true)
+		}
+	}
+}
+
+// OnChange has f called with each object of the informer's that appears, changes or
+// goes; with both forms of one that changes, for what it belongs to may be another then.
+func OnChange[T client.Object](informer cache.SharedIndexInformer, f Handler[T]) {
+	// Fails only when the informer has stopped, and then there are no changes.
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) { f(object.(T), initial) },
+		UpdateFunc: func(old, new any) {
+			// The same version comes again when a broken watch is replaced by a list.
+			if old.(T).GetResourceVersion() == new.(T).GetResourceVersion() {
+				return
+			}
+			f(old.(T), false)
+			f(new.(T), false)
+		},
+		DeleteFunc: func(object any) {
+			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			if typed, ok := object.(T); ok {
+				f(typed, false)
+			}
+		},
+	})
+}
+
+// Await returns when what is waited for is complete, or with ctx's error.
+func Await(ctx context.Context, complete cache.DoneChecker) error {
+	select {
+	case <-complete.Done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
