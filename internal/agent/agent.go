@@ -34,6 +34,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/interest"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
@@ -83,13 +84,20 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	localClient, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("making a client for this cluster: %w", err)
+	}
+	sources := local.NewSources(localClient)
 	m := s.membership
 	view := broker.NewView(s.broker, m.Clusterset, m.ClusterID)
 	heartbeats := broker.NewHeartbeats(s.broker, m.Clusterset, m.ClusterID, s.options.LeaseTimeout)
 	for _, runnable := range []manager.Runnable{
 		view,
 		heartbeats,
+		sources,
 		interest.NewController(mgr.GetCache(), view),
+		interest.NewExports(mgr.GetCache(), sources),
 		s.health.started(),
 	} {
 		if err := mgr.Add(runnable); err != nil {
@@ -100,7 +108,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
-	for _, c := range controllerList(mgr, view, heartbeats, s.network, own, s.options) {
+	for _, c := range controllerList(mgr, sources, view, heartbeats, s.network, own, s.options) {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
@@ -126,7 +134,7 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, options Options) []controller {
+func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, options Options) []controller {
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
@@ -135,12 +143,16 @@ func controllerList(mgr ctrl.Manager, view *broker.View, heartbeats *broker.Hear
 	published, imported := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[local.Part]{}
 	return []controller{
 		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, recorder, published),
-		exportedslice.NewController(c, view, self, published, options.mode(), options.MaxEndpointsPerSlice),
+		exportedslice.NewController(c, sources, view, self, published, exportedslice.Options{
+			Mode: options.mode(), MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(),
+		}),
 		conflict.NewController(c, view, self, recorder),
 		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, self, recorder, imported),
-		importedslice.NewController(writer, view, self, recorder, imported, options.MaxEndpointsPerSlice,
-			importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones}, own),
+		importedslice.NewController(writer, sources, view, self, recorder, imported, importedslice.Options{
+			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own,
+			Locality: importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones},
+		}),
 		aggregate.NewController(view, heartbeats),
 	}
 }
@@ -181,8 +193,13 @@ func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
 		HealthProbeBindAddress:        "0", // the process has probes of its own
 		PprofBindAddress:              s.options.PprofAddress,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: local.StripNode}},
+			DefaultTransform: informers.Trim,
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Node{}:               {Transform: local.StripNode},
+				&corev1.Namespace{}:          {Transform: local.StripNamespace},
+				&corev1.Service{}:            {Transform: local.StripService},
+				&discoveryv1.EndpointSlice{}: {Label: local.Imported()}, // local.Sources has the own ones
+			},
 		},
 		// One term after the other, and several agents in one process, as in tests, have
 		// controllers of the same names.

@@ -15,10 +15,18 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
 const (
+	// A rolling update's additions are few writes then, and clients hardly notice that a new
+	// endpoint comes half a second later; what is gone they do.
+	defaultCoalesceAdditions = 500 * time.Millisecond
+	defaultCoalesceRemovals  = 50 * time.Millisecond
+	// maxCoalesce keeps a slip of the pen from stopping the clusterset.
+	maxCoalesce = time.Minute
+
 	defaultLeaseTimeout = 40 * time.Second
 	// minLeaseTimeout keeps heartbeats from being most of what the broker does.
 	minLeaseTimeout = 2 * time.Second
@@ -55,6 +63,10 @@ type Options struct {
 	AdvertiseMode string
 	// MaxEndpointsPerSlice is the number of endpoints beyond which a slice is split.
 	MaxEndpointsPerSlice int
+	// CoalesceAdditions and CoalesceRemovals are how long a change of a slice waits at most
+	// for more that have happened after it, once the slice was just written: one that adds
+	// something to use, and one that takes something away.
+	CoalesceAdditions, CoalesceRemovals time.Duration
 	// LeaseTimeout is how long a member's heartbeat may be missing until the others
 	// take it for lost. It is renewed several times in that time.
 	LeaseTimeout time.Duration
@@ -84,6 +96,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
 	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
+	flags.DurationVar(&o.CoalesceAdditions, "coalesce-additions", defaultCoalesceAdditions, "least time between two writes of an EndpointSlice of this cluster's that add endpoints; the first change is always written at once, and 0 writes all at once")
+	flags.DurationVar(&o.CoalesceRemovals, "coalesce-removals", defaultCoalesceRemovals, "the same where an endpoint goes or is not ready any more")
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
@@ -108,6 +122,14 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > maxSliceEndpoints {
 		return fmt.Errorf("--max-endpoints-per-slice: %d is not between 1 and %d", o.MaxEndpointsPerSlice, maxSliceEndpoints)
+	}
+	for _, limit := range []struct {
+		flag string
+		of   time.Duration
+	}{{"--coalesce-additions", o.CoalesceAdditions}, {"--coalesce-removals", o.CoalesceRemovals}} {
+		if limit.of < 0 || limit.of > maxCoalesce {
+			return fmt.Errorf("%s: %v is not between 0 and %v", limit.flag, limit.of, maxCoalesce)
+		}
 	}
 	if o.LeaseTimeout < minLeaseTimeout {
 		return fmt.Errorf("--lease-timeout: %v is less than %v", o.LeaseTimeout, minLeaseTimeout)
@@ -138,4 +160,9 @@ func (o *Options) validateBroker() error {
 // mode is the advertise mode with its default.
 func (o *Options) mode() brokerv1alpha1.AdvertiseMode {
 	return cmp.Or(brokerv1alpha1.AdvertiseMode(o.AdvertiseMode), brokerv1alpha1.AdvertisePods)
+}
+
+// pace is how writes of one slice are spaced.
+func (o *Options) pace() pace.Limits {
+	return pace.Limits{Additions: o.CoalesceAdditions, Withdrawals: o.CoalesceRemovals}
 }

@@ -38,7 +38,9 @@ func (a *Aggregates) NeedLeaderElection() bool { return true }
 func (a *Aggregates) Synced() bool { return a.informer.HasSynced() }
 
 // Await returns when the copy is complete, or with ctx's error.
-func (a *Aggregates) Await(ctx context.Context) error { return informers.Await(ctx, a.informer.HasSyncedChecker()) }
+func (a *Aggregates) Await(ctx context.Context) error {
+	return informers.Await(ctx, a.informer.HasSyncedChecker())
+}
 
 // Aggregate returns the entry of a service, or nil.
 func (a *Aggregates) Aggregate(service types.NamespacedName) *mcsv1beta1.ServiceImport {

@@ -33,7 +33,7 @@ type View struct {
 	published cache.SharedIndexInformer
 	members   cache.SharedIndexInformer
 
-	slices    *informers.Slices
+	slices *informers.Slices
 
 	mu                sync.Mutex
 	exportHandlers    []informers.Handler[*brokerv1alpha1.ExportedService]

@@ -8,25 +8,25 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// expendable returns which of the slices that are to go may do so now, although writing the
-// failed ones ended in failures. What was refused may be so for ever, and until then
+// expendable returns which of the slices that are to go may do so now, although writing
+// others failed. What was refused may be so for ever, and until then
 // slices that nobody wants would send traffic to pods that are gone. So they go, but for
 // those with addresses that a failed one would have taken over. A quota is kept by fewer
 // objects alone: under one all go, and the failed ones get their room.
-func expendable(going, failed []*discoveryv1.EndpointSlice, failures []error) []*discoveryv1.EndpointSlice {
+func expendable(going []*discoveryv1.EndpointSlice, failures []failure) []*discoveryv1.EndpointSlice {
 	quotas := true
-	for _, err := range failures {
-		if !Refused(err) {
+	for _, f := range failures {
+		if !Refused(f.err) {
 			return nil
 		}
-		quotas = quotas && overQuota(err)
+		quotas = quotas && overQuota(f.err)
 	}
 	if quotas {
 		return going
 	}
 	wanted := map[string]bool{}
-	for _, s := range failed {
-		for _, e := range s.Endpoints {
+	for _, f := range failures {
+		for _, e := range f.slice.Endpoints {
 			for _, address := range e.Addresses {
 				wanted[address] = true
 			}

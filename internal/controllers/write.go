@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -90,38 +93,62 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
+// atOnce is how many slices of one plan are written at the same time. A service of 20,000
+// endpoints is created in 200 slices; one after the other they would take their sum.
+const atOnce = 16
+
 // Slices carries out planned changes of EndpointSlices, in their order. Nothing is deleted
 // where a create or an update came too late or failed for a reason that passes, for what goes
 // may be what those would have taken over from. Where they were refused, what they did not
 // wait for goes (see expendable), and the error has them tried again.
 func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
-	for _, s := range changes.Replace {
-		if err := w.Delete(ctx, s); err != nil {
-			return fmt.Errorf("replacing EndpointSlice %s: %w", s.Name, err)
-		}
+	if failures := each(changes.Replace, "replacing", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) }); len(failures) > 0 {
+		return joined(failures)
 	}
-	var failures []error
-	var failed []*discoveryv1.EndpointSlice
-	outdated := false
-	for _, s := range changes.Create {
-		if err := w.Create(ctx, s); err != nil {
-			failures, failed = append(failures, fmt.Errorf("creating EndpointSlice %s: %w", s.Name, err)), append(failed, s)
-		}
-	}
-	for _, s := range changes.Update {
+	creating := each(changes.Create, "creating", func(s *discoveryv1.EndpointSlice) error { return w.Create(ctx, s) })
+	var outdated atomic.Bool
+	updating := each(changes.Update, "updating", func(s *discoveryv1.EndpointSlice) error {
 		current, err := w.update(ctx, s)
-		if err != nil {
-			failures, failed = append(failures, fmt.Errorf("updating EndpointSlice %s: %w", s.Name, err)), append(failed, s)
+		if err == nil && !current {
+			outdated.Store(true)
 		}
-		outdated = outdated || err == nil && !current
+		return err
+	})
+	failures := append(creating, updating...)
+	if !outdated.Load() {
+		failures = append(failures, each(expendable(changes.Delete, failures), "deleting", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) })...)
 	}
-	if outdated {
-		return errors.Join(failures...)
+	return joined(failures)
+}
+
+// failure is what became of one slice.
+type failure struct {
+	slice *discoveryv1.EndpointSlice
+	err   error
+}
+
+// each calls f for all slices, and returns what failed, in the order of the slices.
+func each(list []*discoveryv1.EndpointSlice, doing string, f func(*discoveryv1.EndpointSlice) error) []failure {
+	failures := make([]failure, len(list))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, s := range list {
+		group.Go(func() error {
+			if err := f(s); err != nil {
+				failures[i] = failure{s, fmt.Errorf("%s EndpointSlice %s: %w", doing, s.Name, err)}
+			}
+			return nil
+		})
 	}
-	for _, s := range expendable(changes.Delete, failed, failures) {
-		if err := w.Delete(ctx, s); err != nil {
-			failures = append(failures, fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err))
-		}
+	_ = group.Wait() // they are in failures
+	return slices.DeleteFunc(failures, func(f failure) bool { return f.err == nil })
+}
+
+// joined returns failures as one error.
+func joined(failures []failure) error {
+	errs := make([]error, 0, len(failures))
+	for _, f := range failures {
+		errs = append(errs, f.err)
 	}
-	return errors.Join(failures...)
+	return errors.Join(errs...)
 }

@@ -5,7 +5,12 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -20,18 +25,32 @@ import (
 // writes is an API server that notes what is written, and refuses what is in failures.
 type writes struct {
 	client.Client
+	mu       sync.Mutex
 	done     []string
 	failures map[string]error
 	once     bool // each write fails only once
+	// takes is how long a write takes, and most how many there were at once.
+	takes     time.Duration
+	now, most int
 }
 
 func (w *writes) note(verb string, object client.Object) error {
 	write := verb + " " + object.GetName()
+	w.mu.Lock()
 	err := w.failures[write]
 	if w.once && slices.Contains(w.done, write) {
 		err = nil
 	}
 	w.done = append(w.done, write)
+	w.now++
+	w.most = max(w.most, w.now)
+	w.mu.Unlock()
+	if w.takes > 0 {
+		<-time.After(w.takes)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now--
 	return err
 }
 
@@ -103,10 +122,60 @@ func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
 				Replace: slice("other-family"), Create: slice("new", "10.0.0.1", "10.0.0.2"), Update: slice("kept", "10.0.0.3"),
 				Delete: append(slice("old", "10.0.0.9"), slice("moved", "10.0.0.8", "10.0.0.2")...),
 			})
-			if (err != nil) != tt.fails || !slices.Equal(server.done, tt.want) {
+			if (err != nil) != tt.fails || !slices.Equal(phases(server.done), phases(tt.want)) {
 				t.Errorf("wrote %q, error %v; want %q", server.done, err, tt.want)
 			}
 		})
+	}
+}
+
+// phases sorts what is written at the same time: what has the same verb.
+func phases(done []string) []string {
+	verb := func(write string) string { return strings.Fields(write)[0] }
+	sorted := slices.Clone(done)
+	for from := 0; from < len(sorted); {
+		to := from
+		for to < len(sorted) && verb(sorted[to]) == verb(sorted[from]) {
+			to++
+		}
+		slices.Sort(sorted[from:to])
+		from = to
+	}
+	return sorted
+}
+
+// Many slices take as long as some, and what is old waits for all that is new.
+func TestSlicesAreWrittenAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 10 * atOnce
+		var changes sliceplan.Changes
+		for i := range n {
+			slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}}
+			changes.Create = append(changes.Create, slice)
+			changes.Delete = append(changes.Delete, slice)
+		}
+		server := &writes{takes: time.Second}
+		start := time.Now()
+		if err := (Writer{Client: server}).Slices(t.Context(), changes); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != 20*time.Second || server.most != atOnce {
+			t.Errorf("took %v, %d at once", took, server.most)
+		}
+		for i, write := range server.done {
+			if strings.HasPrefix(write, "create ") != (i < n) {
+				t.Fatalf("write %d is %s", i, write)
+			}
+		}
+	})
+}
+
+func TestAllFailuresAreTold(t *testing.T) {
+	slices := []*discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}
+	server := &writes{failures: map[string]error{"create a": errors.New("no"), "create b": errors.New("no"), "update a": errors.New("no")}}
+	err := Writer{Client: server}.Slices(t.Context(), sliceplan.Changes{Create: slices, Update: slices})
+	if got, want := Summary(err), "creating EndpointSlice a: no (and 2 more)"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -119,6 +120,23 @@ func (s *Slices) ByIndex(namespace, index, value string) []*discoveryv1.Endpoint
 	}
 	return Indexed[*discoveryv1.EndpointSlice](f.informer, index, value)
 }
+
+// ByKey returns a slice of a namespace by the namespace and name that it has on the API
+// server, or nil.
+func (s *Slices) ByKey(namespace string, key types.NamespacedName) *discoveryv1.EndpointSlice {
+	f := s.of(namespace)
+	if f == nil {
+		return nil
+	}
+	object, exists, err := f.informer.GetStore().GetByKey(key.String())
+	if err != nil || !exists { // there is no error to return
+		return nil
+	}
+	return object.(*discoveryv1.EndpointSlice)
+}
+
+// Follows tells whether a namespace is followed.
+func (s *Slices) Follows(namespace string) bool { return s.of(namespace) != nil }
 
 // Count returns how many namespaces are followed, and how many slices they have.
 func (s *Slices) Count() (namespaces, slices int) {

@@ -13,36 +13,39 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// SliceIndex is the name of the cache index of EndpointSlices by the service that
-// they belong to. Own slices have the key of their Service, imported ones that of
-// their multi-cluster service, with and without their source cluster.
+// SliceIndex is the name of the cache index of imported EndpointSlices: by their
+// multi-cluster service, with and without their source cluster, and with the slice there
+// that they were made from.
 const SliceIndex = "atoll-service"
 
 // IndexSlice is the function of SliceIndex.
 func IndexSlice(object client.Object) []string {
 	labels := object.GetLabels()
-	if labels[discoveryv1.LabelManagedBy] == names.AgentManager {
-		service, cluster := labels[names.LabelServiceName], names.ClusterID(labels[names.LabelSourceCluster])
-		return []string{importedKey(service, cluster), importedKey(service, "")}
+	service, cluster := labels[names.LabelServiceName], names.ClusterID(labels[names.LabelSourceCluster])
+	keys := []string{importedKey(service, ""), importedKey(service, cluster)}
+	if source := object.GetAnnotations()[names.AnnotationSourceSlice]; source != "" {
+		keys = append(keys, sourceKey(service, cluster, source))
 	}
-	return []string{labels[discoveryv1.LabelServiceName]}
+	return keys
 }
 
-// importedKey can't be a Service's name, which has no slash.
 func importedKey(service string, cluster names.ClusterID) string {
 	return service + "/" + cluster.String()
 }
 
-// Slices returns the EndpointSlices of a Service that describe the cluster's own
-// endpoints.
-func Slices(ctx context.Context, r client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	return listSlices(ctx, r, service.Namespace, service.Name)
+func sourceKey(service string, cluster names.ClusterID, source string) string {
+	return importedKey(service, cluster) + "/" + source
 }
 
 // ImportedSlices returns the EndpointSlices that Atoll keeps for an imported service
 // and one source cluster.
 func ImportedSlices(ctx context.Context, r client.Reader, service types.NamespacedName, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, r, service.Namespace, importedKey(service.Name, cluster))
+}
+
+// ImportedFrom returns those of them that were made from one slice of the source cluster's.
+func ImportedFrom(ctx context.Context, r client.Reader, service types.NamespacedName, cluster names.ClusterID, source string) ([]*discoveryv1.EndpointSlice, error) {
+	return listSlices(ctx, r, service.Namespace, sourceKey(service.Name, cluster, source))
 }
 
 // AllImportedSlices returns those that Atoll keeps for an imported service, of all
@@ -80,10 +83,10 @@ func listSlices(ctx context.Context, r client.Reader, namespace, key string) ([]
 	return found, nil
 }
 
-// ServiceExports returns a request for every ServiceExport in the cluster.
-func ServiceExports(ctx context.Context, r client.Reader) ([]reconcile.Request, error) {
+// ServiceExports returns a request for every ServiceExport that opts select.
+func ServiceExports(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]reconcile.Request, error) {
 	exports := &mcsv1beta1.ServiceExportList{}
-	if err := r.List(ctx, exports); err != nil {
+	if err := r.List(ctx, exports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	requests := make([]reconcile.Request, 0, len(exports.Items))
@@ -96,7 +99,7 @@ func ServiceExports(ctx context.Context, r client.Reader) ([]reconcile.Request, 
 // ServiceImports returns a request for every ServiceImport in the cluster.
 func ServiceImports(ctx context.Context, r client.Reader) ([]reconcile.Request, error) {
 	imports := &mcsv1beta1.ServiceImportList{}
-	if err := r.List(ctx, imports); err != nil {
+	if err := r.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	requests := make([]reconcile.Request, 0, len(imports.Items))

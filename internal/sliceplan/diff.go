@@ -76,19 +76,20 @@ func (c *Changes) count(have []*discoveryv1.EndpointSlice) {
 	if c.Empty() {
 		return
 	}
-	written := map[string]bool{}
-	var after []discoveryv1.Endpoint
+	after := map[string]*discoveryv1.EndpointSlice{} // nil for those that go
+	var endpoints []discoveryv1.Endpoint
 	for _, s := range slices.Concat(c.Create, c.Update) {
-		written[s.Name] = true
-		after = append(after, s.Endpoints...)
+		after[s.Name] = s
+		endpoints = append(endpoints, s.Endpoints...)
 	}
 	for _, s := range c.Delete {
-		written[s.Name] = true
+		after[s.Name] = nil
 	}
-	remaining := indexEndpoints(after)
-	c.Added = len(after)
+	remaining := indexEndpoints(endpoints)
+	c.Added = len(endpoints)
 	for _, h := range have {
-		if !written[h.Name] {
+		now, written := after[h.Name]
+		if !written {
 			continue
 		}
 		for i := range h.Endpoints {
@@ -96,10 +97,10 @@ func (c *Changes) count(have []*discoveryv1.EndpointSlice) {
 			at, found := remaining.take(before)
 			if found {
 				c.Added--
-				c.Withdraws = c.Withdraws || takesAway(before, &after[at])
+				c.Withdraws = c.Withdraws || takesAway(before, &endpoints[at])
 			} else {
 				c.Removed++
-				c.Withdraws = c.Withdraws || isUsed(before)
+				c.Withdraws = c.Withdraws || isUsed(before, now)
 			}
 		}
 	}

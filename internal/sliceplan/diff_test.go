@@ -106,6 +106,8 @@ func TestWhatChangesAmountTo(t *testing.T) {
 	hinted.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z"}}}
 	named := at("1", "rs")
 	named.Zone = ptr.To("z")
+	onNode := at("1", "st")
+	onNode.NodeName = ptr.To("n1")
 	for _, tt := range []struct {
 		name           string
 		have, want     []*discoveryv1.EndpointSlice
@@ -118,6 +120,9 @@ func TestWhatChangesAmountTo(t *testing.T) {
 		{"one gets ready", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "")})}, []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "rs")})}, 0, 0, false},
 		{"one goes", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "rs"), at("2", "rs")})}, []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("2", "rs")})}, 0, 1, true},
 		{"one goes that serves still", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "st")})}, []*discoveryv1.EndpointSlice{in("web-a", nil)}, 0, 1, true},
+		{"one goes that serves still, where another is ready", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "st"), at("2", "rs")})}, []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("2", "rs")})}, 0, 1, false},
+		{"one goes that serves still its node, where another is ready", []*discoveryv1.EndpointSlice{in("web-a", endpoints{onNode, at("2", "rs")})}, []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("2", "rs")})}, 0, 1, true},
+		{"one goes with its slice that serves still", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "st")}), in("web-b", endpoints{at("2", "rs")})}, []*discoveryv1.EndpointSlice{in("web-b", endpoints{at("2", "rs")})}, 0, 1, true},
 		{"one goes that nobody used", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "t")})}, []*discoveryv1.EndpointSlice{in("web-a", nil)}, 0, 1, false},
 		{"one is not ready any more", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "rs")})}, []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "s")})}, 0, 0, true},
 		{"one terminates", []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "rs")})}, []*discoveryv1.EndpointSlice{in("web-a", endpoints{at("1", "rst")})}, 0, 0, true},

@@ -69,7 +69,7 @@ func repeatedAddresses(sources []*discoveryv1.EndpointSlice) map[string]bool {
 	for _, s := range sources {
 		for i := range s.Endpoints {
 			for _, address := range s.Endpoints[i].Addresses {
-				address = canonical(address)
+				address = Canonical(address)
 				if _, again := seen[address]; !again {
 					seen[address] = struct{}{}
 					continue
@@ -84,9 +84,9 @@ func repeatedAddresses(sources []*discoveryv1.EndpointSlice) map[string]bool {
 	return repeated
 }
 
-// canonical writes an address in the one form that it shares with all others that mean the
+// Canonical writes an address in the one form that it shares with all others that mean the
 // same; IPv6 addresses have several.
-func canonical(address string) string {
+func Canonical(address string) string {
 	if !strings.Contains(address, ":") {
 		return address
 	}
@@ -110,7 +110,7 @@ func copiesOf(sources []*discoveryv1.EndpointSlice, repeated map[string]bool) []
 	for i, s := range sources {
 		ports := portKeys(s.Ports)
 		for j := range s.Endpoints {
-			if slices.ContainsFunc(s.Endpoints[j].Addresses, func(a string) bool { return repeated[canonical(a)] }) {
+			if slices.ContainsFunc(s.Endpoints[j].Addresses, func(a string) bool { return repeated[Canonical(a)] }) {
 				copies = append(copies, endpointCopy{Endpoint: &s.Endpoints[j], source: s, slice: i, index: j, ports: ports})
 			}
 		}
@@ -161,7 +161,7 @@ func dropped(copies []endpointCopy) map[int]map[int]bool {
 		more := false
 		for _, address := range c.Addresses {
 			for _, port := range c.ports {
-				at := reach{canonical(address), port}
+				at := reach{Canonical(address), port}
 				more = more || !reached[at]
 				reached[at] = true
 			}

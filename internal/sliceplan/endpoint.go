@@ -124,9 +124,16 @@ func takesAway(before, after *discoveryv1.Endpoint) bool {
 	return !sameEndpoint(&other, after) || !sameHints(before.Hints, after.Hints)
 }
 
-// isUsed tells whether anybody sends traffic to an endpoint: to ready ones and, where
-// there are none, to those that still serve.
-func isUsed(e *discoveryv1.Endpoint) bool { return isReady(e) || isServing(e) }
+// isUsed tells whether anybody sends traffic to an endpoint that goes: to ready ones and,
+// as kube-proxy does where there are none of these, to those that serve although they
+// terminate. Where its slice has a ready one left, that one is used in its place, unless
+// traffic stays on a node (internalTrafficPolicy Local), which only the own cluster's can.
+func isUsed(e *discoveryv1.Endpoint, slice *discoveryv1.EndpointSlice) bool {
+	if isReady(e) || !isServing(e) {
+		return isReady(e)
+	}
+	return e.NodeName != nil || slice == nil || !hasReady(slice)
+}
 
 // What a condition means that is not stated follows from the API's documentation of it.
 

@@ -35,6 +35,12 @@ func FirstUnsupported(sources []*discoveryv1.EndpointSlice) (first *discoveryv1.
 	return first, more
 }
 
+// Ordinary tells whether there is nothing to say of a slice, whatever others there are:
+// neither FirstUnsupported nor Truncated is about it.
+func Ordinary(s *discoveryv1.EndpointSlice) bool {
+	return !Unsupported(s) && s.Labels[discoveryv1.LabelManagedBy] != mirroringManager
+}
+
 // Truncated tells whether mirrored slices do not hold, or may not hold, all of their
 // Endpoints object. The mirroring controller stops at MaxMirrored and says so by an Event on the
 // Endpoints object alone, so it counts as truncated when it has reached that. An object

@@ -27,14 +27,20 @@ func (r Ready) Add(slice *discoveryv1.EndpointSlice) {
 	if len(slice.Ports) == 0 {
 		return
 	}
+	var last *Place // most are where the one before is
 	for i := range slice.Endpoints {
 		if !isReady(&slice.Endpoints[i]) {
 			continue
 		}
+		place := placeOf(slice, &slice.Endpoints[i])
+		if last != nil && place == *last {
+			continue
+		}
+		last = &place
 		if r[slice.AddressType] == nil {
 			r[slice.AddressType] = map[Place]bool{}
 		}
-		r[slice.AddressType][placeOf(slice, &slice.Endpoints[i])] = true
+		r[slice.AddressType][place] = true
 	}
 }
 

@@ -1,18 +1,15 @@
 // Package exportedslice keeps the EndpointSlices of this cluster's exported Services
-// on the broker. How that goes the ServiceExport's condition Ready says, which the export
-// controller owns.
+// on the broker.
 package exportedslice
 
 import (
 	"context"
 	"fmt"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -20,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -28,19 +25,32 @@ import (
 // Controller publishes EndpointSlices.
 type Controller struct {
 	local        client.Client
+	sources      *local.Sources
 	broker       *broker.View
 	self         local.Cluster
 	writer       controllers.Writer // to the broker
 	outcomes     *status.Outcomes[types.NamespacedName]
 	mode         brokerv1alpha1.AdvertiseMode
 	maxEndpoints int
+	pacer        *pace.Pacer[Request]
+	queue        func(Request, bool) // set when the controller starts
 }
 
-// NewController returns a controller that publishes what mode says of the cluster self, in
-// slices of at most maxEndpoints endpoints, and notes for each ServiceExport how that went.
-func NewController(local client.Client, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], mode brokerv1alpha1.AdvertiseMode, maxEndpoints int) *Controller {
+// Options are what is decided about what is published, and how.
+type Options struct {
+	Mode brokerv1alpha1.AdvertiseMode
+	// MaxEndpoints is the limit of endpoints for one slice.
+	MaxEndpoints int
+	// Pace is how writes of one slice are spaced.
+	Pace pace.Limits
+}
+
+// NewController returns a controller that publishes the endpoints in sources of what the
+// cluster self exports. What becomes of it, it tells by outcomes, for each export.
+func NewController(local client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], options Options) *Controller {
 	return &Controller{
-		local: local, broker: view, self: self, outcomes: outcomes, mode: mode, maxEndpoints: maxEndpoints,
+		local: local, sources: sources, broker: view, self: self, outcomes: outcomes,
+		mode: options.Mode, maxEndpoints: options.MaxEndpoints, pacer: pace.New[Request](options.Pace),
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
 	}
 }
@@ -48,86 +58,97 @@ func NewController(local client.Client, view *broker.View, self local.Cluster, o
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "exportedslice" }
 
-// Register adds the controller to a manager.
-func (c *Controller) Register(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		Named(c.Name()).
-		For(&mcsv1beta1.ServiceExport{}).
-		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(sourceService)).
-		// Slices whose Service is not exported any more are found here too, after a restart.
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.broker.OnPublished(func(s *discoveryv1.EndpointSlice, initial bool) {
-				add(reconcile.Request{NamespacedName: client.ObjectKey{
-					Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName],
-				}}, initial)
-			})
-		})).
-		WatchesRawSource(controllers.Once(c.broker.AwaitPublished, c.allExports)).
-		WithOptions(controllers.Options[reconcile.Request]()).
-		Complete(c)
-}
-
-// sourceService maps a slice to the Service that it belongs to. Slices that Atoll
-// imported belong to derived Services, which are not exported.
-func sourceService(_ context.Context, object client.Object) []reconcile.Request {
-	service := object.GetLabels()[discoveryv1.LabelServiceName]
-	if service == "" || object.GetLabels()[discoveryv1.LabelManagedBy] == names.AgentManager {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: service}}}
-}
-
-func (c *Controller) allExports(ctx context.Context) ([]reconcile.Request, error) {
-	return local.ServiceExports(ctx, c.local)
-}
-
-// Reconcile brings the broker's slices of one Service up to date.
-func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+// Reconcile brings the broker's slices of one Service up to date, or those that are made from
+// one slice.
+func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	if !c.broker.PublishedSynced() {
 		return reconcile.Result{}, nil // every export is queued once it has
 	}
-	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
+	own, err := local.Gather(ctx, c.local, c.self, req.Service)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req.Service, err)
 	}
-	published := c.broker.Published(req.NamespacedName)
-	want, remarks, err := c.plan(ctx, own, published)
+	if own.Contribution != nil && !c.sources.Synced(req.Service.Namespace) {
+		return reconcile.Result{}, nil // likewise
+	}
+	if req.Slice != "" && !c.alone(req, own) {
+		c.queue(Request{Service: req.Service}, false)
+		return reconcile.Result{}, nil
+	}
+	have, want, remarks := c.plan(req, own)
+	changes := sliceplan.Diff(have, want)
+	now := time.Now()
+	if wait := c.pacer.Wait(req, changes.Withdraws, now); wait > 0 && !changes.Empty() {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	if !changes.Empty() {
+		c.pacer.Wrote(req, now)
+	}
+	err = c.writer.Slices(ctx, changes)
+	c.note(req, own, remarks, err)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("planning the slices of %s: %w", req, err)
-	}
-	outcome := status.Outcome{Remarks: remarks}
-	err = c.writer.Slices(ctx, sliceplan.Diff(published, want))
-	switch {
-	case err != nil:
-		outcome.Failure = controllers.Summary(err)
-		c.outcomes.Set(req.NamespacedName, outcome)
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
-	case own.Export == nil:
-		c.outcomes.Forget(req.NamespacedName)
-	default:
-		c.outcomes.Set(req.NamespacedName, outcome)
 	}
 	return reconcile.Result{}, nil
 }
 
-// plan returns the slices that the broker shall have, and what there is to say of them.
-func (c *Controller) plan(ctx context.Context, own local.Own, published []*discoveryv1.EndpointSlice) ([]discoveryv1.EndpointSlice, []status.Remark, error) {
+// alone tells whether a slice can be dealt with by itself: nothing is to be said of its
+// Service, which goes well, and no other slice of it has to do with this one.
+func (c *Controller) alone(req Request, own local.Own) bool {
+	if own.Contribution == nil || c.byClusterIP(own) {
+		return false
+	}
+	outcome, known := c.outcomes.Get(req.Service)
+	if !known || outcome.Failure != "" || len(outcome.Remarks) > 0 {
+		return false
+	}
+	slice := c.sources.Get(req.Service, req.Slice)
+	return (slice == nil || sliceplan.Ordinary(slice)) && c.sources.Alone(req.Service, req.Slice)
+}
+
+// byClusterIP tells whether an export's cluster IP is published in place of its pods. A
+// headless Service has none, so that its pods stand for themselves.
+func (c *Controller) byClusterIP(own local.Own) bool {
+	return c.mode == brokerv1alpha1.AdvertiseClusterIP && own.Contribution.Type == mcsv1beta1.ClusterSetIP
+}
+
+// plan returns what there is on the broker and what there should be, and what people should
+// know of it.
+func (c *Controller) plan(req Request, own local.Own) (have []*discoveryv1.EndpointSlice, want []discoveryv1.EndpointSlice, about []status.Remark) {
+	p := sliceplan.Publication{
+		Cluster: c.broker.Self, Namespace: req.Service.Namespace, Service: req.Service.Name,
+		BrokerNamespace: c.broker.Namespace, MaxEndpoints: c.maxEndpoints,
+	}
+	if req.Slice != "" {
+		p.Published = c.broker.PublishedFrom(req.Service, req.Slice)
+		if slice := c.sources.Get(req.Service, req.Slice); slice != nil {
+			p.Sources = []*discoveryv1.EndpointSlice{slice}
+		}
+		return p.Published, sliceplan.Publish(p), nil
+	}
+	p.Published = c.broker.Published(req.Service)
 	if own.Contribution == nil {
-		return nil, nil, nil
+		return p.Published, nil, nil
 	}
-	sources, err := local.Slices(ctx, c.local, client.ObjectKeyFromObject(own.Export))
-	if err != nil {
-		return nil, nil, err
+	p.Sources = c.sources.Of(req.Service)
+	if c.byClusterIP(own) {
+		p.Ports, p.ClusterIPs = own.Contribution.Ports, own.Service.Spec.ClusterIPs
+		return p.Published, sliceplan.PublishClusterIPs(p), nil
 	}
-	publication := sliceplan.Publication{
-		Cluster: c.broker.Self, Namespace: own.Export.Namespace, Service: own.Export.Name,
-		BrokerNamespace: c.broker.Namespace, Sources: sources, Published: published, MaxEndpoints: c.maxEndpoints,
-		Ports: own.Contribution.Ports, ClusterIPs: own.Service.Spec.ClusterIPs,
+	return p.Published, sliceplan.Publish(p), remarks(p.Sources)
+}
+
+// note keeps how writing went, and forgets what is not exported any more. One slice that
+// went well says nothing of the others.
+func (c *Controller) note(req Request, own local.Own, remarks []status.Remark, err error) {
+	switch {
+	case err != nil:
+		c.outcomes.Set(req.Service, status.Outcome{Failure: controllers.Summary(err), Remarks: remarks})
+	case req.Slice != "":
+	case own.Export == nil:
+		c.outcomes.Forget(req.Service)
+		c.sources.Forget(req.Service)
+	default:
+		c.outcomes.Set(req.Service, status.Outcome{Remarks: remarks})
 	}
-	// A headless Service has no cluster IP, so that its pods stand for themselves.
-	if c.mode == brokerv1alpha1.AdvertiseClusterIP && own.Contribution.Type == mcsv1beta1.ClusterSetIP {
-		return sliceplan.PublishClusterIPs(publication), nil, nil
-	}
-	return sliceplan.Publish(publication), remarks(sources), nil
 }

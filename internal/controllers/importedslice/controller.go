@@ -7,94 +7,83 @@ package importedslice
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
 	"github.com/atoll-mcs/atoll/internal/topology"
 )
 
-// Request is a part that is reconciled. Parts are independent of each other, so that the
-// broker's absence concerns the other clusters' alone.
-type Request = local.Part
-
 // Controller keeps imported EndpointSlices.
 type Controller struct {
-	local        client.Client
-	writer       controllers.Writer
-	broker       *broker.View
-	self         local.Cluster
-	maxEndpoints int
-	locality     Locality
-	zones        local.Zones
-	network      sliceplan.Network
-	recorder     events.EventRecorder
-	refusals     refusals
-	outcomes     *status.Outcomes[local.Part]
+	local    client.Client
+	writer   controllers.Writer
+	sources  *local.Sources
+	broker   *broker.View
+	self     local.Cluster
+	options  Options
+	zones    local.Zones
+	census   topology.Census
+	recorder events.EventRecorder
+	refusals refusals
+	outcomes *status.Outcomes[local.Part]
+	pacer    *pace.Pacer[Request]
+	queue    func(Request, bool) // set when the controller starts
 }
 
-// NewController returns a controller of the cluster self that writes by writer, and splits
-// the cluster's own slices where they have more than maxEndpoints endpoints. network is
-// what addresses other clusters may not have. How it goes is noted in outcomes.
-func NewController(writer controllers.Writer, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part],
-	maxEndpoints int, locality Locality, network sliceplan.Network,
-) *Controller {
+// Options are what is decided about what is imported, and how.
+type Options struct {
+	// MaxEndpoints is the limit of endpoints for one slice of the cluster's own.
+	MaxEndpoints int
+	// Pace is how writes of one slice of the cluster's own are spaced. Those of others come
+	// spaced already.
+	Pace pace.Limits
+	// Locality is where the cluster is.
+	Locality Locality
+	// Network is what addresses other clusters may not have.
+	Network sliceplan.Network
+}
+
+// NewController returns a controller of the cluster self that writes by writer. sources are
+// the cluster's own endpoints. How it goes is noted in outcomes.
+func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], options Options) *Controller {
 	return &Controller{
-		local: writer.Client, writer: writer, broker: view, self: self, recorder: recorder, outcomes: outcomes,
-		maxEndpoints: maxEndpoints, locality: locality, network: network,
+		local: writer.Client, writer: writer, sources: sources, broker: view, self: self, recorder: recorder, outcomes: outcomes,
+		options: options, pacer: pace.New[Request](options.Pace),
 	}
 }
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "importedslice" }
 
-// Register adds the controller to a manager.
-func (c *Controller) Register(mgr ctrl.Manager) error {
-	return builder.TypedControllerManagedBy[Request](mgr).
-		Named(c.Name()).
-		Watches(&mcsv1beta1.ServiceImport{}, handler.TypedEnqueueRequestsFromMapFunc(c.partsOf)).
-		Watches(&discoveryv1.EndpointSlice{}, handler.TypedEnqueueRequestsFromMapFunc(c.partOfSlice)).
-		Watches(&discoveryv1.EndpointSlice{}, c.onReadiness()).
-		Watches(&corev1.Node{}, c.onNode(), builder.OnlyMetadata).
-		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart)).
-		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart)).
-		WatchesRawSource(controllers.Events(c.brokerEvents)).
-		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allParts)).
-		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, c.hintedParts)).
-		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, func(ctx context.Context) ([]Request, error) {
-			return c.partsByClusterIP(ctx, "")
-		})).
-		WithOptions(controllers.Options[Request]()).
-		Complete(c)
-}
-
-// Reconcile brings one part of a service up to date.
+// Reconcile brings one part of a service up to date, or what is made of one slice in it.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	imp := &mcsv1beta1.ServiceImport{}
 	err := c.local.Get(ctx, req.Service, imp)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req.Service, err)
 	}
+	gone := err != nil || imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager
+	if req.Slice != "" && !gone && !c.alone(req) {
+		c.queue(Request{Part: req.Part}, false)
+		return reconcile.Result{}, nil
+	}
 	importation := sliceplan.Importation{
 		Import: imp, DerivedService: imp.Annotations[names.AnnotationDerivedService],
-		Cluster: req.Cluster, Own: req.Cluster == c.broker.Self, MaxEndpoints: c.maxEndpoints,
+		Cluster: req.Cluster, Own: req.Cluster == c.broker.Self, MaxEndpoints: c.options.MaxEndpoints,
 	}
-	gone := err != nil || imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager
 	if !gone {
 		known, err := c.gather(ctx, req, &importation)
 		if err != nil {
@@ -103,19 +92,17 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		if !known {
 			return reconcile.Result{}, nil
 		}
-	} else {
-		c.refusals.forget(req)
 	}
-	have, err := local.ImportedSlices(ctx, c.local, req.Service, req.Cluster)
-	if err != nil {
+	if importation.Imported, err = c.imported(ctx, req); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing imported slices of %s: %w", req, err)
 	}
-	importation.Imported = have
 	plan := sliceplan.Import(importation)
-	if err := c.hint(ctx, req, imp, plan); err != nil {
-		return reconcile.Result{}, err
+	c.hint(req, imp, plan, importation.Imported)
+	changes := sliceplan.Diff(importation.Imported, plan)
+	if wait := c.wait(req, changes); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	err = c.writer.Slices(ctx, sliceplan.Diff(have, plan))
+	err = c.writer.Slices(ctx, changes)
 	c.note(req, gone, err)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
@@ -123,16 +110,30 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return reconcile.Result{}, nil
 }
 
-// note keeps how writing a part went. What passes by trying again is not told.
-func (c *Controller) note(req Request, gone bool, err error) {
-	switch {
-	case err == nil && gone:
-		c.outcomes.Forget(req)
-	case err == nil:
-		c.outcomes.Set(req, status.Outcome{})
-	case controllers.Refused(err):
-		c.outcomes.Set(req, status.Outcome{Failure: controllers.Summary(err)})
+// wait returns how long changes have to wait. If not at all, they count as written.
+func (c *Controller) wait(req Request, changes sliceplan.Changes) time.Duration {
+	if changes.Empty() || req.Cluster != c.broker.Self {
+		return 0
 	}
+	now := time.Now()
+	wait := c.pacer.Wait(req, changes.Withdraws, now)
+	if wait <= 0 {
+		c.pacer.Wrote(req, now)
+	}
+	return wait
+}
+
+// alone tells whether a slice can be dealt with by itself: its part goes well, and no
+// other slice has to do with this one.
+func (c *Controller) alone(req Request) bool {
+	outcome, known := c.outcomes.Get(req.Part)
+	if !known || outcome.Failure != "" {
+		return false
+	}
+	if req.Cluster == c.broker.Self {
+		return c.sources.Alone(req.Service, req.Slice)
+	}
+	return !slices.ContainsFunc(c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice), sliceplan.ByClusterIP)
 }
 
 // gather reads the source cluster's slices and ports. It returns false where it is not
@@ -150,8 +151,8 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 			return err == nil, err
 		}
 		importation.Ports, importation.IPFamilies = own.Contribution.Ports, own.Contribution.IPFamilies
-		importation.Sources, err = local.Slices(ctx, c.local, req.Service)
-		return err == nil, err
+		importation.Sources = c.ownSources(req)
+		return c.sources.Synced(req.Service.Namespace), nil
 	}
 	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) ||
 		!c.broker.MembersSynced() && topology.Wanted(importation.Import) {
@@ -159,31 +160,47 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	}
 	if export := c.broker.Export(req.Service, req.Cluster); export != nil {
 		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
-		importation.Sources = c.broker.Slices(req.Service, req.Cluster)
+		importation.Sources = c.othersSources(req)
 	}
-	return c.admit(req, importation), nil
+	return req.Slice != "" || c.admit(req.Part, importation), nil
 }
 
-// brokerEvents queues the parts that something on the broker concerns.
-func (c *Controller) brokerEvents(add func(Request, bool)) {
-	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
-		add(Request{Service: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, Cluster: names.ClusterID(e.Spec.ClusterID)}, initial)
-	})
-	c.broker.OnSlice(func(s *discoveryv1.EndpointSlice, initial bool) {
-		add(Request{
-			Service: types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]},
-			Cluster: names.ClusterID(s.Labels[names.LabelSourceCluster]),
-		}, initial)
-	})
-	// An error in the following means that the agent ends; a cache that is synced does not
-	// fail before.
-	addAll := func(parts []Request, _ error) {
-		for _, part := range parts {
-			add(part, false)
-		}
+func (c *Controller) ownSources(req Request) []*discoveryv1.EndpointSlice {
+	if req.Slice == "" {
+		return c.sources.Of(req.Service)
 	}
-	ctx := context.Background()
-	c.broker.OnRegion(func() { addAll(c.hintedParts(ctx)) })
-	c.broker.OnServiceRanges(func(cluster names.ClusterID) { addAll(c.partsByClusterIP(ctx, cluster)) })
-	c.broker.OnSlicesSynced(func(namespace string) { addAll(c.partsIn(ctx, namespace)) })
+	if slice := c.sources.Get(req.Service, req.Slice); slice != nil {
+		return []*discoveryv1.EndpointSlice{slice}
+	}
+	return nil
+}
+
+func (c *Controller) othersSources(req Request) []*discoveryv1.EndpointSlice {
+	if req.Slice == "" {
+		return c.broker.Slices(req.Service, req.Cluster)
+	}
+	return c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice)
+}
+
+// imported returns what there is in this cluster.
+func (c *Controller) imported(ctx context.Context, req Request) ([]*discoveryv1.EndpointSlice, error) {
+	if req.Slice == "" {
+		return local.ImportedSlices(ctx, c.local, req.Service, req.Cluster)
+	}
+	return local.ImportedFrom(ctx, c.local, req.Service, req.Cluster, req.Slice)
+}
+
+// note keeps how writing a part went. What passes by trying again is not told, and one slice
+// that went well says nothing of the others.
+func (c *Controller) note(req Request, gone bool, err error) {
+	switch {
+	case controllers.Refused(err):
+		c.outcomes.Set(req.Part, status.Outcome{Failure: controllers.Summary(err)})
+	case err != nil || req.Slice != "":
+	case gone:
+		c.refusals.forget(req.Part)
+		c.outcomes.Forget(req.Part)
+	default:
+		c.outcomes.Set(req.Part, status.Outcome{})
+	}
 }

@@ -2,7 +2,6 @@ package importedslice
 
 import (
 	"context"
-	"fmt"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/topology"
 )
@@ -32,75 +30,85 @@ type Locality struct {
 // queue takes requests.
 type queue = workqueue.TypedRateLimitingInterface[Request]
 
-// hint gives the endpoints of a part's planned slices their topology hints.
-func (c *Controller) hint(ctx context.Context, req Request, imp *mcsv1beta1.ServiceImport, plan []discoveryv1.EndpointSlice) error {
+// hint gives the endpoints of planned slices, which take the place of have, their topology
+// hints.
+func (c *Controller) hint(req Request, imp *mcsv1beta1.ServiceImport, plan []discoveryv1.EndpointSlice, have []*discoveryv1.EndpointSlice) {
 	if len(plan) == 0 || !topology.Wanted(imp) {
-		return nil
+		return
 	}
-	all, err := local.AllImportedSlices(ctx, c.local, req.Service)
-	if err != nil {
-		return fmt.Errorf("listing imported slices of %s: %w", req.Service, err)
+	replaced := make([]string, 0, len(have))
+	for _, s := range have {
+		replaced = append(replaced, s.Name)
 	}
-	ready := topology.Ready{}
-	for _, s := range all {
-		if s.Labels[names.LabelSourceCluster] != req.Cluster.String() {
-			ready.Add(s)
-		}
-	}
+	ready := c.census.Without(req.Service, replaced...)
 	for i := range plan {
 		ready.Add(&plan[i])
 	}
 	topology.Hint(plan, imp, c.viewpoint(), ready)
-	return nil
 }
 
 func (c *Controller) viewpoint() topology.Viewpoint {
 	return topology.Viewpoint{
 		Cluster:     c.broker.Self,
 		Zones:       c.zones.Sorted(),
-		SharedZones: c.locality.SharedZones,
+		SharedZones: c.options.Locality.SharedZones,
 		Near: func(cluster names.ClusterID) bool {
-			return c.locality.Region != "" && c.broker.Region(cluster) == c.locality.Region
+			return c.options.Locality.Region != "" && c.broker.Region(cluster) == c.options.Locality.Region
 		},
 	}
 }
 
-// onReadiness queues all parts of a service when an imported slice has its first ready
-// endpoint of a zone, or its last one gone. When the agent starts, all parts are queued
-// anyway.
-func (c *Controller) onReadiness() handler.TypedEventHandler[client.Object, Request] {
-	none := &discoveryv1.EndpointSlice{}
+// onImported queues what an imported slice was made of, and all parts of its service when
+// with it the service has its first ready endpoint of a zone, or its last one gone. When the
+// agent starts, all parts are queued anyway.
+func (c *Controller) onImported() handler.TypedEventHandler[client.Object, Request] {
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			if !e.IsInInitialList {
-				c.queueNeighbours(ctx, none, e.Object.(*discoveryv1.EndpointSlice), q)
+			slice := e.Object.(*discoveryv1.EndpointSlice)
+			moved := c.count(slice, topology.ReadyIn(slice))
+			if e.IsInInitialList {
+				q.Add(partOf(slice))
+				return
 			}
+			c.queueSlice(ctx, slice, moved, q)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			c.queueNeighbours(ctx, e.ObjectOld.(*discoveryv1.EndpointSlice), e.ObjectNew.(*discoveryv1.EndpointSlice), q)
+			before, after := e.ObjectOld.(*discoveryv1.EndpointSlice), e.ObjectNew.(*discoveryv1.EndpointSlice)
+			if serviceOf(before) != serviceOf(after) {
+				c.queueSlice(ctx, before, c.count(before, nil), q)
+			}
+			c.queueSlice(ctx, after, c.count(after, topology.ReadyIn(after)), q)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			c.queueNeighbours(ctx, e.Object.(*discoveryv1.EndpointSlice), none, q)
+			slice := e.Object.(*discoveryv1.EndpointSlice)
+			c.queueSlice(ctx, slice, c.count(slice, nil), q)
 		},
 	}
 }
 
-func (c *Controller) queueNeighbours(ctx context.Context, before, after *discoveryv1.EndpointSlice, q queue) {
-	for _, s := range []*discoveryv1.EndpointSlice{before, after} {
-		if s.Labels[discoveryv1.LabelManagedBy] != names.AgentManager {
-			continue
-		}
-		imp := &mcsv1beta1.ServiceImport{}
-		service := types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[names.LabelServiceName]}
-		if c.local.Get(ctx, service, imp, client.UnsafeDisableDeepCopy) != nil || !topology.Wanted(imp) {
-			continue // no import: its slices go
-		}
-		if topology.ReadyIn(before).Equal(topology.ReadyIn(after)) {
-			return
-		}
-		for _, part := range c.partsOf(ctx, imp) {
-			q.Add(part)
-		}
+// count notes where an imported slice has ready endpoints, and returns whether that changes
+// where its service has.
+func (c *Controller) count(slice *discoveryv1.EndpointSlice, ready topology.Ready) (changed bool) {
+	return c.census.Put(serviceOf(slice), slice.Name, ready)
+}
+
+func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return partOf(slice).Service
+}
+
+func (c *Controller) queueSlice(ctx context.Context, slice *discoveryv1.EndpointSlice, moved bool, q queue) {
+	req := partOf(slice)
+	req.Slice = slice.Annotations[names.AnnotationSourceSlice]
+	q.Add(req)
+	if !moved {
+		return
+	}
+	imp := &mcsv1beta1.ServiceImport{}
+	if c.local.Get(ctx, req.Service, imp, client.UnsafeDisableDeepCopy) != nil || !topology.Wanted(imp) {
+		return // no import: its slices go
+	}
+	for _, part := range c.partsOf(ctx, imp) {
+		q.Add(part)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
@@ -17,7 +18,7 @@ import (
 // admit takes out of an importation what means something else in this cluster: the
 // cluster IPs of a source whose ranges overlap own ones. It returns false where it is not
 // known yet what these are; the part is queued when it is.
-func (c *Controller) admit(req Request, importation *sliceplan.Importation) (known bool) {
+func (c *Controller) admit(req local.Part, importation *sliceplan.Importation) (known bool) {
 	if !slices.ContainsFunc(importation.Sources, sliceplan.ByClusterIP) {
 		c.refusals.forget(req)
 		return true
@@ -25,7 +26,7 @@ func (c *Controller) admit(req Request, importation *sliceplan.Importation) (kno
 	if !c.broker.MembersSynced() {
 		return false
 	}
-	reason := c.network.Refusal(c.broker.Self, req.Cluster, c.broker.Member(req.Cluster), importation.Sources)
+	reason := c.options.Network.Refusal(c.broker.Self, req.Cluster, c.broker.Member(req.Cluster), importation.Sources)
 	if reason == "" {
 		c.refusals.forget(req)
 		return true
@@ -58,7 +59,7 @@ func (c *Controller) partsByClusterIP(ctx context.Context, of names.ClusterID) (
 // refusals remembers what is refused and was said, so that it is said once.
 type refusals struct {
 	mu   sync.Mutex
-	said map[Request]refusal
+	said map[local.Part]refusal
 }
 
 type refusal struct {
@@ -67,21 +68,21 @@ type refusal struct {
 }
 
 // news tells whether a refusal has not been said yet, and has it count as said.
-func (r *refusals) news(part Request, now refusal) bool {
+func (r *refusals) news(part local.Part, now refusal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.said[part] == now {
 		return false
 	}
 	if r.said == nil {
-		r.said = map[Request]refusal{}
+		r.said = map[local.Part]refusal{}
 	}
 	r.said[part] = now
 	return true
 }
 
 // forget has the next refusal of a part be news.
-func (r *refusals) forget(part Request) {
+func (r *refusals) forget(part local.Part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.said, part)

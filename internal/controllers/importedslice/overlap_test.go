@@ -4,15 +4,17 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/local"
 )
 
 // A refusal is said once, and again when it is another, or of another import, or was over.
 func TestRefusalsAreSaidOnce(t *testing.T) {
-	part := Request{Service: types.NamespacedName{Namespace: "shop", Name: "web"}, Cluster: "c2"}
-	other := Request{Service: part.Service, Cluster: "c3"}
+	part := local.Part{Service: types.NamespacedName{Namespace: "shop", Name: "web"}, Cluster: "c2"}
+	other := local.Part{Service: part.Service, Cluster: "c3"}
 	var said refusals
 	for i, step := range []struct {
-		part   Request
+		part   local.Part
 		forget bool
 		what   refusal
 		news   bool

@@ -3,58 +3,142 @@ package importedslice
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
+
+// Request is a part that is reconciled, or what is made of one slice in it, so that the work
+// for a change does not grow with the service. Parts are independent of each other, so that
+// the broker's absence concerns the other clusters' alone.
+type Request struct {
+	local.Part
+	// Slice is the EndpointSlice's name in the source cluster, "" for all.
+	Slice string
+}
+
+// String writes the request for logs.
+func (r Request) String() string {
+	if r.Slice == "" {
+		return r.Part.String()
+	}
+	return "slice " + r.Slice + " of " + r.Part.String()
+}
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return builder.TypedControllerManagedBy[Request](mgr).
+		Named(c.Name()).
+		Watches(&mcsv1beta1.ServiceImport{}, handler.TypedEnqueueRequestsFromMapFunc(c.partsOf), builder.WithPredicates(controllers.ImportChanged)).
+		Watches(&discoveryv1.EndpointSlice{}, c.onImported()).
+		Watches(&corev1.Node{}, c.onNode(), builder.OnlyMetadata).
+		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.SpecChanged)).
+		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.ServiceChanged)).
+		WatchesRawSource(controllers.Events(c.subscribe)).
+		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allParts)).
+		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, c.hintedParts)).
+		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, func(ctx context.Context) ([]Request, error) {
+			return c.partsByClusterIP(ctx, "")
+		})).
+		WithOptions(controllers.Options[Request]()).
+		Complete(c)
+}
+
+// subscribe has requests queued for what happens on the broker and to the own endpoints.
+func (c *Controller) subscribe(queue func(Request, bool)) {
+	c.queue = queue
+	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+		queue(part(e.Spec.ServiceNamespace, e.Spec.ServiceName, e.Spec.ClusterID), initial)
+	})
+	c.broker.OnSlice(func(s *discoveryv1.EndpointSlice, initial bool) {
+		req := part(s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName], s.Labels[names.LabelSourceCluster])
+		if !initial && !sliceplan.ByClusterIP(s) {
+			req.Slice = s.Annotations[names.AnnotationSourceSlice]
+		}
+		queue(req, initial)
+	})
+	c.sources.OnChange(func(s *discoveryv1.EndpointSlice, initial bool) {
+		if service := s.Labels[discoveryv1.LabelServiceName]; service != "" {
+			req := part(s.Namespace, service, c.broker.Self.String())
+			if !initial {
+				req.Slice = s.Name
+			}
+			queue(req, initial)
+		}
+	})
+	// An error in the following means that the agent ends; a cache that is synced does not
+	// fail before.
+	all := func(parts []Request, initial bool, _ error) {
+		for _, part := range parts {
+			queue(part, initial)
+		}
+	}
+	ctx := context.Background()
+	c.broker.OnRegion(func() {
+		parts, err := c.hintedParts(ctx)
+		all(parts, false, err)
+	})
+	c.broker.OnServiceRanges(func(cluster names.ClusterID) {
+		parts, err := c.partsByClusterIP(ctx, cluster)
+		all(parts, false, err)
+	})
+	c.broker.OnSlicesSynced(func(namespace string) {
+		parts, err := c.partsIn(ctx, namespace)
+		all(parts, true, err)
+	})
+	c.sources.OnSynced(func(namespace string) {
+		parts, err := c.ownPartsIn(ctx, namespace)
+		all(parts, true, err)
+	})
+}
+
+func part(namespace, service, cluster string) Request {
+	return Request{Part: local.Part{Service: types.NamespacedName{Namespace: namespace, Name: service}, Cluster: names.ClusterID(cluster)}}
+}
 
 // partsOf maps an import to its parts: those of the exporting clusters, and those of
 // which there are slices still.
 func (c *Controller) partsOf(ctx context.Context, object client.Object) []Request {
 	imp := object.(*mcsv1beta1.ServiceImport)
-	service := client.ObjectKeyFromObject(imp)
-	requests := []Request{{Service: service, Cluster: c.broker.Self}}
+	requests := []Request{part(imp.Namespace, imp.Name, c.broker.Self.String())}
 	for _, cluster := range imp.Status.Clusters {
-		if id := names.ClusterID(cluster.Cluster); id != c.broker.Self {
-			requests = append(requests, Request{Service: service, Cluster: id})
+		if cluster.Cluster != c.broker.Self.String() {
+			requests = append(requests, part(imp.Namespace, imp.Name, cluster.Cluster))
 		}
 	}
-	left, err := local.SourceClusters(ctx, c.local, service)
+	left, err := local.SourceClusters(ctx, c.local, client.ObjectKeyFromObject(imp))
 	if err != nil {
 		return requests // the cache is not synced yet; every slice is queued once it is
 	}
 	for _, id := range left {
-		requests = append(requests, Request{Service: service, Cluster: id})
+		requests = append(requests, part(imp.Namespace, imp.Name, id.String()))
 	}
 	return requests
 }
 
-// partOfSlice maps a slice to the part that it belongs to, imported, or that it is a
-// source of.
-func (c *Controller) partOfSlice(_ context.Context, object client.Object) []Request {
-	labels := object.GetLabels()
-	if labels[discoveryv1.LabelManagedBy] == names.AgentManager {
-		service := types.NamespacedName{Namespace: object.GetNamespace(), Name: labels[names.LabelServiceName]}
-		return []Request{{Service: service, Cluster: names.ClusterID(labels[names.LabelSourceCluster])}}
-	}
-	if service := labels[discoveryv1.LabelServiceName]; service != "" {
-		return []Request{{Service: types.NamespacedName{Namespace: object.GetNamespace(), Name: service}, Cluster: c.broker.Self}}
-	}
-	return nil
-}
-
-// ownPart maps a ServiceExport or a Service to this cluster's part.
+// ownPart maps a ServiceExport or a Service to this cluster's part. Where nothing is exported
+// from its namespace it does not matter, and there are many Services.
 func (c *Controller) ownPart(_ context.Context, object client.Object) []Request {
-	return []Request{{Service: client.ObjectKeyFromObject(object), Cluster: c.broker.Self}}
+	if _, service := object.(*corev1.Service); service && !c.sources.Follows(object.GetNamespace()) {
+		return nil
+	}
+	return []Request{part(object.GetNamespace(), object.GetName(), c.broker.Self.String())}
 }
 
 func (c *Controller) allParts(ctx context.Context) ([]Request, error) {
 	imports := &mcsv1beta1.ServiceImportList{}
-	if err := c.local.List(ctx, imports); err != nil {
+	if err := c.local.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	var requests []Request
@@ -64,16 +148,37 @@ func (c *Controller) allParts(ctx context.Context) ([]Request, error) {
 	return requests, nil
 }
 
-// partsIn returns the parts of which there are imported slices in a namespace.
-func (c *Controller) partsIn(ctx context.Context, namespace string) ([]Request, error) {
-	slices := &discoveryv1.EndpointSliceList{}
-	if err := c.local.List(ctx, slices, client.InNamespace(namespace),
-		client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}, client.UnsafeDisableDeepCopy); err != nil {
+// ownPartsIn returns this cluster's parts of the imports in a namespace.
+func (c *Controller) ownPartsIn(ctx context.Context, namespace string) ([]Request, error) {
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := c.local.List(ctx, imports, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	var requests []Request
-	for i := range slices.Items {
-		requests = append(requests, c.partOfSlice(ctx, &slices.Items[i])...)
+	for i := range imports.Items {
+		requests = append(requests, part(namespace, imports.Items[i].Name, c.broker.Self.String()))
 	}
 	return requests, nil
+}
+
+// partsIn returns the parts of which there are imported slices in a namespace.
+func (c *Controller) partsIn(ctx context.Context, namespace string) ([]Request, error) {
+	slices := &discoveryv1.EndpointSliceList{}
+	if err := c.local.List(ctx, slices, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	seen := map[Request]bool{}
+	var requests []Request
+	for i := range slices.Items {
+		if req := partOf(&slices.Items[i]); !seen[req] {
+			seen[req] = true
+			requests = append(requests, req)
+		}
+	}
+	return requests, nil
+}
+
+// partOf maps an imported slice to the part that it belongs to.
+func partOf(slice *discoveryv1.EndpointSlice) Request {
+	return part(slice.Namespace, slice.Labels[names.LabelServiceName], slice.Labels[names.LabelSourceCluster])
 }

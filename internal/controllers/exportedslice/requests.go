@@ -1,0 +1,100 @@
+package exportedslice
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// Request is one EndpointSlice of an exported Service, so that the work for a change does
+// not grow with the Service, or all of them.
+type Request struct {
+	Service types.NamespacedName
+	// Slice is the EndpointSlice's name in this cluster, "" for all.
+	Slice string
+}
+
+// String writes the request for logs.
+func (r Request) String() string {
+	if r.Slice == "" {
+		return r.Service.String()
+	}
+	return "slice " + r.Slice + " of " + r.Service.String()
+}
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return builder.TypedControllerManagedBy[Request](mgr).
+		Named(c.Name()).
+		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.export), builder.WithPredicates(controllers.SpecChanged)).
+		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.service), builder.WithPredicates(controllers.ServiceChanged)).
+		WatchesRawSource(controllers.Events(c.subscribe)).
+		WatchesRawSource(controllers.Once(c.broker.AwaitPublished, c.all)).
+		WithOptions(controllers.Options[Request]()).
+		Complete(c)
+}
+
+// subscribe has requests queued for what happens to the slices on both sides.
+func (c *Controller) subscribe(queue func(Request, bool)) {
+	c.queue = queue
+	c.sources.OnChange(func(s *discoveryv1.EndpointSlice, initial bool) {
+		if service := s.Labels[discoveryv1.LabelServiceName]; service != "" {
+			queue(Request{types.NamespacedName{Namespace: s.Namespace, Name: service}, s.Name}, initial)
+		}
+	})
+	// Slices whose Service is not exported any more are found here too, after a restart.
+	c.broker.OnPublished(func(s *discoveryv1.EndpointSlice, initial bool) {
+		req := Request{Service: types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]}}
+		if !sliceplan.ByClusterIP(s) {
+			req.Slice = s.Annotations[names.AnnotationSourceSlice]
+		}
+		queue(req, initial)
+	})
+	c.sources.OnSynced(func(namespace string) {
+		exports, err := local.ServiceExports(context.Background(), c.local, client.InNamespace(namespace))
+		if err != nil {
+			return // a cache that is synced does not fail before the agent ends
+		}
+		for _, e := range exports {
+			queue(Request{Service: e.NamespacedName}, true)
+		}
+	})
+}
+
+// export maps a ServiceExport to its Service.
+func (c *Controller) export(_ context.Context, object client.Object) []Request {
+	return []Request{{Service: client.ObjectKeyFromObject(object)}}
+}
+
+// service maps a Service to itself. Where nothing is exported from its namespace it does not
+// matter, and there are many of these.
+func (c *Controller) service(_ context.Context, object client.Object) []Request {
+	if !c.sources.Follows(object.GetNamespace()) {
+		return nil
+	}
+	return []Request{{Service: client.ObjectKeyFromObject(object)}}
+}
+
+func (c *Controller) all(ctx context.Context) ([]Request, error) {
+	exports, err := local.ServiceExports(ctx, c.local)
+	if err != nil {
+		return nil, err
+	}
+	requests := make([]Request, 0, len(exports))
+	for _, e := range exports {
+		requests = append(requests, Request{Service: e.NamespacedName})
+	}
+	return requests, nil
+}

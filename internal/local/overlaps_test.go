@@ -1,0 +1,105 @@
+package local
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+var web = types.NamespacedName{Namespace: "shop", Name: "web"}
+
+func sliceOf(name string, version int, addresses ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: strconv.Itoa(version)}}
+	for _, a := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+	}
+	return s
+}
+
+func TestOneAddressInTwoWaysOfWritingOverlaps(t *testing.T) {
+	o := newOverlaps()
+	all := []*discoveryv1.EndpointSlice{sliceOf("a", 1, "fd00::1"), sliceOf("b", 1, "fd00:0::1")}
+	if o.alone(web, "a", all[0], func() []*discoveryv1.EndpointSlice { return all }) {
+		t.Error("they are said not to overlap")
+	}
+}
+
+// An address that a slice holds twice is its own affair.
+func TestASliceDoesNotOverlapItself(t *testing.T) {
+	o := newOverlaps()
+	s := sliceOf("a", 1, "1", "1")
+	if !o.alone(web, "a", s, func() []*discoveryv1.EndpointSlice { return []*discoveryv1.EndpointSlice{s} }) {
+		t.Error("it is said to")
+	}
+}
+
+// Whatever happens to slices: one is alone if neither before nor after it holds what
+// another one holds.
+func TestAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := newOverlaps()
+		there := map[string]*discoveryv1.EndpointSlice{}
+		version := 0
+		draw := func(name string) *discoveryv1.EndpointSlice {
+			version++
+			return sliceOf(name, version, rapid.SliceOfN(rapid.StringMatching(`[1-9]`), 0, 3).Draw(t, "addresses")...)
+		}
+		others := func(name string, of *discoveryv1.EndpointSlice) bool {
+			if of == nil {
+				return false
+			}
+			for other, s := range there {
+				for i := range s.Endpoints {
+					if other != name && slices.ContainsFunc(of.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == s.Endpoints[i].Addresses[0] }) {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		for i := range 4 { // what there is before anything is asked
+			if rapid.Bool().Draw(t, "there") {
+				name := fmt.Sprint("s", i)
+				there[name] = draw(name)
+			}
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "changes") {
+			name := fmt.Sprint("s", rapid.IntRange(0, 3).Draw(t, "name"))
+			before, after := there[name], there[name]
+			switch rapid.SampledFrom([]string{"changes", "goes", "stays"}).Draw(t, "change") {
+			case "changes":
+				after = draw(name)
+				there[name] = after
+			case "goes":
+				after = nil
+				delete(there, name)
+			}
+			all := func() []*discoveryv1.EndpointSlice {
+				var all []*discoveryv1.EndpointSlice
+				for _, s := range there {
+					all = append(all, s)
+				}
+				return all
+			}
+			// What it was is known only if it was asked for.
+			known := o.services[web] != nil
+			want := !others(name, after) && !(known && others(name, before))
+			if got := o.alone(web, name, after, all); got != want {
+				t.Fatalf("%s: alone %v, want %v", name, got, want)
+			}
+		}
+		for name := range there {
+			delete(there, name)
+			o.alone(web, name, nil, nil)
+		}
+		if len(o.services) > 0 && len(o.services[web].holders)+len(o.services[web].of) > 0 {
+			t.Fatalf("left: %+v", o.services[web])
+		}
+	})
+}

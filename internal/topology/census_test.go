@@ -1,0 +1,83 @@
+package topology
+
+import (
+	"fmt"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+func drawReady(t *rapid.T) Ready {
+	ready := Ready{}
+	for range rapid.IntRange(0, 3).Draw(t, "places") {
+		addressType := rapid.SampledFrom([]discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6}).Draw(t, "type")
+		if ready[addressType] == nil {
+			ready[addressType] = map[Place]bool{}
+		}
+		ready[addressType][Place{
+			Cluster: rapid.SampledFrom([]names.ClusterID{"c1", "c2"}).Draw(t, "cluster"),
+			Zone:    rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "zone"),
+		}] = true
+	}
+	return ready
+}
+
+// union is where any of the slices has ready endpoints.
+func union(slices map[string]Ready, except ...string) Ready {
+	all := Ready{}
+	for name, ready := range slices {
+		if len(except) > 0 && name == except[0] {
+			continue
+		}
+		for addressType, places := range ready {
+			if all[addressType] == nil {
+				all[addressType] = map[Place]bool{}
+			}
+			for place := range places {
+				all[addressType][place] = true
+			}
+		}
+	}
+	return all
+}
+
+func TestCensusKnowsWhatCountingAnewFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c Census
+		services := []types.NamespacedName{{Namespace: "a", Name: "x"}, {Namespace: "b", Name: "x"}}
+		slices := map[types.NamespacedName]map[string]Ready{services[0]: {}, services[1]: {}}
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			service := rapid.SampledFrom(services).Draw(t, "service")
+			name := fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "slice"))
+			before := union(slices[service])
+			var ready Ready
+			if rapid.Bool().Draw(t, "there") {
+				ready = drawReady(t)
+			}
+			slices[service][name] = ready
+			changed := c.Put(service, name, ready)
+			after := union(slices[service])
+			if changed != !before.Equal(after) {
+				t.Fatalf("%v became %v: changed %v", before, after, changed)
+			}
+			if got := c.Without(service); !got.Equal(after) {
+				t.Fatalf("counted %v, want %v", got, after)
+			}
+			if got := c.Without(service, name, "unknown"); !got.Equal(union(slices[service], name)) {
+				t.Fatalf("without %s counted %v, want %v", name, got, union(slices[service], name))
+			}
+		}
+		for service, all := range slices {
+			for name := range all {
+				c.Put(service, name, nil)
+			}
+		}
+		if len(c.services) > 0 {
+			t.Fatalf("left: %v", c.services)
+		}
+	})
+}
