@@ -161,14 +161,22 @@ func (c *Controller) ownPartsIn(ctx context.Context, namespace string) ([]Reques
 	return requests, nil
 }
 
-// partsIn returns the parts of which there are imported slices in a namespace.
+// partsIn returns the parts of the imports in a namespace, those without any slice too: that
+// they have none is known only now; and those of which there are imported slices still.
 func (c *Controller) partsIn(ctx context.Context, namespace string) ([]Request, error) {
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := c.local.List(ctx, imports, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
 	slices := &discoveryv1.EndpointSliceList{}
 	if err := c.local.List(ctx, slices, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
-	seen := map[Request]bool{}
 	var requests []Request
+	for i := range imports.Items {
+		requests = append(requests, c.partsOf(ctx, &imports.Items[i])...)
+	}
+	seen := map[Request]bool{}
 	for i := range slices.Items {
 		if req := partOf(&slices.Items[i]); !seen[req] {
 			seen[req] = true
