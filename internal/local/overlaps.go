@@ -11,10 +11,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
-// overlaps tells, without a look at all of them, whether a slice of a Service holds an
-// address that another one of it holds too. It knows what it was told last, so it is
-// told before it is asked.
-type overlaps struct {
+// Overlaps tells, without a look at all of them, whether a slice of a Service holds an
+// address that another one of it holds too. Each controller has its own, for it compares with
+// what a slice was when that was asked last, and whoever asks must have dealt with that.
+type Overlaps struct {
+	sources *Sources
+
 	mu       sync.Mutex
 	seed     maphash.Seed
 	services map[types.NamespacedName]*addresses
@@ -32,13 +34,21 @@ type held struct {
 	addresses []uint64
 }
 
-func newOverlaps() *overlaps {
-	return &overlaps{seed: maphash.MakeSeed(), services: map[types.NamespacedName]*addresses{}}
+// NewOverlaps returns what tells of the slices in sources.
+func NewOverlaps(sources *Sources) *Overlaps {
+	return &Overlaps{sources: sources, seed: maphash.MakeSeed(), services: map[types.NamespacedName]*addresses{}}
 }
 
-// alone tells whether neither what a slice was nor what it is overlaps others of its
-// Service. all returns these, the slice too if it exists.
-func (o *overlaps) alone(service types.NamespacedName, name string, slice *discoveryv1.EndpointSlice, all func() []*discoveryv1.EndpointSlice) bool {
+// Alone tells whether neither what a slice of a Service is, nor what it was when that was
+// asked last, overlaps other slices of the Service: what follows of it then does not depend
+// on the others. The first time that it is asked about a Service the answer is no, for nobody
+// knows what the slice was before.
+func (o *Overlaps) Alone(service types.NamespacedName, name string) bool {
+	return o.alone(service, name, o.sources.Get(service, name), func() []*discoveryv1.EndpointSlice { return o.sources.Of(service) })
+}
+
+// alone is Alone for slice, nil where it does not exist. all returns the Service's slices.
+func (o *Overlaps) alone(service types.NamespacedName, name string, slice *discoveryv1.EndpointSlice, all func() []*discoveryv1.EndpointSlice) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	a := o.services[service]
@@ -48,6 +58,7 @@ func (o *overlaps) alone(service types.NamespacedName, name string, slice *disco
 		for _, s := range all() {
 			a.put(s.Name, o.hold(s))
 		}
+		return false
 	}
 	before := a.of[name]
 	shared := a.shared(before)
@@ -66,15 +77,15 @@ func (o *overlaps) alone(service types.NamespacedName, name string, slice *disco
 	return !shared && !a.shared(now)
 }
 
-// forget drops a Service.
-func (o *overlaps) forget(service types.NamespacedName) {
+// Forget drops what is remembered of a Service.
+func (o *Overlaps) Forget(service types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.services, service)
 }
 
 // hold returns a slice's addresses, each once.
-func (o *overlaps) hold(slice *discoveryv1.EndpointSlice) held {
+func (o *Overlaps) hold(slice *discoveryv1.EndpointSlice) held {
 	h := held{version: slice.ResourceVersion, addresses: make([]uint64, 0, len(slice.Endpoints))}
 	for i := range slice.Endpoints {
 		for _, address := range slice.Endpoints[i].Addresses {

@@ -19,7 +19,6 @@ import (
 // an agent holds and gets, in a large cluster that exports little.
 type Sources struct {
 	*informers.Slices
-	overlaps *overlaps
 }
 
 // byService is the index of sources by the name of their Service.
@@ -27,7 +26,7 @@ const byService = "service"
 
 // NewSources returns a copy of no namespaces.
 func NewSources(c client.WithWatch) *Sources {
-	return &Sources{overlaps: newOverlaps(), Slices: informers.NewSlices(c, ownSlices, cache.Indexers{
+	return &Sources{informers.NewSlices(c, ownSlices, cache.Indexers{
 		byService: func(object any) ([]string, error) {
 			return []string{object.(*discoveryv1.EndpointSlice).Labels[discoveryv1.LabelServiceName]}, nil
 		},
@@ -82,13 +81,3 @@ func (s *Sources) Get(service types.NamespacedName, name string) *discoveryv1.En
 	}
 	return slice
 }
-
-// Alone tells whether neither what a slice of a Service is nor what it was when that was
-// asked last holds an address that another of its slices holds too: what follows of the
-// slice then does not depend on the others.
-func (s *Sources) Alone(service types.NamespacedName, name string) bool {
-	return s.overlaps.alone(service, name, s.Get(service, name), func() []*discoveryv1.EndpointSlice { return s.Of(service) })
-}
-
-// Forget drops what Alone remembers of a Service.
-func (s *Sources) Forget(service types.NamespacedName) { s.overlaps.forget(service) }

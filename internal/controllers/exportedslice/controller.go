@@ -26,6 +26,7 @@ import (
 type Controller struct {
 	local        client.Client
 	sources      *local.Sources
+	overlaps     *local.Overlaps
 	broker       *broker.View
 	self         local.Cluster
 	writer       controllers.Writer // to the broker
@@ -47,9 +48,9 @@ type Options struct {
 
 // NewController returns a controller that publishes the endpoints in sources of what the
 // cluster self exports. What becomes of it, it tells by outcomes, for each export.
-func NewController(local client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], options Options) *Controller {
+func NewController(reader client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], options Options) *Controller {
 	return &Controller{
-		local: local, sources: sources, broker: view, self: self, outcomes: outcomes,
+		local: reader, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, outcomes: outcomes,
 		mode: options.Mode, maxEndpoints: options.MaxEndpoints, pacer: pace.New[Request](options.Pace),
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
 	}
@@ -103,7 +104,7 @@ func (c *Controller) alone(req Request, own local.Own) bool {
 		return false
 	}
 	slice := c.sources.Get(req.Service, req.Slice)
-	return (slice == nil || sliceplan.Ordinary(slice)) && c.sources.Alone(req.Service, req.Slice)
+	return (slice == nil || sliceplan.Ordinary(slice)) && c.overlaps.Alone(req.Service, req.Slice)
 }
 
 // byClusterIP tells whether an export's cluster IP is published in place of its pods. A
@@ -147,7 +148,7 @@ func (c *Controller) note(req Request, own local.Own, remarks []status.Remark, e
 	case req.Slice != "":
 	case own.Export == nil:
 		c.outcomes.Forget(req.Service)
-		c.sources.Forget(req.Service)
+		c.overlaps.Forget(req.Service)
 	default:
 		c.outcomes.Set(req.Service, status.Outcome{Remarks: remarks})
 	}

@@ -31,6 +31,7 @@ type Controller struct {
 	local    client.Client
 	writer   controllers.Writer
 	sources  *local.Sources
+	overlaps *local.Overlaps
 	broker   *broker.View
 	self     local.Cluster
 	options  Options
@@ -60,7 +61,7 @@ type Options struct {
 // the cluster's own endpoints. How it goes is noted in outcomes.
 func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], options Options) *Controller {
 	return &Controller{
-		local: writer.Client, writer: writer, sources: sources, broker: view, self: self, recorder: recorder, outcomes: outcomes,
+		local: writer.Client, writer: writer, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, recorder: recorder, outcomes: outcomes,
 		options: options, pacer: pace.New[Request](options.Pace),
 	}
 }
@@ -131,7 +132,7 @@ func (c *Controller) alone(req Request) bool {
 		return false
 	}
 	if req.Cluster == c.broker.Self {
-		return c.sources.Alone(req.Service, req.Slice)
+		return c.overlaps.Alone(req.Service, req.Slice)
 	}
 	return !slices.ContainsFunc(c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice), sliceplan.ByClusterIP)
 }
@@ -200,6 +201,7 @@ func (c *Controller) note(req Request, gone bool, err error) {
 	case gone:
 		c.refusals.forget(req.Part)
 		c.outcomes.Forget(req.Part)
+		c.overlaps.Forget(req.Service)
 	default:
 		c.outcomes.Set(req.Part, status.Outcome{})
 	}
