@@ -141,6 +141,9 @@ func updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	u := &discoveryv1.EndpointSlice{ObjectMeta: *have.ObjectMeta.DeepCopy(), AddressType: have.AddressType}
 	u.Labels = with(have.Labels, w.Labels, names.LabelHeadless)
 	u.Annotations = with(have.Annotations, w.Annotations, names.AnnotationLastChangeTriggerTime)
+	if !triggered(have, want) {
+		delete(u.Annotations, names.AnnotationLastChangeTriggerTime)
+	}
 	u.OwnerReferences, u.Endpoints, u.Ports = w.OwnerReferences, w.Endpoints, w.Ports
 	return u
 }

@@ -102,7 +102,7 @@ func (p Importation) slice(source *discoveryv1.EndpointSlice, name string, part 
 		labels[names.LabelHeadless] = ""
 	}
 	annotations := originAnnotations(name, part)
-	withTrigger(source, annotations)
+	withTrigger(source, p.Import.CreationTimestamp.Time, annotations)
 	return discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       p.Import.Namespace,

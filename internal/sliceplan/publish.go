@@ -12,6 +12,7 @@ package sliceplan
 
 import (
 	"slices"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,8 @@ const DefaultMaxEndpoints = 100
 type Publication struct {
 	Cluster            names.ClusterID
 	Namespace, Service string
+	// Exported is when the Service's ServiceExport was made.
+	Exported time.Time
 	// BrokerNamespace is the clusterset's namespace on the broker.
 	BrokerNamespace string
 	// Sources are the Service's EndpointSlices in its own cluster.
@@ -54,7 +57,7 @@ func Publish(p Publication) []discoveryv1.EndpointSlice {
 	for _, source := range distinct(usable(p.Sources)) {
 		for _, part := range divide(withoutLocalMeaning(source.Endpoints), have[source.Name], p.MaxEndpoints) {
 			slice := p.slice(source.Name, part.number, source.AddressType)
-			withTrigger(source, slice.Annotations)
+			withTrigger(source, p.Exported, slice.Annotations)
 			slice.Endpoints, slice.Ports = part.endpoints, source.Ports
 			plan = append(plan, slice)
 		}
@@ -103,14 +106,6 @@ func usable(sources []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
 		}
 	}
 	return usable
-}
-
-// withTrigger adds the time of the change that led to the source slice, which
-// kube-proxy's latency metric is measured from.
-func withTrigger(source *discoveryv1.EndpointSlice, annotations map[string]string) {
-	if at, ok := source.Annotations[names.AnnotationLastChangeTriggerTime]; ok {
-		annotations[names.AnnotationLastChangeTriggerTime] = at
-	}
 }
 
 // withoutLocalMeaning returns another cluster's endpoints. They share what they point to

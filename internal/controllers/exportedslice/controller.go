@@ -120,6 +120,9 @@ func (c *Controller) plan(req Request, own local.Own) (have []*discoveryv1.Endpo
 		Cluster: c.broker.Self, Namespace: req.Service.Namespace, Service: req.Service.Name,
 		BrokerNamespace: c.broker.Namespace, MaxEndpoints: c.maxEndpoints,
 	}
+	if own.Export != nil {
+		p.Exported = own.Export.CreationTimestamp.Time
+	}
 	if req.Slice != "" {
 		p.Published = c.broker.PublishedFrom(req.Service, req.Slice)
 		if slice := c.sources.Get(req.Service, req.Slice); slice != nil {
