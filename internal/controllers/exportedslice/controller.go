@@ -5,6 +5,7 @@ package exportedslice
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -78,6 +79,10 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	have, want, remarks := c.plan(req, own)
 	changes := sliceplan.Diff(have, want)
+	if req.Slice != "" && changes.Removed > 0 && sliceplan.Moved(have, changes, c.otherSources(req)) {
+		c.queue(Request{Service: req.Service}, false)
+		return reconcile.Result{}, nil
+	}
 	now := time.Now()
 	if wait := c.pacer.Wait(req, changes.Withdraws, now); wait > 0 && !changes.Empty() {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -140,6 +145,11 @@ func (c *Controller) plan(req Request, own local.Own) (have []*discoveryv1.Endpo
 		return p.Published, sliceplan.PublishClusterIPs(p), nil
 	}
 	return p.Published, sliceplan.Publish(p), remarks(p.Sources)
+}
+
+// otherSources are the slices of a Service but the request's.
+func (c *Controller) otherSources(req Request) []*discoveryv1.EndpointSlice {
+	return slices.DeleteFunc(c.sources.Of(req.Service), func(s *discoveryv1.EndpointSlice) bool { return s.Name == req.Slice })
 }
 
 // note keeps how writing went, and forgets what is not exported any more. One slice that

@@ -78,7 +78,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	gone := err != nil || imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager
 	if req.Slice != "" && !gone && !c.alone(req) {
-		c.queue(Request{Part: req.Part}, false)
+		c.whole(req)
 		return reconcile.Result{}, nil
 	}
 	importation := sliceplan.Importation{
@@ -100,6 +100,10 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	plan := sliceplan.Import(importation)
 	c.hint(req, imp, plan, importation.Imported)
 	changes := sliceplan.Diff(importation.Imported, plan)
+	if req.Slice != "" && !gone && changes.Removed > 0 && sliceplan.Moved(importation.Imported, changes, c.otherSources(req)) {
+		c.whole(req)
+		return reconcile.Result{}, nil
+	}
 	if wait := c.wait(req, changes); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
@@ -110,6 +114,9 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	return reconcile.Result{}, nil
 }
+
+// whole has all of a part be reconciled in place of one slice.
+func (c *Controller) whole(req Request) { c.queue(Request{Part: req.Part}, false) }
 
 // wait returns how long changes have to wait. If not at all, they count as written.
 func (c *Controller) wait(req Request, changes sliceplan.Changes) time.Duration {
@@ -181,6 +188,16 @@ func (c *Controller) othersSources(req Request) []*discoveryv1.EndpointSlice {
 		return c.broker.Slices(req.Service, req.Cluster)
 	}
 	return c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice)
+}
+
+// otherSources are the slices of a part but the request's.
+func (c *Controller) otherSources(req Request) []*discoveryv1.EndpointSlice {
+	if req.Cluster == c.broker.Self {
+		return slices.DeleteFunc(c.sources.Of(req.Service), func(s *discoveryv1.EndpointSlice) bool { return s.Name == req.Slice })
+	}
+	return slices.DeleteFunc(c.broker.Slices(req.Service, req.Cluster), func(s *discoveryv1.EndpointSlice) bool {
+		return s.Annotations[names.AnnotationSourceSlice] == req.Slice
+	})
 }
 
 // imported returns what there is in this cluster.
