@@ -38,7 +38,7 @@ func (b *builder) build(c change, had *answers) built {
 	if had == nil {
 		had = &answers{}
 	}
-	d := draft{builder: b, suffix: join(c.key.String()+".svc", b.zone), had: had.hosts}
+	d := draft{builder: b, suffix: join(c.key.String()+".svc", b.zone), had: had.hosts, made: &answers{}}
 	switch {
 	case c.from == nil || len(d.suffix) > maxName:
 	case c.from.kind == mcsv1beta1.ClusterSetIP:
@@ -47,18 +47,19 @@ func (b *builder) build(c change, had *answers) built {
 		d.headless(c.from, c.members)
 	}
 	d.gone = append(d.gone, d.had...)
-	var made *answers
-	if c.from != nil {
-		made = &answers{self: d.self, below: d.below(had.below), hosts: slices.Clone(d.hosts)}
+	if c.from == nil {
+		d.made = nil
+	} else {
+		d.made.below, d.made.hosts = d.below(had.below), slices.Clone(d.hosts)
 	}
-	return built{made, d.gone, d.come}
+	return built{d.made, d.gone, d.come}
 }
 
 // draft is the answers of one service while they are made.
 type draft struct {
 	*builder
 	suffix string // the service's own name
-	self   *node
+	made   *answers
 	ports  []*portDraft
 	// above are names that exist because of others below them.
 	above map[string]struct{}
@@ -79,22 +80,22 @@ type portDraft struct {
 // records. Slices play no part: <clusterid>.<svc> and what is below it must not
 // exist (specification, 2.3.4).
 func (d *draft) clusterSetIP(from *serviceImport) {
-	d.self = &node{name: d.suffix}
-	d.self.v4, d.self.v6 = pack(slices.Clone(from.ips))
+	v4, v6 := pack(slices.Clone(from.ips))
+	d.made.name(node{name: d.suffix, v4: v4, v6: v6})
 	if len(from.ips) == 0 {
 		return
 	}
-	self := host{node: d.self}
-	d.hosts, d.come = append(d.hosts, self), append(d.come, self)
+	self := d.made.self
+	d.hosts, d.come = append(d.hosts, host{node: self}), append(d.come, host{node: self})
 	for _, p := range from.ports {
 		port := d.port(p.portName)
-		port.targets = append(port.targets, target{d.self, p.number})
-		d.self.srv = append(d.self.srv, target{d.self, p.number})
+		port.targets = append(port.targets, target{self, p.number})
+		self.srv = append(self.srv, target{self, p.number})
 	}
 	for _, p := range d.ports {
 		p.targets = byNumber(p.targets)
 	}
-	d.self.srv = byNumber(d.self.srv)
+	self.srv = byNumber(self.srv)
 }
 
 // byNumber sorts the targets of one host, and takes out what is there twice.
@@ -135,12 +136,12 @@ func (d *draft) host(rank uint64) *node {
 // below returns all names below the service, sorted. Those of hosts that did not change
 // are in had already.
 func (d *draft) below(had []entry) []entry {
-	if d.self == nil {
+	if d.made.self == nil {
 		return nil
 	}
 	fresh := d.portEntries()
 	for _, h := range d.come {
-		if h.node != d.self {
+		if h.node != d.made.self {
 			fresh = append(fresh, entry{d.relative(h.node), h.node})
 		}
 	}

@@ -22,14 +22,28 @@ func newIndex() index { return index{newTable[answers](), newTable[int]()} }
 // changes once it is in the index: a change of the service makes a new one, which
 // may share nodes with it.
 type answers struct {
-	// self is the service's own name; nil if that does not exist, as for a
-	// headless service without ready endpoints.
+	// self is the service's own name, which is in own; nil if that does not exist, as
+	// for a headless service without ready endpoints.
 	self *node
 	// below is sorted by rest.
 	below []entry
 	// hosts are the names that addresses are turned back into: those of a headless
 	// service's hosts, by rank, or the service's own.
 	hosts []host
+	// own and four are where the own name's node and, if it is one, IPv4 address stand:
+	// what is asked for most shall be found in one place.
+	own  node
+	four [net.IPv4len]byte
+}
+
+// name makes the service's own name exist, with these records.
+func (a *answers) name(own node) {
+	if len(own.v4) == len(a.four) {
+		a.four = [net.IPv4len]byte(own.v4)
+		own.v4 = a.four[:]
+	}
+	a.own = own
+	a.self = &a.own
 }
 
 // entry is a name below a service.

@@ -75,7 +75,12 @@ func (d *draft) headless(from *serviceImport, all members) {
 	if len(s.all4)+len(s.all6) == 0 {
 		return
 	}
-	d.self = &node{name: d.suffix, v4: bytes.Clone(distinct(s.all4, net.IPv4len)), v6: bytes.Clone(distinct(s.all6, net.IPv6len)), srv: slices.Clone(s.srv)}
+	d.made.name(node{
+		name: d.suffix,
+		v4:   bytes.Clone(distinct(s.all4, net.IPv4len)),
+		v6:   bytes.Clone(distinct(s.all6, net.IPv6len)),
+		srv:  slices.Clone(s.srv),
+	})
 	for cluster := range s.clusters {
 		for name, ok := cluster.String(), true; ok; name, ok = parent(name) {
 			d.exists(name)

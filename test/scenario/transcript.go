@@ -125,7 +125,7 @@ func writeAnswer(output string, values map[string]string) (string, error) {
 		case sectionPattern.MatchString(text):
 			flush()
 			b.WriteString(text)
-		case len(fields) > 4 && !strings.HasPrefix(text, ";"):
+		case len(fields) > 3 && !strings.HasPrefix(text, ";"):
 			line := serialPattern.ReplaceAllString(strings.Join(fields, " "), "$1 SERIAL ")
 			line = serverPattern.ReplaceAllString(line, "$1 OWN")
 			records = append(records, withNames(line, values)+"\n")
