@@ -122,9 +122,11 @@ func TestDayWithoutAPIServer(t *testing.T) {
 			asBefore()
 		}
 		for _, s := range []*apiServer{imports, slices} {
+			s.mu.Lock()
 			if s.attempts < hours || s.attempts > hours*3600 {
 				t.Errorf("%d attempts in a day", s.attempts)
 			}
+			s.mu.Unlock()
 		}
 
 		imports.be(false, pets)

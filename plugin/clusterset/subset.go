@@ -37,7 +37,6 @@ const (
 // the subset or out of it, give or take the length of their names.
 type subset struct {
 	*draft
-	from *serviceImport
 	// of are the ports of each slice that are the import's.
 	of map[*endpointSlice][]portNumber
 	// all4 and all6 are the addresses of the hosts so far.
@@ -60,7 +59,7 @@ type portNumber struct {
 
 // headless drafts the answers of a service without virtual IP.
 func (d *draft) headless(from *serviceImport, all members) {
-	s := subset{draft: d, from: from, of: map[*endpointSlice][]portNumber{}, clusters: map[names.ClusterID]struct{}{}}
+	s := subset{draft: d, of: map[*endpointSlice][]portNumber{}, clusters: map[names.ClusterID]struct{}{}}
 	for _, p := range from.ports {
 		d.port(p.portName)
 	}
