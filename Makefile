@@ -86,6 +86,12 @@ bench: ## Measure Atoll against floors of the same run: tables on stderr, JSON o
 	@$(MAKE) --no-print-directory build kube >&2
 	@go run ./test/bench $(BENCH)
 
+.PHONY: bench-dns
+bench-dns: ## Measure atoll-dns beside stock CoreDNS in the same run, for a quarter of an hour (BENCH as above)
+	@$(MAKE) --no-print-directory build kube host-programs >&2
+	@go build -o bin/bench-dns ./test/bench/dns
+	@bin/bench-dns $(BENCH)
+
 .PHONY: help
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -102,6 +102,11 @@ func (f Figure) AtMost(value float64) Figure {
 	return f.target(fmt.Sprintf("at most %g %s", value, f.Unit), f.Value <= value)
 }
 
+// AtLeast sets the target that the figure be at least that.
+func (f Figure) AtLeast(value float64) Figure {
+	return f.target(fmt.Sprintf("at least %g %s", value, f.Unit), f.Value >= value)
+}
+
 // Exactly sets the target that the figure be just that.
 func (f Figure) Exactly(value float64) Figure {
 	return f.target(fmt.Sprintf("%g %s", value, f.Unit), f.Value == value)

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const dnsperfOutput = `
+Statistics:
+
+  Queries sent:         24361
+  Queries completed:    24361 (100.00%)
+  Queries lost:         0 (0.00%)
+
+  Response codes:       NOERROR 24361 (100.00%)
+  Average packet size:  request 45, response 101
+  Run time (s):         1.000434
+  Queries per second:   24350.431913
+
+  Average Latency (s):  0.004055 (min 0.000071, max 0.038437)
+  Latency StdDev (s):   0.003150
+`
+
+func TestReadPerf(t *testing.T) {
+	p, completed, err := readPerf(dnsperfOutput, askA)
+	if want := (perf{perSecond: 24350.431913, latency: 4.055, size: 101}); err != nil || p != want || completed != 24361 {
+		t.Errorf("got %+v, %v, %v", p, completed, err)
+	}
+	for name, output := range map[string]string{
+		"other codes":  strings.Replace(dnsperfOutput, "NOERROR 24361 (100.00%)", "NOERROR 24360 (99.99%), SERVFAIL 1 (0.01%)", 1),
+		"wrong code":   strings.Replace(dnsperfOutput, "NOERROR", "NXDOMAIN", 1),
+		"lost queries": strings.Replace(dnsperfOutput, "lost:         0", "lost:         3", 1),
+		"nothing":      "",
+	} {
+		if _, _, err := readPerf(output, askA); err == nil {
+			t.Errorf("%s count", name)
+		}
+	}
+	if _, _, err := readPerf(strings.Replace(dnsperfOutput, "NOERROR", "NXDOMAIN", 1), askNone); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every sort of question is about services of the right sort, and each once.
+func TestQuestions(t *testing.T) {
+	for ask, want := range map[string]int{askA: 80, askSRV: 80, askNone: 80, askHeadless: 20, askHost: 40} {
+		seen := map[question]bool{}
+		for _, q := range questions(ask, 100) {
+			seen[q] = true
+		}
+		if len(seen) != want || len(questions(ask, 100)) != want {
+			t.Errorf("%s: %d questions, %d different ones, want %d", ask, len(questions(ask, 100)), len(seen), want)
+		}
+	}
+}
+
+// No two services or endpoints have one address.
+func TestAddresses(t *testing.T) {
+	seen := map[string]bool{}
+	for i := service(0); i < 50_000; i++ {
+		all := []string{i.ip().String()}
+		for c := range sourceClusters {
+			for n := range endpointsEach {
+				all = append(all, i.endpoint(c, n).String())
+			}
+		}
+		for _, a := range all {
+			if seen[a] {
+				t.Fatalf("%s twice", a)
+			}
+			seen[a] = true
+		}
+	}
+}
