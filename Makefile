@@ -76,7 +76,7 @@ test-long: kube ## All tests: with real API servers and real clusters (as root)
 	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 
 .PHONY: test-families
-test-families: kube ## Scenarios in all IP families that they are made for, which takes some minutes more (as root)
+test-families: kube ## Scenarios in all IP families that they are made for, and those that take minutes (as root)
 	@ATOLL_FORMS=all go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 
 ##@ Measuring

@@ -106,6 +106,9 @@ type form struct {
 func forms(scripts []*Script, also bool) []form {
 	var forms []form
 	for _, script := range scripts {
+		if script.Long && !also {
+			continue
+		}
 		shapes := script.Forms
 		if also {
 			shapes = slices.Concat(shapes, script.Also)

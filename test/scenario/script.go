@@ -22,7 +22,9 @@ type Script struct {
 	// Forms are the labs that it is to run in, which differ in their IP families and DNS;
 	// Also those that it is to run in where time does not matter.
 	Forms, Also []Shape
-	Files       map[string][]byte // the archive's files, for "apply"
+	// Long says that it takes minutes, and runs only where time does not matter.
+	Long  bool
+	Files map[string][]byte // the archive's files, for "apply"
 
 	also  string // as written
 	lines []line
@@ -201,13 +203,23 @@ func (s *Script) parseHeader(text string) error {
 	}
 	for _, setting := range strings.Fields(match[1]) {
 		key, value, _ := strings.Cut(setting, "=")
-		if key == "also" {
-			s.also = value
-			continue
-		}
-		if err := s.Shape.set(key, value); err != nil {
+		if err := s.set(key, value); err != nil {
 			return fmt.Errorf("lab: %w", err)
 		}
+	}
+	return nil
+}
+
+func (s *Script) set(key, value string) (err error) {
+	switch key {
+	case "also":
+		s.also = value
+	case "long":
+		if s.Long, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("long: %w", err)
+		}
+	default:
+		return s.Shape.set(key, value)
 	}
 	return nil
 }
@@ -278,7 +290,7 @@ func (s *Shape) set(key, value string) (err error) {
 	case "dns":
 		s.DNS, err = dnsSetting(value)
 	default:
-		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, bare, advertise-mode, dns)", key)
+		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, advertise-mode, dns)", key)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
