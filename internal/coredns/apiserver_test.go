@@ -9,12 +9,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coredns/caddy"
 	"github.com/miekg/dns"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -69,6 +71,7 @@ func TestWithAPIServer(t *testing.T) {
 	c.testLarge()
 	c.testPackets()
 	c.testReload()
+	c.testFailedReload()
 	c.testOutage()
 	c.testEnd()
 }
@@ -149,6 +152,39 @@ func (c *cluster) testReload() {
 	if len(m.Answer) != 1 || m.Answer[0].Header().Ttl != 77 {
 		c.Errorf("right after a reload: %v", m)
 	}
+}
+
+// testFailedReload reloads a Corefile whose server can't start, for its address is another
+// machine's: what was started for it is stopped again.
+func (c *cluster) testFailedReload() {
+	const zone = "elsewhere.test."
+	if _, err := c.server.Restart(input(c.corefile("ttl 79") + strings.Replace(c.corefile(""), "clusterset.local:0 {", zone+":0 {\nbind 192.0.2.1", 1))); err == nil {
+		c.Error("a reload with an address that is not there went through")
+	}
+	if labels := handlerLabels(c.T); slices.Contains(labels, zone) {
+		c.Errorf("after a reload that failed there are handlers of %q", labels)
+	}
+	m := c.query("udp", "db-0.c1.eu.db.shop.svc.clusterset.local.", dns.TypeA)
+	if len(m.Answer) != 1 || m.Answer[0].Header().Ttl != 77 {
+		c.Errorf("after a reload that failed: %v", m)
+	}
+}
+
+// handlerLabels returns the zones of the handlers that report now.
+func handlerLabels(t *testing.T) (labels []string) {
+	t.Helper()
+	families, err := prometheus.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "coredns_clusterset_service_imports" {
+			for _, m := range family.GetMetric() {
+				labels = append(labels, m.GetLabel()[0].GetValue())
+			}
+		}
+	}
+	return labels
 }
 
 // testOutage cuts the way to the API server: no answer changes, and a reload

@@ -41,6 +41,7 @@ func (b *builder) build(c change, had *answers) built {
 	d := draft{builder: b, suffix: join(c.key.String()+".svc", b.zone), had: had.hosts, made: &answers{}}
 	switch {
 	case c.from == nil || len(d.suffix) > maxName:
+	case strings.Contains(c.key.name, "."): // the API lets it pass, and nobody could ask for it
 	case c.from.kind == mcsv1beta1.ClusterSetIP:
 		d.clusterSetIP(c.from)
 	case c.from.kind == mcsv1beta1.Headless:

@@ -49,7 +49,15 @@ func (c *Clusterset) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.
 	if t := state.QType(); t == dns.TypeAXFR || t == dns.TypeIXFR {
 		return dns.RcodeRefused, nil
 	}
-	if !c.Ready() || len(r.Question) == 0 {
+	if len(r.Question) == 0 {
+		return dns.RcodeServerFailure, nil
+	}
+	if !c.Ready() {
+		// Nobody else can know a service. An address, others may: outside of the clusterset it
+		// must not lose its name because the cluster's API is away.
+		if z.reverse != nil && c.fall.Through(state.Name()) {
+			return plugin.NextOrFailure(c.Name(), c.Next, ctx, w, r)
+		}
 		return dns.RcodeServerFailure, nil
 	}
 	k, n, exists := z.find(relative)

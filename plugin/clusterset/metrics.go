@@ -77,3 +77,12 @@ func (c *Clusterset) observe(all changes, then time.Time) {
 		programmingDuration.WithLabelValues(headlessKind).Observe(time.Since(triggered).Seconds())
 	}
 }
+
+// forgetMetrics drops what has a handler's label, when there is no such handler any more.
+func forgetMetrics(label string) {
+	for _, v := range []*prometheus.MetricVec{
+		importCount.MetricVec, sliceCount.MetricVec, endpointCount.MetricVec, updateCount.MetricVec, updateDuration.MetricVec,
+	} {
+		v.DeleteLabelValues(label)
+	}
+}

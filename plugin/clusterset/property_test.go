@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/coredns/coredns/plugin/pkg/dnstest"
@@ -309,4 +311,54 @@ func anys[T any](m map[string]*T) []any {
 		all = append(all, v)
 	}
 	return all
+}
+
+// While a service changes, each answer is what it was or what it is, never a mixture.
+func TestAnswersWhileTheServiceChanges(t *testing.T) {
+	h := headless("shop", "web", "http")
+	var versions [2]*discoveryv1.EndpointSlice
+	var want [2][]string
+	for v := range versions {
+		for i := range 20 {
+			want[v] = append(want[v], fmt.Sprintf("10.%d.0.%d", v+1, i))
+		}
+		versions[v] = slice(h, "c1", "web-1", want[v]...)
+		slices.Sort(want[v])
+	}
+	f := newFixture(testZone).with(h, versions[0])
+	stop, seen := make(chan struct{}), [2]atomic.Int64{}
+	var askers sync.WaitGroup
+	for range 4 {
+		askers.Go(func() {
+			for id := uint16(0); ; id++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				m, err := f.query(id, "web.shop.svc."+testZone, dns.TypeA)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var got []string
+				for _, rr := range m.Answer {
+					got = append(got, rr.(*dns.A).A.String())
+				}
+				slices.Sort(got)
+				v := slices.IndexFunc(want[:], func(w []string) bool { return slices.Equal(w, got) })
+				if v < 0 {
+					t.Errorf("got %v", got)
+					return
+				}
+				seen[v].Add(1)
+			}
+		})
+	}
+	for i := 1; (i < 2000 || seen[0].Load() == 0 || seen[1].Load() == 0) && !t.Failed(); i++ {
+		f.slices.Update(versions[i%2])
+		f.update()
+	}
+	close(stop)
+	askers.Wait()
 }

@@ -14,7 +14,8 @@ const (
 
 // message is a reply. It is laid out such that the most usual replies, with one record,
 // are made at once instead of piece by piece. None is used again: plugins in front of
-// this one may change records, and keep them.
+// this one may change the records' headers and names, and keep them. The bytes of addresses
+// are the index's own.
 type message struct {
 	dns.Msg
 	question [1]dns.Question
@@ -48,11 +49,13 @@ func (m *message) begin(r *dns.Msg) {
 // reply makes the answer to state's question, which asks for the name of n in z.
 func (c *Clusterset) reply(state *request.Request, z *zone, k kind, n *node) *dns.Msg {
 	qname, qtype := state.Req.Question[0].Name, state.QType()
-	switch {
-	case k == pointer:
+	if z.reverse != nil {
 		if qtype == dns.TypePTR && n != nil {
 			return one(state, &dns.PTR{Hdr: header(qname, dns.TypePTR, c.ttl), Ptr: n.name})
 		}
+		n = nil // its other records are not those of its address
+	}
+	switch {
 	case n.count(qtype) == 1 && qtype == dns.TypeA:
 		m := &messageWithA{a: dns.A{Hdr: header(qname, dns.TypeA, c.ttl), A: n.v4}}
 		m.begin(state.Req)

@@ -31,7 +31,9 @@ func report(of *cache.ListWatch, kind string) *reporting {
 // ListWithContext implements cache.ListerWatcherWithContext.
 func (r *reporting) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list, err := r.ListWatch.ListWithContext(ctx, o)
-	r.note(ctx, err)
+	if err != nil {
+		r.note(ctx, err)
+	} // else all is well when the watch that follows can be had too
 	return list, err
 }
 

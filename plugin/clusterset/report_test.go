@@ -12,6 +12,7 @@ import (
 	clog "github.com/coredns/coredns/plugin/pkg/log"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
@@ -22,13 +23,27 @@ func TestReport(t *testing.T) {
 	log.SetOutput(&out)
 	defer clog.Discard()
 	var result error
-	r := report(&cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-		return &mcsv1beta1.ServiceImportList{}, result
-	}}, "ServiceImports")
+	r := report(&cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return &mcsv1beta1.ServiceImportList{}, result
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), result
+		},
+	}, "ServiceImports")
 	refused, forbidden := errors.New("refused"), errors.New("forbidden")
 	again := &url.Error{Op: "Get", URL: "https://c1/?timeoutSeconds=1", Err: refused}
+	ctx := context.Background()
 	for _, result = range []error{nil, refused, again, refused, forbidden, forbidden, nil, nil} {
-		r.ListWithContext(context.Background(), metav1.ListOptions{})
+		r.ListWithContext(ctx, metav1.ListOptions{})
+		r.WatchWithContext(ctx, metav1.ListOptions{})
+	}
+	// What may be listed may not be watched: no end, and nothing is read "again".
+	for range 3 {
+		result = nil
+		r.ListWithContext(ctx, metav1.ListOptions{})
+		result = forbidden
+		r.WatchWithContext(ctx, metav1.ListOptions{})
 	}
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -39,6 +54,7 @@ func TestReport(t *testing.T) {
 		"[ERROR] plugin/clusterset: Reading ServiceImports: refused; answers stay as they are",
 		"[ERROR] plugin/clusterset: Reading ServiceImports: forbidden; answers stay as they are",
 		"[INFO] plugin/clusterset: Reading ServiceImports again",
+		"[ERROR] plugin/clusterset: Reading ServiceImports: forbidden; answers stay as they are",
 	}
 	got := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(got) != len(want) {

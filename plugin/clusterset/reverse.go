@@ -87,9 +87,6 @@ func (z *reverseZone) number(label string) (uint64, bool) {
 // find returns the name of the address that relative, a name within the zone, stands
 // for. It exists also, without a name, if it stands for the beginning of addresses.
 func (z *reverseZone) find(relative string) (*node, bool) {
-	if relative == "" {
-		return nil, true
-	}
 	p, ok := z.parse(z.prefix, relative)
 	if !ok {
 		return nil, false
@@ -144,8 +141,8 @@ func (n *node) prefixes(yield func(prefix) bool) {
 	}
 }
 
-// betterName orders the names of one address: that of a service, which has fewer
-// labels than those of its hosts, before others, then by the alphabet.
+// betterName orders the names of one address: with fewer labels first, so that a service is
+// before its hosts and these before hosts in clusters with two labels, then by the alphabet.
 func betterName(a, b *node) int {
 	return cmp.Or(cmp.Compare(strings.Count(a.name, "."), strings.Count(b.name, ".")), cmp.Compare(a.name, b.name))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coredns/coredns/plugin/test"
 	"github.com/miekg/dns"
 )
 
@@ -110,6 +111,46 @@ func TestOnePointerForAnAddress(t *testing.T) {
 	f.imports.Delete(pets)
 	f.update()
 	want("")
+}
+
+// A zone may be that of one address alone, which then has its name at the zone's own.
+func TestZoneOfOneAddress(t *testing.T) {
+	f := newFixture(testZone, "7.0.0.10.in-addr.arpa.").with(vip("test", "web", "10.0.0.7"))
+	m := f.ask(t, "7.0.0.10.in-addr.arpa.", dns.TypePTR)
+	if len(m.Answer) != 1 || m.Answer[0].(*dns.PTR).Ptr != "web.test.svc.clusterset.local." {
+		t.Errorf("PTR: got %v", m)
+	}
+	for qtype, want := range map[uint16]int{dns.TypeSOA: 1, dns.TypeNS: 1, dns.TypeA: 0} {
+		if m := f.ask(t, "7.0.0.10.in-addr.arpa.", qtype); m.Rcode != dns.RcodeSuccess || len(m.Answer) != want {
+			t.Errorf("%s: got %v", dns.TypeToString[qtype], m)
+		}
+	}
+}
+
+// Names with dots, which the API accepts, can't be asked for, and no address is told to have one.
+func TestNameThatIsNoLabel(t *testing.T) {
+	f := newFixture(testZone, "in-addr.arpa.").with(vip("test", "web.x", "10.0.0.7"))
+	if m := f.ask(t, "7.0.0.10.in-addr.arpa.", dns.TypePTR); m.Rcode != dns.RcodeNameError {
+		t.Errorf("PTR: got %v", m)
+	}
+	if m := f.ask(t, "web.x.test.svc.clusterset.local.", dns.TypeA); m.Rcode != dns.RcodeNameError {
+		t.Errorf("A: got %v", m)
+	}
+}
+
+// While nothing is known yet, others are asked for the names of addresses if they are when
+// there is none; never for services.
+func TestReverseZoneBeforeAnythingIsKnown(t *testing.T) {
+	f := &fixture{Clusterset: newClusterset(options{zones: []string{testZone}, reverse: []string{"in-addr.arpa."}})}
+	f.fall.SetZonesFromArgs(nil)
+	f.Next = test.NextHandler(dns.RcodeNotImplemented, nil)
+	for qname, want := range map[string]int{"7.0.0.10.in-addr.arpa.": dns.RcodeNotImplemented, "web.test.svc." + testZone: dns.RcodeServerFailure} {
+		r := new(dns.Msg)
+		r.SetQuestion(qname, dns.TypePTR)
+		if got, _ := f.ServeDNS(t.Context(), &test.ResponseWriter{}, r); got != want {
+			t.Errorf("%s: got %s", qname, dns.RcodeToString[got])
+		}
+	}
 }
 
 // Whatever is asked for, nothing panics, and an address has one name in its zone.

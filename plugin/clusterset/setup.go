@@ -57,13 +57,7 @@ func setup(c *caddy.Controller) error {
 	}
 
 	h := newClusterset(o)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	stop := func() error {
-		cancel()
-		<-ended
-		return nil
-	}
+	r := newRunning(h.label)
 	reload := true
 	c.OnFirstStartup(func() error {
 		reload = false
@@ -71,10 +65,7 @@ func setup(c *caddy.Controller) error {
 	})
 	c.OnStartup(func() error {
 		h.setNameserver(boundAddresses(dnsserver.GetConfig(c).ListenHosts))
-		go func() {
-			defer close(ended)
-			h.watch(ctx, imports, slices)
-		}()
+		r.start(func(ctx context.Context) { h.watch(ctx, imports, slices) })
 		if !reload {
 			return nil // SERVFAIL until synced
 		}
@@ -82,12 +73,15 @@ func setup(c *caddy.Controller) error {
 		select {
 		case <-h.synced:
 			return nil
+		case <-r.ctx.Done():
+			return plugin.Error(pluginName, errors.New("stopped while the cluster's services were read"))
 		case <-time.After(reloadTimeout):
-			stop()
 			return plugin.Error(pluginName, fmt.Errorf("reading the cluster's services: not done after %v", reloadTimeout))
 		}
 	})
-	c.OnShutdown(stop)
+	c.OnRestart(handlers.reloading)
+	c.OnRestartFailed(handlers.reloadFailed)
+	c.OnShutdown(r.stop)
 
 	dnsserver.GetConfig(c).AddPlugin(func(next plugin.Handler) plugin.Handler {
 		h.Next = next

@@ -68,7 +68,7 @@ func (z *zone) find(relative string) (kind, *node, bool) {
 	if z.reverse != nil {
 		n, exists := z.reverse.find(relative)
 		if relative == "" {
-			return apex, nil, true
+			return apex, n, true
 		}
 		return pointer, n, exists
 	}
