@@ -116,6 +116,13 @@ func TestDNSOfScript(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
+	script, err = Parse("x.txtar", []byte("# lab: clusters=2 also=dual|stock\nheal\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Shape{{Clusters: 2, Nodes: 1, IPFamily: Dual}, {Clusters: 2, Nodes: 1, IPFamily: IPv4, DNS: "stock"}}, script.Also); diff != "" {
+		t.Errorf("also %s", diff)
+	}
 	for header, want := range map[string]string{"stock": "stock", "atoll": ""} {
 		script, err := Parse("x.txtar", []byte("# lab: dns="+header+"\nheal\n"))
 		if err != nil || script.Shape.DNS != want || len(script.Forms) != 1 {

@@ -236,10 +236,14 @@ func (s *Script) checkForms() (err error) {
 		return fmt.Errorf("lab: ip-family: %w", err)
 	}
 	s.Shape = s.Forms[0]
-	if s.also != "" {
-		if s.Also, err = s.Shape.forms(s.also); err != nil {
+	families := slices.DeleteFunc(strings.FieldsFunc(s.also, func(r rune) bool { return r == '|' }), func(form string) bool { return form == dnsStock })
+	if len(families) > 0 {
+		if s.Also, err = s.Shape.forms(strings.Join(families, "|")); err != nil {
 			return fmt.Errorf("lab: also: %w", err)
 		}
+	}
+	if slices.Contains(strings.Split(s.also, "|"), dnsStock) {
+		s.Also = append(s.Also, s.Shape.stock())
 	}
 	if both {
 		rest := slices.Concat(s.Forms[1:], s.Also)
