@@ -45,11 +45,11 @@ func TestReadPerf(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	for ask, want := range map[string]int{askA: 80, askSRV: 80, askNone: 80, askHeadless: 20, askHost: 40} {
 		seen := map[question]bool{}
-		for _, q := range questions(ask, 100) {
+		for _, q := range questions(ask, 0, 100) {
 			seen[q] = true
 		}
-		if len(seen) != want || len(questions(ask, 100)) != want {
-			t.Errorf("%s: %d questions, %d different ones, want %d", ask, len(questions(ask, 100)), len(seen), want)
+		if len(seen) != want || len(questions(ask, 0, 100)) != want {
+			t.Errorf("%s: %d questions, %d different ones, want %d", ask, len(questions(ask, 0, 100)), len(seen), want)
 		}
 	}
 }

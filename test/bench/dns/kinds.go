@@ -56,7 +56,7 @@ var kinds = []kind{
 	},
 	{
 		name: whoami, asks: []string{askA},
-		about: "CoreDNS's plugin whoami, which looks nothing up: the server's own ceiling",
+		about: "CoreDNS's plugin whoami, which looks nothing up and answers with two records: about the server's own ceiling",
 		block: "whoami",
 	},
 }

@@ -46,7 +46,9 @@ type bench struct {
 	hosts      string // the file for the plugin hosts
 	api        client.WithWatch
 	services   int // that are in the cluster
-	changed    int // how many changes there were
+	// virtual and headless are up to which number they are there of each sort.
+	virtual, headless int
+	changed           int // how many changes there were
 
 	serverCPUs, clientCPUs []int
 }

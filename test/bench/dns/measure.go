@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,9 +80,9 @@ func (b *bench) measure(ctx context.Context) (*results, error) {
 				return nil, err
 			}
 			if !headless {
-				now.virtual = size - size/headlessEvery
+				now.virtual, b.virtual = size-size/headlessEvery, size
 			} else {
-				now.headless, b.services = size/headlessEvery, size
+				now.headless, b.headless, b.services = size/headlessEvery, size, size
 			}
 			if err := b.takeMemory(ctx, r, now); err != nil {
 				return nil, err
@@ -175,6 +174,9 @@ func (b *bench) measureRate(ctx context.Context, servers []*server, ask string, 
 			if err != nil {
 				return err
 			}
+			if had := rates[s.name]; len(had) > 0 && abs(p.size-had[0].size) > 1 {
+				return fmt.Errorf("%s answers %s with %d bytes and then with %d", s.name, ask, had[0].size, p.size)
+			}
 			if round > 0 {
 				rates[s.name] = append(rates[s.name], p)
 			}
@@ -184,6 +186,8 @@ func (b *bench) measureRate(ctx context.Context, servers []*server, ask string, 
 	b.say("%d services, %s: %s", b.services, ask, sums(rates))
 	return b.profile(servers[0], "", 0)
 }
+
+func abs(n int) int { return max(n, -n) }
 
 func sums(rates map[string][]perf) string {
 	var parts []string
@@ -234,26 +238,46 @@ func (b *bench) measureUpdates(ctx context.Context, servers []*server, found *si
 
 // changeTimes makes as many changes as are asked for, one after the other.
 func (b *bench) changeTimes(ctx context.Context, s *server, c change, loaded bool, into *times) error {
-	if loaded {
-		ctx, cancel := context.WithCancel(ctx)
-		file, err := b.writeQuestions(askA, b.services)
-		if err != nil {
-			cancel()
-			return err
-		}
-		load := b.dnsperfCommand(ctx, s, file, patience.Seconds())
-		if err := load.Start(); err != nil {
-			cancel()
-			return err
-		}
-		defer func() {
-			cancel()
-			var exit interface{ ExitCode() int }
-			if err := load.Wait(); err != nil && !errors.As(err, &exit) {
-				b.say("dnsperf: %v", err)
-			}
-		}()
+	if !loaded {
+		return b.makeChanges(ctx, s, c, into)
 	}
+	file, err := b.writeQuestions(askA, b.services)
+	if err != nil {
+		return err
+	}
+	loadCtx, cancel := context.WithCancel(ctx)
+	load := b.dnsperfCommand(loadCtx, s, file, patience.Seconds())
+	if err := load.Start(); err != nil {
+		cancel()
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- load.Wait() }()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	began, before := time.Now(), time.Duration(0)
+	if before, err = s.cpuTime(); err != nil {
+		return err
+	}
+	if err := b.makeChanges(ctx, s, c, into); err != nil {
+		return err
+	}
+	select {
+	case err := <-ended:
+		ended <- nil
+		return fmt.Errorf("dnsperf ended before the changes were made, so that %s was not under load: %w", s.name, err)
+	default:
+	}
+	after, err := s.cpuTime()
+	if busy := float64(after-before) / float64(time.Since(began)); err == nil && busy < 0.2 {
+		err = fmt.Errorf("%s was busy for %.0f%% of the time only, which is no full load", s.name, 100*busy)
+	}
+	return err
+}
+
+func (b *bench) makeChanges(ctx context.Context, s *server, c change, into *times) error {
 	for range b.updates {
 		if err := b.update(ctx, s, c, into); err != nil {
 			return err

@@ -190,7 +190,7 @@ func (r *results) memoryCase() figure.Case {
 		from, to stage
 		count    int
 	}{
-		{"service with a clusterset IP", empty, virtual, virtual.virtual - empty.virtual},
+		{"service with a clusterset IP, its EndpointSlices not counted", empty, virtual, virtual.virtual - empty.virtual},
 		{fmt.Sprintf("headless service of %d endpoints with hostnames", sourceClusters*endpointsEach), virtual, headless, headless.headless - virtual.headless},
 		{fmt.Sprintf("endpoint of a service of %d without hostnames", largeEndpoints), headless, large, largeServices * largeEndpoints},
 	} {

@@ -82,11 +82,15 @@ func (b *bench) update(ctx context.Context, s *server, c change, into *times) er
 	if err := b.api.Update(ctx, o); err != nil {
 		return err
 	}
+	saw := false
 	for event := range seen.ResultChan() {
-		if event.Type != watch.Added && event.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion() {
-			into.seen = append(into.seen, time.Since(began))
+		if event.Type == watch.Modified && event.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion() {
+			into.seen, saw = append(into.seen, time.Since(began)), true
 			break
 		}
+	}
+	if !saw {
+		return errors.New("the watch has ended without the change")
 	}
 	if err := <-answered; err != nil {
 		return err
