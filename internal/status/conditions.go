@@ -27,8 +27,12 @@ type Change struct {
 }
 
 // Decide compares the wanted condition with those that an object of the given
-// generation has. The transition time moves only with the status.
+// generation has. The transition time moves only with the status. A condition that is there
+// just so, its time and generation included, stands as it is.
 func Decide(have []metav1.Condition, want metav1.Condition, generation int64, now metav1.Time) Change {
+	if current := meta.FindStatusCondition(have, want.Type); current != nil && *current == want {
+		return Change{Condition: want}
+	}
 	want.ObservedGeneration = generation
 	want.LastTransitionTime = now
 	current := meta.FindStatusCondition(have, want.Type)

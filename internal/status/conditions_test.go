@@ -34,6 +34,10 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
 	}
+	// What is given back as it is was not judged again.
+	if got := Decide([]metav1.Condition{have}, have, 2, now); got.Written || got.Transition || got.Condition != have {
+		t.Errorf("the very same: got %+v", got)
+	}
 	// Times read from the API server have the same instant in another zone.
 	local := metav1.NewTime(then.In(time.FixedZone("x", 3600)))
 	if got := Decide([]metav1.Condition{condition(metav1.ConditionFalse, "Pending", "m", 1, local)}, have, 1, now); got.Written {

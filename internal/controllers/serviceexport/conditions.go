@@ -12,9 +12,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// conditions are Valid and Ready, given whether the broker has been reached at all, and how
-// writing the record and the endpoints went.
-func conditions(own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome) []metav1.Condition {
+// conditions are Valid and Ready, given whether the broker has been reached at all, how
+// writing the record and the endpoints went, and whether the latter was tried. Valid is about
+// this cluster alone. What Ready said before a restart stands until more is known.
+func conditions(own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome, tried bool) []metav1.Condition {
 	valid := metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceExportConditionValid),
 		Status:  metav1.ConditionFalse,
@@ -23,6 +24,13 @@ func conditions(own local.Own, brokerSeen bool, recordErr error, endpoints statu
 	}
 	if own.Validity.Valid {
 		valid.Status = metav1.ConditionTrue
+	}
+	current := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady))
+	switch {
+	case current != nil && (!brokerSeen || recordErr == nil && !tried):
+		return []metav1.Condition{valid, *current}
+	case brokerSeen && recordErr == nil && !tried:
+		return []metav1.Condition{valid}
 	}
 	return []metav1.Condition{valid, ready(own, brokerSeen, recordErr, endpoints)}
 }

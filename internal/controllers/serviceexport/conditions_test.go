@@ -58,3 +58,38 @@ func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 		t.Errorf("left to say: %v", got)
 	}
 }
+
+// Valid is stated at once, whatever is known of the broker; what Ready said stands until the
+// broker has been seen and the endpoints were tried.
+func TestReadyStandsAloneUntilMoreIsKnown(t *testing.T) {
+	before := metav1.Condition{Type: "Ready", Status: "True", Reason: "Exported", Message: "before", ObservedGeneration: 3, LastTransitionTime: metav1.Unix(9, 0)}
+	for _, tt := range []struct {
+		name                      string
+		before, brokerSeen, tried bool
+		record                    error
+		want                      string // Ready's message, "" for none
+	}{
+		{"restarted, no broker", true, false, false, nil, "before"},
+		{"new, no broker", false, false, false, nil, "The broker has not been reached yet."},
+		{"restarted, endpoints untried", true, true, false, nil, "before"},
+		{"new, endpoints untried", false, true, false, nil, ""},
+		{"the record is refused", true, true, false, errors.New("no"), "The export did not reach the broker, and is being tried again: no"},
+		{"all is known", true, true, true, nil, "The Service is exported to the clusterset."},
+	} {
+		own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
+		if tt.before {
+			own.Export.Status.Conditions = []metav1.Condition{before}
+		}
+		got := conditions(own, tt.brokerSeen, tt.record, status.Outcome{}, tt.tried)
+		if got[0].Type != "Valid" || got[0].Status != metav1.ConditionTrue {
+			t.Errorf("%s: the first is %+v", tt.name, got[0])
+		}
+		message := ""
+		if len(got) > 1 {
+			message = got[1].Message
+		}
+		if message != tt.want || message == "before" && got[1] != before {
+			t.Errorf("%s: got %+v", tt.name, got)
+		}
+	}
+}

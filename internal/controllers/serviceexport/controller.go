@@ -94,25 +94,25 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		recordErr = c.applyRecord(ctx, req, own)
 	}
 	endpoints, tried := c.endpoints.Get(req.NamespacedName)
-	switch {
-	case own.Export == nil:
+	if own.Export == nil {
 		return reconcile.Result{}, recordErr
-	case brokerSeen && recordErr == nil && !tried:
-		return reconcile.Result{}, nil // comes again when they are
-	case !brokerSeen && meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady)) != nil:
-		return reconcile.Result{}, nil // what was said before a restart stands until the broker is seen
 	}
-	if err := c.applyConditions(ctx, own, brokerSeen, recordErr, endpoints); err != nil {
+	wanted := conditions(own, brokerSeen, recordErr, endpoints, tried)
+	if len(wanted) == 1 && c.broker.PublishedSynced() {
+		return reconcile.Result{}, nil // the endpoints are tried in a moment, and then one write says both
+	}
+	if err := c.applyConditions(ctx, own, endpoints, wanted); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{}, recordErr
 }
 
-// outdated tells whether the copy lacks a Service that is there: ServiceExports and
-// Services come by watches of their own, and an export whose Service is a moment behind is
-// not to be called one without. The Service's coming is the next event.
+// outdated tells whether the copy has not the Service that there is: ServiceExports and
+// Services come by watches of their own. An export whose Service is a moment behind is not to
+// be called one without, and a new one is not to be judged by what its Service was before. The
+// Service's coming is the next event.
 func (c *Controller) outdated(ctx context.Context, own local.Own) (bool, error) {
-	if own.Export == nil || own.Service != nil {
+	if own.Export == nil || own.Service != nil && judged(own.Export) {
 		return false, nil
 	}
 	service := &corev1.Service{}
@@ -120,7 +120,15 @@ func (c *Controller) outdated(ctx context.Context, own local.Own) (bool, error) 
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading Service %s/%s: %w", own.Export.Namespace, own.Export.Name, err)
 	}
+	if own.Service != nil {
+		return err != nil || service.ResourceVersion != own.Service.ResourceVersion, nil
+	}
 	return err == nil && service.DeletionTimestamp == nil, nil
+}
+
+// judged tells whether an export has been found valid or not before.
+func judged(export *mcsv1beta1.ServiceExport) bool {
+	return meta.FindStatusCondition(export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid)) != nil
 }
 
 // applyRecord makes the broker's record equal to what the cluster contributes.
@@ -160,9 +168,8 @@ func (c *Controller) record(spec *brokerv1alpha1.ExportedServiceSpec) *brokerv1a
 	}
 }
 
-func (c *Controller) applyConditions(ctx context.Context, own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome) error {
-	stands, transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerExport,
-		conditions(own, brokerSeen, recordErr, endpoints)...)
+func (c *Controller) applyConditions(ctx context.Context, own local.Own, endpoints status.Outcome, wanted []metav1.Condition) error {
+	stands, transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerExport, wanted...)
 	if !stands {
 		return err
 	}
