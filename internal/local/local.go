@@ -32,6 +32,13 @@ type Own struct {
 	Contribution *merge.Export
 }
 
+// Judged tells whether Export has been found valid or not before. Until then the Service in
+// the copy may be what it was before somebody put it right and exported it at once: the two
+// come by watches of their own.
+func (o Own) Judged() bool {
+	return o.Export != nil && meta.FindStatusCondition(o.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid)) != nil
+}
+
 // Cluster is what a cluster is to itself.
 type Cluster struct {
 	ID      names.ClusterID

@@ -15,7 +15,8 @@ import (
 )
 
 // An agent that starts while the broker is away learns all of its first list when it is back:
-// what others exported meanwhile, and what of its own is not exported any more.
+// what others exported meanwhile, and what of its own is not exported any more. Until then
+// it says what it knows without the broker, whether an export is valid, and nothing else.
 func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	const ns, services = "first-list", 30
 	namespace(t, ns, "c1", "c2")
@@ -30,6 +31,10 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	for name := range gone {
 		expectImport(t, "c1", ns, name, from("c2"))
 	}
+	bereft, lost := export(ns, "bereft"), service(ns, "bereft", 80)
+	create(t, "c2", lost)
+	create(t, "c2", bereft)
+	expectCondition(t, "c2", bereft, "Ready", metav1.ConditionTrue, "Exported")
 	do := func(what func() error) {
 		t.Helper()
 		if err := what(); err != nil {
@@ -41,6 +46,7 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	for _, e := range gone {
 		remove(t, "c2", e)
 	}
+	remove(t, "c2", lost)
 	for i := range services {
 		name := fmt.Sprintf("new-%d", i)
 		create(t, "c1", service(ns, name, 80))
@@ -50,7 +56,10 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	}
 	do(func() error { return theLab.Kill(ctx, lab.Broker+"/apiserver") })
 	do(func() error { return theLab.Start(ctx, "c2/agent") })
+	expectCondition(t, "c2", bereft, "Valid", metav1.ConditionFalse, "NoService")
+	expectCondition(t, "c2", bereft, "Ready", metav1.ConditionTrue, "Exported")
 	do(func() error { return theLab.Start(ctx, lab.Broker+"/apiserver") })
+	expectCondition(t, "c2", bereft, "Ready", metav1.ConditionFalse, "Pending")
 
 	var want []string
 	for i := range services {

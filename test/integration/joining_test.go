@@ -120,6 +120,51 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 	}
 }
 
+// A Service that is put right and exported at once is judged as it is, and not as it was
+// before: its export is never called invalid or in conflict, not for a moment.
+func TestNewExportIsJudgedByItsServiceAsItIs(t *testing.T) {
+	const ns, services = "at-once", 40
+	namespace(t, ns, "c1", "c2")
+	seen := map[string]func() map[string][]string{}
+	for _, cluster := range []string{"c1", "c2"} {
+		seen[cluster] = conditionsSeen(t, cluster, ns, &mcsv1beta1.ServiceExportList{})
+	}
+	wrong := map[string]*corev1.Service{}
+	for i := range services {
+		name := fmt.Sprintf("web-%d", i)
+		create(t, "c1", service(ns, name, 80))
+		e := export(ns, name)
+		create(t, "c1", e)
+		expectCondition(t, "c1", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+		wrong[name] = service(ns, name, 81)
+		if i%2 == 0 {
+			wrong[name].Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"}
+		}
+		create(t, "c2", wrong[name])
+	}
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	for name, s := range wrong {
+		s.Spec.Type, s.Spec.ExternalName, s.Spec.Ports = corev1.ServiceTypeClusterIP, "", service(ns, name, 80).Spec.Ports
+		exports[name] = export(ns, name)
+		if err := on["c2"].Update(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		create(t, "c2", exports[name])
+	}
+	for name, e := range exports {
+		expectImport(t, "c1", ns, name, from("c1", "c2"))
+		expectCondition(t, "c2", e, "Valid", metav1.ConditionTrue, "Valid")
+		expectCondition(t, "c2", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
+	}
+	for cluster, end := range seen {
+		for key, had := range end() {
+			if len(had) != 1 && !strings.HasSuffix(key, "/Ready") {
+				t.Errorf("%s: %s was %s", cluster, key, strings.Join(had, ", then "))
+			}
+		}
+	}
+}
+
 // SCTP and application protocols go the whole way: to the record, the import, the derived
 // Service and the slices. A difference between application protocols is a conflict, and
 // keeps nobody from being served.

@@ -60,7 +60,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 }
 
 // Reconcile brings the condition of one ServiceExport up to date. An export that is not
-// valid is no constituent, and has no conflict.
+// valid is no constituent, and has no conflict; one that is new is judged first, by its
+// Service as it is.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if !c.broker.ExportsSynced() {
 		return reconcile.Result{}, nil // all are queued once it is
@@ -69,8 +70,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
 	}
-	if own.Export == nil {
-		return reconcile.Result{}, nil
+	if !own.Judged() {
+		return reconcile.Result{}, nil // there is none, or the verdict is the next event
 	}
 	var conflicts []merge.Conflict
 	if own.Contribution != nil {

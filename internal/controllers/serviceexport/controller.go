@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -112,7 +111,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // be called one without, and a new one is not to be judged by what its Service was before. The
 // Service's coming is the next event.
 func (c *Controller) outdated(ctx context.Context, own local.Own) (bool, error) {
-	if own.Export == nil || own.Service != nil && judged(own.Export) {
+	if own.Export == nil || own.Service != nil && own.Judged() {
 		return false, nil
 	}
 	service := &corev1.Service{}
@@ -124,11 +123,6 @@ func (c *Controller) outdated(ctx context.Context, own local.Own) (bool, error) 
 		return err != nil || service.ResourceVersion != own.Service.ResourceVersion, nil
 	}
 	return err == nil && service.DeletionTimestamp == nil, nil
-}
-
-// judged tells whether an export has been found valid or not before.
-func judged(export *mcsv1beta1.ServiceExport) bool {
-	return meta.FindStatusCondition(export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid)) != nil
 }
 
 // applyRecord makes the broker's record equal to what the cluster contributes.
