@@ -1,0 +1,131 @@
+package local
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// holding returns a client for a cluster with these objects.
+func holding(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&discoveryv1.EndpointSlice{}, SliceIndex, IndexSlice).Build()
+}
+
+// going has an object be deleted, as far as its finalizers let it.
+func going[T client.Object](object T) T {
+	object.SetDeletionTimestamp(&metav1.Time{Time: metav1.Unix(1, 0).Time})
+	object.SetFinalizers([]string{"example.org/keep"})
+	return object
+}
+
+func TestGather(t *testing.T) {
+	export := func() *mcsv1beta1.ServiceExport {
+		return &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
+	}
+	service := func(kind corev1.ServiceType) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}, Spec: corev1.ServiceSpec{Type: kind}}
+	}
+	for _, tt := range []struct {
+		name                           string
+		objects                        []client.Object
+		export, service, contributions bool
+		reason                         mcsv1beta1.ServiceExportConditionReason
+	}{
+		{"a Service without export", []client.Object{service("ClusterIP")}, false, false, false, ""},
+		{"both", []client.Object{export(), service("ClusterIP")}, true, true, true, "Valid"},
+		{"an export without Service", []client.Object{export()}, true, false, false, "NoService"},
+		{"one that can't be exported", []client.Object{export(), service("ExternalName")}, true, true, false, "InvalidServiceType"},
+		{"an export that is going", []client.Object{going(export()), service("ClusterIP")}, false, false, false, ""},
+		{"a Service that is going", []client.Object{export(), going(service("ClusterIP"))}, true, false, false, "NoService"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			self := Cluster{ID: "c1", Network: ServiceNetwork{Families: []corev1.IPFamily{corev1.IPv4Protocol}}}
+			own, err := Gather(t.Context(), holding(t, tt.objects...), self, web)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (own.Export != nil) != tt.export || (own.Service != nil) != tt.service || (own.Contribution != nil) != tt.contributions {
+				t.Errorf("gathered %+v", own)
+			}
+			if own.Validity.Reason != tt.reason {
+				t.Errorf("the verdict is %+v", own.Validity)
+			}
+			if own.Contribution != nil && own.Contribution.ClusterID != "c1" {
+				t.Errorf("it contributes %+v", own.Contribution)
+			}
+		})
+	}
+}
+
+func TestHasNamespace(t *testing.T) {
+	named := func(name string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	c := holding(t, named("shop"), going(named("old")))
+	for name, want := range map[string]bool{"shop": true, "old": false, "none": false} {
+		if got, err := HasNamespace(t.Context(), c, name); err != nil || got != want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+}
+
+// Imported slices are found by their service, by that and their source cluster, and by the
+// slice there that they were made from, also where names are alike.
+func TestImportedSlicesAreFound(t *testing.T) {
+	imported := func(namespace, name, service, cluster, source string) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: name,
+				Labels:      map[string]string{names.LabelServiceName: service, names.LabelSourceCluster: cluster},
+				Annotations: map[string]string{names.AnnotationSourceSlice: source},
+			},
+			AddressType: discoveryv1.AddressTypeIPv4,
+		}
+	}
+	c := holding(t,
+		imported("shop", "1", "web", "c1", "web-x"), imported("shop", "2", "web", "c2", "web-x"), imported("shop", "3", "web", "c2", "web-y"),
+		imported("shop", "4", "api", "c1", "web-x"), imported("shop", "5", "web", "c", "2"), imported("other", "6", "web", "c3", "web-x"),
+	)
+	clusters, err := SourceClusters(t.Context(), c, web)
+	slices.Sort(clusters)
+	if err != nil || !slices.Equal(clusters, []names.ClusterID{"c", "c1", "c2"}) {
+		t.Errorf("source clusters %v, %v", clusters, err)
+	}
+	ask := func(what string, found []*discoveryv1.EndpointSlice, err error, want ...string) {
+		t.Helper()
+		var got []string
+		for _, s := range found {
+			got = append(got, s.Name)
+		}
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", what, got, err, want)
+		}
+	}
+	found, err := AllImportedSlices(t.Context(), c, web)
+	ask("all", found, err, "1", "2", "3", "5")
+	found, err = ImportedSlices(t.Context(), c, web, "c2")
+	ask("of c2", found, err, "2", "3")
+	found, err = ImportedFrom(t.Context(), c, web, "c2", "web-x")
+	ask("of c2's web-x", found, err, "2")
+	found, err = ImportedFrom(t.Context(), c, web, "c3", "web-x")
+	ask("of c3's web-x", found, err)
+}
