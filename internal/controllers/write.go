@@ -34,7 +34,8 @@ type Writer struct {
 
 // Create creates an object. One of the same name that is there already is either of
 // our own making (it carries the same manager, source cluster and service), or somebody
-// else's, which is an error and left alone.
+// else's, which is an error and left alone. One of our own that somebody has edited so that it
+// is not seen any more is taken back.
 func (w Writer) Create(ctx context.Context, object client.Object) error {
 	err := w.Client.Create(ctx, object)
 	if !w.Broker && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
@@ -50,12 +51,27 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 	case getErr != nil:
 		return getErr
 	}
+	has, wants := existing.GetLabels(), object.GetLabels()
 	for _, label := range []string{names.LabelManagedBy, names.LabelSourceCluster, names.LabelServiceName} {
-		if existing.GetLabels()[label] != object.GetLabels()[label] {
-			return TakenError{reflect.TypeOf(object).Elem().Name(), object.GetNamespace(), object.GetName()}
+		if has[label] != wants[label] {
+			return taken(object)
 		}
 	}
-	return nil
+	manager := has[discoveryv1.LabelManagedBy]
+	switch {
+	case manager != "" && manager != wants[discoveryv1.LabelManagedBy]:
+		return taken(object)
+	case manager == wants[discoveryv1.LabelManagedBy] && has[names.LabelServiceNamespace] == wants[names.LabelServiceNamespace]:
+		return nil
+	}
+	// Copies of EndpointSlices are chosen by these two labels: nobody sees this one any more.
+	object.SetUID(existing.GetUID())
+	object.SetResourceVersion(existing.GetResourceVersion())
+	return w.Update(ctx, object)
+}
+
+func taken(object client.Object) error {
+	return TakenError{reflect.TypeOf(object).Elem().Name(), object.GetNamespace(), object.GetName()}
 }
 
 // Update replaces an object, unless it is not the one that was decided on any more.

@@ -198,18 +198,22 @@ func TestCreatingWhatIsThere(t *testing.T) {
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	ours := map[string]string{
 		"atoll.dev/managed-by": "m", "multicluster.kubernetes.io/source-cluster": "c", "multicluster.kubernetes.io/service-name": "s",
+		discoveryv1.LabelManagedBy: "m",
 	}
 	but := func(label string) map[string]string {
 		changed := maps.Clone(ours)
 		changed[label] = "another"
 		return changed
 	}
+	unmarked := maps.Clone(ours)
+	delete(unmarked, discoveryv1.LabelManagedBy)
 	for name, tt := range map[string]struct {
 		create error
 		once   bool
 		there  reads
 		broker bool
 		fails  bool
+		taken  bool // back, by an update
 	}{
 		"it is not there":                                    {},
 		"it can't be created":                                {create: errors.New("no"), fails: true},
@@ -220,15 +224,22 @@ func TestCreatingWhatIsThere(t *testing.T) {
 		"one of another manager":                             {create: exists, there: reads{labels: but("atoll.dev/managed-by")}, fails: true},
 		"one of another cluster":                             {create: exists, there: reads{labels: but("multicluster.kubernetes.io/source-cluster")}, fails: true},
 		"one of another service":                             {create: exists, there: reads{labels: but("multicluster.kubernetes.io/service-name")}, fails: true},
+		"one that another controller manages":                {create: exists, there: reads{labels: but(discoveryv1.LabelManagedBy)}, fails: true},
+		"one of ours that does not say who manages it":       {create: exists, there: reads{labels: unmarked}, taken: true},
+		"one of ours that looks like one on the broker":      {create: exists, there: reads{labels: but("atoll.dev/service-namespace")}, taken: true},
 		"it is gone when looked at":                          {create: exists, there: reads{err: apierrors.NewNotFound(resource, "x")}, fails: true},
 		"it is gone when looked at, and can be created then": {create: exists, once: true, there: reads{err: apierrors.NewNotFound(resource, "x")}},
 		"it can't be looked at":                              {create: exists, there: reads{err: errors.New("no")}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := Writer{Client: &writes{failures: map[string]error{"create x": tt.create}, once: tt.once}, Reader: tt.there, Broker: tt.broker}
+			server := &writes{failures: map[string]error{"create x": tt.create}, once: tt.once}
+			w := Writer{Client: server, Reader: tt.there, Broker: tt.broker}
 			err := w.Create(t.Context(), &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: ours}})
 			if (err != nil) != tt.fails {
 				t.Errorf("error %v", err)
+			}
+			if taken := slices.Contains(server.done, "update x"); taken != tt.taken {
+				t.Errorf("wrote %v", server.done)
 			}
 		})
 	}

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -93,7 +93,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	service, err := c.applyService(ctx, imp)
 	if err != nil {
-		if controllers.Refused(err) {
+		if controllers.Refused(err) && len(imp.Status.Clusters) > 0 { // else they are about to be written
 			err = errors.Join(err, c.applyReady(ctx, imp, failed(err)))
 		}
 		return reconcile.Result{}, err
@@ -204,59 +204,6 @@ func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (s
 	return nil, nil, controllers.TakenError{Kind: "Service", Namespace: imp.Namespace, Name: others.Name}
 }
 
-// create makes the Service with the clusterset IPs that the import has, if it had a
-// Service before, so that clients keep theirs.
-func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, service *corev1.Service) (*corev1.Service, error) {
-	fresh := service.DeepCopy()
-	derived.Apply(fresh, imp)
-	if ips := derived.FormerIPs(imp); len(ips) > 0 {
-		derived.KeepIPs(fresh, ips)
-	}
-	err := c.writer.Create(ctx, fresh)
-	if apierrors.IsInvalid(err) && fresh.Spec.ClusterIP != "" && fresh.Spec.ClusterIP != corev1.ClusterIPNone {
-		lost, listErr := c.addressesLost(ctx, imp, err)
-		if listErr != nil || !lost {
-			// Not wrapped: it passes by itself in a moment, and must not look like a refusal that
-			// people can do something about.
-			return nil, errors.Join(listErr, fmt.Errorf("creating the derived Service %s/%s with the address it had: %v", service.Namespace, service.Name, err))
-		}
-		refusal := err
-		fresh = service.DeepCopy()
-		derived.Apply(fresh, imp)
-		if err = c.writer.Create(ctx, fresh); err == nil {
-			status.Say(c.recorder, imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import", fmt.Sprintf(
-				"The derived Service can't have its clusterset IP %s again: %v", strings.Join(derived.FormerIPs(imp), " and "), refusal))
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("creating the derived Service %s/%s: %w", service.Namespace, service.Name, err)
-	}
-	if fresh.UID == "" {
-		return nil, nil // one is there already and is about to be seen
-	}
-	return fresh, nil
-}
-
-// addressesLost tells, after the API server refused to give a Service the addresses that
-// an import has, whether trying again is in vain. Right after a Service's deletion its
-// address counts as allocated for a moment still; it is lost only when another Service
-// has it, or when it is not a valid one any more.
-func (c *Controller) addressesLost(ctx context.Context, imp *mcsv1beta1.ServiceImport, refusal error) (bool, error) {
-	former := derived.FormerIPs(imp)
-	if !strings.Contains(refusal.Error(), "already allocated") {
-		return true, nil
-	}
-	services := &corev1.ServiceList{}
-	if err := c.local.List(ctx, services, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("looking for the owner of %v: %w", former, err)
-	}
-	return slices.ContainsFunc(services.Items, func(s corev1.Service) bool {
-		// The import's own is one that went or came a moment ago, and is no loss.
-		own := s.Namespace == imp.Namespace && derived.OwnedBy(&s, imp.Name)
-		return !own && slices.ContainsFunc(s.Spec.ClusterIPs, func(ip string) bool { return slices.Contains(former, ip) })
-	}), nil
-}
-
 // applyImport writes the name and the addresses of the Service into the import, or takes
 // them out, and returns the import as it then is.
 func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImport, service string, ips []string) (*mcsv1beta1.ServiceImport, error) {
@@ -294,7 +241,7 @@ func (c *Controller) applyReady(ctx context.Context, imp *mcsv1beta1.ServiceImpo
 		return nil
 	}
 	updated := imp.DeepCopy()
-	updated.Status.Conditions = []metav1.Condition{change.Condition}
+	meta.SetStatusCondition(&updated.Status.Conditions, change.Condition) // others may have theirs
 	// Not if the import has changed meanwhile: what is new is told by comparing with the latest.
 	patch := client.MergeFromWithOptions(imp, client.MergeFromWithOptimisticLock{})
 	err := c.local.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerVIP))

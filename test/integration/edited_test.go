@@ -1,0 +1,97 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// An import is ready, also one without any endpoint whose namespace comes later.
+func TestReadyWithoutEndpoints(t *testing.T) {
+	const ns = "bare"
+	namespace(t, ns, "c1")
+	create(t, "c1", service(ns, "web", 80))
+	e := export(ns, "web")
+	create(t, "c1", e)
+	expectImport(t, "c1", ns, "web", from("c1"))
+	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
+	namespace(t, ns, "c2")
+	expectImport(t, "c2", ns, "web", from("c1"))
+}
+
+// An imported slice whose labels somebody takes away is taken back, and follows its source
+// again: it would send traffic to pods that are gone.
+func TestImportedSliceIsTakenBack(t *testing.T) {
+	const ns = "unmarked"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	source := slice(ns, "web-x", "web", "10.1.1.1")
+	create(t, "c1", source)
+	create(t, "c1", export(ns, "web"))
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	imported := slicesOf(t, "c2", ns)[0].DeepCopy()
+	uid := imported.UID
+	for i, edit := range []func(map[string]string){
+		func(labels map[string]string) { delete(labels, discoveryv1.LabelManagedBy) },
+		func(labels map[string]string) { labels["atoll.dev/service-namespace"] = ns },
+		func(labels map[string]string) { delete(labels, discoveryv1.LabelServiceName) },
+	} {
+		change(t, "c2", imported, func(s *discoveryv1.EndpointSlice) { edit(s.Labels) })
+		address := fmt.Sprintf("10.1.1.%d", i+2)
+		change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{address} })
+		eventually(t, "the slice is as it should be", func() error {
+			if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(imported), imported); err != nil {
+				return err
+			}
+			labels := imported.Labels
+			if labels[discoveryv1.LabelManagedBy] != "agent.atoll.dev" || labels["atoll.dev/service-namespace"] != "" || labels[discoveryv1.LabelServiceName] != "web-clusterset" {
+				return fmt.Errorf("labels %v", labels)
+			}
+			if imported.UID != uid || imported.Endpoints[0].Addresses[0] != address {
+				return fmt.Errorf("it is %s with %v", imported.UID, imported.Endpoints)
+			}
+			return nil
+		})
+	}
+}
+
+// Conditions that others state on a ServiceImport stay.
+func TestOthersConditionsStay(t *testing.T) {
+	const ns = "others-say"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	e := export(ns, "web")
+	create(t, "c1", e)
+	imp := expectImport(t, "c2", ns, "web", from("c1"))
+	before := imp.DeepCopy()
+	meta.SetStatusCondition(&imp.Status.Conditions, metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "So"})
+	if err := on["c2"].Status().Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	quota := limit(t, "c2", ns, "count/endpointslices.discovery.k8s.io", "0")
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	both := func(ready metav1.ConditionStatus) func(*mcsv1beta1.ServiceImport) error {
+		return func(imp *mcsv1beta1.ServiceImport) error {
+			if !meta.IsStatusConditionTrue(imp.Status.Conditions, "Theirs") {
+				t.Fatalf("conditions %+v", imp.Status.Conditions)
+			}
+			if !meta.IsStatusConditionPresentAndEqual(imp.Status.Conditions, "Ready", ready) {
+				return errors.New("it is not")
+			}
+			return nil
+		}
+	}
+	expectImport(t, "c2", ns, "web", both(metav1.ConditionFalse))
+	remove(t, "c2", quota)
+	expectImport(t, "c2", ns, "web", both(metav1.ConditionTrue))
+	create(t, "c2", service(ns, "web", 80))
+	create(t, "c2", export(ns, "web"))
+	expectImport(t, "c2", ns, "web", from("c1", "c2"))
+	expectImport(t, "c2", ns, "web", both(metav1.ConditionTrue))
+}
