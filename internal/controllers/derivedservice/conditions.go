@@ -20,7 +20,8 @@ import (
 // ready is the condition of an import whose derived Service is there, or nil where that which
 // there is has to stand until more is known: an import is not ready before the endpoints
 // of every cluster have been written once, nor after some were refused, and what was said
-// before the agent started is not taken back before they have been tried.
+// before the agent started is not taken back before they have been tried. Of a new import the
+// import controller says that nothing is known.
 func ready(imp *mcsv1beta1.ServiceImport, endpoints *status.Outcomes[local.Part]) *metav1.Condition {
 	var refused, untried []string
 	reason := ""
@@ -38,7 +39,7 @@ func ready(imp *mcsv1beta1.ServiceImport, endpoints *status.Outcomes[local.Part]
 	switch {
 	case len(refused) > 0:
 		return pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), reason))
-	case len(imp.Status.Clusters) == 0 || len(untried) > 0 && current == nil:
+	case len(imp.Status.Clusters) == 0 || len(untried) > 0 && (current == nil || current.Status == metav1.ConditionUnknown):
 		return nil
 	case len(untried) > 0 && current.Status != metav1.ConditionTrue:
 		return pending(fmt.Sprintf("The endpoints from %s are not known yet.", names.ListClusters(untried)))

@@ -27,6 +27,8 @@ func TestReadyWaitsForEndpoints(t *testing.T) {
 		{"all are written", "", ok, ok, is},
 		{"all are written now", metav1.ConditionFalse, ok, ok, is},
 		{"a new import waits", "", ok, nil, ""},
+		{"and is not judged before", metav1.ConditionUnknown, ok, nil, ""},
+		{"of a new import all are written", metav1.ConditionUnknown, ok, ok, is},
 		{"what was ready before a restart still is", metav1.ConditionTrue, ok, nil, is},
 		{"what was not, is not yet", metav1.ConditionFalse, ok, nil, untried},
 		{"some are refused", metav1.ConditionTrue, no, &status.Outcome{Failure: "another"}, refused},

@@ -4,7 +4,7 @@
 //
 // It owns a ServiceImport's exported labels and annotations, its spec but for the clusterset
 // IPs, which the derived Service gives it, and of its status the clusters and
-// endpointSliceObjects.
+// endpointSliceObjects. Of a new one it says that it is not Ready yet.
 package serviceimport
 
 import (
@@ -191,12 +191,12 @@ func ifCurrent(have *mcsv1beta1.ServiceImport) client.Patch {
 }
 
 func (c *Controller) patchStatus(ctx context.Context, have *mcsv1beta1.ServiceImport, want mcsv1beta1.ServiceImportStatus) error {
-	if equality.Semantic.DeepEqual(have.Status.Clusters, want.Clusters) &&
-		have.Status.EndpointSliceObjects == want.EndpointSliceObjects {
+	want.Conditions = conditions(have)
+	if equality.Semantic.DeepEqual(have.Status, want) {
 		return nil
 	}
 	updated := have.DeepCopy()
-	updated.Status.Clusters, updated.Status.EndpointSliceObjects = want.Clusters, want.EndpointSliceObjects
+	updated.Status = want
 	err := c.local.Status().Patch(ctx, updated, ifCurrent(have), client.FieldOwner(names.ManagerImport))
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("updating the status of ServiceImport %s/%s: %w", have.Namespace, have.Name, err)

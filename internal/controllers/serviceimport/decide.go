@@ -1,6 +1,9 @@
 package serviceimport
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -45,4 +48,22 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
 	}
 	return imp
+}
+
+// conditions are those of an import with one that says that it is not judged yet, where none
+// says more. It goes with the clusters in one write; from then on Ready is the VIP controller's.
+func conditions(imp *mcsv1beta1.ServiceImport) []metav1.Condition {
+	ready := string(mcsv1beta1.ServiceImportConditionReady)
+	if meta.FindStatusCondition(imp.Status.Conditions, ready) != nil {
+		return imp.Status.Conditions
+	}
+	all := slices.Clone(imp.Status.Conditions)
+	meta.SetStatusCondition(&all, metav1.Condition{
+		Type:               ready,
+		Status:             metav1.ConditionUnknown,
+		Reason:             string(mcsv1beta1.ServiceImportReasonPending),
+		Message:            "The service is being imported.",
+		ObservedGeneration: imp.Generation,
+	})
+	return all
 }

@@ -1,6 +1,7 @@
 package serviceimport
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,5 +105,26 @@ func TestWantedImport(t *testing.T) {
 		},
 	}, got); diff != "" {
 		t.Errorf("import (-want +got):\n%s", diff)
+	}
+}
+
+// An import says from the first that it is not ready yet; what others say of it stays, and what
+// was said of Ready.
+func TestReadyIsUnknownAtFirst(t *testing.T) {
+	theirs := metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue}
+	for _, have := range [][]metav1.Condition{nil, {theirs}} {
+		imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: mcsv1beta1.ServiceImportStatus{Conditions: have}}
+		got := conditions(imp)
+		if len(got) != len(have)+1 || len(have) == 1 && got[0] != theirs {
+			t.Fatalf("beside %v there are %v", have, got)
+		}
+		ready := got[len(have)]
+		if ready.Type != "Ready" || ready.Status != metav1.ConditionUnknown || ready.Reason != "Pending" || ready.ObservedGeneration != 3 || ready.LastTransitionTime.IsZero() {
+			t.Errorf("beside %v there is %v", have, ready)
+		}
+	}
+	judged := []metav1.Condition{theirs, {Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}}
+	if got := conditions(&mcsv1beta1.ServiceImport{Status: mcsv1beta1.ServiceImportStatus{Conditions: judged}}); !slices.Equal(got, judged) {
+		t.Errorf("%v became %v", judged, got)
 	}
 }
