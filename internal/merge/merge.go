@@ -72,6 +72,9 @@ func Resolve(exports []Export) Resolution {
 	}
 }
 
+// Type returns the type alone of what Resolve makes of the exports.
+func Type(exports []Export) mcsv1beta1.ServiceImportType { return byPrecedence(exports)[0].Type }
+
 // Precedence returns the ids of the exporting clusters, the one that wins all conflicts
 // first.
 func Precedence(exports []Export) []string {

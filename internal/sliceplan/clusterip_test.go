@@ -257,3 +257,17 @@ func oneByOne(changes Changes) []Changes {
 	}
 	return all
 }
+
+// A headless import has no use for a cluster IP: DNS would answer with it among the pods.
+func TestHeadlessImportTakesNoClusterIP(t *testing.T) {
+	ready := discoveryv1.Endpoint{Addresses: []string{"10.0.0.1"}}
+	published := PublishClusterIPs(byClusterIP("10.96.0.7", source("web-x", ready)))
+	for kind, want := range map[mcsv1beta1.ServiceImportType]int{mcsv1beta1.ClusterSetIP: 1, mcsv1beta1.Headless: 0} {
+		imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+		imp.Spec.Type, imp.Spec.IPFamilies = kind, []corev1.IPFamily{corev1.IPv4Protocol}
+		plan := Import(Importation{Import: imp, DerivedService: "web-clusterset", Cluster: "c1", Sources: []*discoveryv1.EndpointSlice{&published[0]}})
+		if len(plan) != want {
+			t.Errorf("%s: %d slices", kind, len(plan))
+		}
+	}
+}

@@ -82,9 +82,14 @@ func (p Importation) fromOwn(sources []*discoveryv1.EndpointSlice) []discoveryv1
 }
 
 // fromBroker makes one slice of one on the broker, unless what that says of its origin is
-// missing or does not agree with its name: two would be made under one name.
+// missing or does not agree with its name: two would be made under one name. Nor does it of a
+// cluster IP for a headless import, whose endpoints are pods: the cluster that it is of does not
+// know yet that the service is headless, and is about to publish these.
 func (p Importation) fromBroker(source *discoveryv1.EndpointSlice) (discoveryv1.EndpointSlice, bool) {
 	name, part, ok := origin(source)
+	if ByClusterIP(source) && p.Import.Spec.Type == mcsv1beta1.Headless {
+		return discoveryv1.EndpointSlice{}, false
+	}
 	if !ok || source.Name != names.BrokerSlice(p.Cluster, p.Import.Namespace, name, part) {
 		return discoveryv1.EndpointSlice{}, false
 	}

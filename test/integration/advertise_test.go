@@ -95,6 +95,32 @@ func TestClusterIPIsPublishedWhileAPodIsReady(t *testing.T) {
 	expectAddresses(t, "c2", ns, vip, "c1/10.1.1.9")
 }
 
+// A service is headless because the older export's is: then a cluster IP is no endpoint of it.
+func TestClusterIPIsNoEndpointOfAHeadlessService(t *testing.T) {
+	const ns = "vip-headless"
+	advertise(t, "c2", brokerv1alpha1.AdvertiseClusterIP)
+	namespace(t, ns, "c1", "c2")
+	web := service(ns, "web", 80)
+	create(t, "c2", web)
+	create(t, "c2", slice(ns, "web-x", "web", "10.2.1.1"))
+	create(t, "c2", export(ns, "web"))
+	expectAddresses(t, "c1", ns, "c2/"+web.Spec.ClusterIP)
+	older := recordOf("c0", ns, "web") // by its id, should it be of the same second
+	older.Labels = map[string]string{names.LabelSourceCluster: "c0", names.LabelServiceNamespace: ns, names.LabelServiceName: "web"}
+	older.Spec.Type, older.Spec.ExportedAt = mcsv1beta1.Headless, metav1.Unix(1_700_000_000, 0)
+	create(t, lab.Broker, older)
+	cleanUp(t, lab.Broker, older)
+	expectAddresses(t, "c1", ns, "c2/10.2.1.1")
+	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if imp.Spec.Type != mcsv1beta1.Headless {
+			return fmt.Errorf("it is %s", imp.Spec.Type)
+		}
+		return nil
+	})
+	remove(t, lab.Broker, older)
+	expectAddresses(t, "c1", ns, "c2/"+web.Spec.ClusterIP)
+}
+
 func TestModeIsChangedWithoutLosingTheService(t *testing.T) {
 	const ns = "mode"
 	namespace(t, ns, "c1", "c2")

@@ -18,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
@@ -63,8 +64,8 @@ func (c *Controller) Name() string { return "exportedslice" }
 // Reconcile brings the broker's slices of one Service up to date, or those that are made from
 // one slice.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
-	if !c.broker.PublishedSynced() {
-		return reconcile.Result{}, nil // every export is queued once it has
+	if !c.broker.PublishedSynced() || c.mode == brokerv1alpha1.AdvertiseClusterIP && !c.broker.ExportsSynced() {
+		return reconcile.Result{}, nil // every export is queued once they are
 	}
 	own, err := local.Gather(ctx, c.local, c.self, req.Service)
 	if err != nil {
@@ -112,10 +113,12 @@ func (c *Controller) alone(req Request, own local.Own) bool {
 	return (slice == nil || sliceplan.Ordinary(slice)) && c.overlaps.Alone(req.Service, req.Slice)
 }
 
-// byClusterIP tells whether an export's cluster IP is published in place of its pods. A
-// headless Service has none, so that its pods stand for themselves.
+// byClusterIP tells whether an export's cluster IP is published in place of its pods. In a
+// headless service the pods stand for themselves, also if this cluster's Service has a cluster IP
+// and it is an older export that makes the service headless.
 func (c *Controller) byClusterIP(own local.Own) bool {
-	return c.mode == brokerv1alpha1.AdvertiseClusterIP && own.Contribution.Type == mcsv1beta1.ClusterSetIP
+	return c.mode == brokerv1alpha1.AdvertiseClusterIP && own.Contribution.Type == mcsv1beta1.ClusterSetIP &&
+		merge.Type(c.broker.Constituents(client.ObjectKeyFromObject(own.Export), own.Contribution)) == mcsv1beta1.ClusterSetIP
 }
 
 // plan returns what there is on the broker and what there should be, and what people should

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -36,14 +37,27 @@ func (r Request) String() string {
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	return builder.TypedControllerManagedBy[Request](mgr).
+	b := builder.TypedControllerManagedBy[Request](mgr).
 		Named(c.Name()).
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.export), builder.WithPredicates(controllers.SpecChanged)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.service), builder.WithPredicates(controllers.ServiceChanged)).
 		WatchesRawSource(controllers.Events(c.subscribe)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitPublished, c.all)).
-		WithOptions(controllers.Options[Request]()).
-		Complete(c)
+		WithOptions(controllers.Options[Request]())
+	if c.mode == brokerv1alpha1.AdvertiseClusterIP { // what is published depends on the merged type
+		b = b.WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.all)).
+			WatchesRawSource(controllers.Events(c.followExports))
+	}
+	return b.Complete(c)
+}
+
+// followExports has requests queued for other clusters' exports of what this one exports.
+func (c *Controller) followExports(queue func(Request, bool)) {
+	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+		if e.Spec.ClusterID != c.self.ID.String() && c.sources.Follows(e.Spec.ServiceNamespace) {
+			queue(Request{Service: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
+		}
+	})
 }
 
 // subscribe has requests queued for what happens to the slices on both sides.
