@@ -38,7 +38,8 @@ type Controller struct {
 	broker   *broker.View
 	self     local.Cluster
 	recorder events.EventRecorder
-	foreign  foreign
+	foreign  reports // ServiceImports of others
+	refused  reports // by the API server
 }
 
 // NewController returns a controller for the cluster self.
@@ -99,35 +100,41 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.Labels[names.LabelManagedBy] == names.AggregateManager {
 		return reconcile.Result{}, nil // this cluster is a broker too
 	}
-	exports, err := c.gather(ctx, req.NamespacedName)
+	exports, own, err := c.gather(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 	}
-	inTheWay := have.UID != "" && !Managed(have)
-	if c.foreign.news(req.NamespacedName, have.UID, inTheWay && len(exports) > 0) {
+	inTheWay := ""
+	if have.UID != "" && !Managed(have) && len(exports) > 0 {
+		inTheWay = string(have.UID)
+	}
+	if c.foreign.news(req.NamespacedName, inTheWay) {
 		status.Say(c.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import",
 			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported.")
 	}
-	if inTheWay {
+	if have.UID != "" && !Managed(have) {
 		return reconcile.Result{}, nil
 	}
 	if len(exports) == 0 {
+		c.refused.news(req.NamespacedName, "")
 		return reconcile.Result{}, c.remove(ctx, have)
 	}
-	return reconcile.Result{}, c.apply(ctx, have, want(have, req.NamespacedName, merge.Resolve(exports), c.self.Network))
+	err = c.apply(ctx, have, want(have, req.NamespacedName, merge.Resolve(exports), c.self.Network))
+	c.reportRefusal(req.NamespacedName, have, own.Export, err)
+	return reconcile.Result{}, err
 }
 
 // gather returns the exports of a service from all clusters, the own one by its own
-// objects. There are none where the namespace does not exist.
-func (c *Controller) gather(ctx context.Context, service types.NamespacedName) ([]merge.Export, error) {
+// objects, which it returns too. There are none where the namespace does not exist.
+func (c *Controller) gather(ctx context.Context, service types.NamespacedName) ([]merge.Export, local.Own, error) {
 	if exists, err := local.HasNamespace(ctx, c.local, service.Namespace); err != nil || !exists {
-		return nil, err
+		return nil, local.Own{}, err
 	}
 	own, err := local.Gather(ctx, c.local, c.self, service)
 	if err != nil {
-		return nil, err
+		return nil, local.Own{}, err
 	}
-	return c.broker.Constituents(service, own.Contribution), nil
+	return c.broker.Constituents(service, own.Contribution), own, nil
 }
 
 func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {

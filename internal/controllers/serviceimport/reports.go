@@ -1,0 +1,69 @@
+package serviceimport
+
+import (
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// reports remember what is in the way of an import and was said, so that it is said once: there
+// is no condition that could remember it. The zero value remembers nothing.
+type reports struct {
+	mu   sync.Mutex
+	said map[types.NamespacedName]string
+}
+
+// news tells whether something is in the way of the import of a name, "" for nothing, that
+// was not said yet, and has it count as said. What is not in the way any more is news when it is again.
+func (r *reports) news(name types.NamespacedName, inTheWay string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if inTheWay == "" {
+		delete(r.said, name)
+		return false
+	}
+	if r.said[name] == inTheWay {
+		return false
+	}
+	if r.said == nil {
+		r.said = map[types.NamespacedName]string{}
+	}
+	r.said[name] = inTheWay
+	return true
+}
+
+// reportRefusal says that the API server refuses an import, where people look: on the import, or
+// where it could not be made, on the cluster's own export of the service, or else on the namespace,
+// for a quota or a policy of which somebody has to do something.
+func (c *Controller) reportRefusal(service types.NamespacedName, have *mcsv1beta1.ServiceImport, export *mcsv1beta1.ServiceExport, err error) {
+	var about, related runtime.Object
+	kind := ""
+	wanted := &corev1.ObjectReference{
+		APIVersion: mcsv1beta1.GroupVersion.String(), Kind: mcsv1beta1.ServiceImportKindName, Namespace: service.Namespace, Name: service.Name,
+	}
+	switch {
+	case err == nil:
+	case !controllers.Refused(err):
+		return // it passes by trying again, and says nothing of a refusal before
+	case have.UID != "":
+		kind, about = mcsv1beta1.ServiceImportKindName, have
+	case export != nil:
+		kind, about, related = mcsv1beta1.ServiceExportKindName, export, wanted
+	default:
+		// Its namespace is itself, so that the Event is in it. Events about one object are told
+		// apart by the other one, not by what they say.
+		kind, related = "Namespace", wanted
+		about = &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: service.Namespace, Name: service.Namespace}
+	}
+	if c.refused.news(service, kind) {
+		status.Say(c.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(
+			"The ServiceImport %s can't be written in this cluster. It is being tried again: %s", service.Name, controllers.Summary(err)))
+	}
+}
