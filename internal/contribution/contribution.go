@@ -6,17 +6,14 @@ package contribution
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	v1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/metadata"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -27,16 +24,9 @@ type Validity struct {
 	Message string
 }
 
-// reasonInvalidMetadata is a reason of our own, for what the API has no reason for.
-const reasonInvalidMetadata mcsv1beta1.ServiceExportConditionReason = "InvalidExportedMetadata"
-
-// Validate judges a ServiceExport by its labels and annotations and by the Service of its
-// name; service is nil where there is none.
-func Validate(export *mcsv1beta1.ServiceExport, service *corev1.Service) Validity {
-	metadata := invalidMetadata(export)
+// Validate judges a ServiceExport by the Service of its name; service is nil where there is none.
+func Validate(service *corev1.Service) Validity {
 	switch {
-	case metadata != "":
-		return Validity{Reason: reasonInvalidMetadata, Message: metadata}
 	case service == nil:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonNoService,
@@ -58,16 +48,21 @@ func Validate(export *mcsv1beta1.ServiceExport, service *corev1.Service) Validit
 	}
 }
 
-// invalidMetadata says what is wrong with the exported labels and annotations, which every
-// importing cluster's API server would refuse; "" if nothing is.
-func invalidMetadata(export *mcsv1beta1.ServiceExport) string {
-	spec := field.NewPath("spec")
-	problems := v1validation.ValidateLabels(export.Spec.ExportedLabels, spec.Child("exportedLabels"))
-	problems = append(problems, apivalidation.ValidateAnnotations(export.Spec.ExportedAnnotations, spec.Child("exportedAnnotations"))...)
-	if len(problems) == 0 {
+// LeftOut says what of the exported labels and annotations is not exported, because no object may
+// bear it; "" where all is. The service does not depend on it, and is exported without.
+func LeftOut(export *mcsv1beta1.ServiceExport) string {
+	switch _, problems := metadata.Exportable(exported(export)); len(problems) {
+	case 0:
 		return ""
+	case 1:
+		return fmt.Sprintf("Left out is the exported %s.", problems[0])
+	default:
+		return fmt.Sprintf("Left out are %d exported labels or annotations, the first is the %s.", len(problems), problems[0])
 	}
-	return "Labels and annotations are exported as they are, and must be valid as such: " + problems[0].Error()
+}
+
+func exported(export *mcsv1beta1.ServiceExport) metadata.Set {
+	return metadata.Set{Labels: export.Spec.ExportedLabels, Annotations: export.Spec.ExportedAnnotations}
 }
 
 // IsDerived tells whether a Service was made by Atoll to carry a clusterset IP.
@@ -78,8 +73,9 @@ func IsDerived(service *corev1.Service) bool {
 }
 
 // Of returns what cluster, whose Services have the given IP families, contributes by
-// export and service, which must be valid.
+// export and service, which must be valid. What LeftOut names is not in it.
 func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service) brokerv1alpha1.ExportedServiceSpec {
+	kept, _ := metadata.Exportable(exported(export))
 	spec := brokerv1alpha1.ExportedServiceSpec{
 		ClusterID:             cluster.String(),
 		ServiceNamespace:      export.Namespace,
@@ -91,8 +87,8 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 		SessionAffinityConfig: service.Spec.SessionAffinityConfig.DeepCopy(),
 		InternalTrafficPolicy: service.Spec.InternalTrafficPolicy,
 		TrafficDistribution:   service.Spec.TrafficDistribution,
-		ExportedLabels:        maps.Clone(export.Spec.ExportedLabels),
-		ExportedAnnotations:   maps.Clone(export.Spec.ExportedAnnotations),
+		ExportedLabels:        kept.Labels,
+		ExportedAnnotations:   kept.Annotations,
 	}
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		spec.Type = mcsv1beta1.Headless

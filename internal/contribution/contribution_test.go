@@ -30,30 +30,40 @@ func TestValidate(t *testing.T) {
 		{"LoadBalancer", &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}, true, "Valid"},
 		{"headless", &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}, true, "Valid"},
 	} {
-		if got := Validate(&mcsv1beta1.ServiceExport{}, tt.service); got.Valid != tt.valid || got.Reason != tt.reason || got.Message == "" {
+		if got := Validate(tt.service); got.Valid != tt.valid || got.Reason != tt.reason || got.Message == "" {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
 	}
 }
 
-func TestValidateExportedMetadata(t *testing.T) {
-	service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}}
-	for name, spec := range map[string]mcsv1beta1.ServiceExportSpec{
-		"a label's value":      {ExportedLabels: map[string]string{"team": "platform team"}},
-		"a label's key":        {ExportedLabels: map[string]string{"a b": "c"}},
-		"an annotation's key":  {ExportedAnnotations: map[string]string{"a b": "c"}},
-		"annotations' lengths": {ExportedAnnotations: map[string]string{"a": strings.Repeat("x", 300<<10)}},
+// What can't be exported of labels and annotations is left out and named; the rest is exported.
+func TestLeftOut(t *testing.T) {
+	export := func(labels, annotations map[string]string) *mcsv1beta1.ServiceExport {
+		return &mcsv1beta1.ServiceExport{Spec: mcsv1beta1.ServiceExportSpec{ExportedLabels: labels, ExportedAnnotations: annotations}}
+	}
+	big := strings.Repeat("x", 100<<10)
+	for _, tt := range []struct {
+		name                string
+		labels, annotations map[string]string
+		want                string // the beginning
+		kept                int
+	}{
+		{"nothing", nil, nil, "", 0},
+		{"all is fine", map[string]string{"example.org/team": "platform"}, map[string]string{"Note": "any text"}, "", 2},
+		{"a label's value", map[string]string{"team": "platform team", "tier": "web"}, nil, `Left out is the exported label "team": a valid label must`, 1},
+		{"a label's key", map[string]string{"a b": "c"}, nil, `Left out is the exported label "a b": name part`, 0},
+		{"an annotation's key", nil, map[string]string{"a b": "c"}, `Left out is the exported annotation "a b": name part`, 0},
+		{"annotations' lengths", nil, map[string]string{"a": big, "b": big}, `Left out is the exported annotation "b": with it there would be more than 128 KiB.`, 1},
+		{"several", map[string]string{"a b": "", "c d": ""}, nil, `Left out are 2 exported labels or annotations, the first is the label "a b": name`, 0},
 	} {
-		got := Validate(&mcsv1beta1.ServiceExport{Spec: spec}, service)
-		if got.Valid || got.Reason != reasonInvalidMetadata || !strings.Contains(got.Message, "spec.exported") {
-			t.Errorf("%s: %+v", name, got)
+		e := export(tt.labels, tt.annotations)
+		if got := LeftOut(e); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%s: %q", tt.name, got)
 		}
-	}
-	fine := mcsv1beta1.ServiceExportSpec{
-		ExportedLabels: map[string]string{"example.org/team": "platform"}, ExportedAnnotations: map[string]string{"Note": "any text"},
-	}
-	if got := Validate(&mcsv1beta1.ServiceExport{Spec: fine}, service); !got.Valid {
-		t.Errorf("%+v", got)
+		spec := Of("c1", nil, e, &corev1.Service{})
+		if got := len(spec.ExportedLabels) + len(spec.ExportedAnnotations); got != tt.kept {
+			t.Errorf("%s: exported are %v and %d annotations", tt.name, spec.ExportedLabels, len(spec.ExportedAnnotations))
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func Gather(ctx context.Context, r client.Reader, self Cluster, key types.Namesp
 	case service.DeletionTimestamp != nil:
 		service = nil
 	}
-	own := Own{Export: export, Service: service, Validity: contribution.Validate(export, service)}
+	own := Own{Export: export, Service: service, Validity: contribution.Validate(service)}
 	if own.Validity.Valid {
 		spec := contribution.Of(self.ID, self.Network.Families, export, service)
 		own.Contribution = &spec

@@ -39,7 +39,7 @@ func TestAStrippedServiceContributesTheSame(t *testing.T) {
 	export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	service := fullService()
 	want := contribution.Of("c1", nil, export, service)
-	validity := contribution.Validate(export, service)
+	validity := contribution.Validate(service)
 	stripped, err := StripService(service)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestAStrippedServiceContributesTheSame(t *testing.T) {
 	if diff := cmp.Diff(want, contribution.Of("c1", nil, export, stripped.(*corev1.Service))); diff != "" {
 		t.Errorf("contribution (-want +got):\n%s", diff)
 	}
-	if got := contribution.Validate(export, service); got != validity {
+	if got := contribution.Validate(service); got != validity {
 		t.Errorf("validity %v, want %v", got, validity)
 	}
 	if service.Labels != nil || service.Annotations != nil || service.ManagedFields != nil || service.Spec.Selector != nil || len(service.Status.LoadBalancer.Ingress) > 0 {

@@ -45,12 +45,13 @@ func clusters(imp *mcsv1beta1.ServiceImport) []string {
 // two that do so at once write the same.
 func want(broker string, service types.NamespacedName, exports []merge.Export) *mcsv1beta1.ServiceImport {
 	resolution := merge.Resolve(exports)
+	exported := resolution.Exported()
 	imp := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   broker,
 			Name:        names.Aggregate(service.Namespace, service.Name),
-			Labels:      resolution.ImportLabels(),
-			Annotations: resolution.ImportAnnotations(),
+			Labels:      exported.Labels,
+			Annotations: exported.Annotations,
 		},
 		Spec: resolution.Spec,
 	}

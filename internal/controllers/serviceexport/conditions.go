@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/contribution"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -64,12 +65,29 @@ func ready(own local.Own, brokerSeen bool, recordErr error, endpoints status.Out
 	return condition
 }
 
-// unsaid returns those of the remarks that the condition Ready of an export did not have
-// so far: what it says, an Event has said.
-func unsaid(export *mcsv1beta1.ServiceExport, remarks []status.Remark) []status.Remark {
-	said := ""
-	if ready := meta.FindStatusCondition(export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady)); ready != nil {
-		said = ready.Message
+// reasonInvalidMetadata is a reason of our own: mcs-api has none for a part that is left out.
+const reasonInvalidMetadata = "InvalidExportedMetadata"
+
+// remarks are what people should know of an export whatever becomes of its endpoints.
+func remarks(own local.Own) []status.Remark {
+	if message := contribution.LeftOut(own.Export); message != "" {
+		return []status.Remark{{Reason: reasonInvalidMetadata, Message: message}}
 	}
-	return slices.DeleteFunc(slices.Clone(remarks), func(r status.Remark) bool { return strings.Contains(said, r.Message) })
+	return nil
+}
+
+// unsaid returns those of the remarks that the condition Ready of an export says now, by what is
+// wanted, and did not say so far: what it says, an Event has said.
+func unsaid(export *mcsv1beta1.ServiceExport, wanted []metav1.Condition, remarks []status.Remark) []status.Remark {
+	before, now := readyMessage(export.Status.Conditions), readyMessage(wanted)
+	return slices.DeleteFunc(slices.Clone(remarks), func(r status.Remark) bool {
+		return !strings.Contains(now, r.Message) || strings.Contains(before, r.Message)
+	})
+}
+
+func readyMessage(conditions []metav1.Condition) string {
+	if ready := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionReady)); ready != nil {
+		return ready.Message
+	}
+	return ""
 }

@@ -2,6 +2,8 @@ package serviceexport
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,15 +49,40 @@ func TestReady(t *testing.T) {
 }
 
 func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
-	export := &mcsv1beta1.ServiceExport{}
-	if got := unsaid(export, []status.Remark{cut}); len(got) != 1 {
-		t.Errorf("without a condition, left to say: %v", got)
-	}
 	own := local.Own{Validity: contribution.Validity{Valid: true}}
-	export.Status.Conditions = []metav1.Condition{ready(own, true, nil, status.Outcome{Remarks: []status.Remark{cut}})}
+	says := func(remarks ...status.Remark) []metav1.Condition {
+		return []metav1.Condition{{Type: "Valid"}, ready(own, true, nil, status.Outcome{Remarks: remarks})}
+	}
 	another := status.Remark{Reason: "Another", Message: "There is more."}
-	if got := unsaid(export, []status.Remark{cut, another}); len(got) != 1 || got[0] != another {
-		t.Errorf("left to say: %v", got)
+	both := []status.Remark{cut, another}
+	for name, tt := range map[string]struct {
+		before, wanted []metav1.Condition
+		want           []status.Remark
+	}{
+		"there was no condition":      {nil, says(both...), both},
+		"one was said":                {says(cut), says(both...), []status.Remark{another}},
+		"both were":                   {says(both...), says(both...), nil},
+		"another condition alone":     {says(), []metav1.Condition{{Type: "Valid"}}, nil},
+		"Ready has else to say":       {says(), []metav1.Condition{ready(own, true, errors.New("no"), status.Outcome{Remarks: both})}, nil},
+		"Ready stands as it was said": {says(cut), says(cut), nil},
+	} {
+		export := &mcsv1beta1.ServiceExport{Status: mcsv1beta1.ServiceExportStatus{Conditions: tt.before}}
+		if got := unsaid(export, tt.wanted, both); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: left to say: %v", name, got)
+		}
+	}
+}
+
+// Labels that can't be exported leave an export valid and ready, and are named there.
+func TestLeftOutMetadataIsARemark(t *testing.T) {
+	own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
+	if got := remarks(own); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+	own.Export.Spec.ExportedLabels = map[string]string{"team": "platform team"}
+	got := conditions(own, true, nil, status.Outcome{Remarks: remarks(own)}, true)
+	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `the exported label "team"`) {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -5,6 +5,7 @@ package serviceexport
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -96,6 +97,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if own.Export == nil {
 		return reconcile.Result{}, recordErr
 	}
+	endpoints.Remarks = slices.Concat(remarks(own), endpoints.Remarks)
 	wanted := conditions(own, brokerSeen, recordErr, endpoints, tried)
 	if len(wanted) == 1 && c.broker.PublishedSynced() {
 		return reconcile.Result{}, nil // the endpoints are tried in a moment, and then one write says both
@@ -174,10 +176,8 @@ func (c *Controller) applyConditions(ctx context.Context, own local.Own, endpoin
 		}
 		status.Say(c.recorder, own.Export, nil, eventType, t.Condition.Reason, "Export", t.Condition.Message)
 	}
-	if own.Validity.Valid {
-		for _, r := range unsaid(own.Export, endpoints.Remarks) {
-			status.Say(c.recorder, own.Export, nil, corev1.EventTypeWarning, r.Reason, "Export", r.Message)
-		}
+	for _, r := range unsaid(own.Export, wanted, endpoints.Remarks) {
+		status.Say(c.recorder, own.Export, nil, corev1.EventTypeWarning, r.Reason, "Export", r.Message)
 	}
 	return nil
 }

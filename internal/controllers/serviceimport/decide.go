@@ -34,7 +34,7 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 			EndpointSliceObjects: mcsv1beta1.EndpointSliceObjectsPresent,
 		},
 	}
-	metadata.Apply(&imp.ObjectMeta, metadata.Set{Labels: resolution.ImportLabels(), Annotations: resolution.ImportAnnotations()})
+	metadata.Apply(&imp.ObjectMeta, resolution.Exported())
 	imp.Labels[names.LabelManagedBy] = names.AgentManager
 	imp.Spec.IPs = have.Spec.IPs
 	imp.Spec.IPFamilies = network.Supported(resolution.Spec.IPFamilies)
