@@ -36,7 +36,8 @@ func advertise(t *testing.T, cluster string, mode brokerv1alpha1.AdvertiseMode) 
 	i := slices.IndexFunc(units, func(u lab.Unit) bool { return u.String() == cluster+"/agent" })
 	usual, changed := units[i], units[i]
 	changed.Argv = slices.Clone(usual.Argv)
-	changed.Argv[slices.Index(changed.Argv, "--advertise-mode")+1] = string(mode)
+	flag := slices.IndexFunc(changed.Argv, func(arg string) bool { return strings.HasPrefix(arg, "--advertise-mode=") })
+	changed.Argv[flag] = "--advertise-mode=" + string(mode)
 	t.Cleanup(func() {
 		if err := theLab.Run(context.Background(), usual); err != nil {
 			t.Error(err)
