@@ -111,7 +111,9 @@ func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*join
 	if err := supported(ctx, cluster); err != nil {
 		return nil, err
 	}
-	j.crds, j.objects = r.Member.Manifests()
+	if j.crds, j.objects = r.Member.Manifests(); j.state.broker {
+		j.crds = withClusters(j.crds)
+	}
 	j.objects = append(j.objects, install.Objects(properties(r.File, j.state)...)...)
 	all := slices.Concat(j.crds, j.objects, install.Objects(r.File.Secret(names.SystemNamespace)))
 	return &j, cluster.Rights(ctx, []string{"create", "patch"}, all...)

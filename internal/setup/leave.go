@@ -14,7 +14,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
-	"github.com/atoll-mcs/atoll/deploy"
 	"github.com/atoll-mcs/atoll/internal/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -81,7 +80,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	}
 	if state.broker { // it needs some of the definitions for its clustersets
 		crds = slices.DeleteFunc(crds, func(crd *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(install.MustParse(deploy.BrokerCRDs()...), func(b *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(brokerCRDs(), func(b *unstructured.Unstructured) bool {
 				return b.GetName() == crd.GetName()
 			})
 		})

@@ -45,8 +45,11 @@ func hint(next, format string, args ...any) error {
 // BrokerManifests returns what a clusterset needs on its broker: custom resource definitions,
 // and the objects that need those.
 func BrokerManifests(namespace string) (crds, objects []*unstructured.Unstructured) {
-	return install.MustParse(deploy.BrokerCRDs()...), install.Objects(broker.Objects(namespace)...)
+	return withClusters(brokerCRDs()), install.Objects(broker.Objects(namespace)...)
 }
+
+// brokerCRDs are the definitions that a broker needs, as they are upstream.
+func brokerCRDs() []*unstructured.Unstructured { return install.MustParse(deploy.BrokerCRDs()...) }
 
 // DeployBroker makes a clusterset: a namespace of that name on an API server, and what
 // belongs to it. One API server holds any number of them.

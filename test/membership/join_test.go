@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -153,7 +154,7 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 }
 
-// On a broker that is a member, leaving touches nothing of the clusterset's.
+// On a broker that is a member, joining and leaving touch nothing of the clusterset's.
 func TestLeavingKeepsTheClustersetsSlices(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
 	must(t, joinFile(t, "hub"), "join - --no-workloads --context broker")
@@ -164,8 +165,26 @@ func TestLeavingKeepsTheClustersetsSlices(t *testing.T) {
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}
 	create(t, lab.Broker, slice)
+	expectClustersColumn(t)
 	must(t, "", "leave --context broker")
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
 		t.Errorf("another member's slice: %v", err)
+	}
+}
+
+// expectClustersColumn checks that the broker's catalogue is shown with the clusters.
+func expectClustersColumn(t *testing.T) {
+	t.Helper()
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: "serviceimports.multicluster.x-k8s.io"}, crd); err != nil {
+		t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		if columns := fmt.Sprint(v.(map[string]any)["additionalPrinterColumns"]); !strings.Contains(columns, "name:Clusters") {
+			t.Errorf("the columns are %s", columns)
+		}
 	}
 }

@@ -1,0 +1,39 @@
+package setup
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// withClusters gives the definition of ServiceImports among those for a broker a column more,
+// before the age: for the clusters that export a service, by which people read the catalogue.
+// It is the upstream definition in all else, and of the same version, so that whoever applies
+// that takes away the column alone.
+func withClusters(crds []*unstructured.Unstructured) []*unstructured.Unstructured {
+	all := slices.Clone(crds)
+	for i, crd := range all {
+		if crd.GetName() == "serviceimports.multicluster.x-k8s.io" {
+			all[i] = crd.DeepCopy()
+			addClusters(all[i])
+		}
+	}
+	return all
+}
+
+func addClusters(crd *unstructured.Unstructured) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // it is our own text
+	for _, version := range versions {
+		v := version.(map[string]any)
+		columns, _ := v["additionalPrinterColumns"].([]any)
+		v["additionalPrinterColumns"] = slices.Insert(columns, max(len(columns)-1, 0), any(map[string]any{
+			"name": "Clusters", "type": "string", "description": "The clusters that export this service",
+			// A column shows one value, and status.clusters is a list.
+			"jsonPath": ".metadata.annotations." + strings.ReplaceAll(names.AnnotationClusters, ".", `\.`),
+		}))
+	}
+	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+}
