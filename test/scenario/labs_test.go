@@ -21,7 +21,8 @@ import (
 const (
 	// labVariable names a lab to use instead of starting labs.
 	labVariable = "ATOLL_LAB"
-	// formsVariable set to "all" has scripts run in all their forms.
+	// formsVariable set to "all" has scripts run in all their forms, set to one, as
+	// "stock", in that one only.
 	formsVariable = "ATOLL_FORMS"
 	// labPrefix begins the names of labs that tests have started; the process id
 	// of the test follows, and a number.

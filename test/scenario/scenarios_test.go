@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +32,11 @@ func TestScenarios(t *testing.T) {
 		defer cancel()
 	}
 	given := givenLab(t)
-	forms := forms(scripts(t), given != nil || os.Getenv(formsVariable) == "all")
+	which := os.Getenv(formsVariable)
+	forms := forms(scripts(t), given != nil || which != "")
+	if which != "" && which != "all" {
+		forms = slices.DeleteFunc(forms, func(f form) bool { return !strings.HasSuffix(f.name, "/"+which) })
+	}
 	if given != nil {
 		labs := &labs{current: given, given: true, dns: string(given.Spec.DNS)}
 		for _, f := range forms {
