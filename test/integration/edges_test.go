@@ -184,6 +184,45 @@ func expectHeadless(t *testing.T, cluster, namespace string) {
 	})
 }
 
+// An address lives as long as its import (docs/adr), whatever becomes of one exporter's Service
+// meanwhile. When the only one is gone the address is free, and nobody has lost it: what is
+// exported then is another import.
+func TestAddressLivesAsLongAsTheImport(t *testing.T) {
+	const ns = "lives"
+	namespace(t, ns, "c1", "c2")
+	first := service(ns, "web", 80)
+	create(t, "c1", first)
+	create(t, "c1", export(ns, "web"))
+	before := expectImport(t, "c2", ns, "web", from("c1"))
+	create(t, "c2", service(ns, "web", 80))
+	second := export(ns, "web")
+	create(t, "c2", second)
+	expectImport(t, "c2", ns, "web", from("c1", "c2"))
+
+	remove(t, "c1", first)
+	expectImport(t, "c2", ns, "web", from("c2"))
+	first = service(ns, "web", 80)
+	create(t, "c1", first)
+	after := expectImport(t, "c2", ns, "web", from("c1", "c2"))
+	if after.UID != before.UID || after.Spec.IPs[0] != before.Spec.IPs[0] {
+		t.Errorf("import %s at %v became %s at %v", before.UID, before.Spec.IPs, after.UID, after.Spec.IPs)
+	}
+
+	remove(t, "c2", second)
+	expectImport(t, "c2", ns, "web", from("c1"))
+	remove(t, "c1", first)
+	expectGone(t, "c2", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	other := service(ns, "other", 80)
+	other.Spec.ClusterIP = before.Spec.IPs[0]
+	eventually(t, "the address is free", func() error { return on["c2"].Create(t.Context(), other) })
+	create(t, "c1", service(ns, "web", 80))
+	after = expectImport(t, "c2", ns, "web", from("c1"))
+	if after.UID == before.UID || after.Spec.IPs[0] == before.Spec.IPs[0] {
+		t.Errorf("import %s at %v became %s at %v", before.UID, before.Spec.IPs, after.UID, after.Spec.IPs)
+	}
+	expectSaid(t, "c2", ns, "ServiceImport", "ClusterSetIPLost", 0)
+}
+
 // The name of the derived Service stays, whatever becomes of who took the usual one.
 func TestDerivedServiceKeepsItsOtherName(t *testing.T) {
 	const ns = "othername"
