@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,10 +37,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/interest"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
+	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -92,6 +97,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	m := s.membership
 	view := broker.NewView(s.broker, m.Clusterset, m.ClusterID)
 	heartbeats := broker.NewHeartbeats(s.broker, m.Clusterset, m.ClusterID, s.options.LeaseTimeout)
+	withdrawn := staleness.NewSet()
 	for _, runnable := range []manager.Runnable{
 		view,
 		heartbeats,
@@ -108,7 +114,9 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
-	for _, c := range controllerList(mgr, sources, view, heartbeats, s.network, own, s.options) {
+	list := controllerList(mgr, sources, view, heartbeats, s.network, own, withdrawn, s.options)
+	list = append(list, withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.renew, log))
+	for _, c := range list {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
@@ -134,7 +142,7 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, options Options) []controller {
+func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, withdrawn *staleness.Set, options Options) []controller {
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
@@ -150,11 +158,27 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, self, recorder, imported),
 		importedslice.NewController(writer, sources, view, self, recorder, imported, importedslice.Options{
-			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own,
+			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own, Withdrawn: withdrawn,
 			Locality: importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones},
 		}),
 		aggregate.NewController(view, heartbeats),
 	}
+}
+
+// prober asks endpoints of other clusters, at addresses of a family that this one has and that
+// mean nothing in it.
+func (s *session) prober(own sliceplan.Network) withdrawal.Prober {
+	dial := s.options.Dial
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	return withdrawal.Prober{Dial: dial, Allowed: func(a netip.Addr) bool {
+		family := corev1.IPv4Protocol
+		if a.Is6() {
+			family = corev1.IPv6Protocol
+		}
+		return a.IsGlobalUnicast() && slices.Contains(s.network.Families, family) && !own.Contains(a)
+	}}
 }
 
 func loadConfig(given *rest.Config, kubeconfig string) (*rest.Config, error) {

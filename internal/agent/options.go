@@ -14,6 +14,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
@@ -82,6 +83,9 @@ type Options struct {
 
 	// Local and Broker take the place of the kubeconfigs where they are set.
 	Local, Broker *rest.Config
+	// Dial takes the place of the network over which lost members are asked whether they
+	// live, where it is set.
+	Dial withdrawal.Dial
 }
 
 // AddFlags adds the options to a flag set, with their defaults.

@@ -54,6 +54,7 @@ type session struct {
 	broker     client.WithWatch
 	facts      brokerv1alpha1.MemberClusterSpec
 	network    local.ServiceNetwork
+	renew      func() // has the heartbeat be renewed at once
 }
 
 // run is one membership after the other, until ctx is done.
@@ -139,6 +140,7 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	if !retry(ctx, log, "taking the place in the clusterset", membership.Refused) {
 		return nil
 	}
+	s.renew = membership.Renew
 	log.Info("starting", "version", version.String(), "broker", m.Server, "clusterset", m.Clusterset)
 	ended := make(chan struct{})
 	go func() {

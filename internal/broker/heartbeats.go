@@ -20,8 +20,20 @@ type Heartbeats struct {
 	leases   cache.SharedIndexInformer
 	handled  cache.ResourceEventHandlerRegistration
 
-	mu       sync.Mutex
-	handlers []func(names.ClusterID)
+	mu        sync.Mutex
+	handlers  []func(names.ClusterID)
+	listeners []Listener
+}
+
+// Listener hears of every heartbeat.
+type Listener interface {
+	// Renewed is called when a member's has been renewed. This member's own is seen as the
+	// others' are, so that all has been seen that was written before.
+	Renewed(names.ClusterID)
+	// Missed is called when a member's has been missing for too long.
+	Missed(names.ClusterID)
+	// Gone is called when a member has none any more.
+	Gone(names.ClusterID)
 }
 
 // NewHeartbeats returns heartbeats as the member self sees them; a member is lost when
@@ -33,12 +45,12 @@ func NewHeartbeats(c client.WithWatch, namespace string, self names.ClusterID, t
 			client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster}),
 	}
 	// Fails only when the informer has stopped.
-	h.handled, _ = h.leases.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { h.renewed(object.(*coordinationv1.Lease)) },
+	h.handled, _ = h.leases.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) { h.renewed(object.(*coordinationv1.Lease), !initial) },
 		UpdateFunc: func(old, new any) {
 			// The same version comes again when a broken watch is replaced by a list.
 			if lease := new.(*coordinationv1.Lease); lease.ResourceVersion != old.(*coordinationv1.Lease).ResourceVersion {
-				h.renewed(lease)
+				h.renewed(lease, true)
 			}
 		},
 		DeleteFunc: func(object any) {
@@ -47,6 +59,9 @@ func NewHeartbeats(c client.WithWatch, namespace string, self names.ClusterID, t
 			}
 			if lease, ok := object.(*coordinationv1.Lease); ok {
 				h.tell(h.observer.Gone(lease.Name))
+				for _, l := range h.listening() {
+					l.Gone(names.ClusterID(lease.Name))
+				}
 			}
 		},
 	})
@@ -91,10 +106,41 @@ func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
 	h.handlers = append(h.handlers, f)
 }
 
-// renewed takes notice of a Lease. The admission policy sees to it that a member's bears
-// its id as name and is written by itself alone.
-func (h *Heartbeats) renewed(lease *coordinationv1.Lease) {
-	h.tell(h.observer.Renewed(lease.Name, time.Now()))
+// Listen has a listener hear of all heartbeats from now on, and returns the members of which
+// there is one.
+func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
+	h.mu.Lock()
+	h.listeners = append(h.listeners, l)
+	h.mu.Unlock()
+	var members []names.ClusterID
+	for _, lease := range h.leases.GetStore().List() {
+		members = append(members, names.ClusterID(lease.(*coordinationv1.Lease).Name))
+	}
+	return members
+}
+
+func (h *Heartbeats) listening() []Listener {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.listeners
+}
+
+// renewed takes notice of a Lease: one that was renewed, or one that is seen for the first time.
+// The admission policy sees to it that a member's bears its id as name and is written by
+// itself alone.
+func (h *Heartbeats) renewed(lease *coordinationv1.Lease, again bool) {
+	changed := h.observer.Renewed(lease.Name, time.Now())
+	h.tell(changed)
+	for _, l := range h.listening() {
+		for _, id := range changed {
+			if !h.observer.Live(id) {
+				l.Missed(names.ClusterID(id))
+			}
+		}
+		if again {
+			l.Renewed(names.ClusterID(lease.Name))
+		}
+	}
 }
 
 func (h *Heartbeats) tell(changed []string) {

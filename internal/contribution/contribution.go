@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,8 +50,13 @@ func Validate(service *corev1.Service) Validity {
 }
 
 // LeftOut says what of the exported labels and annotations is not exported, because no object may
-// bear it; "" where all is. The service does not depend on it, and is exported without.
+// bear it, and what choice is none; "" where there is nothing of the kind. The service does not
+// depend on it, and is exported without.
 func LeftOut(export *mcsv1beta1.ServiceExport) string {
+	return strings.TrimSpace(leftOutMetadata(export) + " " + unknownChoice(export))
+}
+
+func leftOutMetadata(export *mcsv1beta1.ServiceExport) string {
 	switch _, problems := metadata.Exportable(exported(export)); len(problems) {
 	case 0:
 		return ""
@@ -58,6 +64,17 @@ func LeftOut(export *mcsv1beta1.ServiceExport) string {
 		return fmt.Sprintf("Left out is the exported %s.", problems[0])
 	default:
 		return fmt.Sprintf("Left out are %d exported labels or annotations, the first is the %s.", len(problems), problems[0])
+	}
+}
+
+// unknownChoice says that what somebody has chosen is nothing that there is; "" if it is.
+func unknownChoice(export *mcsv1beta1.ServiceExport) string {
+	switch value := export.Annotations[names.AnnotationOnClusterLoss]; value {
+	case "", names.OnLossWithdraw, names.OnLossKeep:
+		return ""
+	default:
+		return fmt.Sprintf("The annotation %s is %q, which is neither %q nor %q: it counts as %[3]q.",
+			names.AnnotationOnClusterLoss, value, names.OnLossWithdraw, names.OnLossKeep)
 	}
 }
 
@@ -92,6 +109,9 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 	}
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		spec.Type = mcsv1beta1.Headless
+	}
+	if export.Annotations[names.AnnotationOnClusterLoss] == names.OnLossKeep {
+		spec.OnClusterLoss = names.OnLossKeep
 	}
 	for _, p := range service.Spec.Ports {
 		spec.Ports = append(spec.Ports, mcsv1beta1.ServicePort{

@@ -108,6 +108,15 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service)); diff != "" {
 		t.Errorf("contribution (-want +got):\n%s", diff)
 	}
+	for value, want := range map[string]string{"keep": "keep", "withdraw": "", "": "", "Keep": ""} {
+		export.Annotations["atoll.dev/on-cluster-loss"] = value
+		if got := Of("c1", nil, export, service).OnClusterLoss; got != want {
+			t.Errorf("on loss %q: the record says %q", value, got)
+		}
+		if known := value != "Keep"; strings.Contains(LeftOut(export), `neither "withdraw" nor "keep"`) == known {
+			t.Errorf("on loss %q: %s", value, LeftOut(export))
+		}
+	}
 	service.Spec.ClusterIP = corev1.ClusterIPNone
 	if got := Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service).Type; got != mcsv1beta1.Headless {
 		t.Errorf("a Service without cluster IP has type %s", got)

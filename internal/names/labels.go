@@ -54,6 +54,9 @@ const (
 	// AnnotationDNSWiring records, on objects of a cluster's own DNS that have no room for a
 	// comment, what was added to them so that they ask atoll-dns.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
+	// AnnotationOnClusterLoss says, on a ServiceExport, what the other clusters do with the
+	// Service's endpoints in this one when they take it for dead: one of the values below.
+	AnnotationOnClusterLoss = "atoll.dev/on-cluster-loss"
 	// AnnotationLastChangeTriggerTime is kube-proxy's input for its network
 	// programming latency.
 	AnnotationLastChangeTriggerTime = "endpoints.kubernetes.io/last-change-trigger-time"
@@ -86,6 +89,18 @@ func ClustersLabel(ids []string) string {
 	}
 	return fmt.Sprintf("%d_clusters", len(ids))
 }
+
+// Values of AnnotationOnClusterLoss.
+const (
+	// OnLossWithdraw has the endpoints be withdrawn. It is the default.
+	OnLossWithdraw = "withdraw"
+	// OnLossKeep has them stay, for clients that try one endpoint after the other by themselves.
+	OnLossKeep = "keep"
+)
+
+// LostClusters is the name of the ConfigMap in SystemNamespace with the members whose
+// endpoints are withdrawn, and since when.
+const LostClusters = "atoll-lost-clusters"
 
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"

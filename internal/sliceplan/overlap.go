@@ -35,6 +35,12 @@ func ParseNetwork(services, pods []string) (Network, error) {
 	return n, nil
 }
 
+// Contains tells whether an address is in one of the cluster's own ranges.
+func (n Network) Contains(a netip.Addr) bool {
+	in := func(p netip.Prefix) bool { return p.Contains(a) }
+	return slices.ContainsFunc(n.Services, in) || slices.ContainsFunc(n.Pods, in)
+}
+
 // Refusal says why the cluster IPs of a source cluster can't be imported, in words for
 // the people of both clusters; it is empty where they can. They can't where a range of
 // the source's Services overlaps one of this cluster's own, or one of the addresses is in

@@ -27,7 +27,7 @@ var (
 	}
 	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/local", "./internal/status", "./internal/controllers"}
-	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/pace", "./internal/topology"}
+	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/pace", "./internal/staleness", "./internal/topology"}
 )
 
 // table is the layout of the repository (docs/design). A folder that no row
@@ -56,6 +56,7 @@ var table = []row{
 	{folder: "internal/metadata", allowed: pure},
 	{folder: "internal/derived", allowed: join(pure, []string{"./internal/metadata"})},
 	{folder: "internal/topology", allowed: pure},
+	{folder: "internal/staleness", allowed: pure},
 	{folder: "internal/corefile"},
 	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
 

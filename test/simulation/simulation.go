@@ -144,8 +144,11 @@ type Member struct {
 	// Client is an administrator's client for it.
 	Client client.WithWatch
 
-	stop func()
-	done chan error // gets the agent's error, once
+	options agent.Options
+	log     *slog.Logger
+	broker  Broker
+	stop    func()
+	done    chan error // gets the agent's error, once
 }
 
 // Options are what can be chosen about members.
@@ -154,6 +157,9 @@ type Options struct {
 	Args []string
 	// Log gets the agents' messages; nil means that nobody does.
 	Log *slog.Logger
+	// Dial takes the place of the network over which agents ask lost members' endpoints
+	// whether they live; nil means this machine's.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Join starts a member and returns when its agent has registered it. The number is
@@ -180,14 +186,25 @@ func Join(ctx context.Context, b Broker, number int, o Options) (*Member, error)
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	m := &Member{ID: id, API: api, Client: c, done: make(chan error, 1)}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m.stop = stop
-	go func() { m.done <- agent.Run(running, options, log) }()
-	if err := m.await(ctx, func() error { return b.Joined(ctx, id) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("waiting for %s: %w", id, err), m.Stop())
+	options.Dial = o.Dial
+	m := &Member{ID: id, API: api, Client: c, options: options, log: log, broker: b}
+	if err := m.Start(ctx); err != nil {
+		return nil, err
 	}
 	return m, nil
+}
+
+// Start runs an agent in the cluster, where none runs, and returns when it has registered it.
+func (m *Member) Start(ctx context.Context) error {
+	m.done = make(chan error, 1)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	m.stop = stop
+	done := m.done
+	go func() { done <- agent.Run(running, m.options, m.log) }()
+	if err := m.await(ctx, func() error { return m.broker.Joined(ctx, m.ID) }); err != nil {
+		return errors.Join(fmt.Errorf("waiting for %s: %w", m.ID, err), m.Stop())
+	}
+	return nil
 }
 
 // agentOptions are those of a command line, but that nothing is listened on.

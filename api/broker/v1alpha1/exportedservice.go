@@ -12,7 +12,7 @@ import (
 // Conflict Resolution"). Its endpoints are in EndpointSlices beside it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=2"
 // +kubebuilder:resource:scope=Namespaced,shortName=exsvc
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.serviceNamespace`
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
@@ -75,6 +75,11 @@ type ExportedServiceSpec struct {
 	// ExportedAnnotations are those of the ServiceExport's spec, never of metadata.
 	// +optional
 	ExportedAnnotations map[string]string `json:"exportedAnnotations,omitempty"`
+	// OnClusterLoss is what importing clusters do with this cluster's endpoints when they
+	// take it for dead: withdraw them, which is the default, or keep them.
+	// +optional
+	// +kubebuilder:validation:Enum=withdraw;keep
+	OnClusterLoss string `json:"onClusterLoss,omitempty"`
 }
 
 // ExportedServiceList is a list of ExportedServices.

@@ -22,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 	"github.com/atoll-mcs/atoll/internal/topology"
 )
@@ -39,6 +40,7 @@ type Controller struct {
 	census   topology.Census
 	recorder events.EventRecorder
 	refusals refusals
+	losses   refusals
 	outcomes *status.Outcomes[local.Part]
 	pacer    *pace.Pacer[Request]
 	queue    func(Request, bool) // set when the controller starts
@@ -55,6 +57,8 @@ type Options struct {
 	Locality Locality
 	// Network is what addresses other clusters may not have.
 	Network sliceplan.Network
+	// Withdrawn are the clusters that are lost.
+	Withdrawn *staleness.Set
 }
 
 // NewController returns a controller of the cluster self that writes by writer. sources are
@@ -162,13 +166,15 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		importation.Sources = c.ownSources(req)
 		return c.sources.Synced(req.Service.Namespace), nil
 	}
-	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) ||
+	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) || !c.options.Withdrawn.Known() ||
 		!c.broker.MembersSynced() && topology.Wanted(importation.Import) {
 		return false, nil
 	}
 	if export := c.broker.Export(req.Service, req.Cluster); export != nil {
 		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
-		importation.Sources = c.othersSources(req)
+		if !c.lost(req.Part, importation.Import, export) {
+			importation.Sources = c.othersSources(req)
+		}
 	}
 	return req.Slice != "" || c.admit(req.Part, importation), nil
 }
@@ -217,6 +223,7 @@ func (c *Controller) note(req Request, gone bool, err error) {
 	case err != nil || req.Slice != "":
 	case gone:
 		c.refusals.forget(req.Part)
+		c.losses.forget(req.Part)
 		c.outcomes.Forget(req.Part)
 		c.overlaps.Forget(req.Service)
 	default:

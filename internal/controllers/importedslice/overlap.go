@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
@@ -32,12 +31,7 @@ func (c *Controller) admit(req local.Part, importation *sliceplan.Importation) (
 		return true
 	}
 	if c.refusals.news(req, refusal{importation.Import.UID, reason}) {
-		// Events about one object are told apart by the other one, not by what they say.
-		source := &corev1.ObjectReference{
-			APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster",
-			Namespace: c.broker.Namespace, Name: req.Cluster.String(),
-		}
-		status.Say(c.recorder, importation.Import, source, corev1.EventTypeWarning, "OverlappingRanges", "Import", reason)
+		status.Say(c.recorder, importation.Import, c.member(req.Cluster), corev1.EventTypeWarning, "OverlappingRanges", "Import", reason)
 	}
 	importation.Sources = slices.DeleteFunc(slices.Clone(importation.Sources), sliceplan.ByClusterIP)
 	return true
@@ -79,6 +73,15 @@ func (r *refusals) news(part local.Part, now refusal) bool {
 	}
 	r.said[part] = now
 	return true
+}
+
+// over tells whether something was said of a part, and has the next be news.
+func (r *refusals) over(part local.Part) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, said := r.said[part]
+	delete(r.said, part)
+	return said
 }
 
 // forget has the next refusal of a part be news.

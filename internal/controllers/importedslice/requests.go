@@ -46,7 +46,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.SpecChanged)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.ServiceChanged)).
 		WatchesRawSource(controllers.Events(c.subscribe)).
-		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allParts)).
+		WatchesRawSource(controllers.Once(c.await, c.allParts)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, c.hintedParts)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, func(ctx context.Context) ([]Request, error) {
 			return c.partsByClusterIP(ctx, "")
@@ -93,6 +93,11 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		parts, err := c.partsByClusterIP(ctx, cluster)
 		all(parts, false, err)
 	})
+	c.options.Withdrawn.OnChange(func(cluster string) {
+		for _, service := range c.broker.ServicesOf(names.ClusterID(cluster)) {
+			queue(part(service.Namespace, service.Name, cluster), false)
+		}
+	})
 	c.broker.OnSlicesSynced(func(namespace string) {
 		parts, err := c.partsIn(ctx, namespace)
 		all(parts, true, err)
@@ -101,6 +106,14 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		parts, err := c.ownPartsIn(ctx, namespace)
 		all(parts, true, err)
 	})
+}
+
+// await returns when it is known what other clusters export, and which of them are lost.
+func (c *Controller) await(ctx context.Context) error {
+	if err := c.broker.AwaitExports(ctx); err != nil {
+		return err
+	}
+	return c.options.Withdrawn.Await(ctx)
 }
 
 func part(namespace, service, cluster string) Request {

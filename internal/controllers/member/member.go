@@ -37,13 +37,14 @@ type Controller struct {
 	holder    string
 	timeout   time.Duration
 	log       *slog.Logger
+	now       chan struct{}
 }
 
 // NewController returns a controller that writes spec to the broker's namespace. holder
 // names this replica, and timeout is how long the heartbeat may be missing until the
 // others take the cluster for lost.
 func NewController(broker client.Client, namespace string, spec brokerv1alpha1.MemberClusterSpec, holder string, timeout time.Duration, log *slog.Logger) *Controller {
-	return &Controller{broker: broker, namespace: namespace, spec: spec, holder: holder, timeout: timeout, log: log}
+	return &Controller{broker: broker, namespace: namespace, spec: spec, holder: holder, timeout: timeout, log: log, now: make(chan struct{}, 1)}
 }
 
 // NeedLeaderElection makes the controller run on every replica.
@@ -53,14 +54,31 @@ func (c *Controller) NeedLeaderElection() bool { return false }
 // at the next renewal.
 func (c *Controller) Start(ctx context.Context) error {
 	interval := c.timeout / renewals
-	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
+	for {
 		limited, cancel := context.WithTimeout(ctx, interval)
-		defer cancel()
-		if err := c.renew(limited); err != nil && ctx.Err() == nil {
+		err := c.renew(limited)
+		cancel()
+		if err != nil && ctx.Err() == nil {
 			c.log.Warn("renewing the membership failed, will try again", "error", err)
 		}
-	}, interval, 0.1, true)
-	return nil
+		timer := time.NewTimer(wait.Jitter(interval, 0.1))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		case <-c.now:
+			timer.Stop()
+		}
+	}
+}
+
+// Renew has the heartbeat be renewed at once.
+func (c *Controller) Renew() {
+	select {
+	case c.now <- struct{}{}:
+	default: // it is about to be
+	}
 }
 
 // Refused returns an error if the broker says that this cluster's id belongs to another

@@ -41,6 +41,7 @@ type kind struct {
 var kinds = []*kind{
 	native(corev1.SchemeGroupVersion, "Namespace", "namespaces", kind{status: true}),
 	native(corev1.SchemeGroupVersion, "Node", "nodes", kind{status: true}),
+	native(corev1.SchemeGroupVersion, "ConfigMap", "configmaps", kind{namespaced: true}),
 	native(corev1.SchemeGroupVersion, "Service", "services", kind{namespaced: true, status: true}),
 	native(discoveryv1.SchemeGroupVersion, "EndpointSlice", "endpointslices", kind{namespaced: true}),
 	native(networkingv1.SchemeGroupVersion, "ServiceCIDR", "servicecidrs", kind{status: true}),

@@ -1,0 +1,224 @@
+// Package withdrawal decides of which members the endpoints are withdrawn in this cluster:
+// those that are lost (internal/staleness). Who they are is kept in a ConfigMap, so that
+// another replica, or another process, does not bring back what is dead.
+package withdrawal
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/staleness"
+)
+
+const (
+	// firstRetry and lastRetry bound how long to wait before writing the ConfigMap again.
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// Controller owns the ConfigMap, and what others know of it by a staleness.Set.
+type Controller struct {
+	store      store
+	broker     *broker.View
+	heartbeats *broker.Heartbeats
+	prober     Prober
+	timeout    time.Duration
+	withdrawn  *staleness.Set
+	renew      func()
+	log        *slog.Logger
+
+	mu    sync.Mutex
+	judge *staleness.Judge
+	wake  chan struct{}
+
+	// since is when each member was withdrawn, and doubtful what the judge was at the last
+	// look. They are the loop's.
+	since    map[string]string
+	doubtful bool
+}
+
+// NewController returns a controller that tells withdrawn whose endpoints are. A member is
+// suspected when its heartbeat has been missing for timeout; renew has the own one renewed at
+// once. reader reads the cluster's own API server without a cache, and writer writes to it.
+func NewController(reader client.Reader, writer client.Writer, view *broker.View, heartbeats *broker.Heartbeats, prober Prober, timeout time.Duration, withdrawn *staleness.Set, renew func(), log *slog.Logger) *Controller {
+	return &Controller{
+		store: store{reader, writer}, broker: view, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1),
+	}
+}
+
+// Name is the controller's name in logs.
+func (c *Controller) Name() string { return "withdrawal" }
+
+// Register adds the controller to a manager, whose leader runs it.
+func (c *Controller) Register(mgr ctrl.Manager) error { return mgr.Add(c) }
+
+// NeedLeaderElection has the leader alone decide.
+func (c *Controller) NeedLeaderElection() bool { return true }
+
+// Start decides until ctx is done.
+func (c *Controller) Start(ctx context.Context) error {
+	stored, err := c.load(ctx)
+	if err != nil {
+		return nil // ctx is done
+	}
+	c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
+	if c.heartbeats.Await(ctx) != nil {
+		return nil
+	}
+	c.since = maps.Clone(stored)
+	c.begin()
+	for retry := firstRetry; ; {
+		next := c.step(ctx)
+		if !maps.Equal(c.since, stored) {
+			if err := c.store.write(ctx, c.since); err == nil {
+				stored, retry = maps.Clone(c.since), firstRetry
+			} else if ctx.Err() == nil {
+				c.log.Error("writing which members are withdrawn failed, will try again", "error", err)
+				next, retry = time.Now().Add(retry), min(2*retry, lastRetry)
+			}
+		}
+		if !c.sleep(ctx, next) {
+			return nil
+		}
+	}
+}
+
+// load reads the ConfigMap, and again until that succeeds.
+func (c *Controller) load(ctx context.Context) (map[string]string, error) {
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		stored, err := c.store.read(ctx)
+		if err == nil {
+			return stored, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		c.log.Error("reading which members are withdrawn failed, will try again", "error", err)
+		if !c.sleep(ctx, time.Now().Add(pause)) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// begin has the judge hear of all heartbeats.
+func (c *Controller) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.judge = staleness.NewJudge(c.timeout, slices.Sorted(maps.Keys(c.since))...)
+	now := time.Now()
+	for _, id := range c.heartbeats.Listen(c) {
+		if id == c.broker.Self {
+			continue
+		}
+		c.judge.Known(id.String(), now)
+		if !c.heartbeats.Live(id) {
+			c.judge.Missed(id.String(), now)
+		}
+	}
+}
+
+// step does what is to be done now, and returns when to look again.
+func (c *Controller) step(ctx context.Context) time.Time {
+	c.mu.Lock()
+	probe, renew, wake := c.judge.Due(time.Now())
+	withdrawn, doubtful := c.judge.Withdrawn(), c.judge.Doubtful()
+	c.mu.Unlock()
+	for _, id := range probe {
+		go c.probe(ctx, names.ClusterID(id))
+	}
+	if renew {
+		c.renew()
+	}
+	if doubtful && !c.doubtful {
+		c.log.Warn("most members do not answer, so that this cluster may be what is cut off: nothing more is withdrawn", "withdrawn", withdrawn)
+	}
+	c.doubtful = doubtful
+	c.note(withdrawn)
+	c.withdrawn.Replace(withdrawn)
+	return wake
+}
+
+// note keeps since when members are withdrawn, and logs what is new.
+func (c *Controller) note(withdrawn []string) {
+	for _, id := range withdrawn {
+		if _, known := c.since[id]; !known {
+			c.since[id] = time.Now().UTC().Format(time.RFC3339)
+			c.log.Warn("a member is lost: its heartbeat is missing and nothing of it answers. Its endpoints are withdrawn", "member", id)
+		}
+	}
+	maps.DeleteFunc(c.since, func(id, since string) bool {
+		back := !slices.Contains(withdrawn, id)
+		if back {
+			c.log.Info("a member is lost no longer, and has its endpoints again", "member", id, "since", since)
+		}
+		return back
+	})
+}
+
+// probe asks a member's endpoints whether they are there.
+func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
+	answered := c.prober.Answers(ctx, c.endpoints(id))
+	if ctx.Err() != nil {
+		return
+	}
+	c.hear(func(j *staleness.Judge, now time.Time) { j.Probed(id.String(), answered, now) })
+}
+
+// Renewed implements broker.Listener.
+func (c *Controller) Renewed(id names.ClusterID) {
+	c.hear(func(j *staleness.Judge, now time.Time) {
+		if id == c.broker.Self {
+			j.Confirmed(now)
+		} else {
+			j.Renewed(id.String(), now)
+		}
+	})
+}
+
+// Missed implements broker.Listener.
+func (c *Controller) Missed(id names.ClusterID) {
+	c.hear(func(j *staleness.Judge, now time.Time) { j.Missed(id.String(), now) })
+}
+
+// Gone implements broker.Listener.
+func (c *Controller) Gone(id names.ClusterID) {
+	c.hear(func(j *staleness.Judge, _ time.Time) { j.Gone(id.String()) })
+}
+
+func (c *Controller) hear(f func(*staleness.Judge, time.Time)) {
+	c.mu.Lock()
+	f(c.judge, time.Now())
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// sleep waits until a time, zero for any, or until something is heard. It returns false when
+// ctx is done.
+func (c *Controller) sleep(ctx context.Context, until time.Time) bool {
+	var due <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due:
+	case <-c.wake:
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package withdrawal
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/staleness"
+)
+
+const (
+	// probeTime is how long a probe waits for an answer: for the first packet of a connection,
+	// and for the second, which is sent after one second.
+	probeTime = 3 * time.Second
+	// maxTargets is how many endpoints one probe asks, maxServices of how many services.
+	maxTargets  = 32
+	maxServices = 16
+)
+
+// Dial opens connections, as net.Dialer.DialContext does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Prober asks endpoints of other clusters whether they are there.
+type Prober struct {
+	// Dial opens connections.
+	Dial Dial
+	// Allowed tells whether this cluster can reach an address, and may be asked to.
+	Allowed func(netip.Addr) bool
+}
+
+// Answers tells whether any of the targets answers. One at which nobody listens does: the
+// answer comes from there. A way that is not there, or silence, is none.
+func (p Prober) Answers(ctx context.Context, targets []string) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	answers := make(chan bool, len(targets))
+	for _, target := range targets {
+		go func() {
+			conn, err := p.Dial(ctx, "tcp", target)
+			if err == nil {
+				_ = conn.Close()
+			}
+			answers <- err == nil || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
+		}()
+	}
+	for range targets {
+		if <-answers {
+			return true
+		}
+	}
+	return false
+}
+
+// endpoints are where a member can be asked: some pods of some of the services that this
+// cluster imports from it, others each time.
+func (c *Controller) endpoints(id names.ClusterID) []string {
+	services := c.broker.ServicesOf(id)
+	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
+	var sample []*discoveryv1.EndpointSlice
+	found := 0
+	for _, service := range services {
+		slices := c.broker.Slices(service, id)
+		if len(slices) == 0 {
+			continue
+		}
+		rand.Shuffle(len(slices), func(i, j int) { slices[i], slices[j] = slices[j], slices[i] })
+		sample = append(sample, slices[:min(len(slices), maxTargets)]...)
+		if found++; found == maxServices {
+			break
+		}
+	}
+	return staleness.Targets(sample, maxTargets, c.prober.Allowed)
+}

@@ -1,0 +1,277 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// network is what gets through: between members and the broker, and to members' pods.
+type network struct {
+	Broker
+	mu      sync.Mutex
+	cut     map[names.ClusterID]bool // from the broker
+	dead    map[string]bool          // by the beginning of pods' addresses
+	ended   map[names.ClusterID]context.CancelFunc
+	during  map[names.ClusterID]context.Context
+	dialled map[string]int
+}
+
+func newNetwork(b Broker) *network {
+	return &network{
+		Broker: b, cut: map[names.ClusterID]bool{}, dead: map[string]bool{}, dialled: map[string]int{},
+		ended: map[names.ClusterID]context.CancelFunc{}, during: map[names.ClusterID]context.Context{},
+	}
+}
+
+// Invite has the member's way to the broker be one that can be cut.
+func (n *network) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
+	config, err := n.Broker.Invite(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	n.heal(id)
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return way{n, id, next} })
+	return config, nil
+}
+
+// way is a member's to the broker.
+type way struct {
+	network *network
+	id      names.ClusterID
+	next    http.RoundTripper
+}
+
+// RoundTrip ends when the way is cut, and so does the response.
+func (w way) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.network.mu.Lock()
+	cut, during := w.network.cut[w.id], w.network.during[w.id]
+	w.network.mu.Unlock()
+	if cut {
+		return nil, errors.New("cut off")
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(during, cancel)
+	response, err := w.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		stop()
+		cancel()
+	}
+	return response, err //nolint:bodyclose // the caller does
+}
+
+func (n *network) cutOff(id names.ClusterID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut[id] = true
+	n.ended[id]()
+}
+
+func (n *network) heal(id names.ClusterID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut[id] = false
+	n.during[id], n.ended[id] = context.WithCancel(context.Background())
+}
+
+// pods has the pods with addresses that begin so be alive or not.
+func (n *network) pods(prefix string, alive bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dead[prefix] = !alive
+}
+
+// dial answers for pods: nobody listens there.
+func (n *network) dial(_ context.Context, network, address string) (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || network != "tcp" {
+		return nil, fmt.Errorf("%s %s: %w", network, address, err)
+	}
+	prefix := host[:strings.LastIndex(host, ".")]
+	n.dialled[prefix]++
+	if n.dead[prefix] {
+		return nil, &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}
+	}
+	return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+}
+
+func (n *network) dials(prefix string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dialled[prefix]
+}
+
+// export makes a Service with one endpoint, and exports it.
+func export(t *testing.T, m *Member, name, address, onLoss string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: name}
+	must(t, m.Client.Create(t.Context(), &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
+	must(t, m.Client.Create(t.Context(), &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080))}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}}},
+	}))
+	if onLoss != "" {
+		meta.Annotations = map[string]string{names.AnnotationOnClusterLoss: onLoss}
+	}
+	must(t, m.Client.Create(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: meta}))
+}
+
+// endpoints are those that a member has imported, sorted.
+func endpoints(ctx context.Context, m *Member) ([]string, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := m.Client.List(ctx, list, managed); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, s := range list.Items {
+		for _, e := range s.Endpoints {
+			all = append(all, e.Addresses...)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+func expect(t *testing.T, what string, m *Member, want ...string) {
+	t.Helper()
+	eventually(t, m.ID.String()+": "+what, func(ctx context.Context) error {
+		have, err := endpoints(ctx, m)
+		if err == nil && !slices.Equal(have, want) {
+			err = fmt.Errorf("the endpoints are %v", have)
+		}
+		return err
+	})
+}
+
+// lost is nil when a member takes exactly these for lost.
+func lost(ctx context.Context, m *Member, want ...string) error {
+	stored := &corev1.ConfigMap{}
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, stored); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	var have []string
+	for id := range stored.Data {
+		have = append(have, id)
+	}
+	if slices.Sort(have); !slices.Equal(have, want) {
+		return fmt.Errorf("lost are %v", have)
+	}
+	return nil
+}
+
+// TestLostMembers cuts members off: from the broker, and entirely. Only what does not answer is
+// withdrawn, and not where that is chosen; it comes back; a restart brings back nothing;
+// and who is cut off itself withdraws nothing, nor does who sees the majority go.
+//
+// Pitfall 29.
+func TestLostMembers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	b, _, err := MemoryBroker()
+	must(t, err)
+	n := newNetwork(b)
+	members, err := JoinAll(t.Context(), n, 1, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := StopAll(members); err != nil {
+			t.Error(err)
+		}
+	})
+	for i, m := range members {
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.SystemNamespace}}))
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+		export(t, m, "web", fmt.Sprintf("10.20%d.0.1", i+1), "")
+		export(t, m, "db", fmt.Sprintf("10.20%d.0.2", i+1), "keep")
+	}
+	first, second, third := members[0], members[1], members[2]
+	all := []string{"10.201.0.1", "10.201.0.2", "10.202.0.1", "10.202.0.2", "10.203.0.1", "10.203.0.2"}
+	everybody := func(what string) {
+		t.Helper()
+		for _, m := range members {
+			expect(t, what, m, all...)
+			eventually(t, m.ID.String()+" misses nobody", func(ctx context.Context) error { return lost(ctx, m) })
+		}
+	}
+	everybody("everything is imported")
+
+	// The third does not reach the broker, and its pods answer.
+	n.cutOff(third.ID)
+	eventually(t, "it is asked, and again", func(context.Context) error {
+		if got := n.dials("10.203.0"); got < 12 {
+			return fmt.Errorf("%d times", got)
+		}
+		return nil
+	})
+	everybody("nothing is withdrawn that answers")
+
+	// Its pods do not answer any more.
+	n.pods("10.203.0", false)
+	without := slices.DeleteFunc(slices.Clone(all), func(a string) bool { return a == "10.203.0.1" })
+	for _, m := range members[:2] {
+		expect(t, "what does not answer is withdrawn, but where it is kept", m, without...)
+		eventually(t, m.ID.String()+" knows who is lost", func(ctx context.Context) error { return lost(ctx, m, "sim3") })
+	}
+	// To the third, all others are gone, with their heartbeats and their pods.
+	n.pods("10.201.0", false)
+	n.pods("10.202.0", false)
+	// A new process knows what the one before knew.
+	must(t, first.Stop())
+	must(t, first.Start(t.Context()))
+	expect(t, "nothing dead comes back with a new agent", first, without...)
+	eventually(t, "it is asked again", func(context.Context) error {
+		if got := n.dials("10.203.0"); got < 40 {
+			return fmt.Errorf("%d times", got)
+		}
+		return nil
+	})
+	expect(t, "nothing dead comes back with a new agent", first, without...)
+	expect(t, "who is cut off withdraws nothing", third, all...)
+
+	// It is back.
+	for _, prefix := range []string{"10.201.0", "10.202.0", "10.203.0"} {
+		n.pods(prefix, true)
+	}
+	n.heal(third.ID)
+	everybody("what was withdrawn is back")
+
+	// Two of three seem to be gone.
+	before := n.dials("10.202.0")
+	n.pods("10.202.0", false)
+	n.pods("10.203.0", false)
+	n.cutOff(second.ID)
+	n.cutOff(third.ID)
+	eventually(t, "both are asked", func(context.Context) error {
+		if got := n.dials("10.202.0") - before; got < 40 {
+			return fmt.Errorf("%d times", got)
+		}
+		return nil
+	})
+	for _, m := range members {
+		expect(t, "nothing is withdrawn where the majority seems to be gone", m, all...)
+	}
+	n.heal(second.ID)
+	n.heal(third.ID)
+}
