@@ -1,6 +1,8 @@
 package coredns
 
 import (
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,17 +40,24 @@ func start(t *testing.T, corefile string) (server *caddy.Instance, udp, tcp stri
 	return server, listening.LocalAddr().String(), listening.Addr().String()
 }
 
-// ask sends a query over "udp" or "tcp".
+// ask sends a query over "udp" or "tcp". A datagram may be lost, in a flood of others, so it
+// is sent again as resolvers do.
 func ask(t *testing.T, network, address, qname string, qtype uint16) *dns.Msg {
 	t.Helper()
 	m := new(dns.Msg)
 	m.SetQuestion(qname, qtype)
 	client := dns.Client{Net: network}
-	reply, _, err := client.Exchange(m, address)
-	if err != nil {
-		t.Fatalf("asking for %s: %v", qname, err)
+	for attempt := 1; ; attempt++ {
+		reply, _, err := client.Exchange(m, address)
+		var timeout net.Error
+		if attempt < 5 && network == "udp" && errors.As(err, &timeout) && timeout.Timeout() {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("asking for %s: %v", qname, err)
+		}
+		return reply
 	}
-	return reply
 }
 
 // unreachable returns a kubeconfig for an API server that is not there.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -62,8 +63,11 @@ func Start(initCommand []string, netns NetworkNamespace, spec Spec) (*Process, e
 	started := make(chan error, 1)
 	go func() {
 		// The death signal comes when the *thread* that started the process
-		// ends, so that it has to stay until the process is gone.
+		// ends, so that it has to stay until the process is gone. Were it not
+		// locked, it could become one that Exec throws away.
 		err := netns.Do(func() error {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
 			if err := cmd.Start(); err != nil {
 				return err
 			}
