@@ -121,7 +121,7 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 	}
 }
 
-// A Service that is put right and exported at once is judged as it is, and not as it was
+// Pitfall 8: a Service that is put right and exported at once is judged as it is, and not as it was
 // before: its export is never called invalid or in conflict, not for a moment.
 func TestNewExportIsJudgedByItsServiceAsItIs(t *testing.T) {
 	const ns, services = "at-once", 40

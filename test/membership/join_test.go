@@ -46,8 +46,8 @@ func expectGone(t *testing.T, cluster string, object client.Object) {
 	})
 }
 
-// Two clusters, and the broker itself, become members and stop being it, and leave nothing
-// behind that they had not made themselves.
+// Pitfall 32: two clusters, and the broker itself, become members and stop being it, and leave
+// nothing behind that they had not made themselves.
 func TestJoinAndLeave(t *testing.T) {
 	const ns = "shop"
 	before := map[string]map[string]bool{}
