@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -113,10 +114,18 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 // endpoints is created in 200 slices; one after the other they would take their sum.
 const atOnce = 16
 
+// ErrOutdated says that slices were not deleted which should be, because another one was not
+// what it was decided on any more. No event need follow that is about these, so that all has
+// to be decided on again in a moment.
+var ErrOutdated = errors.New("EndpointSlices have changed meanwhile, so that others were not deleted")
+
+// OutdatedPause is how long to wait after ErrOutdated: about as long as a copy is behind.
+const OutdatedPause = 50 * time.Millisecond
+
 // Slices carries out planned changes of EndpointSlices, in their order. Nothing is deleted
-// where a create or an update came too late or failed for a reason that passes, for what goes
-// may be what those would have taken over from. Where they were refused, what they did not
-// wait for goes (see expendable), and the error has them tried again.
+// where a create or an update came too late (ErrOutdated) or failed for a reason that passes,
+// for what goes may be what those would have taken over from. Where they were refused, what
+// they did not wait for goes (see expendable), and the error has them tried again.
 func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
 	if failures := each(changes.Replace, "replacing", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) }); len(failures) > 0 {
 		return joined(failures)
@@ -131,8 +140,11 @@ func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
 		return err
 	})
 	failures := append(creating, updating...)
-	if !outdated.Load() {
+	switch {
+	case !outdated.Load():
 		failures = append(failures, each(expendable(changes.Delete, failures), "deleting", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) })...)
+	case len(failures) == 0 && len(changes.Delete) > 0:
+		return ErrOutdated
 	}
 	return joined(failures)
 }

@@ -77,6 +77,7 @@ func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
 		failures map[string]error
 		want     []string
 		fails    bool
+		outdated bool
 	}{
 		"all goes well": {want: []string{"delete other-family", "create new", "update kept", "delete old", "delete moved"}},
 		"a failed creation keeps the old": {
@@ -107,9 +108,9 @@ func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
 			failures: map[string]error{"create new": quota, "update kept": apierrors.NewConflict(resource, "kept", nil)},
 			want:     []string{"delete other-family", "create new", "update kept"}, fails: true,
 		},
-		"an update that comes too late keeps the old, and the next attempt has seen more": {
+		"an update that comes too late keeps the old, and all is to be decided on again": {
 			failures: map[string]error{"update kept": apierrors.NewConflict(resource, "kept", nil)},
-			want:     []string{"delete other-family", "create new", "update kept"},
+			want:     []string{"delete other-family", "create new", "update kept"}, fails: true, outdated: true,
 		},
 		"what is gone already is no failure": {
 			failures: map[string]error{"delete old": apierrors.NewNotFound(resource, "old")},
@@ -122,7 +123,7 @@ func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
 				Replace: slice("other-family"), Create: slice("new", "10.0.0.1", "10.0.0.2"), Update: slice("kept", "10.0.0.3"),
 				Delete: append(slice("old", "10.0.0.9"), slice("moved", "10.0.0.8", "10.0.0.2")...),
 			})
-			if (err != nil) != tt.fails || !slices.Equal(phases(server.done), phases(tt.want)) {
+			if (err != nil) != tt.fails || errors.Is(err, ErrOutdated) != tt.outdated || !slices.Equal(phases(server.done), phases(tt.want)) {
 				t.Errorf("wrote %q, error %v; want %q", server.done, err, tt.want)
 			}
 		})

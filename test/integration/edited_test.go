@@ -61,6 +61,20 @@ func TestImportedSliceIsTakenBack(t *testing.T) {
 	}
 }
 
+// One whose source cluster was edited, which makes it another's, goes, and comes again as it was.
+func TestImportedSliceOfAnotherCluster(t *testing.T) {
+	const ns = "renamed"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", export(ns, "web"))
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	change(t, "c2", slicesOf(t, "c2", ns)[0].DeepCopy(), func(s *discoveryv1.EndpointSlice) {
+		s.Labels["multicluster.kubernetes.io/source-cluster"] = "c9"
+	})
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+}
+
 // Conditions that others state on a ServiceImport stay.
 func TestOthersConditionsStay(t *testing.T) {
 	const ns = "others-say"

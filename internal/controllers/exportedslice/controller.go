@@ -4,6 +4,7 @@ package exportedslice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -65,6 +66,7 @@ func (c *Controller) Name() string { return "exportedslice" }
 // one slice.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	if !c.broker.PublishedSynced() || c.mode == brokerv1alpha1.AdvertiseClusterIP && !c.broker.ExportsSynced() {
+		c.overlaps.Forget(req.Service)
 		return reconcile.Result{}, nil // every export is queued once they are
 	}
 	own, err := local.Gather(ctx, c.local, c.self, req.Service)
@@ -72,6 +74,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req.Service, err)
 	}
 	if own.Contribution != nil && !c.sources.Synced(req.Service.Namespace) {
+		c.overlaps.Forget(req.Service)
 		return reconcile.Result{}, nil // likewise
 	}
 	if req.Slice != "" && !c.alone(req, own) {
@@ -92,6 +95,9 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.pacer.Wrote(req, now)
 	}
 	err = c.writer.Slices(ctx, changes)
+	if errors.Is(err, controllers.ErrOutdated) {
+		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+	}
 	c.note(req, own, remarks, err)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
@@ -102,15 +108,17 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 // alone tells whether a slice can be dealt with by itself: nothing is to be said of its
 // Service, which goes well, and no other slice of it has to do with this one.
 func (c *Controller) alone(req Request, own local.Own) bool {
-	if own.Contribution == nil || c.byClusterIP(own) {
+	if own.Contribution == nil {
+		c.overlaps.Forget(req.Service)
 		return false
 	}
+	alone := c.overlaps.Alone(req.Service, req.Slice) // first: it has to know of every change
 	outcome, known := c.outcomes.Get(req.Service)
-	if !known || outcome.Failure != "" || len(outcome.Remarks) > 0 {
+	if !known || outcome.Failure != "" || len(outcome.Remarks) > 0 || c.byClusterIP(own) {
 		return false
 	}
 	slice := c.sources.Get(req.Service, req.Slice)
-	return (slice == nil || sliceplan.Ordinary(slice)) && c.overlaps.Alone(req.Service, req.Slice)
+	return alone && (slice == nil || sliceplan.Ordinary(slice))
 }
 
 // byClusterIP tells whether an export's cluster IP is published in place of its pods. In a

@@ -6,6 +6,7 @@ package importedslice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -112,6 +113,9 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	err = c.writer.Slices(ctx, changes)
+	if errors.Is(err, controllers.ErrOutdated) {
+		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+	}
 	c.note(req, gone, err)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
@@ -138,14 +142,13 @@ func (c *Controller) wait(req Request, changes sliceplan.Changes) time.Duration 
 // alone tells whether a slice can be dealt with by itself: its part goes well, and no
 // other slice has to do with this one.
 func (c *Controller) alone(req Request) bool {
+	own := req.Cluster == c.broker.Self
+	alone := !own || c.overlaps.Alone(req.Service, req.Slice) // first: it has to know of every change
 	outcome, known := c.outcomes.Get(req.Part)
 	if !known || outcome.Failure != "" {
 		return false
 	}
-	if req.Cluster == c.broker.Self {
-		return c.overlaps.Alone(req.Service, req.Slice)
-	}
-	return !slices.ContainsFunc(c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice), sliceplan.ByClusterIP)
+	return own && alone || !own && !slices.ContainsFunc(c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice), sliceplan.ByClusterIP)
 }
 
 // gather reads the source cluster's slices and ports. It returns false where it is not

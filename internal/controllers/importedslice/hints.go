@@ -74,7 +74,7 @@ func (c *Controller) onImported() handler.TypedEventHandler[client.Object, Reque
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*discoveryv1.EndpointSlice), e.ObjectNew.(*discoveryv1.EndpointSlice)
-			if serviceOf(before) != serviceOf(after) {
+			if partOf(before) != partOf(after) { // somebody has changed its labels
 				c.queueSlice(ctx, before, c.count(before, nil), q)
 			}
 			c.queueSlice(ctx, after, c.count(after, topology.ReadyIn(after)), q)
