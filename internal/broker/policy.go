@@ -5,6 +5,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -71,8 +72,12 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				Expression: fmt.Sprintf("request.resource.group != '%s' || request.resource.resource != '%s'",
 					mcsv1beta1.GroupName, mcsv1beta1.ServiceImportPluralName),
 			}},
-			Variables: []admissionv1.Variable{self(namespace)},
-			Validations: []admissionv1.Validation{
+			Variables: []admissionv1.Variable{
+				self(namespace),
+				// The API server evaluates it where it is needed: a slice has a namespace.
+				{Name: "place", Expression: fmt.Sprintf("'.' + object.metadata.?labels['%s'].orValue('') + '.' + variables.self", names.LabelServiceNamespace)},
+			},
+			Validations: append(shape(), []admissionv1.Validation{
 				{
 					Expression: "request.operation == 'DELETE' || " + label("object") + " == variables.self",
 					MessageExpression: fmt.Sprintf("'a member writes only objects that carry its own id: label %s must be ' + variables.self",
@@ -97,10 +102,48 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 						" || object.metadata.name == object.spec.serviceName + '.' + object.spec.serviceNamespace + '.' + variables.self",
 					Message: "the name must be <service>.<namespace>.<cluster id>",
 				},
-			},
+			}...),
 		},
 	}
 }
+
+// shape refuses what no agent writes: what would take somebody else's name, last longer than
+// its owner wants, or mean something to the broker's own cluster.
+func shape() []admissionv1.Validation {
+	of := func(resource, rule string) string {
+		return fmt.Sprintf("request.operation == 'DELETE' || request.resource.resource != '%s' || %s", resource, rule)
+	}
+	return []admissionv1.Validation{
+		{
+			Expression: "request.operation == 'DELETE' || !has(object.metadata.finalizers) && !has(object.metadata.ownerReferences)",
+			Message:    "a member's objects have no finalizers and no owners",
+		},
+		{
+			// With dots in them the name could be another member's, whose id has two labels.
+			Expression: of("exportedservices", "!object.spec.serviceName.contains('.') && !object.spec.serviceNamespace.contains('.')"),
+			Message:    "neither the name of a Service nor that of a namespace contains a dot",
+		},
+		{
+			Expression: of("exportedservices", "timestamp(object.spec.exportedAt) > timestamp('"+firstExport+"')"),
+			Message:    "spec.exportedAt: no ServiceExport is as old as that",
+		},
+		{
+			Expression: of("endpointslices", fmt.Sprintf("object.metadata.?labels['%s'].orValue('') == '%s' && !('%s' in object.metadata.labels)",
+				discoveryv1.LabelManagedBy, names.AgentManager, discoveryv1.LabelServiceName)),
+			Message: "a member's slices are nobody's in the broker's own cluster: they are managed by " + names.AgentManager + ", and belong to no Service",
+		},
+		{
+			// Names without dots are digests.
+			Expression: of("endpointslices", fmt.Sprintf("!object.metadata.?labels['%s'].orValue('').contains('.')", names.LabelServiceNamespace)+
+				" && (!object.metadata.name.contains('.') || object.metadata.name.endsWith(variables.place)"+
+				" && !object.metadata.name.substring(0, size(object.metadata.name) - size(variables.place)).contains('.'))"),
+			MessageExpression: "'the name must be <slice>' + variables.place + ', or a digest'",
+		},
+	}
+}
+
+// firstExport is before any ServiceExport was made: the Multi-Cluster Services API is younger.
+const firstExport = "2020-01-01T00:00:00Z"
 
 func policyBinding(namespace, policy string) *admissionv1.ValidatingAdmissionPolicyBinding {
 	return &admissionv1.ValidatingAdmissionPolicyBinding{
