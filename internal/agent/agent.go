@@ -114,6 +114,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
+	own.Hosts = s.hosts
 	list := controllerList(mgr, sources, view, heartbeats, s.network, own, withdrawn, s.options)
 	list = append(list, withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.renew, log))
 	for _, c := range list {
@@ -177,7 +178,7 @@ func (s *session) prober(own sliceplan.Network) withdrawal.Prober {
 		if a.Is6() {
 			family = corev1.IPv6Protocol
 		}
-		return a.IsGlobalUnicast() && slices.Contains(s.network.Families, family) && !own.Contains(a)
+		return slices.Contains(s.network.Families, family) && own.Admits(a)
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -54,7 +55,8 @@ type session struct {
 	broker     client.WithWatch
 	facts      brokerv1alpha1.MemberClusterSpec
 	network    local.ServiceNetwork
-	renew      func() // has the heartbeat be renewed at once
+	hosts      []netip.Addr // which no other cluster's endpoint may have
+	renew      func()       // has the heartbeat be renewed at once
 }
 
 // run is one membership after the other, until ctx is done.
@@ -222,6 +224,9 @@ func (s *session) describe(ctx context.Context) error {
 		return fmt.Errorf("making a client for this cluster: %w", err)
 	}
 	if s.network, err = local.ReadServiceNetwork(ctx, reader); err != nil {
+		return err
+	}
+	if s.hosts, err = local.ReadHosts(ctx, reader); err != nil {
 		return err
 	}
 	kubeSystem := &corev1.Namespace{}

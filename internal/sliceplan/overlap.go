@@ -14,7 +14,10 @@ import (
 
 // Network is what addresses mean in the importing cluster.
 type Network struct {
+	// Services and Pods are the cluster's own ranges, as far as they are known.
 	Services, Pods []netip.Prefix
+	// Hosts are addresses of its nodes, and of its API server, sorted.
+	Hosts []netip.Addr
 }
 
 // ParseNetwork reads the ranges of a cluster's Services and pods.
@@ -35,10 +38,13 @@ func ParseNetwork(services, pods []string) (Network, error) {
 	return n, nil
 }
 
-// Contains tells whether an address is in one of the cluster's own ranges.
-func (n Network) Contains(a netip.Addr) bool {
-	in := func(p netip.Prefix) bool { return p.Contains(a) }
-	return slices.ContainsFunc(n.Services, in) || slices.ContainsFunc(n.Pods, in)
+// Admits tells whether an address can be another cluster's endpoint.
+func (n Network) Admits(a netip.Addr) bool {
+	family := discoveryv1.AddressTypeIPv6
+	if a.Is4() {
+		family = discoveryv1.AddressTypeIPv4
+	}
+	return n.refuses(family, a.String()) == ""
 }
 
 // Refusal says why the cluster IPs of a source cluster can't be imported, in words for

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -105,9 +106,11 @@ func token(what, account string, spec authenticationv1.TokenRequestSpec) attempt
 func applying(what string, object client.Object, kind string) attempt {
 	return attempt{what, func(ctx context.Context, c client.Client) error {
 		object.GetObjectKind().SetGroupVersionKind(brokerv1alpha1.GroupVersion.WithKind(kind))
-		object.SetManagedFields(nil)
-		//nolint:staticcheck // a typed object, as somebody may send it
-		return c.Patch(ctx, object, client.Apply, client.FieldOwner("mallory"), client.ForceOwnership)
+		data, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner("mallory"), client.ForceOwnership)
 	}}
 }
 

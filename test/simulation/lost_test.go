@@ -75,7 +75,7 @@ func (w way) RoundTrip(r *http.Request) (*http.Response, error) {
 		stop()
 		cancel()
 	}
-	return response, err //nolint:bodyclose // the caller does
+	return response, err
 }
 
 func (n *network) cutOff(id names.ClusterID) {

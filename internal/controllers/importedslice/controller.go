@@ -42,6 +42,7 @@ type Controller struct {
 	recorder events.EventRecorder
 	refusals refusals
 	losses   refusals
+	leftOut  refusals
 	outcomes *status.Outcomes[local.Part]
 	pacer    *pace.Pacer[Request]
 	queue    func(Request, bool) // set when the controller starts
@@ -179,7 +180,9 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 			importation.Sources = c.othersSources(req)
 		}
 	}
-	return req.Slice != "" || c.admit(req.Part, importation), nil
+	known = req.Slice != "" || c.admit(req.Part, importation)
+	c.leaveOut(req, importation)
+	return known, nil
 }
 
 func (c *Controller) ownSources(req Request) []*discoveryv1.EndpointSlice {
@@ -227,6 +230,7 @@ func (c *Controller) note(req Request, gone bool, err error) {
 	case gone:
 		c.refusals.forget(req.Part)
 		c.losses.forget(req.Part)
+		c.leftOut.forget(req.Part)
 		c.outcomes.Forget(req.Part)
 		c.overlaps.Forget(req.Service)
 	default:

@@ -37,6 +37,20 @@ func (c *Controller) admit(req local.Part, importation *sliceplan.Importation) (
 	return true
 }
 
+// leaveOut takes addresses out of an importation that can't be another cluster's, and says so on
+// the import. What one slice has left out is news where nothing was said of the part.
+func (c *Controller) leaveOut(req Request, importation *sliceplan.Importation) {
+	var reason string
+	importation.Sources, reason = c.options.Network.Admit(req.Cluster, importation.Sources)
+	switch {
+	case reason == "" && req.Slice == "":
+		c.leftOut.forget(req.Part)
+	case reason == "" || req.Slice != "" && c.leftOut.has(req.Part):
+	case c.leftOut.news(req.Part, refusal{importation.Import.UID, reason}):
+		status.Say(c.recorder, importation.Import, c.member(req.Cluster), corev1.EventTypeWarning, "EndpointsRefused", "Import", reason)
+	}
+}
+
 // partsByClusterIP returns the parts of other clusters that hold cluster IPs: those of
 // one cluster, or of all for "".
 func (c *Controller) partsByClusterIP(ctx context.Context, of names.ClusterID) ([]Request, error) {
@@ -81,6 +95,14 @@ func (r *refusals) over(part local.Part) bool {
 	defer r.mu.Unlock()
 	_, said := r.said[part]
 	delete(r.said, part)
+	return said
+}
+
+// has tells whether something was said of a part.
+func (r *refusals) has(part local.Part) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, said := r.said[part]
 	return said
 }
 
