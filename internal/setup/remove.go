@@ -24,17 +24,17 @@ type records struct {
 	on        *install.Target
 	namespace string
 	cluster   names.ClusterID
-	// objects are in the order in which they go: first what says that there is such a member,
-	// for what is missing then is not missed.
+	// objects are in the order in which they go: last the Lease, for a member whose heartbeat is
+	// missing may be withdrawn, and what it exports would come back before it is deleted.
 	objects []unstructured.Unstructured
 }
 
 // recorded are the kinds of a member's records, in the order in which they go.
 var recorded = []schema.GroupVersionKind{
 	brokerv1alpha1.GroupVersion.WithKind("MemberCluster"),
-	coordinationv1.SchemeGroupVersion.WithKind("Lease"),
 	brokerv1alpha1.GroupVersion.WithKind("ExportedService"),
 	discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+	coordinationv1.SchemeGroupVersion.WithKind("Lease"),
 }
 
 // findRecords lists what a member has on the broker: all that bears its id, and the entries of

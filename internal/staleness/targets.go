@@ -13,17 +13,25 @@ const anyPort = 80
 // whether they are there: of each slice as many as of the others, and only addresses that this
 // cluster may connect to. They are asked by TCP whatever protocol they speak: that nobody
 // listens is an answer too, and comes from the pod's own network.
-func Targets(slices []*discoveryv1.EndpointSlice, limit int, allowed func(netip.Addr) bool) []string {
+//
+// order returns the numbers from 0 to n-1 in an order, in which a slice's endpoints are taken.
+// Others should come first each time: those that have gone since the slice was written are often
+// neighbours.
+func Targets(slices []*discoveryv1.EndpointSlice, limit int, order func(n int) []int, allowed func(netip.Addr) bool) []string {
 	var targets []string
 	asked := map[netip.Addr]bool{}
+	orders := make([][]int, len(slices))
+	for i, s := range slices {
+		orders[i] = order(len(s.Endpoints))
+	}
 	for i, more := 0, true; more; i++ {
 		more = false
-		for _, s := range slices {
+		for n, s := range slices {
 			if i >= len(s.Endpoints) {
 				continue
 			}
 			more = true
-			for _, text := range s.Endpoints[i].Addresses {
+			for _, text := range s.Endpoints[orders[n][i]].Addresses {
 				address, err := netip.ParseAddr(text)
 				if err != nil || asked[address] || !allowed(address) {
 					continue

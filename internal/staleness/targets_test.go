@@ -22,6 +22,12 @@ func slice(port int32, addresses ...string) *discoveryv1.EndpointSlice {
 
 func TestTargets(t *testing.T) {
 	v4 := func(a netip.Addr) bool { return a.Is4() }
+	asWritten := func(n int) (order []int) {
+		for i := range n {
+			order = append(order, i)
+		}
+		return order
+	}
 	for name, tt := range map[string]struct {
 		slices []*discoveryv1.EndpointSlice
 		limit  int
@@ -37,8 +43,22 @@ func TestTargets(t *testing.T) {
 		"not an address":  {[]*discoveryv1.EndpointSlice{slice(80, "db.example.org", "10.0.0.1")}, 9, []string{"10.0.0.1:80"}},
 		"nothing allowed": {[]*discoveryv1.EndpointSlice{slice(80, "fd00::1")}, 9, nil},
 	} {
-		if got := Targets(tt.slices, tt.limit, v4); !slices.Equal(got, tt.want) {
+		if got := Targets(tt.slices, tt.limit, asWritten, v4); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
+	}
+}
+
+// Of a large slice others are asked each time.
+func TestTargetsInAnotherOrder(t *testing.T) {
+	backwards := func(n int) (order []int) {
+		for i := range n {
+			order = append(order, n-1-i)
+		}
+		return order
+	}
+	got := Targets([]*discoveryv1.EndpointSlice{slice(80, "10.0.0.1", "10.0.0.2", "10.0.0.3")}, 2, backwards, func(netip.Addr) bool { return true })
+	if want := []string{"10.0.0.3:80", "10.0.0.2:80"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -116,7 +116,13 @@ func (c *Controller) begin() {
 	defer c.mu.Unlock()
 	c.judge = staleness.NewJudge(c.timeout, slices.Sorted(maps.Keys(c.since))...)
 	now := time.Now()
-	for _, id := range c.heartbeats.Listen(c) {
+	members := c.heartbeats.Listen(c)
+	for id := range c.since {
+		if !slices.Contains(members, names.ClusterID(id)) {
+			c.judge.Gone(id) // it was removed meanwhile
+		}
+	}
+	for _, id := range members {
 		if id == c.broker.Self {
 			continue
 		}

@@ -76,5 +76,5 @@ func (c *Controller) endpoints(id names.ClusterID) []string {
 			break
 		}
 	}
-	return staleness.Targets(sample, maxTargets, c.prober.Allowed)
+	return staleness.Targets(sample, maxTargets, rand.Perm, c.prober.Allowed)
 }
