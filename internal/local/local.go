@@ -80,6 +80,20 @@ func HasNamespace(ctx context.Context, r client.Reader, name string) (bool, erro
 	return namespace.DeletionTimestamp == nil, nil
 }
 
+// Closed tells whether other clusters' exports are not imported into a namespace: one of the
+// system's, of which the administrator has not allowed it. What has the name of a system's
+// Service would mean another thing in each cluster.
+func Closed(ctx context.Context, r client.Reader, name string) (bool, error) {
+	if !slices.Contains(names.SystemNamespaces, name) {
+		return false, nil
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
+		return true, client.IgnoreNotFound(err)
+	}
+	return namespace.Labels[names.LabelExports] != names.ExportsAllowed, nil
+}
+
 // ServiceNetwork is how a cluster gives its Services addresses.
 type ServiceNetwork struct {
 	// Families are the IP families, the default one first.

@@ -25,13 +25,17 @@ func StripService(object any) (any, error) {
 	return object, nil
 }
 
-// StripNamespace leaves of a Namespace in a cache that it is there.
+// StripNamespace leaves of a Namespace in a cache that it is there, and who may use it.
 func StripNamespace(object any) (any, error) {
 	namespace, ok := object.(*corev1.Namespace)
 	if !ok {
 		return object, nil
 	}
+	exports, labelled := namespace.Labels[names.LabelExports]
 	namespace.ObjectMeta = identity(&namespace.ObjectMeta)
+	if labelled {
+		namespace.Labels = map[string]string{names.LabelExports: exports}
+	}
 	namespace.Spec, namespace.Status = corev1.NamespaceSpec{}, corev1.NamespaceStatus{}
 	return object, nil
 }

@@ -78,11 +78,11 @@ func TestDerivedServicesAreNotStripped(t *testing.T) {
 func TestStripNamespace(t *testing.T) {
 	going := metav1.Now()
 	namespace := &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "uid", DeletionTimestamp: &going, Annotations: map[string]string{"a": "b"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "uid", DeletionTimestamp: &going, Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"a": "b", "atoll.dev/exports": "allowed"}},
 		Status:     corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating},
 	}
 	stripped, err := StripNamespace(namespace)
-	want := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "uid", DeletionTimestamp: &going}}
+	want := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "uid", DeletionTimestamp: &going, Labels: map[string]string{"atoll.dev/exports": "allowed"}}}
 	if diff := cmp.Diff(want, stripped); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -28,6 +28,11 @@ const (
 	// LabelClusters names the exporting clusters on an aggregate, as ClustersLabel
 	// has it, for kubectl get -L.
 	LabelClusters = "atoll.dev/clusters"
+	// LabelExports is on a namespace and says whether Services may be exported from it. In
+	// those of the system it says too whether other clusters' are imported into it.
+	LabelExports = "atoll.dev/exports"
+	// ExportsAllowed is the value of LabelExports that allows it.
+	ExportsAllowed = "allowed"
 	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it has
 	// no use for.
 	LabelHeadless = "service.kubernetes.io/headless"
@@ -97,6 +102,10 @@ const (
 	// OnLossKeep has them stay, for clients that try one endpoint after the other by themselves.
 	OnLossKeep = "keep"
 )
+
+// SystemNamespaces are those whose Services are the cluster's own, or nobody's in particular: they
+// are neither exported nor imported unless an administrator allows it.
+var SystemNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
 // LostClusters is the name of the ConfigMap in SystemNamespace with the members whose
 // endpoints are withdrawn, and since when.

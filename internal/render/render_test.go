@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // deployments are those among a member's objects, by name.
@@ -167,4 +168,22 @@ func TestOrder(t *testing.T) {
 	if first["PriorityClass"] > first["Deployment"] {
 		t.Error("the Deployments come before their class")
 	}
+}
+
+// The namespaces from which nobody exports unless it is allowed are those into which nothing is
+// imported.
+func TestSystemNamespaces(t *testing.T) {
+	_, objects := Member{}.Manifests()
+	for _, o := range objects {
+		if o.GetName() != "serviceexports-of-system-namespaces.atoll.dev" {
+			continue
+		}
+		expressions, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchResources", "namespaceSelector", "matchExpressions")
+		values, _, _ := unstructured.NestedStringSlice(expressions[0].(map[string]any), "values")
+		if !slices.Equal(values, names.SystemNamespaces) {
+			t.Errorf("exports are refused in %v, imports in %v", values, names.SystemNamespaces)
+		}
+		return
+	}
+	t.Error("there is no such binding")
 }

@@ -1,10 +1,19 @@
 package integration
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
 // What a member says of addresses is not trusted: those that are this cluster's own, or nobody's,
@@ -28,4 +37,59 @@ func TestStrangeAddressesAreRefused(t *testing.T) {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.10"}}, discoveryv1.Endpoint{Addresses: []string{"10.101.7.7"}})
 	})
 	expectAddresses(t, "c1", ns, "c2/10.9.9.10", "c2/10.9.9.9")
+}
+
+// What another cluster exports from a namespace of the system is not imported, which the namespace
+// says, until an administrator allows it here.
+func TestSystemNamespacesAreClosed(t *testing.T) {
+	const ns = "default"
+	label := func(ctx context.Context, cluster, value string) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"atoll.dev/exports":%s}}}`, value)
+		if err := on[cluster].Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Error(err)
+		}
+	}
+	label(t.Context(), "c2", `"allowed"`)
+	t.Cleanup(func() {
+		label(context.Background(), "c1", "null")
+		label(context.Background(), "c2", "null")
+	})
+	create(t, "c2", service(ns, "closed", 80))
+	create(t, "c2", slice(ns, "closed-x", "closed", "10.9.9.9"))
+	eventually(t, "the namespace is open to exports", func() error {
+		e := export(ns, "closed")
+		if err := on["c2"].Create(t.Context(), e); err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = on["c2"].Delete(context.Background(), e) })
+		return nil
+	})
+	expectImport(t, "c2", ns, "closed", from("c2"))
+	eventually(t, "c1 says that it does not import it", func() error {
+		list := &eventsv1.EventList{}
+		if err := on["c1"].List(t.Context(), list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Reason == "SystemNamespace" && e.Regarding.Kind == "Namespace" && e.Related.Name == "closed" {
+				return nil
+			}
+		}
+		return errors.New("there is no Event")
+	})
+	if err := on["c1"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "closed"}, &mcsv1beta1.ServiceImport{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the import: %v", err)
+	}
+	label(t.Context(), "c1", `"allowed"`)
+	expectImport(t, "c1", ns, "closed", from("c2"))
+	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
+	label(t.Context(), "c1", `"refused"`)
+	eventually(t, "it is imported no more", func() error {
+		err := on["c1"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "closed"}, &mcsv1beta1.ServiceImport{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the import: %v", err)
+		}
+		return nil
+	})
 }

@@ -174,7 +174,11 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		!c.broker.MembersSynced() && topology.Wanted(importation.Import) {
 		return false, nil
 	}
-	if export := c.broker.Export(req.Service, req.Cluster); export != nil {
+	closed, err := local.Closed(ctx, c.local, req.Service.Namespace)
+	if err != nil {
+		return false, err
+	}
+	if export := c.broker.Export(req.Service, req.Cluster); export != nil && !closed {
 		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
 		if !c.lost(req.Part, importation.Import, export) {
 			importation.Sources = c.othersSources(req)

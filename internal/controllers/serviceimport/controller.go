@@ -10,6 +10,7 @@ package serviceimport
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -39,6 +40,7 @@ type Controller struct {
 	self     local.Cluster
 	recorder events.EventRecorder
 	foreign  reports // ServiceImports of others
+	closed   reports // what others export from the system's namespaces
 	refused  reports // by the API server
 }
 
@@ -134,7 +136,16 @@ func (c *Controller) gather(ctx context.Context, service types.NamespacedName) (
 	if err != nil {
 		return nil, local.Own{}, err
 	}
-	return c.broker.Constituents(service, own.Contribution), own, nil
+	closed, err := local.Closed(ctx, c.local, service.Namespace)
+	if err != nil {
+		return nil, local.Own{}, err
+	}
+	exports := c.broker.Constituents(service, own.Contribution)
+	c.reportClosed(service, exports, closed)
+	if closed {
+		exports = slices.DeleteFunc(exports, func(e merge.Export) bool { return e.ClusterID != c.self.ID.String() })
+	}
+	return exports, own, nil
 }
 
 func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {

@@ -10,6 +10,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -37,6 +39,27 @@ func (r *reports) news(name types.NamespacedName, inTheWay string) bool {
 	}
 	r.said[name] = inTheWay
 	return true
+}
+
+// reportClosed says, on the namespace, that what other clusters export from it is not imported.
+func (c *Controller) reportClosed(service types.NamespacedName, exports []merge.Export, closed bool) {
+	from := ""
+	for _, e := range exports {
+		if closed && e.ClusterID != c.self.ID.String() {
+			from = e.ClusterID
+			break
+		}
+	}
+	if !c.closed.news(service, from) {
+		return
+	}
+	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: service.Namespace, Name: service.Namespace}
+	wanted := &corev1.ObjectReference{
+		APIVersion: mcsv1beta1.GroupVersion.String(), Kind: mcsv1beta1.ServiceImportKindName, Namespace: service.Namespace, Name: service.Name,
+	}
+	status.Say(c.recorder, namespace, wanted, corev1.EventTypeWarning, "SystemNamespace", "Import", fmt.Sprintf(
+		"Cluster %q exports %s from this namespace, into which nothing is imported, for each cluster has its own. To allow it here, run: kubectl label namespace %s %s=%s",
+		from, service.Name, service.Namespace, names.LabelExports, names.ExportsAllowed))
 }
 
 // reportRefusal says that the API server refuses an import, where people look: on the import, or
