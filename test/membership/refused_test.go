@@ -17,7 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// What can't be done is said so before anything is changed, with what to do about it.
+// What can't be done is said so before anything is changed, with what to do about it. Pitfall 34: an
+// id that another cluster has can't be taken.
 func TestCommandsRefuse(t *testing.T) {
 	before := inventory(t, "c1")
 	refused(t, "", "broker token create c1 --context broker --namespace none --server https://b",
