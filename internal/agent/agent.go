@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -40,6 +41,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/staleness"
@@ -64,7 +66,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
-	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &health{}}
+	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &health{}, traffic: metrics.NewTraffic()}
 	ctrl.SetLogger(p.logger)
 	if options.Local == nil {
 		klog.SetLogger(p.logger) // client-go's messages; a process of several agents decides about them itself
@@ -115,7 +117,11 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
 	own.Hosts = s.hosts
-	list := controllerList(mgr, sources, view, heartbeats, s.network, own, withdrawn, s.options)
+	measured := metrics.New(s.traffic)
+	measured.Follow("broker", view.Followed)
+	measured.Follow("own", sources.Count)
+	defer measured.Serve(ctrlmetrics.Registry)()
+	list := controllerList(mgr, sources, view, heartbeats, s.network, own, withdrawn, measured, s.options)
 	list = append(list, withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.renew, log))
 	for _, c := range list {
 		if err := c.Register(mgr); err != nil {
@@ -143,7 +149,7 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, withdrawn *staleness.Set, options Options) []controller {
+func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, withdrawn *staleness.Set, measured *metrics.Metrics, options Options) []controller {
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
@@ -152,13 +158,13 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 	published, imported := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[local.Part]{}
 	return []controller{
 		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, recorder, published),
-		exportedslice.NewController(c, sources, view, self, published, exportedslice.Options{
+		exportedslice.NewController(c, sources, view, self, published, measured, exportedslice.Options{
 			Mode: options.mode(), MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(),
 		}),
 		conflict.NewController(c, view, self, recorder),
 		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, self, recorder, imported),
-		importedslice.NewController(writer, sources, view, self, recorder, imported, importedslice.Options{
+		importedslice.NewController(writer, sources, view, self, recorder, imported, measured, importedslice.Options{
 			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own, Withdrawn: withdrawn,
 			Locality: importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones},
 		}),

@@ -25,6 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/token"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
@@ -44,6 +45,7 @@ type process struct {
 	logger  logr.Logger
 	local   *rest.Config
 	health  *health
+	traffic *metrics.Traffic // with the broker
 }
 
 // session is what lasts as long as the cluster's membership is the same one: its heartbeat
@@ -128,7 +130,7 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	s := &session{process: p, membership: m}
 	log := p.log.With("cluster", m.ClusterID)
 	var err error
-	if s.broker, err = broker.Connect(config); err != nil {
+	if s.broker, err = broker.Connect(p.traffic.Count(config)); err != nil {
 		return err
 	}
 	if !retry(ctx, log, "reading what this cluster is", s.describe) {

@@ -159,6 +159,10 @@ func (v *View) Follow(namespace string) { v.slices.Follow(namespace) }
 // Unfollow drops the copy of a namespace's slices.
 func (v *View) Unfollow(namespace string) { v.slices.Unfollow(namespace) }
 
+// Followed returns how many namespaces are followed, and how many slices the view holds of
+// them.
+func (v *View) Followed() (namespaces, slices int) { return v.slices.Count() }
+
 // others selects the slices of a namespace that come from other clusters.
 func (v *View) others(namespace string) []client.ListOption {
 	selector := labels.SelectorFromSet(labels.Set{

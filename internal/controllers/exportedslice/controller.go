@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
@@ -38,6 +39,10 @@ type Controller struct {
 	maxEndpoints int
 	pacer        *pace.Pacer[Request]
 	queue        func(Request, bool) // set when the controller starts
+
+	metrics  *metrics.Metrics
+	seen     metrics.Stopwatch[Request] // since a change of a slice was seen
+	transits transits
 }
 
 // Options are what is decided about what is published, and how.
@@ -51,9 +56,9 @@ type Options struct {
 
 // NewController returns a controller that publishes the endpoints in sources of what the
 // cluster self exports. What becomes of it, it tells by outcomes, for each export.
-func NewController(reader client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], options Options) *Controller {
+func NewController(reader client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], measured *metrics.Metrics, options Options) *Controller {
 	return &Controller{
-		local: reader, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, outcomes: outcomes,
+		local: reader, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, outcomes: outcomes, metrics: measured,
 		mode: options.Mode, maxEndpoints: options.MaxEndpoints, pacer: pace.New[Request](options.Pace),
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
 	}
@@ -67,6 +72,7 @@ func (c *Controller) Name() string { return "exportedslice" }
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	if !c.broker.PublishedSynced() || c.mode == brokerv1alpha1.AdvertiseClusterIP && !c.broker.ExportsSynced() {
 		c.overlaps.Forget(req.Service)
+		c.seen.Move(req, req.whole())
 		return reconcile.Result{}, nil // every export is queued once they are
 	}
 	own, err := local.Gather(ctx, c.local, c.self, req.Service)
@@ -75,16 +81,17 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	if own.Contribution != nil && !c.sources.Synced(req.Service.Namespace) {
 		c.overlaps.Forget(req.Service)
+		c.seen.Move(req, req.whole())
 		return reconcile.Result{}, nil // likewise
 	}
 	if req.Slice != "" && !c.alone(req, own) {
-		c.queue(Request{Service: req.Service}, false)
+		c.whole(req)
 		return reconcile.Result{}, nil
 	}
 	have, want, remarks := c.plan(req, own)
 	changes := sliceplan.Diff(have, want)
 	if req.Slice != "" && changes.Removed > 0 && sliceplan.Moved(have, changes, c.otherSources(req)) {
-		c.queue(Request{Service: req.Service}, false)
+		c.whole(req)
 		return reconcile.Result{}, nil
 	}
 	now := time.Now()
@@ -102,7 +109,14 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
 	}
+	c.measure(req, have, want, changes, now)
 	return reconcile.Result{}, nil
+}
+
+// whole has all of a Service be reconciled in place of one slice.
+func (c *Controller) whole(req Request) {
+	c.seen.Move(req, req.whole())
+	c.queue(req.whole(), false)
 }
 
 // alone tells whether a slice can be dealt with by itself: nothing is to be said of its

@@ -27,6 +27,9 @@ type Request struct {
 	Slice string
 }
 
+// whole is the request for all slices of the same Service.
+func (r Request) whole() Request { return Request{Service: r.Service} }
+
 // String writes the request for logs.
 func (r Request) String() string {
 	if r.Slice == "" {
@@ -65,11 +68,16 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	c.queue = queue
 	c.sources.OnChange(func(s *discoveryv1.EndpointSlice, initial bool) {
 		if service := s.Labels[discoveryv1.LabelServiceName]; service != "" {
-			queue(Request{types.NamespacedName{Namespace: s.Namespace, Name: service}, s.Name}, initial)
+			req := Request{types.NamespacedName{Namespace: s.Namespace, Name: service}, s.Name}
+			if !initial {
+				c.seen.Start(req)
+			}
+			queue(req, initial)
 		}
 	})
 	// Slices whose Service is not exported any more are found here too, after a restart.
 	c.broker.OnPublished(func(s *discoveryv1.EndpointSlice, initial bool) {
+		c.arrived(s)
 		req := Request{Service: types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]}}
 		if !sliceplan.ByClusterIP(s) {
 			req.Slice = s.Annotations[names.AnnotationSourceSlice]

@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
@@ -46,6 +47,8 @@ type Controller struct {
 	outcomes *status.Outcomes[local.Part]
 	pacer    *pace.Pacer[Request]
 	queue    func(Request, bool) // set when the controller starts
+	metrics  *metrics.Metrics
+	seen     metrics.Stopwatch[Request] // since a change of another cluster's slice was seen
 }
 
 // Options are what is decided about what is imported, and how.
@@ -65,10 +68,10 @@ type Options struct {
 
 // NewController returns a controller of the cluster self that writes by writer. sources are
 // the cluster's own endpoints. How it goes is noted in outcomes.
-func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], options Options) *Controller {
+func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], measured *metrics.Metrics, options Options) *Controller {
 	return &Controller{
 		local: writer.Client, writer: writer, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, recorder: recorder, outcomes: outcomes,
-		options: options, pacer: pace.New[Request](options.Pace),
+		metrics: measured, options: options, pacer: pace.New[Request](options.Pace),
 	}
 }
 
@@ -97,6 +100,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 			return reconcile.Result{}, fmt.Errorf("gathering endpoints of %s: %w", req, err)
 		}
 		if !known {
+			c.seen.Move(req, req.whole())
 			return reconcile.Result{}, nil
 		}
 	}
@@ -121,11 +125,33 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
 	}
+	c.measure(req, importation.Imported, plan, changes)
 	return reconcile.Result{}, nil
 }
 
 // whole has all of a part be reconciled in place of one slice.
-func (c *Controller) whole(req Request) { c.queue(Request{Part: req.Part}, false) }
+func (c *Controller) whole(req Request) {
+	c.seen.Move(req, req.whole())
+	c.queue(req.whole(), false)
+}
+
+// measure counts what was written, and how long that took.
+func (c *Controller) measure(req Request, have []*discoveryv1.EndpointSlice, plan []discoveryv1.EndpointSlice, changes sliceplan.Changes) {
+	service := metrics.Service{Namespace: req.Service.Namespace, Name: req.Service.Name, Cluster: req.Cluster.String()}
+	c.metrics.Imported.Note(service, req.Slice, controllers.Counts(plan, c.options.MaxEndpoints))
+	took, live := c.seen.Stop(req)
+	if changes.Empty() {
+		return
+	}
+	c.metrics.Imported.Wrote(controllers.Sync(have, changes))
+	if !live {
+		return
+	}
+	c.metrics.Import.Observe(took.Seconds())
+	if since, known := controllers.SinceTrigger(changes, time.Now()); known {
+		c.metrics.Total.Observe(since.Seconds())
+	}
+}
 
 // wait returns how long changes have to wait. If not at all, they count as written.
 func (c *Controller) wait(req Request, changes sliceplan.Changes) time.Duration {

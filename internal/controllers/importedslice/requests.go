@@ -28,6 +28,9 @@ type Request struct {
 	Slice string
 }
 
+// whole is the request for all of the same part.
+func (r Request) whole() Request { return Request{Part: r.Part} }
+
 // String writes the request for logs.
 func (r Request) String() string {
 	if r.Slice == "" {
@@ -65,6 +68,9 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		req := part(s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName], s.Labels[names.LabelSourceCluster])
 		if !initial && !sliceplan.ByClusterIP(s) {
 			req.Slice = s.Annotations[names.AnnotationSourceSlice]
+		}
+		if !initial {
+			c.seen.Start(req)
 		}
 		queue(req, initial)
 	})

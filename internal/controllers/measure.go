@@ -1,0 +1,72 @@
+package controllers
+
+import (
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/metrics"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// Counts are what a plan amounts to for each source slice. limit is the most endpoints
+// that a slice may have.
+func Counts(plan []discoveryv1.EndpointSlice, limit int) map[string]metrics.Count {
+	counts := map[string]metrics.Count{}
+	for i := range plan {
+		source := plan[i].Annotations[names.AnnotationSourceSlice]
+		count := counts[source]
+		count.Endpoints += len(plan[i].Endpoints)
+		count.Slices++
+		count.Ideal = max(1, (count.Endpoints+limit-1)/limit)
+		counts[source] = count
+	}
+	return counts
+}
+
+// Sync is what carrying out changes of have did.
+func Sync(have []*discoveryv1.EndpointSlice, changes sliceplan.Changes) metrics.Sync {
+	sync := metrics.Sync{
+		Added: changes.Added, Removed: changes.Removed,
+		Updated: len(Updated(have, changes)), Deleted: len(changes.Delete) + len(changes.Replace),
+	}
+	for _, s := range changes.Create {
+		if s.ResourceVersion != "" { // otherwise it was there already
+			sync.Created++
+		}
+	}
+	return sync
+}
+
+// Updated are the updates that were made: not those that came too late, which have the version
+// that they were decided on still.
+func Updated(have []*discoveryv1.EndpointSlice, changes sliceplan.Changes) []*discoveryv1.EndpointSlice {
+	before := make(map[string]string, len(have))
+	for _, h := range have {
+		before[h.Name] = h.ResourceVersion
+	}
+	var updated []*discoveryv1.EndpointSlice
+	for _, s := range changes.Update {
+		if s.ResourceVersion != before[s.Name] {
+			updated = append(updated, s)
+		}
+	}
+	return updated
+}
+
+// SinceTrigger returns how long ago that happened which led to the changes: the earliest
+// that their slices tell. The time is the source cluster's, so that the two clusters' clocks
+// have to agree, as kube-proxy's latency metric supposes too.
+func SinceTrigger(changes sliceplan.Changes, now time.Time) (time.Duration, bool) {
+	var first time.Time
+	for _, list := range [][]*discoveryv1.EndpointSlice{changes.Create, changes.Update} {
+		for _, s := range list {
+			at, err := time.Parse(time.RFC3339Nano, s.Annotations[names.AnnotationLastChangeTriggerTime])
+			if err == nil && (first.IsZero() || at.Before(first)) {
+				first = at
+			}
+		}
+	}
+	return now.Sub(first), !first.IsZero() && !first.After(now)
+}

@@ -1,0 +1,217 @@
+package metrics
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+)
+
+// gathered returns the values of metrics that are not zero, by name and labels; of a
+// histogram its count.
+func gathered(t *testing.T, m *Metrics) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	stop := m.Serve(registry)
+	defer stop()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			key := family.GetName()
+			for _, label := range metric.GetLabel() {
+				key += "," + label.GetValue()
+			}
+			value := metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			if value != 0 {
+				values[key] = value
+			}
+		}
+	}
+	return values
+}
+
+func expect(t *testing.T, m *Metrics, want map[string]float64) {
+	t.Helper()
+	if diff := cmp.Diff(want, gathered(t, m)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// What there is is counted once, however often it is noted, and goes with the cluster.
+func TestWhatThereIs(t *testing.T) {
+	m := New(NewTraffic())
+	web := Service{"shop", "web", "c1"}
+	both := map[string]Count{"a": {Endpoints: 150, Slices: 3, Ideal: 2}, "b": {Endpoints: 10, Slices: 1, Ideal: 1}}
+	all := map[string]float64{
+		"atoll_endpointslice_endpoints_desired,importedslice":       160,
+		"atoll_endpointslice_num_endpoint_slices,importedslice":     4,
+		"atoll_endpointslice_desired_endpoint_slices,importedslice": 3,
+		"atoll_serviceimport_endpoints,c1":                          160,
+	}
+	for range 2 {
+		m.Imported.Note(web, "", both)
+		expect(t, m, all)
+	}
+	m.Imported.Note(web, "b", map[string]Count{"b": {Endpoints: 20, Slices: 1, Ideal: 1}})
+	all["atoll_endpointslice_endpoints_desired,importedslice"], all["atoll_serviceimport_endpoints,c1"] = 170, 170
+	expect(t, m, all)
+	m.Imported.Note(web, "a", nil)
+	expect(t, m, map[string]float64{
+		"atoll_endpointslice_endpoints_desired,importedslice":       20,
+		"atoll_endpointslice_num_endpoint_slices,importedslice":     1,
+		"atoll_endpointslice_desired_endpoint_slices,importedslice": 1,
+		"atoll_serviceimport_endpoints,c1":                          20,
+	})
+	// A service without endpoints is there; one that is gone leaves nothing behind.
+	m.Imported.Note(Service{"shop", "idle", "c2"}, "", map[string]Count{"i": {Slices: 1, Ideal: 1}})
+	if _, found := series(t, m, "atoll_serviceimport_endpoints")["c2"]; !found {
+		t.Error("a cluster with a slice and no endpoints is not told")
+	}
+	m.Imported.Note(web, "", nil)
+	m.Imported.Note(Service{"shop", "idle", "c2"}, "i", nil)
+	expect(t, m, map[string]float64{})
+	if left := series(t, m, "atoll_serviceimport_endpoints"); len(left) > 0 {
+		t.Errorf("clusters that have gone are told still: %v", left)
+	}
+	if len(m.Imported.services)+len(m.Imported.clusters) > 0 {
+		t.Errorf("remembered: %v, %v", m.Imported.services, m.Imported.clusters)
+	}
+}
+
+// series are the values of a metric by its only label.
+func series(t *testing.T, m *Metrics, name string) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	defer m.Serve(registry)()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name {
+				found[metric.GetLabel()[0].GetValue()] = metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return found
+}
+
+func TestWhatWasWritten(t *testing.T) {
+	m := New(NewTraffic())
+	m.Exported.Wrote(Sync{Added: 3, Removed: 1, Created: 2, Updated: 1})
+	m.Exported.Wrote(Sync{Deleted: 5})
+	m.Publish.Observe(0.1)
+	m.Follow("broker", func() (int, int) { return 2, 7 })
+	expect(t, m, map[string]float64{
+		"atoll_endpointslice_endpoints_added_per_sync,exportedslice":   2,
+		"atoll_endpointslice_endpoints_removed_per_sync,exportedslice": 2,
+		"atoll_endpointslice_changes,exportedslice,create":             2,
+		"atoll_endpointslice_changes,exportedslice,update":             1,
+		"atoll_endpointslice_changes,exportedslice,delete":             5,
+		"atoll_propagation_duration_seconds,publish":                   1,
+		"atoll_followed_namespaces,broker":                             2,
+		"atoll_followed_endpointslices,broker":                         7,
+	})
+}
+
+// One agent after the other, and several in one process, can be served.
+func TestServe(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	first, second := New(NewTraffic()), New(NewTraffic())
+	stop := first.Serve(registry)
+	second.Serve(registry)()
+	if families, err := registry.Gather(); err != nil || len(families) == 0 {
+		t.Errorf("the first is not served any more: %v", err)
+	}
+	stop()
+	if families, err := registry.Gather(); err != nil || len(families) > 0 {
+		t.Errorf("the first is served still: %v, %v", families, err)
+	}
+	second.Serve(registry)
+	if families, _ := registry.Gather(); len(families) == 0 {
+		t.Error("the second is not served after the first")
+	}
+}
+
+func TestStopwatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Stopwatch[string]
+		if took, running := s.Stop("a"); running {
+			t.Errorf("it measured %v of nothing", took)
+		}
+		s.Start("a")
+		<-time.After(time.Second)
+		s.Start("a") // it goes on
+		s.Start("b")
+		<-time.After(time.Second)
+		s.Move("a", "b") // the longer time counts
+		s.Move("none", "b")
+		s.Move("b", "b")
+		if _, running := s.Stop("a"); running {
+			t.Error("it goes on after it was moved")
+		}
+		if took, running := s.Stop("b"); !running || took != 2*time.Second {
+			t.Errorf("it measured %v, %v", took, running)
+		}
+		if len(s.since) > 0 {
+			t.Errorf("remembered: %v", s.since)
+		}
+	})
+}
+
+func TestTrafficIsCounted(t *testing.T) {
+	const body = 10000
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(make([]byte, body))
+	}))
+	defer server.Close()
+	traffic := NewTraffic()
+	config := traffic.Count(&rest.Config{Host: server.URL})
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.Get(server.URL + "/" + strings.Repeat("a", 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	m := New(traffic)
+	got := gathered(t, m)
+	if n := got["atoll_broker_bytes_total,received"]; n < body || n > body+1000 {
+		t.Errorf("received %v", n)
+	}
+	if n := got["atoll_broker_bytes_total,sent"]; n < 1000 || n > 2000 {
+		t.Errorf("sent %v", n)
+	}
+	if _, err := config.Dial(t.Context(), "tcp", closedAddress(t)); err == nil {
+		t.Error("dialling nobody is no error")
+	}
+}
+
+func closedAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

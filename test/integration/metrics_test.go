@@ -1,0 +1,209 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+)
+
+// measuredAgent starts a cluster's agent anew with an address for its metrics, and returns
+// their URL.
+func measuredAgent(t *testing.T, cluster string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	units, err := theLab.Units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range units {
+		if u.Cluster != cluster || u.Name != "agent" {
+			continue
+		}
+		before := slices.Clone(u.Argv)
+		u.Argv = append(u.Argv, "--metrics-bind-address="+address)
+		if err := theLab.Run(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			u.Argv = before
+			if err := theLab.Run(context.Background(), u); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return "http://" + address + "/metrics"
+}
+
+// metricsAt returns the text of an agent's metrics, as soon as it is the leader.
+func metricsAt(t *testing.T, url string) string {
+	t.Helper()
+	var text []byte
+	eventually(t, "reading "+url, func() error {
+		response, err := http.Get(url)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		text, err = io.ReadAll(response.Body)
+		return err
+	})
+	return string(text)
+}
+
+// noneIsGoing is nil when no namespace of a cluster is being deleted.
+func noneIsGoing(t *testing.T, cluster string) error {
+	list := &corev1.NamespaceList{}
+	if err := on[cluster].List(t.Context(), list); err != nil {
+		return err
+	}
+	for _, n := range list.Items {
+		if n.DeletionTimestamp != nil {
+			return fmt.Errorf("namespace %s is being deleted in %s", n.Name, cluster)
+		}
+	}
+	return nil
+}
+
+// TestMetrics follows a service's endpoints from c1 to c2 by the metrics of both agents.
+func TestMetrics(t *testing.T) {
+	const ns = "metrics"
+	for _, cluster := range []string{"c1", "c2"} {
+		eventually(t, "what earlier tests have left behind is gone", func() error { return noneIsGoing(t, cluster) })
+	}
+	at := map[string]string{"c1": measuredAgent(t, "c1"), "c2": measuredAgent(t, "c2")}
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "first", 80))
+	create(t, "c1", export(ns, "first"))
+	for _, cluster := range []string{"c1", "c2"} {
+		expectImport(t, cluster, ns, "first", from("c1"))
+	}
+	before := map[string]bed.Metrics{}
+	for cluster, url := range at {
+		before[cluster] = bed.ParseMetrics(metricsAt(t, url))
+	}
+	grown := func(what string, want map[string]float64) {
+		t.Helper()
+		eventually(t, what, func() error {
+			for _, key := range slices.Sorted(maps.Keys(want)) {
+				parts := strings.Split(key, " ")
+				cluster, name, labels := parts[0], "atoll_"+parts[1], parts[2:]
+				now := bed.ParseMetrics(metricsAt(t, at[cluster]))
+				if got := now.Sum(name, labels...) - before[cluster].Sum(name, labels...); got != want[key] {
+					return fmt.Errorf("%s has grown by %v, not %v", key, got, want[key])
+				}
+			}
+			return nil
+		})
+	}
+	create(t, "c1", service(ns, "web", 80))
+	source := slice(ns, "web-x", "web", "12.1.1.1", "12.1.1.2")
+	create(t, "c1", source)
+	e := export(ns, "web")
+	create(t, "c1", e)
+	expectAddresses(t, "c2", ns, "c1/12.1.1.1", "c1/12.1.1.2")
+	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) {
+		s.Annotations = map[string]string{names.AnnotationLastChangeTriggerTime: time.Now().UTC().Format(time.RFC3339Nano)}
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"12.1.1.3"}})
+	})
+	expectAddresses(t, "c2", ns, "c1/12.1.1.1", "c1/12.1.1.2", "c1/12.1.1.3")
+	const exported, imported = "controller exportedslice", "controller importedslice"
+	grown("metrics of an import", map[string]float64{
+		"c1 endpointslice_endpoints_desired " + exported:        3,
+		"c1 endpointslice_num_endpoint_slices " + exported:      1,
+		"c1 endpointslice_desired_endpoint_slices " + exported:  1,
+		"c1 endpointslice_changes operation create " + exported: 1, "c1 endpointslice_changes operation update " + exported: 1,
+		"c1 endpointslice_endpoints_added_per_sync_count " + exported:        2,
+		"c1 endpointslice_endpoints_added_per_sync_sum " + exported:          3,
+		"c1 endpointslice_endpoints_removed_per_sync_sum " + exported:        0,
+		"c1 serviceimport_endpoints source_cluster c1":                       3, // its own import
+		"c2 endpointslice_endpoints_desired " + imported:                     3,
+		"c2 endpointslice_num_endpoint_slices " + imported:                   1,
+		"c2 endpointslice_changes operation create " + imported:              1,
+		"c2 endpointslice_changes operation update " + imported:              1,
+		"c2 endpointslice_endpoints_added_per_sync_sum " + imported:          3,
+		"c2 serviceimport_endpoints source_cluster c1":                       3,
+		"c2 propagation_duration_seconds_count stage total":                  1,
+		"c2 followed_endpointslices of broker":                               1,
+		"c1 followed_endpointslices of own":                                  1,
+		"c1 followed_namespaces of own":                                      0,
+		"c1 endpointslice_changes operation delete controller exportedslice": 0,
+	})
+	for cluster, stages := range map[string][]string{"c1": {"publish", "broker"}, "c2": {"import", "total"}} {
+		for _, stage := range stages {
+			eventually(t, "stage "+stage, func() error {
+				const name = "atoll_propagation_duration_seconds_"
+				now := bed.ParseMetrics(metricsAt(t, at[cluster]))
+				count, sum := now.Sum(name+"count", "stage", stage), now.Sum(name+"sum", "stage", stage)
+				if count <= before[cluster].Sum(name+"count", "stage", stage) || sum <= 0 || sum/count > patience.Seconds() {
+					return fmt.Errorf("%v s in %v changes", sum, count)
+				}
+				return nil
+			})
+		}
+		now := bed.ParseMetrics(metricsAt(t, at[cluster]))
+		for _, direction := range []string{"sent", "received"} {
+			if n := now.Sum("atoll_broker_bytes_total", "direction", direction); n < 1000 {
+				t.Errorf("%s has %s %v bytes", cluster, direction, n)
+			}
+		}
+	}
+	expectDocumented(t, metricsAt(t, at["c1"])+metricsAt(t, at["c2"]))
+
+	remove(t, "c1", e)
+	expectAddresses(t, "c2", ns)
+	grown("metrics after the end of the export", map[string]float64{
+		"c1 endpointslice_endpoints_desired " + exported:        0,
+		"c1 endpointslice_changes operation delete " + exported: 1,
+		"c1 serviceimport_endpoints source_cluster c1":          0,
+		"c2 endpointslice_num_endpoint_slices " + imported:      0,
+		"c2 serviceimport_endpoints source_cluster c1":          0,
+		"c2 followed_endpointslices of broker":                  0,
+	})
+}
+
+// expectDocumented compares Atoll's metrics with the table in docs/metrics.md.
+func expectDocumented(t *testing.T, text string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {
+		documented[row[1]] = row[2] + " " + strings.NewReplacer("`", "", " ", "").Replace(row[3])
+	}
+	served := map[string]string{}
+	for _, line := range regexp.MustCompile(`(?m)^# TYPE (atoll_\w+) (\w+)\n[^{\n]*\{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
+		var labels []string
+		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(line[3], -1) {
+			if label[1] != "le" {
+				labels = append(labels, label[1])
+			}
+		}
+		served[line[1]] = line[2] + " " + strings.Join(labels, ",")
+	}
+	if !maps.Equal(served, documented) {
+		t.Errorf("docs/metrics.md has\n%v\nand agents serve\n%v", documented, served)
+	}
+}
