@@ -47,6 +47,7 @@ type Bed struct {
 	Members []string
 
 	addresses map[string]addresses
+	agents    []lab.Unit
 }
 
 // addresses are where an agent can be asked about itself.
@@ -88,10 +89,7 @@ func (b *Bed) prepare(ctx context.Context, o Options) error {
 	if o.Nodes {
 		return nil // its agents are asked in their own network
 	}
-	if err := b.exposeAgents(ctx); err != nil {
-		return err
-	}
-	return b.AgentsReady(ctx)
+	return b.exposeAgents(ctx)
 }
 
 // Down removes the lab.
@@ -113,11 +111,20 @@ func (b *Bed) exposeAgents(ctx context.Context) error {
 		}
 		b.addresses[u.Cluster] = addresses{metrics: ports[0], profiles: ports[1]}
 		u.Argv = append(u.Argv, "--metrics-bind-address="+ports[0], "--pprof-bind-address="+ports[1])
+		b.agents = append(b.agents, u)
+	}
+	return b.AgentsWith(ctx)
+}
+
+// AgentsWith starts all agents anew, with further arguments until the next time.
+func (b *Bed) AgentsWith(ctx context.Context, args ...string) error {
+	for _, u := range b.agents {
+		u.Argv = append(slices.Clone(u.Argv), args...)
 		if err := b.Lab.Run(ctx, u); err != nil {
 			return err
 		}
 	}
-	return nil
+	return b.AgentsReady(ctx)
 }
 
 func freePorts(n int) ([]string, error) {

@@ -11,7 +11,6 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -82,12 +81,12 @@ func newObserver() *Observer {
 
 // follow watches what is listed, beginning with what there is.
 func (o *Observer) follow(ctx context.Context, c client.WithWatch, list client.ObjectList, on func(watch.Event, time.Time), opts ...client.ListOption) error {
-	w, err := Watch(ctx, c, list, opts...)
+	events, err := Watch(ctx, c, list, opts...)
 	if err != nil {
 		return err
 	}
 	go func() {
-		for event := range w.ResultChan() {
+		for event := range events {
 			at := time.Now()
 			o.mu.Lock()
 			if event.Type == watch.Error {
@@ -106,15 +105,6 @@ func (o *Observer) follow(ctx context.Context, c client.WithWatch, list client.O
 		o.changed = make(chan struct{})
 	}()
 	return nil
-}
-
-// Watch watches what is selected, beginning with what there is, as events of type Added.
-func Watch(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
-	w, err := c.Watch(ctx, list, append([]client.ListOption{&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}}, opts...)...)
-	if err != nil {
-		return nil, fmt.Errorf("watching %T: %w", list, err)
-	}
-	return w, nil
 }
 
 // onImport is called with mu held.
@@ -205,7 +195,7 @@ func (o *Observer) await(ctx context.Context, m Mark) (time.Time, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return at, fmt.Errorf("waiting for %s: %w", m, ctx.Err())
+			return at, fmt.Errorf("waiting for %s: %w", m, context.Cause(ctx))
 		case <-changed:
 		}
 	}

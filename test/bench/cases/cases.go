@@ -70,6 +70,7 @@ var All = []Case{
 	{Name: "memory", About: "an agent with 100,000 imported endpoints", Limit: 10 * time.Minute, Do: memory},
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
 	{Name: "writes", About: "writes, watch events and bytes for the sample cases of KEP-0752, with clusters for nodes", Limit: 15 * time.Minute, Do: writes},
+	{Name: "pacing", About: "what holding changes back saves in a rolling update, and what it costs", Extra: true, Limit: 15 * time.Minute, Do: pacing},
 	{Name: "growth", About: "what broker and agents need with more clusters, services and endpoints", Extra: true, Limit: 40 * time.Minute, Do: growth},
 	{Name: "cost", About: "what 100,000 imported endpoints cost their cluster", Extra: true, Nodes: true, Limit: 20 * time.Minute, Do: cost},
 }
@@ -142,10 +143,11 @@ func (r *Run) onFloor(ctx context.Context, s side, bare bool, block int, measure
 		return err
 	}
 	chain := &floor.Chain{From: s.from, Broker: r.Bed.On[lab.Broker], To: s.to, Namespace: s.namespace, Bare: bare}
-	stop, err := chain.Run(ctx)
+	while, stop, err := chain.Run(ctx)
 	if err == nil {
-		err = measure(ctx, s, block)
-		err = errors.Join(stop(), err, chain.Clear(context.WithoutCancel(ctx)))
+		err = measure(while, s, block)
+		stop()
+		err = errors.Join(err, chain.Clear(context.WithoutCancel(ctx)))
 	}
 	if err := errors.Join(err, r.Bed.StartAgents(ctx)); err != nil {
 		return err

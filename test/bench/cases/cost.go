@@ -10,10 +10,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
@@ -63,6 +65,10 @@ func cost(ctx context.Context, r *Run, c *figure.Case) error {
 	if err != nil {
 		return err
 	}
+	programming, arrival, err := r.programming(ctx)
+	if err != nil {
+		return err
+	}
 	beside := func(name, unit string, a, b []time.Duration) figure.Figure {
 		return figure.Times(name, unit, b).OnFloor(figure.Times("", unit, a))
 	}
@@ -74,6 +80,8 @@ func cost(ctx context.Context, r *Run, c *figure.Case) error {
 		figure.New("kube-proxy's memory", figure.MiB, with.proxyMemory).OnFloor(figure.New("", figure.MiB, without.proxyMemory)),
 		figure.New("stock CoreDNS's memory", figure.MiB, with.dnsMemory).OnFloor(figure.New("", figure.MiB, without.dnsMemory)),
 		beside("a request to the plain Service, over a new connection", figure.Milliseconds, without.requests, with.requests),
+		programming.OnFloor(arrival).
+			Because("by kube-proxy's own metric, from the trigger time in the source slice; the floor is until the change is in the cluster's slices, by a watch"),
 	)
 	return nil
 }
@@ -196,19 +204,7 @@ func (r *Run) syncOf(ctx context.Context, number int) (time.Duration, error) {
 	if err := r.Bed.On[exporter].Create(ctx, s); err != nil {
 		return 0, err
 	}
-	for {
-		after, err := r.metricsAt(ctx, proxyMetrics)
-		if err != nil {
-			return 0, err
-		}
-		if n := after.Sum(syncCount) - before.Sum(syncCount); n > 0 {
-			seconds := (after.Sum(syncSum) - before.Sum(syncSum)) / n
-			return time.Duration(seconds * float64(time.Second)), nil
-		}
-		if err := bed.Pause(ctx, 50*time.Millisecond); err != nil {
-			return 0, fmt.Errorf("waiting for kube-proxy: %w", err)
-		}
-	}
+	return r.grownBy(ctx, before, syncSum, syncCount)
 }
 
 // programmed returns when kube-proxy has no more to do, and how long that took.
@@ -224,6 +220,64 @@ func (r *Run) programmed(ctx context.Context) (time.Duration, error) {
 		}
 		if err := bed.Pause(ctx, 200*time.Millisecond); err != nil {
 			return 0, fmt.Errorf("waiting for kube-proxy: %w", err)
+		}
+	}
+}
+
+// programming changes imported endpoints, and returns kube-proxy's own word for how long it
+// took until they were in effect, and when they were in the cluster's slices.
+func (r *Run) programming(ctx context.Context) (proxy, arrival figure.Figure, err error) {
+	const changes = 10
+	const sum, count = "kubeproxy_network_programming_duration_seconds_sum", "kubeproxy_network_programming_duration_seconds_count"
+	var own, arrivals []time.Duration
+	for i := range changes {
+		s, m := r.fleet.services[i], r.fleet.members[i]
+		o, err := bed.Observe(ctx, r.Bed.On[exporter], s.Namespace)
+		if err != nil {
+			return proxy, arrival, err
+		}
+		slice := &discoveryv1.EndpointSlice{}
+		if err := m.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Slices()[0].Name}, slice); err != nil {
+			return proxy, arrival, err
+		}
+		before, err := r.metricsAt(ctx, proxyMetrics)
+		if err != nil {
+			return proxy, arrival, err
+		}
+		began := time.Now()
+		slice.Endpoints[0] = bed.Endpoint(s.Namespace, freshAddresses+1000000+i)
+		metav1.SetMetaDataAnnotation(&slice.ObjectMeta, names.AnnotationLastChangeTriggerTime, began.UTC().Format(time.RFC3339Nano))
+		if err := m.Client.Update(ctx, slice); err != nil {
+			return proxy, arrival, err
+		}
+		at, err := o.Await(ctx, bed.Appeared(slice.Endpoints[0].Addresses[0]))
+		if err != nil {
+			return proxy, arrival, err
+		}
+		arrivals = append(arrivals, at.Sub(began))
+		took, err := r.grownBy(ctx, before, sum, count)
+		if err != nil {
+			return proxy, arrival, err
+		}
+		own = append(own, took)
+	}
+	const name = "until an imported endpoint's change is in effect"
+	return figure.Times(name, figure.Milliseconds, own), figure.Times(name, figure.Milliseconds, arrivals), nil
+}
+
+// grownBy waits until a histogram of kube-proxy's has more than before, and returns the mean
+// of that.
+func (r *Run) grownBy(ctx context.Context, before bed.Metrics, sum, count string) (time.Duration, error) {
+	for {
+		after, err := r.metricsAt(ctx, proxyMetrics)
+		if err != nil {
+			return 0, err
+		}
+		if n := after.Sum(count) - before.Sum(count); n > 0 {
+			return time.Duration((after.Sum(sum) - before.Sum(sum)) / n * float64(time.Second)), nil
+		}
+		if err := bed.Pause(ctx, 50*time.Millisecond); err != nil {
+			return 0, fmt.Errorf("waiting for %s to grow: %w", count, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ type grown struct {
 	requests     float64
 	events       float64
 	megabytes    float64
-	memory       float64 // of the same, in MiB, when all have all
+	memory       float64 // of the same, in MiB, when all have all, beyond what it was at first
 	arrival      float64 // seconds until all have all
 	change, last float64 // ms until one real cluster, and all, have one endpoint's change
 	heap         float64 // MiB for each simulated cluster
@@ -71,7 +71,7 @@ var columns = []struct {
 	{"requests", func(g grown) float64 { return g.requests }},
 	{"watch events", func(g grown) float64 { return g.events }},
 	{"sent, MB", func(g grown) float64 { return g.megabytes }},
-	{"broker memory, MiB", func(g grown) float64 { return g.memory }},
+	{"broker memory beyond an empty one's, MiB", func(g grown) float64 { return g.memory }},
 	{"one change, ms", func(g grown) float64 { return g.change }},
 	{"in all clusters, ms", func(g grown) float64 { return g.last }},
 	{"broker CPU for it, ms", func(g grown) float64 { return g.changeCPU }},
@@ -94,6 +94,7 @@ func growth(ctx context.Context, r *Run, c *figure.Case) error {
 			if err != nil {
 				return fmt.Errorf("%+v: %w", s, err)
 			}
+			g.memory -= float64(idle.Memory) / mib
 			all = append(all, g)
 		}
 		c.Tables = append(c.Tables, sweep.table(all), sweep.exponents(all))
@@ -327,8 +328,11 @@ func (s sweep) table(all []grown) figure.Table {
 // exponents fits each column.
 func (s sweep) exponents(all []grown) figure.Table {
 	t := figure.Table{
-		Title:   "The same as powers of the number of " + s.name,
-		Columns: []string{"", "exponent", "R²", fmt.Sprintf("extrapolated to %g", s.at)},
+		Title: "The same as powers of the number of " + s.name,
+		Columns: []string{
+			"", "exponent", "R²", fmt.Sprintf("extrapolated to %g", s.at),
+			"exponent between the last two", fmt.Sprintf("with that at %g", s.at),
+		},
 	}
 	var xs []float64
 	for _, g := range all {
@@ -341,10 +345,15 @@ func (s sweep) exponents(all []grown) figure.Table {
 		}
 		law, ok := figure.Fit(xs, ys)
 		if !ok {
-			t.Add(column.name, "–", "–", "–")
+			t.Add(column.name, "–", "–", "–", "–", "–")
 			continue
 		}
-		t.Add(column.name, fmt.Sprintf("%.2f", law.Exponent), fmt.Sprintf("%.2f", law.R2), figure.Number(law.At(s.at)))
+		row := []string{column.name, fmt.Sprintf("%.2f", law.Exponent), fmt.Sprintf("%.2f", law.R2), figure.Number(law.At(s.at))}
+		// A fixed part makes the whole look flat; at the end it weighs least.
+		if end, ok := figure.Fit(xs[len(xs)-2:], ys[len(ys)-2:]); ok {
+			row = append(row, fmt.Sprintf("%.2f", end.Exponent), figure.Number(end.At(s.at)))
+		}
+		t.Add(row...)
 	}
 	return t
 }

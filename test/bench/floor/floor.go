@@ -49,22 +49,24 @@ type Chain struct {
 	mu       sync.Mutex
 	exported map[string]bool
 	waiting  map[string][]*discoveryv1.EndpointSlice // by the service that is not exported yet
-	failure  error
+	failed   context.CancelCauseFunc
 }
 
-// Run sets the chain to work until ctx is done. The returned function waits for its end
-// and tells what has gone wrong.
-func (c *Chain) Run(ctx context.Context) (stop func() error, err error) {
+// Run sets the chain to work until ctx is done. The returned context is done, with its
+// cause, as soon as anything goes wrong: who waits for the chain should wait with that. The
+// returned function ends the chain and waits for its end.
+func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), err error) {
 	c.exported, c.waiting = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
+	while, c.failed = context.WithCancelCause(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	relay := func(from client.WithWatch, list client.ObjectList, step func(context.Context, watch.Event) error) {
 		if err != nil {
 			return
 		}
-		var w watch.Interface
-		if w, err = bed.Watch(ctx, from, list, client.InNamespace(c.Namespace)); err == nil {
-			running.Go(func() { c.relay(ctx, w, step) })
+		var events <-chan watch.Event
+		if events, err = bed.Watch(ctx, from, list, client.InNamespace(c.Namespace)); err == nil {
+			running.Go(func() { c.relay(ctx, events, step) })
 		}
 	}
 	if !c.Bare {
@@ -75,19 +77,18 @@ func (c *Chain) Run(ctx context.Context) (stop func() error, err error) {
 	if !c.Bare {
 		relay(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
 	}
-	stop = func() error {
+	stop = func() {
 		cancel()
 		running.Wait()
-		return c.failed()
 	}
 	if err != nil {
-		return nil, errors.Join(err, stop())
+		stop()
 	}
-	return stop, nil
+	return while, stop, err
 }
 
 // relay takes one step for each event. Steps of one object are taken one after the other.
-func (c *Chain) relay(ctx context.Context, w watch.Interface, step func(context.Context, watch.Event) error) {
+func (c *Chain) relay(ctx context.Context, events <-chan watch.Event, step func(context.Context, watch.Event) error) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	var queues [writers]chan watch.Event
@@ -96,16 +97,16 @@ func (c *Chain) relay(ctx context.Context, w watch.Interface, step func(context.
 		workers.Go(func() {
 			for event := range queues[i] {
 				if err := step(ctx, event); err != nil && ctx.Err() == nil {
-					c.fail(err)
+					c.failed(fmt.Errorf("the floor: %w", err))
 				}
 			}
 		})
 	}
-	for event := range w.ResultChan() {
+	for event := range events {
 		object, ok := event.Object.(client.Object)
 		if !ok {
 			if ctx.Err() == nil {
-				c.fail(fmt.Errorf("a watch of the floor has failed: %w", apierrors.FromObject(event.Object)))
+				c.failed(fmt.Errorf("the floor: watching: %w", apierrors.FromObject(event.Object)))
 			}
 			continue
 		}
@@ -116,18 +117,6 @@ func (c *Chain) relay(ctx context.Context, w watch.Interface, step func(context.
 	for _, q := range queues {
 		close(q)
 	}
-}
-
-func (c *Chain) failed() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failure
-}
-
-func (c *Chain) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.failure = errors.Join(c.failure, err)
 }
 
 // publish writes the record of an export, and its slices beside it.
