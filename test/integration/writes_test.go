@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/lab"
@@ -172,4 +174,47 @@ func TestWritesAreCounted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// With client-go's default of 5 requests a second, the imports alone would take most of a
+// minute: each is five writes.
+//
+// Pitfall 37.
+func TestManyExportsAtOnce(t *testing.T) {
+	const ns, n = "many", 50
+	namespace(t, ns, "c1", "c2")
+	var exports errgroup.Group
+	exports.SetLimit(16)
+	for i := range n {
+		exports.Go(func() error {
+			name := fmt.Sprintf("web-%d", i)
+			for _, object := range []client.Object{
+				service(ns, name, 80), slice(ns, name+"-x", name, fmt.Sprintf("13.1.1.%d", i)), export(ns, name),
+			} {
+				if err := on["c1"].Create(t.Context(), object); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := exports.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "everything is imported", func() error {
+		list := &mcsv1beta1.ServiceImportList{}
+		if err := on["c2"].List(t.Context(), list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		usable := 0
+		for i := range list.Items {
+			if hasIP(&list.Items[i]) == nil {
+				usable++
+			}
+		}
+		if endpoints := len(slicesOf(t, "c2", ns)); usable < n || endpoints < n {
+			return fmt.Errorf("%d of %d imports are usable, and there are %d slices", usable, n, endpoints)
+		}
+		return nil
+	})
 }
