@@ -192,7 +192,7 @@ func (r *Run) traffic(ctx context.Context, clusters []*simulation.Member, do fun
 func simulatedWrites(clusters []*simulation.Member) int {
 	n := 0
 	for _, m := range clusters {
-		n += m.API.Writes()["endpointslices"]
+		n += m.API.Writes()["endpointslices"] + m.API.Wasted()["endpointslices"]
 	}
 	return n
 }

@@ -84,6 +84,10 @@ func TestWrites(t *testing.T) {
 	if n := server.Writes()["endpointslices"]; n != 2 {
 		t.Errorf("%d writes counted, want 2", n)
 	}
+	// Created again, created nowhere, an old version, nothing new.
+	if n := server.Wasted()["endpointslices"]; n != 4 {
+		t.Errorf("%d writes counted that changed nothing, want 4", n)
+	}
 
 	uid := old.UID + "x"
 	if err := c.Delete(ctx, web, client.Preconditions{UID: &uid}); !apierrors.IsConflict(err) {

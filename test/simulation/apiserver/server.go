@@ -42,7 +42,11 @@ func (s *Server) Config() *rest.Config {
 }
 
 // Writes returns how many writes have changed something, by resource.
-func (s *Server) Writes() map[string]int { return s.store.counts() }
+func (s *Server) Writes() map[string]int { return s.store.counts(s.store.writes) }
+
+// Wasted returns how many requests to write have changed nothing, because they were refused
+// or said what there was already, by resource.
+func (s *Server) Wasted() map[string]int { return s.store.counts(s.store.wasted) }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -122,6 +126,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 		err = badRequest("%s is not supported", r.Method)
 	}
 	if err != nil {
+		if r.Method != http.MethodGet {
+			s.store.waste(t.kind)
+		}
 		return err
 	}
 	code := http.StatusOK

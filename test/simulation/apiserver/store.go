@@ -3,6 +3,7 @@ package apiserver
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -34,7 +35,8 @@ type store struct {
 	tables  map[*kind]*table
 	owned   map[types.UID]map[place]bool // by their owner
 	nextIP  int
-	writes  map[string]int
+	// writes and wasted are how many requests have changed something, and nothing, by resource.
+	writes, wasted map[string]int
 }
 
 // table is what there is of one kind.
@@ -59,21 +61,25 @@ type event struct {
 }
 
 func newStore(network byte) *store {
-	s := &store{network: network, tables: map[*kind]*table{}, owned: map[types.UID]map[place]bool{}, writes: map[string]int{}}
+	s := &store{network: network, tables: map[*kind]*table{}, owned: map[types.UID]map[place]bool{}, writes: map[string]int{}, wasted: map[string]int{}}
 	for _, k := range kinds {
 		s.tables[k] = &table{objects: map[types.NamespacedName]Object{}, watches: map[*stream]bool{}}
 	}
 	return s
 }
 
-func (s *store) counts() map[string]int {
+// counts returns a copy of one of the store's maps.
+func (s *store) counts(of map[string]int) map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counts := map[string]int{}
-	for resource, n := range s.writes {
-		counts[resource] = n
-	}
-	return counts
+	return maps.Clone(of)
+}
+
+// waste counts a request to write that has changed nothing.
+func (s *store) waste(k *kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wasted[k.plural]++
 }
 
 func (t target) key() types.NamespacedName {
@@ -199,6 +205,7 @@ func (s *store) update(t target, change func(have Object) (Object, error)) (Obje
 	want.SetManagedFields(nil)
 	s.complete(want)
 	if equality.Semantic.DeepEqual(have, want) {
+		s.wasted[t.kind.plural]++
 		return have, nil
 	}
 	if t.subresource == "" && !sameButMetadata(have, want) {

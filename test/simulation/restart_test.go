@@ -1,0 +1,223 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// TestRestartWritesWhatHasChanged restarts an agent that has imported 1,500 slices from 40
+// clusters, and exports a Service of its own. Of three of them an endpoint has changed, and of
+// its own Service one: that many slices it writes, and asks for no other write at all.
+//
+// Pitfall 30.
+func TestRestartWritesWhatHasChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	const clusters, slicesInAll, changed = 40, 1500, 3
+	b, onBroker, err := MemoryBroker()
+	must(t, err)
+	members, err := JoinAll(t.Context(), b, 1, clusters+1, Options{})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := StopAll(members); err != nil {
+			t.Error(err)
+		}
+	})
+	importer := members[clusters]
+	var sources []*discoveryv1.EndpointSlice // the first of each cluster
+	for i, m := range members {
+		n := slicesInAll*(i+1)/clusters - slicesInAll*i/clusters
+		if m == importer {
+			n = 1
+		}
+		sources = append(sources, exportFrom(t, m, i, n)...)
+		if m != importer {
+			must(t, importer.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}}))
+		}
+	}
+	eventually(t, "everything is imported", func(ctx context.Context) error {
+		return importsReady(ctx, importer, clusters+1, slicesInAll+1)
+	})
+	settled(t, members)
+
+	must(t, importer.Stop())
+	var want []string
+	for _, i := range []int{0, 7, clusters - 1, clusters}[:changed+1] {
+		address := fmt.Sprintf("10.250.0.%d", i+1)
+		sources[i].Endpoints[0].Addresses[0] = address
+		must(t, members[i].Client.Update(t.Context(), sources[i]))
+		want = append(want, address)
+	}
+	eventually(t, "changes are on the broker", func(ctx context.Context) error {
+		return holds(ctx, onBroker, want[:changed])
+	})
+	settled(t, members)
+
+	before := counted(importer)
+	onBrokerBefore := versionsOf(t, onBroker)
+	began := time.Now()
+	must(t, importer.Start(t.Context()))
+	eventually(t, "changes are imported", func(ctx context.Context) error { return holds(ctx, importer.Client, want) })
+	t.Logf("current again after %v", time.Since(began).Round(time.Millisecond))
+	settled(t, members)
+	after := counted(importer)
+	if got := after.minus(before); !maps.Equal(got, counts{"written endpointslices": changed + 1}) {
+		t.Errorf("requests for writes in the importing cluster: %v", got)
+	}
+	var written []string
+	for key, version := range versionsOf(t, onBroker) {
+		if onBrokerBefore[key] != version {
+			written = append(written, key)
+		}
+	}
+	if own := sources[clusters]; !slices.Equal(written, []string{fmt.Sprintf("%s.%s.%s", own.Name, own.Namespace, importer.ID)}) {
+		t.Errorf("slices written on the broker: %v", written)
+	}
+}
+
+func namespaceOf(i int) string { return fmt.Sprintf("of-%d", i) }
+
+// exportFrom has a member export a Service of n slices with two endpoints each, and returns
+// the first of them.
+func exportFrom(t *testing.T, m *Member, number, n int) []*discoveryv1.EndpointSlice {
+	t.Helper()
+	ns := namespaceOf(number)
+	must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
+	web := metav1.ObjectMeta{Namespace: ns, Name: "web"}
+	must(t, m.Client.Create(t.Context(), &corev1.Service{ObjectMeta: web, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
+	var first []*discoveryv1.EndpointSlice
+	for i := range n {
+		s := &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("web-%d", i), Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080))}},
+			Endpoints: []discoveryv1.Endpoint{
+				{Addresses: []string{fmt.Sprintf("10.%d.%d.1", 100+number, i)}}, {Addresses: []string{fmt.Sprintf("10.%d.%d.2", 100+number, i)}},
+			},
+		}
+		must(t, m.Client.Create(t.Context(), s))
+		if i == 0 {
+			first = append(first, s)
+		}
+	}
+	must(t, m.Client.Create(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: web}))
+	return first
+}
+
+// importsReady is nil when a member has so many imports, all Ready, and so many imported
+// slices.
+func importsReady(ctx context.Context, m *Member, imports, inAll int) error {
+	list := &mcsv1beta1.ServiceImportList{}
+	if err := m.Client.List(ctx, list); err != nil {
+		return err
+	}
+	ready := 0
+	for _, imp := range list.Items {
+		if slices.ContainsFunc(imp.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Ready" && c.Status == metav1.ConditionTrue }) {
+			ready++
+		}
+	}
+	imported := &discoveryv1.EndpointSliceList{}
+	if err := m.Client.List(ctx, imported, managed); err != nil {
+		return err
+	}
+	if ready != imports || len(imported.Items) != inAll {
+		return fmt.Errorf("%d imports are ready, and there are %d slices", ready, len(imported.Items))
+	}
+	return nil
+}
+
+// holds is nil when all addresses are in an API server's managed slices.
+func holds(ctx context.Context, c client.Client, addresses []string) error {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := c.List(ctx, list, managed); err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for _, s := range list.Items {
+		for _, e := range s.Endpoints {
+			have[e.Addresses[0]] = true
+		}
+	}
+	var failed error
+	for _, a := range addresses {
+		if !have[a] {
+			failed = errors.Join(failed, fmt.Errorf("%s is missing", a))
+		}
+	}
+	return failed
+}
+
+// counts are requests for writes, by what became of them and the resource.
+type counts map[string]int
+
+func counted(m *Member) counts {
+	c := counts{}
+	for resource, n := range m.API.Writes() {
+		c["written "+resource] = n
+	}
+	for resource, n := range m.API.Wasted() {
+		c["wasted "+resource] = n
+	}
+	return c
+}
+
+// minus returns what there is more.
+func (c counts) minus(before counts) counts {
+	more := counts{}
+	for key, n := range c {
+		if n > before[key] {
+			more[key] = n - before[key]
+		}
+	}
+	return more
+}
+
+// settled returns when no member has asked for a write in its cluster for a while: longer
+// than agents hold any change back.
+func settled(t *testing.T, members []*Member) {
+	t.Helper()
+	const calm = 1500 * time.Millisecond
+	state := func() []counts {
+		var all []counts
+		for _, m := range members {
+			all = append(all, counted(m))
+		}
+		return all
+	}
+	last, since := state(), time.Now()
+	eventually(t, "nothing is written any more", func(context.Context) error {
+		if now := state(); !slices.EqualFunc(last, now, maps.Equal[counts, counts]) {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < calm {
+			return errors.New("there is always something")
+		}
+		return nil
+	})
+}
+
+// versionsOf are the versions of all slices on an API server, by name.
+func versionsOf(t *testing.T, c client.Client) map[string]string {
+	t.Helper()
+	list := &discoveryv1.EndpointSliceList{}
+	must(t, c.List(t.Context(), list))
+	versions := map[string]string{}
+	for _, s := range list.Items {
+		versions[s.Name] = s.ResourceVersion
+	}
+	return versions
+}
