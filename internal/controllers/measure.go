@@ -27,32 +27,22 @@ func Counts(plan []discoveryv1.EndpointSlice, limit int) map[string]metrics.Coun
 
 // Sync is what carrying out changes of have did.
 func Sync(have []*discoveryv1.EndpointSlice, changes sliceplan.Changes) metrics.Sync {
-	sync := metrics.Sync{
-		Added: changes.Added, Removed: changes.Removed,
-		Updated: len(Updated(have, changes)), Deleted: len(changes.Delete) + len(changes.Replace),
-	}
+	sync := metrics.Sync{Added: changes.Added, Removed: changes.Removed, Deleted: len(changes.Delete) + len(changes.Replace)}
 	for _, s := range changes.Create {
 		if s.ResourceVersion != "" { // otherwise it was there already
 			sync.Created++
 		}
 	}
-	return sync
-}
-
-// Updated are the updates that were made: not those that came too late, which have the version
-// that they were decided on still.
-func Updated(have []*discoveryv1.EndpointSlice, changes sliceplan.Changes) []*discoveryv1.EndpointSlice {
 	before := make(map[string]string, len(have))
 	for _, h := range have {
 		before[h.Name] = h.ResourceVersion
 	}
-	var updated []*discoveryv1.EndpointSlice
 	for _, s := range changes.Update {
-		if s.ResourceVersion != before[s.Name] {
-			updated = append(updated, s)
+		if s.ResourceVersion != before[s.Name] { // otherwise it came too late
+			sync.Updated++
 		}
 	}
-	return updated
+	return sync
 }
 
 // SinceTrigger returns how long ago that happened which led to the changes: the earliest

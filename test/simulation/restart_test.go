@@ -88,6 +88,47 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	}
 }
 
+// TestSlicesAreWrittenOnce has three clusters import a service of 100 slices and lose it again.
+// An agent that decided by a copy that does not show its own writes yet would ask for some
+// twice.
+//
+// Pitfall 12.
+func TestSlicesAreWrittenOnce(t *testing.T) {
+	const n = 100
+	b, onBroker, err := MemoryBroker()
+	must(t, err)
+	members, err := JoinAll(t.Context(), b, 1, 4, Options{})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := StopAll(members); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, m := range members[1:] {
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(0)}}))
+	}
+	exportFrom(t, members[0], 0, n)
+	for _, m := range members {
+		eventually(t, "everything is imported", func(ctx context.Context) error { return importsReady(ctx, m, 1, n) })
+	}
+	settled(t, members)
+	const resource = "endpointslices"
+	for _, m := range members {
+		if wasted := m.API.Wasted()[resource]; wasted > 0 {
+			t.Errorf("in %s %d writes of slices changed nothing", m.ID, wasted)
+		}
+	}
+	must(t, members[0].Client.Delete(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(0), Name: "web"}}))
+	eventually(t, "the broker has nothing left", func(ctx context.Context) error {
+		return none(ctx, onBroker, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{})
+	})
+	settled(t, members)
+	api := b.(memoryBroker).api
+	if written, wasted := api.Writes()[resource], api.Wasted()[resource]; written != 2*n || wasted > 0 {
+		t.Errorf("on the broker %d writes of slices, and %d that changed nothing; want %d and none", written, wasted, 2*n)
+	}
+}
+
 func namespaceOf(i int) string { return fmt.Sprintf("of-%d", i) }
 
 // exportFrom has a member export a Service of n slices with two endpoints each, and returns

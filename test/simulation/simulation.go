@@ -103,27 +103,27 @@ func (b realBroker) Joined(ctx context.Context, id names.ClusterID) error {
 
 // memoryBroker is a broker in memory, which anybody may write to.
 type memoryBroker struct {
-	config *rest.Config
+	api    *apiserver.Server
 	client client.WithWatch
 }
 
 // MemoryBroker returns a broker in memory, for members that are to be tried without any
 // program beside this one, and an administrator's client for it.
 func MemoryBroker() (Broker, client.WithWatch, error) {
-	config := apiserver.New(250).Config()
-	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
+	api := apiserver.New(250)
+	c, err := client.NewWithWatch(api.Config(), client.Options{Scheme: Scheme()})
 	if err == nil {
 		err = c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: broker.DefaultNamespace}})
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a broker in memory: %w", err)
 	}
-	return memoryBroker{config, c}, c, nil
+	return memoryBroker{api, c}, c, nil
 }
 
 // Invite has nothing to make.
 func (b memoryBroker) Invite(context.Context, names.ClusterID) (*rest.Config, error) {
-	return b.config, nil
+	return b.api.Config(), nil
 }
 
 // Joined looks for the member's entry.

@@ -40,9 +40,9 @@ type Controller struct {
 	pacer        *pace.Pacer[Request]
 	queue        func(Request, bool) // set when the controller starts
 
-	metrics  *metrics.Metrics
-	seen     metrics.Stopwatch[Request] // since a change of a slice was seen
-	transits transits
+	metrics *metrics.Metrics
+	seen    metrics.Stopwatch[Request] // since a change of a slice was seen
+	turns   controllers.Turns[types.NamespacedName]
 }
 
 // Options are what is decided about what is published, and how.
@@ -75,6 +75,25 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.seen.Move(req, req.whole())
 		return reconcile.Result{}, nil // every export is queued once they are
 	}
+	if wait, all := c.turns.Begin(req.Service, req.Slice, time.Now()); wait > 0 {
+		if all && req.Slice != "" {
+			c.seen.Move(req, req.whole())
+			c.overlaps.Alone(req.Service, req.Slice) // it has to know of every change
+		}
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	result, err := c.reconcile(ctx, req)
+	if c.turns.End(req.Service, req.Slice, err == nil, time.Now()) {
+		c.queue(req.whole(), false)
+	}
+	if errors.Is(err, controllers.ErrOutdated) {
+		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+	}
+	return result, err
+}
+
+// reconcile is Reconcile in the request's turn.
+func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	own, err := local.Gather(ctx, c.local, c.self, req.Service)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req.Service, err)
@@ -100,16 +119,17 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	if !changes.Empty() {
 		c.pacer.Wrote(req, now)
+		c.turns.Writing(req.Service, changes, now)
 	}
 	err = c.writer.Slices(ctx, changes)
 	if errors.Is(err, controllers.ErrOutdated) {
-		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+		return reconcile.Result{}, err
 	}
 	c.note(req, own, remarks, err)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
 	}
-	c.measure(req, have, want, changes, now)
+	c.measure(req, have, want, changes)
 	return reconcile.Result{}, nil
 }
 

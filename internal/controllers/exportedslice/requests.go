@@ -2,6 +2,7 @@ package exportedslice
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -77,8 +78,14 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	})
 	// Slices whose Service is not exported any more are found here too, after a restart.
 	c.broker.OnPublished(func(s *discoveryv1.EndpointSlice, initial bool) {
-		c.arrived(s)
 		req := Request{Service: types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]}}
+		arrival := c.turns.Seen(req.Service, s, time.Now())
+		if arrival.Took > 0 {
+			c.metrics.Transit.Observe(arrival.Took.Seconds())
+		}
+		if arrival.Again {
+			queue(req, false)
+		}
 		if !sliceplan.ByClusterIP(s) {
 			req.Slice = s.Annotations[names.AnnotationSourceSlice]
 		}

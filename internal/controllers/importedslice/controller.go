@@ -49,6 +49,7 @@ type Controller struct {
 	queue    func(Request, bool) // set when the controller starts
 	metrics  *metrics.Metrics
 	seen     metrics.Stopwatch[Request] // since a change of another cluster's slice was seen
+	turns    controllers.Turns[local.Part]
 }
 
 // Options are what is decided about what is imported, and how.
@@ -80,6 +81,27 @@ func (c *Controller) Name() string { return "importedslice" }
 
 // Reconcile brings one part of a service up to date, or what is made of one slice in it.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	if wait, all := c.turns.Begin(req.Part, req.Slice, time.Now()); wait > 0 {
+		if all && req.Slice != "" {
+			c.seen.Move(req, req.whole())
+		}
+		if all && req.Slice != "" && req.Cluster == c.broker.Self {
+			c.overlaps.Alone(req.Service, req.Slice) // it has to know of every change
+		}
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	result, err := c.reconcile(ctx, req)
+	if c.turns.End(req.Part, req.Slice, err == nil, time.Now()) {
+		c.queue(req.whole(), false)
+	}
+	if errors.Is(err, controllers.ErrOutdated) {
+		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+	}
+	return result, err
+}
+
+// reconcile is Reconcile in the request's turn.
+func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	imp := &mcsv1beta1.ServiceImport{}
 	err := c.local.Get(ctx, req.Service, imp)
 	if client.IgnoreNotFound(err) != nil {
@@ -117,9 +139,10 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if wait := c.wait(req, changes); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	c.turns.Writing(req.Part, changes, time.Now())
 	err = c.writer.Slices(ctx, changes)
 	if errors.Is(err, controllers.ErrOutdated) {
-		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+		return reconcile.Result{}, err
 	}
 	c.note(req, gone, err)
 	if err != nil {

@@ -2,6 +2,7 @@ package importedslice
 
 import (
 	"context"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,6 +99,9 @@ func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 
 func (c *Controller) queueSlice(ctx context.Context, slice *discoveryv1.EndpointSlice, moved bool, q queue) {
 	req := partOf(slice)
+	if c.turns.Seen(req.Part, slice, time.Now()).Again {
+		q.Add(req)
+	}
 	req.Slice = slice.Annotations[names.AnnotationSourceSlice]
 	q.Add(req)
 	if !moved {
