@@ -67,6 +67,7 @@ var All = []Case{
 	{Name: "endpoint", About: "one endpoint's change", Limit: 5 * time.Minute, Do: oneEndpoint},
 	{Name: "create", About: "one service of 20,000 endpoints in 200 slices", Limit: 8 * time.Minute, Do: create},
 	{Name: "rolling", About: "rolling replacement of 2,000 endpoints in 20 slices", Limit: 10 * time.Minute, Do: rolling},
+	{Name: "interest", About: "what an agent holds and gets of what its cluster does not import", Limit: 10 * time.Minute, Do: interest},
 	{Name: "memory", About: "an agent with 100,000 imported endpoints", Limit: 10 * time.Minute, Do: memory},
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
 	{Name: "writes", About: "writes, watch events and bytes for the sample cases of KEP-0752, with clusters for nodes", Limit: 15 * time.Minute, Do: writes},

@@ -83,12 +83,16 @@ func (r *Run) populate(ctx context.Context) error {
 	return nil
 }
 
-// imported has the importing cluster import all services of the fleet, and waits until it
-// has.
+// imported has a cluster import all services of the fleet, and waits until it has.
 func (r *Run) imported(ctx context.Context, cluster string) ([]*bed.Observer, error) {
 	r.Say("waiting until %s has imported them", cluster)
+	return r.importedBy(ctx, cluster, r.fleet.services)
+}
+
+// importedBy has it import some of them.
+func (r *Run) importedBy(ctx context.Context, cluster string, services []bed.Service) ([]*bed.Observer, error) {
 	var observers []*bed.Observer
-	for _, s := range r.fleet.services {
+	for _, s := range services {
 		if err := r.Bed.Namespace(ctx, s.Namespace, cluster); err != nil {
 			return nil, err
 		}
@@ -98,7 +102,7 @@ func (r *Run) imported(ctx context.Context, cluster string) ([]*bed.Observer, er
 		}
 		observers = append(observers, o)
 	}
-	for i, s := range r.fleet.services {
+	for i, s := range services {
 		if _, err := observers[i].Await(ctx, bed.Usable(s.Name), bed.Endpoints(s.Name, s.Endpoints)); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,162 @@
+package cases
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/bench/figure"
+)
+
+// held is what an agent has of others' endpoints, and what that cost.
+type held struct {
+	namespaces, slices, heap, received float64
+}
+
+// held asks the agent of the cluster that interest is about.
+func (r *Run) held(ctx context.Context) (held, error) {
+	m, err := r.Bed.AgentMetrics(ctx, exporter)
+	return held{
+		namespaces: m.Sum("atoll_followed_namespaces", "of", "broker"), slices: m.Sum("atoll_followed_endpointslices", "of", "broker"),
+		heap: m.Sum("go_memstats_heap_alloc_bytes") / mib, received: m.Sum("atoll_broker_bytes_total", "direction", "received") / mib,
+	}, err
+}
+
+// interest has a cluster import more and more of what 40 others export, and less again, with
+// an agent that shows what it holds and gets. The cluster is the one that the other cases
+// export from.
+func interest(ctx context.Context, r *Run, c *figure.Case) error {
+	if err := r.populate(ctx); err != nil {
+		return err
+	}
+	table := figure.Table{
+		Title: fmt.Sprintf("One of %d clusters that export %d endpoints in %d slices, each in a namespace of its own", fleetSize+1, r.sized(fleetEndpoints), r.sized(fleetSlices)),
+		Columns: []string{
+			"of their namespaces the cluster has", "slices that the agent holds", "its live heap, MiB", "received from the broker until current, MiB",
+			"and for one change in each cluster, KiB",
+		},
+	}
+	var full, tenth held
+	for i, n := range []int{0, fleetSize / 10, fleetSize} {
+		r.Say("interest: %d of %d namespaces", n, fleetSize)
+		if _, err := r.importedBy(ctx, exporter, r.fleet.services[:n]); err != nil {
+			return err
+		}
+		h, changes, err := r.afterStart(ctx, freshAddresses+2000000+i*fleetSize)
+		if err != nil {
+			return err
+		}
+		switch i {
+		case 1:
+			tenth = h
+		case 2:
+			full = h
+		}
+		table.Add(fmt.Sprint(n), figure.Number(h.slices), figure.Number(h.heap), figure.Number(h.received), figure.Number(changes*1024))
+	}
+	narrowed, err := r.narrow(ctx, r.fleet.services[fleetSize/10:])
+	if err != nil {
+		return err
+	}
+	table.Add(fmt.Sprintf("%d again, without a restart", fleetSize/10), figure.Number(narrowed.slices), figure.Number(narrowed.heap), "–", "–")
+	c.Tables = append(c.Tables, table)
+	c.Add(
+		figure.New("slices held by an agent with a tenth of the namespaces", figure.Percent, 100*tenth.slices/full.slices).AtMost(10),
+		figure.New("slices held after the other namespaces have gone", figure.Percent, 100*narrowed.slices/full.slices).AtMost(10),
+	)
+	own, err := r.ownServices(ctx)
+	if err != nil {
+		return err
+	}
+	c.Add(own)
+	_, err = r.narrow(ctx, r.fleet.services[:fleetSize/10])
+	return err
+}
+
+// afterStart starts the agent anew, and returns what it holds and has got when it is current,
+// and how many MiB it gets for one change in each of the other clusters.
+func (r *Run) afterStart(ctx context.Context, fresh int) (h held, changes float64, err error) {
+	if err := r.Bed.StopAgents(ctx, exporter); err != nil {
+		return h, 0, err
+	}
+	if err := r.Bed.StartAgents(ctx, exporter); err != nil {
+		return h, 0, err
+	}
+	if err := r.Bed.AgentsReady(ctx); err != nil {
+		return h, 0, err
+	}
+	if err := bed.Pause(ctx, calm); err != nil {
+		return h, 0, err
+	}
+	if h, err = r.held(ctx); err != nil {
+		return h, 0, err
+	}
+	if _, err := r.changeAll(ctx, fresh); err != nil {
+		return h, 0, err
+	}
+	if err := bed.Pause(ctx, calm); err != nil {
+		return h, 0, err
+	}
+	after, err := r.held(ctx)
+	return h, after.received - h.received, err
+}
+
+// narrow deletes the namespaces of services, and returns what the agent holds when it has
+// followed.
+func (r *Run) narrow(ctx context.Context, services []bed.Service) (held, error) {
+	before, err := r.held(ctx)
+	if err != nil {
+		return held{}, err
+	}
+	for _, s := range services {
+		if err := r.Bed.On[exporter].Delete(ctx, bed.NamespaceObject(s.Namespace)); client.IgnoreNotFound(err) != nil {
+			return held{}, err
+		}
+	}
+	for {
+		now, err := r.held(ctx)
+		if err != nil || now.namespaces <= before.namespaces-float64(len(services)) {
+			return now, err
+		}
+		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
+			return held{}, fmt.Errorf("waiting until the agent follows less: %w", err)
+		}
+	}
+}
+
+// ownServices measures what Services of the agent's own cluster cost it that nobody exports.
+func (r *Run) ownServices(ctx context.Context) (figure.Figure, error) {
+	const namespace, endpoints = "bench-own", 20
+	n := r.sized(2000)
+	r.Say("interest: %d Services of the cluster's own, which nobody exports", n)
+	before, err := r.held(ctx)
+	if err != nil {
+		return figure.Figure{}, err
+	}
+	services := small(namespace, "own", n)
+	for i := range services {
+		services[i].Endpoints, services[i].First = endpoints, i*endpoints
+	}
+	on := r.Bed.On[exporter]
+	if err := r.Bed.Namespace(ctx, namespace, exporter); err != nil {
+		return figure.Figure{}, err
+	}
+	if err := bed.Each(ctx, services, func(ctx context.Context, s bed.Service) error { return s.Create(ctx, on) }); err != nil {
+		return figure.Figure{}, err
+	}
+	if err := bed.Pause(ctx, calm); err != nil {
+		return figure.Figure{}, err
+	}
+	after, err := r.held(ctx)
+	if err != nil {
+		return figure.Figure{}, err
+	}
+	return figure.New("heap for each Service of the cluster's own that nobody exports, with its EndpointSlice", "KiB", (after.heap-before.heap)*1024/float64(n)).
+			Because(fmt.Sprintf("%d of them, with %d endpoints each", n, endpoints)),
+		on.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+}
