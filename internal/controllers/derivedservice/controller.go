@@ -153,6 +153,9 @@ func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceIm
 		return nil, fmt.Errorf("looking for the derived Service of %s/%s: %w", imp.Namespace, imp.Name, err)
 	}
 	if have.UID == "" {
+		if gone, err := c.gone(ctx, imp); gone || err != nil {
+			return nil, err
+		}
 		created, err := c.create(ctx, imp, have)
 		if created != nil && others != nil {
 			status.Say(c.recorder, imp, others, corev1.EventTypeWarning, "NameTaken", "Import", fmt.Sprintf(
@@ -178,6 +181,20 @@ func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceIm
 		return nil, fmt.Errorf("updating the derived Service %s/%s: %w", have.Namespace, have.Name, err)
 	}
 	return updated, nil
+}
+
+// gone tells whether an import is no more, whose derived Service is not there although it had
+// one: this may be seen to go before the import is, and would be made once again.
+func (c *Controller) gone(ctx context.Context, imp *mcsv1beta1.ServiceImport) (bool, error) {
+	if imp.Annotations[names.AnnotationDerivedService] == "" {
+		return false, nil
+	}
+	now := &mcsv1beta1.ServiceImport{}
+	err := c.writer.Reader.Get(ctx, client.ObjectKeyFromObject(imp), now)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
+	}
+	return err != nil || now.UID != imp.UID || now.DeletionTimestamp != nil, nil
 }
 
 // find returns the derived Service, or an empty one of the name to give it. Where
