@@ -62,6 +62,9 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	if err := r.Bed.AgentsReady(ctx); err != nil {
 		return err
 	}
+	if err := bed.Pause(ctx, 2*calm); err != nil { // live exports come before what the agent finds at its start
+		return err
+	}
 	after, err := r.agentMemory(ctx, importer)
 	if err != nil {
 		return err
