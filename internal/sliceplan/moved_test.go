@@ -34,7 +34,7 @@ func TestMoved(t *testing.T) {
 			for _, w := range test.want {
 				want = append(want, *w)
 			}
-			if got := Moved(test.have, Diff(test.have, want), test.others); got != test.moved {
+			if got := Moved(test.have, want, test.others); got != test.moved {
 				t.Errorf("got %v, want %v", got, test.moved)
 			}
 		})

@@ -109,7 +109,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	have, want, remarks := c.plan(req, own)
 	changes := sliceplan.Diff(have, want)
-	if req.Slice != "" && changes.Removed > 0 && sliceplan.Moved(have, changes, c.otherSources(req)) {
+	if req.Slice != "" && changes.Removed > 0 && sliceplan.Moved(have, want, c.otherSources(req)) {
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}

@@ -92,12 +92,12 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		queue(req, initial)
 	})
 	c.sources.OnSynced(func(namespace string) {
-		exports, err := local.ServiceExports(context.Background(), c.local, client.InNamespace(namespace))
+		exported, err := c.exported(context.Background(), client.InNamespace(namespace))
 		if err != nil {
 			return // a cache that is synced does not fail before the agent ends
 		}
-		for _, e := range exports {
-			queue(Request{Service: e.NamespacedName}, true)
+		for _, req := range exported {
+			queue(req, true)
 		}
 	})
 }
@@ -116,8 +116,11 @@ func (c *Controller) service(_ context.Context, object client.Object) []Request 
 	return []Request{{Service: client.ObjectKeyFromObject(object)}}
 }
 
-func (c *Controller) all(ctx context.Context) ([]Request, error) {
-	exports, err := local.ServiceExports(ctx, c.local)
+func (c *Controller) all(ctx context.Context) ([]Request, error) { return c.exported(ctx) }
+
+// exported returns the Services whose ServiceExports opts select.
+func (c *Controller) exported(ctx context.Context, opts ...client.ListOption) ([]Request, error) {
+	exports, err := local.ServiceExports(ctx, c.local, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	plan := sliceplan.Import(importation)
 	c.hint(req, imp, plan, importation.Imported)
 	changes := sliceplan.Diff(importation.Imported, plan)
-	if req.Slice != "" && !gone && changes.Removed > 0 && sliceplan.Moved(importation.Imported, changes, c.otherSources(req)) {
+	if req.Slice != "" && !gone && changes.Removed > 0 && sliceplan.Moved(importation.Imported, plan, c.otherSources(req)) {
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}

@@ -149,15 +149,10 @@ func (c *Controller) onNode() handler.TypedEventHandler[client.Object, Request] 
 
 // hintedParts returns the parts of all services whose endpoints get hints.
 func (c *Controller) hintedParts(ctx context.Context) ([]Request, error) {
-	imports := &mcsv1beta1.ServiceImportList{}
-	if err := c.local.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
-	}
-	var requests []Request
-	for i := range imports.Items {
-		if topology.Wanted(&imports.Items[i]) {
-			requests = append(requests, c.partsOf(ctx, &imports.Items[i])...)
+	return c.eachImport(ctx, func(imp *mcsv1beta1.ServiceImport) []Request {
+		if !topology.Wanted(imp) {
+			return nil
 		}
-	}
-	return requests, nil
+		return c.partsOf(ctx, imp)
+	})
 }

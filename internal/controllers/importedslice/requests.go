@@ -49,7 +49,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.SpecChanged)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.ServiceChanged)).
 		WatchesRawSource(controllers.Events(c.subscribe)).
-		WatchesRawSource(controllers.Once(c.await, c.allParts)).
+		WatchesRawSource(controllers.Once(c.await, func(ctx context.Context) ([]Request, error) { return c.allParts(ctx) })).
 		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, c.hintedParts)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, func(ctx context.Context) ([]Request, error) {
 			return c.partsByClusterIP(ctx, "")
@@ -155,45 +155,41 @@ func (c *Controller) ownPart(_ context.Context, object client.Object) []Request 
 	return []Request{part(object.GetNamespace(), object.GetName(), c.broker.Self.String())}
 }
 
-func (c *Controller) allParts(ctx context.Context) ([]Request, error) {
+// eachImport returns what the imports that opts select are mapped to.
+func (c *Controller) eachImport(ctx context.Context, requests func(*mcsv1beta1.ServiceImport) []Request, opts ...client.ListOption) ([]Request, error) {
 	imports := &mcsv1beta1.ServiceImportList{}
-	if err := c.local.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.local.List(ctx, imports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
-	var requests []Request
+	var all []Request
 	for i := range imports.Items {
-		requests = append(requests, c.partsOf(ctx, &imports.Items[i])...)
+		all = append(all, requests(&imports.Items[i])...)
 	}
-	return requests, nil
+	return all, nil
+}
+
+// allParts returns the parts of the imports that opts select.
+func (c *Controller) allParts(ctx context.Context, opts ...client.ListOption) ([]Request, error) {
+	return c.eachImport(ctx, func(imp *mcsv1beta1.ServiceImport) []Request { return c.partsOf(ctx, imp) }, opts...)
 }
 
 // ownPartsIn returns this cluster's parts of the imports in a namespace.
 func (c *Controller) ownPartsIn(ctx context.Context, namespace string) ([]Request, error) {
-	imports := &mcsv1beta1.ServiceImportList{}
-	if err := c.local.List(ctx, imports, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
-	}
-	var requests []Request
-	for i := range imports.Items {
-		requests = append(requests, part(namespace, imports.Items[i].Name, c.broker.Self.String()))
-	}
-	return requests, nil
+	return c.eachImport(ctx, func(imp *mcsv1beta1.ServiceImport) []Request {
+		return []Request{part(namespace, imp.Name, c.broker.Self.String())}
+	}, client.InNamespace(namespace))
 }
 
 // partsIn returns the parts of the imports in a namespace, those without any slice too: that
 // they have none is known only now; and those of which there are imported slices still.
 func (c *Controller) partsIn(ctx context.Context, namespace string) ([]Request, error) {
-	imports := &mcsv1beta1.ServiceImportList{}
-	if err := c.local.List(ctx, imports, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	requests, err := c.allParts(ctx, client.InNamespace(namespace))
+	if err != nil {
 		return nil, err
 	}
 	slices := &discoveryv1.EndpointSliceList{}
 	if err := c.local.List(ctx, slices, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
-	}
-	var requests []Request
-	for i := range imports.Items {
-		requests = append(requests, c.partsOf(ctx, &imports.Items[i])...)
 	}
 	seen := map[Request]bool{}
 	for i := range slices.Items {
