@@ -9,6 +9,7 @@ LDFLAGS := -s -w -X github.com/atoll-mcs/atoll/internal/version.version=$(VERSIO
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL := go tool -modfile=tools/go.mod
 GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_generated.deepcopy.go \
+	api/networking/v1alpha1/zz_generated.deepcopy.go deploy/crds/networking.karmada.io_multiclusterservices.yaml \
 	deploy/crds/about.k8s.io_clusterproperties.yaml \
 	deploy/crds/broker.atoll.dev_exportedservices.yaml deploy/crds/broker.atoll.dev_memberclusters.yaml
 # A test that waits for something that never comes must not wait for ever.

@@ -28,6 +28,9 @@ func BrokerCRDs() [][]byte {
 	return append([][]byte{mcscrd.ServiceImportCRD}, read("crds/broker.atoll.dev_*.yaml")...)
 }
 
+// HubCRDs are the custom resource definitions that a hub needs beside those of the broker.
+func HubCRDs() [][]byte { return read("crds/networking.karmada.io_*.yaml") }
+
 // Agent holds what a member cluster has for atoll-agent: its namespace, account and
 // rights, the rights of people, and the admission policies.
 func Agent() [][]byte { return read("agent/*.yaml") }

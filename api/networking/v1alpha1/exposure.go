@@ -1,0 +1,51 @@
+package v1alpha1
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Has tells whether the Service is exposed in this way.
+func (s *MultiClusterServiceSpec) Has(t ExposureType) bool { return slices.Contains(s.Types, t) }
+
+// Consumers returns the ids of the clusters that import the Service, by whichever field they
+// are named. Empty means all.
+func (s *MultiClusterServiceSpec) Consumers() []string {
+	if len(s.ConsumerClusters) > 0 {
+		return clusterNames(s.ConsumerClusters)
+	}
+	return s.Range.ClusterNames
+}
+
+// Providers returns the ids of the clusters whose endpoints the service has. Empty means all.
+func (s *MultiClusterServiceSpec) Providers() []string { return clusterNames(s.ProviderClusters) }
+
+// Exposes tells whether a port of the Service's, by its name and number, is exposed.
+func (s *MultiClusterServiceSpec) Exposes(name string, port int32) bool {
+	return len(s.Ports) == 0 || slices.ContainsFunc(s.Ports, func(p ExposurePort) bool { return p.Is(name, port) })
+}
+
+// Is tells whether this is the port of that name and number.
+func (p ExposurePort) Is(name string, port int32) bool {
+	return (p.Name == "" || p.Name == name) && (p.Port == 0 || p.Port == port)
+}
+
+// ExposedPorts returns those ports of a Service that are exposed, in their order.
+func (s *MultiClusterServiceSpec) ExposedPorts(service *corev1.Service) []corev1.ServicePort {
+	var exposed []corev1.ServicePort
+	for _, p := range service.Spec.Ports {
+		if s.Exposes(p.Name, p.Port) {
+			exposed = append(exposed, p)
+		}
+	}
+	return exposed
+}
+
+func clusterNames(selectors []ClusterSelector) []string {
+	var names []string
+	for _, s := range selectors {
+		names = append(names, s.Name)
+	}
+	return names
+}
