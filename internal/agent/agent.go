@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +39,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -51,14 +51,8 @@ import (
 // leaderElectionID names the Lease by which the replicas elect a leader.
 const leaderElectionID = "atoll-agent.atoll.dev"
 
-// Timings of the election. A leader that ends gives its lease up; one that is killed is
-// replaced after leaseDuration and at most one retryPeriod. One that can't renew its lease for
-// renewDeadline stops. Kubernetes' own components take about twice as long for each.
-const (
-	leaseDuration = 8 * time.Second
-	renewDeadline = 5 * time.Second
-	retryPeriod   = time.Second
-)
+// waiting is what a probe is told of an agent that is not ready.
+const waiting = "the agent waits for its cluster or to be joined: see its log"
 
 // Run runs an agent until ctx is done. What it can't do just now, because an API server is
 // away or something is missing there, it waits for.
@@ -66,7 +60,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
-	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &health{}, traffic: metrics.NewTraffic()}
+	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{Waiting: waiting}, traffic: metrics.NewTraffic()}
 	ctrl.SetLogger(p.logger)
 	if options.Local == nil {
 		klog.SetLogger(p.logger) // client-go's messages; a process of several agents decides about them itself
@@ -77,7 +71,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	}
 	p.local = rest.CopyConfig(p.local)
 	p.local.QPS = -1 // the API server's priority and fairness limits, not the client
-	if err := p.health.serve(ctx, options.HealthAddress); err != nil {
+	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
 		return err
 	}
 	return p.run(ctx)
@@ -106,7 +100,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		sources,
 		interest.NewController(mgr.GetCache(), view),
 		interest.NewExports(mgr.GetCache(), sources),
-		s.health.started(),
+		s.health.Started(),
 	} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
@@ -129,14 +123,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		}
 	}
 	if s.options.LeaderElect {
-		log.Info("standing by until this replica is elected leader")
-		go func() {
-			select {
-			case <-ctx.Done():
-			case <-mgr.Elected():
-				log.Info("this replica is the leader")
-			}
-		}()
+		lifecycle.NoteElection(ctx, log, mgr)
 	}
 	return mgr.Start(ctx)
 }
@@ -217,9 +204,9 @@ func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       names.SystemNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 ptr.To(leaseDuration),
-		RenewDeadline:                 ptr.To(renewDeadline),
-		RetryPeriod:                   ptr.To(retryPeriod),
+		LeaseDuration:                 ptr.To(lifecycle.LeaseDuration),
+		RenewDeadline:                 ptr.To(lifecycle.RenewDeadline),
+		RetryPeriod:                   ptr.To(lifecycle.RetryPeriod),
 		Metrics:                       metricsserver.Options{BindAddress: s.options.MetricsAddress},
 		HealthProbeBindAddress:        "0", // the process has probes of its own
 		PprofBindAddress:              s.options.PprofAddress,

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -24,18 +23,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/member"
 	"github.com/atoll-mcs/atoll/internal/controllers/token"
 	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/version"
-)
-
-const (
-	// firstPause and lastPause bound how long to wait before trying again what has failed.
-	firstPause = time.Second
-	lastPause  = 15 * time.Second
-	// longTerm is how long a term has lasted after whose end there is no reason to wait.
-	longTerm = time.Minute
 )
 
 // process is a running agent.
@@ -44,7 +36,7 @@ type process struct {
 	log     *slog.Logger
 	logger  logr.Logger
 	local   *rest.Config
-	health  *health
+	health  *lifecycle.Health
 	traffic *metrics.Traffic // with the broker
 }
 
@@ -133,7 +125,7 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	if s.broker, err = broker.Connect(p.traffic.Count(config)); err != nil {
 		return err
 	}
-	if !retry(ctx, log, "reading what this cluster is", s.describe) {
+	if !lifecycle.Retry(ctx, log, "reading what this cluster is", s.describe) {
 		return nil
 	}
 	hostname, err := os.Hostname()
@@ -141,7 +133,7 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 		return fmt.Errorf("reading this replica's host name: %w", err)
 	}
 	membership := member.NewController(s.broker, m.Clusterset, s.facts, hostname, p.options.LeaseTimeout, log)
-	if !retry(ctx, log, "taking the place in the clusterset", membership.Refused) {
+	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", membership.Refused) {
 		return nil
 	}
 	s.renew = membership.Renew
@@ -151,58 +143,9 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 		defer close(ended)
 		_ = membership.Start(ctx) // it returns when ctx is done
 	}()
-	s.terms(ctx, log)
+	lifecycle.Terms(ctx, log, "waiting for the Multi-Cluster Services API", s.served, func(ctx context.Context) error { return s.term(ctx, log) })
 	<-ended
 	return nil
-}
-
-// terms runs the controllers, and again whenever they have ended: because the lease of their
-// leader was lost, or the cluster's API server or its custom resources are not there.
-func (s *session) terms(ctx context.Context, log *slog.Logger) {
-	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
-		if !retry(ctx, log, "waiting for the Multi-Cluster Services API", s.served) {
-			return
-		}
-		began := time.Now()
-		err := s.term(ctx, log)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(began) > longTerm {
-			pause = firstPause
-		}
-		log.Warn("the controllers have ended and are started again", "error", err)
-		sleep(ctx, pause)
-	}
-}
-
-// retry calls f until it succeeds. It returns false when ctx is done before that.
-func retry(ctx context.Context, log *slog.Logger, what string, f func(context.Context) error) bool {
-	var said string
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := f(ctx)
-		if ctx.Err() != nil {
-			return false
-		}
-		if err == nil {
-			return true
-		}
-		if err.Error() != said {
-			said = err.Error()
-			log.Error(what+" failed, will try again", "error", err)
-		}
-		sleep(ctx, pause)
-	}
-}
-
-// sleep waits, unless ctx is done before.
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // served returns nil when the cluster's API server serves what the controllers watch.

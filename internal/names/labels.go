@@ -114,6 +114,9 @@ const LostClusters = "atoll-lost-clusters"
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"
 
+// HubNamespace is the namespace of atoll-hub on a broker.
+const HubNamespace = "atoll-hub"
+
 // Field managers for server-side apply: one for each controller, which owns the
 // fields it applies.
 const (

@@ -26,7 +26,7 @@ var (
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/local", "./internal/metrics", "./internal/status", "./internal/controllers"}
+	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/controllers"}
 	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/pace", "./internal/staleness", "./internal/topology"}
 )
 
@@ -62,6 +62,7 @@ var table = []row{
 
 	// What talks to API servers.
 	{folder: "internal/metrics", allowed: []string{"github.com/prometheus/client_golang", "k8s.io/client-go/rest"}},
+	{folder: "internal/lifecycle", allowed: []string{"sigs.k8s.io/controller-runtime/pkg/manager"}},
 	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/utils/ptr"})},
 	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
@@ -73,7 +74,7 @@ var table = []row{
 		"./internal/broker", "./internal/credential", "./internal/local", "./internal/metrics", "./internal/status", "=./internal/controllers",
 	})},
 	{folder: "internal/agent", allowed: join(pure, pureFolders, clients, agent, []string{"k8s.io/klog/v2"})},
-	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider"})},
+	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "k8s.io/klog/v2"})},
 	{folder: "internal/cli/...", open: true},
 
 	// What installs Atoll, and takes it away.

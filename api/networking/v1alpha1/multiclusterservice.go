@@ -81,7 +81,7 @@ const (
 
 // ExposurePort is a port of the Service's, by its name, its number or both.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) && self.name != ” || has(self.port)",message="a port is chosen by its name, its number or both"
+// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0 || has(self.port)",message="a port is chosen by its name, its number or both"
 type ExposurePort struct {
 	// Name is the port's name in the Service.
 	// +optional

@@ -1,4 +1,4 @@
-package agent
+package lifecycle
 
 import (
 	"context"
@@ -12,14 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// health answers probes for as long as the process runs. An agent that waits for its API
-// server, for the broker or to be joined is alive: starting it again would not help.
-type health struct {
+// Health answers probes for as long as the process runs. A program that waits for its API
+// server, or for whatever else, is alive: starting it again would not help.
+type Health struct {
+	// Waiting is what a probe is told while the program waits.
+	Waiting string
+
 	ready atomic.Bool
 }
 
-// serve answers at an address until ctx is done; at "0", nowhere.
-func (h *health) serve(ctx context.Context, address string) error {
+// Serve answers at an address until ctx is done; at "0", nowhere.
+func (h *Health) Serve(ctx context.Context, address string) error {
 	if address == "0" || address == "" {
 		return nil
 	}
@@ -31,7 +34,7 @@ func (h *health) serve(ctx context.Context, address string) error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !h.ready.Load() {
-			http.Error(w, "the agent waits for its cluster or to be joined: see its log", http.StatusServiceUnavailable)
+			http.Error(w, h.Waiting, http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprint(w, "ok")
@@ -49,11 +52,11 @@ func (h *health) serve(ctx context.Context, address string) error {
 	return nil
 }
 
-// started returns what makes the agent ready when the manager's copies of the cluster are
-// complete, for as long as it runs.
-func (h *health) started() manager.Runnable { return readiness{h} }
+// Started returns what makes the program ready when its manager's copies are complete, for as
+// long as that runs.
+func (h *Health) Started() manager.Runnable { return readiness{h} }
 
-type readiness struct{ health *health }
+type readiness struct{ health *Health }
 
 // Start implements manager.Runnable.
 func (r readiness) Start(ctx context.Context) error {

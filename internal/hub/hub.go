@@ -1,0 +1,182 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/version"
+)
+
+// leaderElectionID names the Lease by which the replicas elect a leader.
+const leaderElectionID = "atoll-hub.atoll.dev"
+
+// Run runs a hub until ctx is done. What it can't do just now, because the API server is away
+// or something is missing there, it waits for.
+func Run(ctx context.Context, options Options, log *slog.Logger) error {
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{
+		Waiting: "the hub waits for its API server or for the clusterset: see its log",
+	}}
+	ctrl.SetLogger(p.logger)
+	if options.Config == nil {
+		klog.SetLogger(p.logger) // client-go's messages; a process of several programs decides about them itself
+	}
+	var err error
+	if p.config, err = loadConfig(options); err != nil {
+		return fmt.Errorf("configuring the client for the broker: %w", err)
+	}
+	p.config = rest.CopyConfig(p.config)
+	p.config.QPS = -1 // the API server's priority and fairness limits, not the client
+	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
+		return err
+	}
+	log.Info("starting", "version", version.String(), "broker", p.config.Host, "clusterset", options.Clusterset)
+	lifecycle.Terms(ctx, log, "waiting for the clusterset and the kinds on its broker", p.served, p.term)
+	return nil
+}
+
+// process is a running hub.
+type process struct {
+	options Options
+	log     *slog.Logger
+	logger  logr.Logger
+	config  *rest.Config
+	health  *lifecycle.Health
+}
+
+// term runs the controllers until they end by themselves, or ctx is done.
+func (p *process) term(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	mgr, err := p.newManager()
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(p.health.Started()); err != nil {
+		return fmt.Errorf("adding to the manager: %w", err)
+	}
+	for _, c := range controllerList(mgr, p.options) {
+		if err := c.Register(mgr); err != nil {
+			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
+		}
+	}
+	if p.options.LeaderElect {
+		lifecycle.NoteElection(ctx, p.log, mgr)
+	}
+	return mgr.Start(ctx)
+}
+
+// controller is what all controllers have in common.
+type controller interface {
+	Name() string
+	Register(ctrl.Manager) error
+}
+
+// controllerList is the list of all controllers that only the leader runs, each with the
+// one output that it owns.
+func controllerList(mgr ctrl.Manager, options Options) []controller {
+	return []controller{}
+}
+
+// served returns nil when the API server serves what the controllers watch.
+func (p *process) served(ctx context.Context) error {
+	c, err := client.New(p.config, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("making a client for the broker: %w", err)
+	}
+	if err := c.Get(ctx, client.ObjectKey{Name: p.options.Clusterset}, &corev1.Namespace{}); err != nil {
+		return fmt.Errorf("reading the clusterset's namespace: %w", err)
+	}
+	if err := c.List(ctx, &networkingv1alpha1.MultiClusterServiceList{}, client.Limit(1)); err != nil {
+		return fmt.Errorf("listing MultiClusterServices: %w", err)
+	}
+	if err := c.List(ctx, &brokerv1alpha1.MemberClusterList{}, client.InNamespace(p.options.Clusterset), client.Limit(1)); err != nil {
+		return fmt.Errorf("listing the members: %w", err)
+	}
+	return nil
+}
+
+func loadConfig(options Options) (*rest.Config, error) {
+	switch {
+	case options.Config != nil:
+		return options.Config, nil
+	case options.Kubeconfig == "":
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
+}
+
+// scheme has the kinds that a hub knows.
+func scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // two kinds of one name: a fault of the program's, seen by any test
+		}
+	}
+	return scheme
+}
+
+// newManager returns a manager whose copies are of MultiClusterServices and Services
+// everywhere, and of what the clusterset's namespace holds of exports and members.
+func (p *process) newManager() (manager.Manager, error) {
+	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
+	published := clusterset
+	published.Label = labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: names.AgentManager})
+	mgr, err := ctrl.NewManager(p.config, ctrl.Options{
+		Scheme:                        scheme(),
+		Logger:                        p.logger,
+		LeaderElection:                p.options.LeaderElect,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       names.HubNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(lifecycle.LeaseDuration),
+		RenewDeadline:                 ptr.To(lifecycle.RenewDeadline),
+		RetryPeriod:                   ptr.To(lifecycle.RetryPeriod),
+		Metrics:                       metricsserver.Options{BindAddress: p.options.MetricsAddress},
+		HealthProbeBindAddress:        "0", // the process has probes of its own
+		PprofBindAddress:              p.options.PprofAddress,
+		Cache: cache.Options{
+			DefaultTransform: informers.Trim,
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Service{}:                 {Transform: local.StripService},
+				&discoveryv1.EndpointSlice{}:      published,
+				&brokerv1alpha1.ExportedService{}: clusterset,
+				&brokerv1alpha1.MemberCluster{}:   clusterset,
+			},
+		},
+		// One term after the other, and several hubs in one process, as in tests, have
+		// controllers of the same names.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the manager for the broker: %w", err)
+	}
+	return mgr, nil
+}

@@ -1,0 +1,52 @@
+// Package hub is the controller of MultiClusterServices, which runs beside a clusterset's
+// broker: it tells the members' agents what to export and import, and has load balancers send
+// traffic to the endpoints of all clusters.
+package hub
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+)
+
+// Options is what a person decides about a hub.
+type Options struct {
+	// Kubeconfig is the file for the broker's API server, on which the MultiClusterServices are
+	// too; empty inside that cluster.
+	Kubeconfig string
+	// Clusterset is the namespace of the clusterset on the broker.
+	Clusterset string
+	// LeaderElect has one of several replicas do the work.
+	LeaderElect bool
+	// MetricsAddress and HealthAddress are where the hub listens; "0" for nowhere.
+	MetricsAddress, HealthAddress string
+	// PprofAddress is where profiles of the running hub can be taken; "0" or empty for nowhere.
+	PprofAddress string
+	// Verbose makes the hub log what it does in detail.
+	Verbose bool
+
+	// Config takes the place of the kubeconfig where it is set.
+	Config *rest.Config
+}
+
+// AddFlags adds the options to a flag set, with their defaults.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; without it, the pod's own service account is used")
+	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
+	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
+}
+
+// Validate returns an error that says what to do about the first wrong option.
+func (o *Options) Validate() error {
+	if o.Clusterset == "" {
+		return errors.New("--clusterset: the clusterset's namespace on the broker is needed")
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package hub
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct{ args, wants string }{
+		{"", ""},
+		{"--clusterset=", "--clusterset"},
+	} {
+		var o Options
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		o.AddFlags(flags)
+		if err := flags.Parse(strings.Fields(tt.args)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Validate(); (err == nil) != (tt.wants == "") || err != nil && !strings.Contains(err.Error(), tt.wants) {
+			t.Errorf("%q: %v", tt.args, err)
+		}
+	}
+}
