@@ -80,8 +80,24 @@ func (l *Lab) target(cluster string) (*install.Target, error) {
 	return install.NewTarget(config, nil)
 }
 
-// installMember makes a cluster a member of the clusterset, as the commands of atoll do it.
+// installMember makes a cluster a member of the clusterset, and has it ask its DNS servers.
 func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
+	if err := l.join(ctx, c); err != nil {
+		return err
+	}
+	if l.Spec.ControlPlaneOnly {
+		if err := l.startAgent(ctx, c); err != nil {
+			return err
+		}
+	} else if err := l.wireDNS(ctx, c, l.Spec.DNS); err != nil {
+		return err
+	}
+	return l.waitMember(ctx, c)
+}
+
+// join makes a cluster a member of the clusterset with a new join file, as the commands of
+// atoll do it.
+func (l *Lab) join(ctx context.Context, c *Cluster) error {
 	brokerCluster, err := l.Spec.Cluster(Broker)
 	if err != nil {
 		return err
@@ -109,17 +125,7 @@ func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
 		File: file, BrokerServer: "https://" + brokerCluster.Loopback.String(),
 		Member: render.Member{NoWorkloads: l.Spec.ControlPlaneOnly, Replicas: replicas, AgentArgs: l.agentArgs(c)},
 	}
-	if err := setup.Join(ctx, member, request, func(string, ...any) {}); err != nil {
-		return err
-	}
-	if l.Spec.ControlPlaneOnly {
-		if err := l.startAgent(ctx, c); err != nil {
-			return err
-		}
-	} else if err := l.wireDNS(ctx, c, l.Spec.DNS); err != nil {
-		return err
-	}
-	return l.waitMember(ctx, c)
+	return setup.Join(ctx, member, request, func(string, ...any) {})
 }
 
 // agentArgs are the arguments of a cluster's agent.

@@ -27,7 +27,7 @@ func (l *Lab) etcd(c *Cluster) Unit {
 	u := l.unit(c, unitEtcd, c.Etcd.String(),
 		"etcd",
 		"--name="+c.Name,
-		"--data-dir="+filepath.Join(l.Dir(c.Name), "etcd"),
+		"--data-dir="+l.etcdData(c.Name),
 		"--listen-client-urls="+client,
 		"--advertise-client-urls="+client,
 		"--listen-peer-urls=http://127.0.0.1:0", // there are no peers

@@ -188,6 +188,36 @@ func TestKillIn(t *testing.T) {
 	}
 }
 
+func TestPaused(t *testing.T) {
+	r, _ := started(t, `echo ready; exec sleep 1000`, "")
+	state := func() byte {
+		st, err := readStat(r.PID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.state
+	}
+	broken := errors.New("broken")
+	err := r.Paused(t.Context(), func() error {
+		if s := state(); s != 'T' {
+			t.Errorf("while paused: state %c", s)
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("the error of what is done meanwhile: %v", err)
+	}
+	if s := state(); s == 'T' {
+		t.Error("it stands still afterwards")
+	}
+	if err := r.Stop(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Paused(t.Context(), func() error { return nil }); err == nil {
+		t.Error("a process that has ended can't be paused, but there was no error")
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	rest := " S 1 2 2 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1 2 3"
 	want := stat{'S', 123456}

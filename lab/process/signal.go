@@ -52,6 +52,46 @@ func (r Record) Stop(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
+// Paused calls f while the process stands still.
+func (r Record) Paused(ctx context.Context, f func() error) error {
+	fd, ok, err := r.open()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("pausing process %d: it does not run", r.PID)
+	}
+	defer unix.Close(fd)
+	if err := send(fd, unix.SIGSTOP); err != nil {
+		return fmt.Errorf("pausing process %d: %w", r.PID, err)
+	}
+	err = r.waitStopped(ctx)
+	if err == nil {
+		err = f()
+	}
+	if resumed := send(fd, unix.SIGCONT); resumed != nil {
+		err = errors.Join(err, fmt.Errorf("resuming process %d: %w", r.PID, resumed))
+	}
+	return err
+}
+
+// waitStopped returns when a stop signal has taken effect. There is nothing to wait on.
+func (r Record) waitStopped(ctx context.Context) error {
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for {
+		st, err := readStat(r.PID)
+		if err != nil || st.state == 'T' {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
 // Wait returns when the process has ended, at once if it has already, or the
 // context's error.
 func (r Record) Wait(ctx context.Context) error {

@@ -112,3 +112,23 @@ func (f *fakeLab) Start(_ context.Context, cluster, unit string) error {
 	f.note("start %s/%s", cluster, unit)
 	return nil
 }
+
+func (f *fakeLab) Snapshot(_ context.Context, name string) error {
+	f.note("snapshot %s", name)
+	return nil
+}
+
+func (f *fakeLab) Restore(_ context.Context, name string) error {
+	f.note("restore %s", name)
+	return nil
+}
+
+func (f *fakeLab) Wipe(context.Context) error {
+	f.note("wipe")
+	return nil
+}
+
+func (f *fakeLab) Rejoin(_ context.Context, clusters ...string) error {
+	f.note("rejoin %s", strings.Join(clusters, ","))
+	return nil
+}

@@ -121,6 +121,9 @@ func (r *Run) cleanUp(ctx context.Context) error {
 			}
 		}
 	}
+	if len(r.expelled) > 0 {
+		failed = errors.Join(failed, r.rejoin(ctx, slices.Sorted(maps.Keys(r.expelled))))
+	}
 	for _, cluster := range slices.Sorted(maps.Keys(r.rewired)) {
 		failed = errors.Join(failed, withStderr(r.lab.Atoll(ctx, cluster, "dns", "install")).Err)
 	}

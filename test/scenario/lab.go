@@ -31,6 +31,13 @@ type Lab interface {
 	Kill(ctx context.Context, cluster, unit string) error
 	// Start starts what Kill ended and returns when it is ready.
 	Start(ctx context.Context, cluster, unit string) error
+	// Snapshot keeps a copy of the broker's data under a name, and Restore puts it back to that.
+	Snapshot(ctx context.Context, name string) error
+	Restore(ctx context.Context, name string) error
+	// Wipe takes everything from the broker.
+	Wipe(ctx context.Context) error
+	// Rejoin makes a clusterset on the broker where there is none, and has clusters join it anew.
+	Rejoin(ctx context.Context, clusters ...string) error
 }
 
 // Command is one call of kubectl.

@@ -151,3 +151,13 @@ func (r realLab) Kill(ctx context.Context, cluster, unit string) error {
 func (r realLab) Start(ctx context.Context, cluster, unit string) error {
 	return r.lab.Start(ctx, cluster+"/"+unit)
 }
+
+func (r realLab) Snapshot(ctx context.Context, name string) error { return r.lab.Snapshot(ctx, name) }
+
+func (r realLab) Restore(ctx context.Context, name string) error { return r.lab.Restore(ctx, name) }
+
+func (r realLab) Wipe(ctx context.Context) error { return r.lab.Wipe(ctx) }
+
+func (r realLab) Rejoin(ctx context.Context, clusters ...string) error {
+	return r.lab.Rejoin(ctx, clusters...)
+}

@@ -393,6 +393,21 @@ func TestCleaningUp(t *testing.T) {
 	}
 }
 
+func TestCleaningUpAfterAWipe(t *testing.T) {
+	lab := newFake()
+	lab.kubectl = func(_ string, command Command) Result {
+		if command.Args[0] == "fail" {
+			return Result{Err: errors.New("no")}
+		}
+		return Result{}
+	}
+	err := execute(t, lab, "snapshot early\nrestore early\nwipe\nrejoin c2\non c1 kubectl fail\n")
+	fails(t, err, 5, "c1: no")
+	if !lab.order("snapshot early", "restore early", "wipe", "rejoin c2", "c1 kubectl fail", "rejoin c1,c3") {
+		t.Errorf("calls: %s", strings.Join(lab.calls, "\n"))
+	}
+}
+
 func TestCleaningUpThatFailsIsAFailure(t *testing.T) {
 	lab := newFake()
 	deletions := 0

@@ -49,7 +49,7 @@ a folder with them.`,
 	command.PersistentFlags().StringVar(&o.name, "name", lab.DefaultName, "the lab's name; several labs run side by side")
 	command.AddCommand(
 		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newPrograms(), newExec(&o), newLogs(&o),
-		newCut(&o), newHeal(&o), newKill(&o), newStart(&o),
+		newCut(&o), newHeal(&o), newKill(&o), newStart(&o), newSnapshot(&o), newRestore(&o), newWipe(&o), newRejoin(&o),
 	)
 	command.AddCommand(echo.NewCommand())
 	command.AddCommand(hidden()...)
