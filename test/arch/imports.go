@@ -43,6 +43,8 @@ var table = []row{
 	// Types on the wire and the interface for others to build against.
 	{folder: "api/...", allowed: apiTypes},
 	{folder: "cloudprovider", allowed: apiTypes},
+	// Providers, and what those have in common that share out addresses and backends by themselves.
+	{folder: "cloudprovider/...", allowed: apiTypes},
 
 	// Pure: values in, values out.
 	{folder: "internal/names"},

@@ -1,0 +1,207 @@
+package addresses
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// Port is one of an address's.
+type Port struct {
+	Protocol corev1.Protocol
+	Number   int32
+}
+
+// Request is what a load balancer needs.
+type Request struct {
+	// Families are those of which it gets an address each, as far as the pool has any. Where
+	// the pool has none of them it gets one of another.
+	Families []corev1.IPFamily
+	// Ports are those that have to be free on them.
+	Ports []Port
+	// Asked are addresses that it must get; for their family no other will do.
+	Asked []netip.Addr
+	// Former are those that it had, when the program that knew has ended.
+	Former []netip.Addr
+}
+
+// Pool is a set of addresses and of who has them. Several may have one address, with different
+// ports. Who has one keeps it. Its methods may be called at the same time.
+type Pool struct {
+	ranges []Range
+
+	mu   sync.Mutex
+	held map[types.NamespacedName]holding
+	// on has, of each address that somebody has, who has each port.
+	on map[netip.Addr]map[Port]types.NamespacedName
+}
+
+type holding struct {
+	addresses []netip.Addr
+	ports     []Port
+}
+
+// NewPool returns a pool of the given ranges (ParseRange), of which nobody has any.
+func NewPool(texts []string) (*Pool, error) {
+	p := &Pool{held: map[types.NamespacedName]holding{}, on: map[netip.Addr]map[Port]types.NamespacedName{}}
+	for _, text := range texts {
+		r, err := ParseRange(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading the addresses of load balancers: %w", err)
+		}
+		p.ranges = append(p.ranges, r)
+	}
+	return p, nil
+}
+
+// Assign gives a load balancer its addresses, one for each family. What it has it keeps, where it
+// still fits what is asked for. Where that can't be had, it keeps all that it had before, and the error is a
+// cloudprovider.Error.
+func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, had := p.held[owner]
+	p.release(owner)
+	var chosen []netip.Addr
+	for _, family := range p.families(r) {
+		a, err := p.choose(family, r, before)
+		if err != nil {
+			if had {
+				p.hold(owner, before)
+			}
+			return nil, err
+		}
+		chosen = append(chosen, a)
+	}
+	if len(chosen) == 0 {
+		if had {
+			p.hold(owner, before)
+		}
+		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf("there are no addresses for load balancers: give the hub some with --lb-addresses")}
+	}
+	p.hold(owner, holding{chosen, slices.Clone(r.Ports)})
+	return chosen, nil
+}
+
+// Release takes back what a load balancer has.
+func (p *Pool) Release(owner types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release(owner)
+}
+
+func (p *Pool) hold(owner types.NamespacedName, h holding) {
+	p.held[owner] = h
+	for _, a := range h.addresses {
+		if p.on[a] == nil {
+			p.on[a] = map[Port]types.NamespacedName{}
+		}
+		for _, port := range h.ports {
+			p.on[a][port] = owner
+		}
+	}
+}
+
+func (p *Pool) release(owner types.NamespacedName) {
+	for _, a := range p.held[owner].addresses {
+		maps.DeleteFunc(p.on[a], func(_ Port, o types.NamespacedName) bool { return o == owner })
+		if len(p.on[a]) == 0 {
+			delete(p.on, a)
+		}
+	}
+	delete(p.held, owner)
+}
+
+// families are those to choose an address of.
+func (p *Pool) families(r Request) (families []corev1.IPFamily) {
+	var available []corev1.IPFamily
+	for _, each := range p.ranges {
+		if f := familyOf(each.First); !slices.Contains(available, f) {
+			available = append(available, f)
+		}
+	}
+	for _, f := range r.Families {
+		if slices.Contains(available, f) && !slices.Contains(families, f) {
+			families = append(families, f)
+		}
+	}
+	for _, a := range r.Asked {
+		if f := familyOf(a); !slices.Contains(families, f) {
+			families = append(families, f)
+		}
+	}
+	if len(families) == 0 && len(available) > 0 {
+		families = available[:1]
+	}
+	return families
+}
+
+func (p *Pool) choose(family corev1.IPFamily, r Request, before holding) (netip.Addr, error) {
+	is := func(a netip.Addr) bool { return familyOf(a) == family }
+	if i := slices.IndexFunc(r.Asked, is); i >= 0 {
+		return r.Asked[i], p.refuses(r.Asked[i], r.Ports)
+	}
+	if i := slices.IndexFunc(before.addresses, is); i >= 0 {
+		// It does not move by itself: its clients know this one.
+		return before.addresses[i], p.refuses(before.addresses[i], r.Ports)
+	}
+	for _, a := range r.Former {
+		if is(a) && p.refuses(a, r.Ports) == nil {
+			return a, nil
+		}
+	}
+	if a, found := p.freest(family, r.Ports); found {
+		return a, nil
+	}
+	return netip.Addr{}, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf(
+		"no %s address of those for load balancers has these ports free: delete a MultiClusterService that has one of them, or give the hub more with --lb-addresses", family)}
+}
+
+// refuses says why the ports can't be had on an address.
+func (p *Pool) refuses(a netip.Addr, ports []Port) error {
+	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return r.Contains(a) }) {
+		return &cloudprovider.Error{Reason: cloudprovider.ReasonAddressRefused, Err: fmt.Errorf("%s is none of the addresses for load balancers, which the hub's --lb-addresses gives", a)}
+	}
+	for _, port := range ports {
+		if owner, taken := p.on[a][port]; taken {
+			return &cloudprovider.Error{Reason: cloudprovider.ReasonPortConflict, Err: fmt.Errorf(
+				"MultiClusterService %s has port %d/%s on %s: leave the port out, or ask for another address with the annotation %s", owner, port.Number, port.Protocol, a, cloudprovider.AnnotationAddress)}
+		}
+	}
+	return nil
+}
+
+// freest finds the first address that nobody has, or else, of those with the ports free, one
+// that the fewest ports are taken on. It looks at one address more than are taken, at most, so
+// that ranges may be large.
+func (p *Pool) freest(family corev1.IPFamily, ports []Port) (best netip.Addr, found bool) {
+	for _, r := range p.ranges {
+		if familyOf(r.First) != family {
+			continue
+		}
+		for a := r.First; r.Contains(a); a = a.Next() {
+			taken := len(p.on[a])
+			if taken == 0 {
+				return a, true
+			}
+			if (!found || taken < len(p.on[best])) && p.refuses(a, ports) == nil {
+				best, found = a, true
+			}
+		}
+	}
+	return best, found
+}
+
+func familyOf(a netip.Addr) corev1.IPFamily {
+	if a.Is4() {
+		return corev1.IPv4Protocol
+	}
+	return corev1.IPv6Protocol
+}

@@ -1,0 +1,154 @@
+package addresses
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+var (
+	v4   = []corev1.IPFamily{corev1.IPv4Protocol}
+	dual = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
+	http = []Port{{corev1.ProtocolTCP, 80}}
+	dns  = []Port{{corev1.ProtocolUDP, 53}}
+)
+
+func owner(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "n", Name: name}
+}
+
+func addrs(texts ...string) (list []netip.Addr) {
+	for _, t := range texts {
+		list = append(list, netip.MustParseAddr(t))
+	}
+	return list
+}
+
+func TestAssign(t *testing.T) {
+	p, err := NewPool([]string{"192.0.2.1-192.0.2.2", "2001:db8::/64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name    string
+		owner   string
+		request Request
+		want    []netip.Addr
+		reason  string
+	}{
+		{"the first", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
+		{"one that nobody has, rather than one that another has", "b", Request{Families: v4, Ports: dns}, addrs("192.0.2.2"), ""},
+		{"then one with the port free", "c", Request{Families: v4, Ports: http}, addrs("192.0.2.2"), ""},
+		{"none has it free", "d", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
+		{"the same for who has it", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
+		{"with other ports too", "a", Request{Families: v4, Ports: append(slices.Clone(dns), http...)}, addrs("192.0.2.1"), ""},
+		{"both families, the preferred one first", "a", Request{Families: dual, Ports: http}, addrs("2001:db8::", "192.0.2.1"), ""},
+		{"a port that another has", "c", Request{Families: v4, Ports: append(slices.Clone(dns), http...)}, nil, cloudprovider.ReasonPortConflict},
+		{"it keeps what it had", "d", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
+		{"asked for, and had by another", "d", Request{Families: v4, Ports: http, Asked: addrs("192.0.2.2")}, nil, cloudprovider.ReasonPortConflict},
+		{"asked for, and none of these", "d", Request{Families: v4, Ports: http, Asked: addrs("192.0.2.3")}, nil, cloudprovider.ReasonAddressRefused},
+		{"asked for, in another family than the Service's", "d", Request{Ports: http, Asked: addrs("2001:db8::5")}, addrs("2001:db8::5"), ""},
+		{"moves when it asks", "a", Request{Families: v4, Ports: dns, Asked: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
+		{"had formerly", "e", Request{Families: v4, Ports: http, Former: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
+		{"had formerly, and another's now", "f", Request{Families: dual[:1], Ports: http, Former: addrs("2001:db8::5")}, addrs("2001:db8::"), ""},
+		{"of no family in particular", "g", Request{Ports: []Port{{corev1.ProtocolTCP, 81}}}, addrs("192.0.2.1"), ""},
+	} {
+		got, err := p.Assign(owner(step.owner), step.request)
+		if !slices.Equal(got, step.want) || (err == nil) != (step.reason == "") || err != nil && cloudprovider.Reason(err) != step.reason {
+			t.Errorf("%s: %v, %v", step.name, got, err)
+		}
+	}
+	p.Release(owner("c"))
+	if got, err := p.Assign(owner("h"), Request{Families: v4, Ports: http}); !slices.Equal(got, addrs("192.0.2.2")) {
+		t.Errorf("what was released: %v, %v", got, err)
+	}
+	none, err := NewPool(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := none.Assign(owner("a"), Request{Families: v4, Ports: http}); cloudprovider.Reason(err) != cloudprovider.ReasonExhausted {
+		t.Errorf("without any addresses: %v", err)
+	}
+}
+
+func TestParseRange(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.7":                  "192.0.2.7 192.0.2.7",
+		"192.0.2.0/29":               "192.0.2.1 192.0.2.6",
+		"192.0.2.0/31":               "192.0.2.0 192.0.2.1",
+		"192.0.2.5 - 192.0.2.9":      "192.0.2.5 192.0.2.9",
+		"2001:db8::/126":             "2001:db8:: 2001:db8::3",
+		"2001:db8::1-2001:db8::ffff": "2001:db8::1 2001:db8::ffff",
+		"192.0.2.1/29":               "",
+		"192.0.2.9-192.0.2.5":        "",
+		"192.0.2.9-2001:db8::1":      "",
+		"0.0.0.0":                    "",
+		"224.0.0.1":                  "",
+		"fe80::1%eth0":               "",
+		"::ffff:192.0.2.1":           "",
+		"host":                       "",
+		"":                           "",
+		"192.0.2.0/33":               "",
+	} {
+		r, err := ParseRange(text)
+		got := fmt.Sprintf("%s %s", r.First, r.Last)
+		if err != nil {
+			got = ""
+		}
+		if got != want {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+// Nobody has another's port, everybody has what is asked for, and what can be had is.
+func TestPoolIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, err := NewPool([]string{"192.0.2.1-192.0.2.3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		type held struct {
+			address netip.Addr
+			ports   []Port
+		}
+		have := map[string]held{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			name := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "owner")
+			if rapid.IntRange(0, 4).Draw(t, "release") == 0 {
+				p.Release(owner(name))
+				delete(have, name)
+				continue
+			}
+			ports := rapid.SliceOfNDistinct(rapid.SampledFrom([]Port{{"TCP", 1}, {"TCP", 2}, {"UDP", 1}}), 1, 3, rapid.ID[Port]).Draw(t, "ports")
+			free := func(a netip.Addr) bool {
+				for other, h := range have {
+					if other != name && h.address == a && slices.ContainsFunc(ports, func(p Port) bool { return slices.Contains(h.ports, p) }) {
+						return false
+					}
+				}
+				return true
+			}
+			got, err := p.Assign(owner(name), Request{Families: v4, Ports: ports})
+			before, had := have[name]
+			possible := had && free(before.address) || !had && slices.ContainsFunc(addrs("192.0.2.1", "192.0.2.2", "192.0.2.3"), free)
+			if possible != (err == nil) {
+				t.Fatalf("%s with %v: %v, %v, and there are %v", name, ports, got, err, have)
+			}
+			if err != nil {
+				continue
+			}
+			if !free(got[0]) || had && got[0] != before.address {
+				t.Fatalf("%s with %v got %v, and there are %v", name, ports, got, have)
+			}
+			have[name] = held{got[0], ports}
+		}
+	})
+}

@@ -1,0 +1,71 @@
+// Package addresses keeps which load balancer has which address, of those that there are. It is
+// for providers that have to share out addresses by themselves.
+package addresses
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Range is of addresses of one family, with both ends.
+type Range struct{ First, Last netip.Addr }
+
+// Contains tells whether the address is one of the range.
+func (r Range) Contains(a netip.Addr) bool {
+	return a.Is4() == r.First.Is4() && a.Compare(r.First) >= 0 && a.Compare(r.Last) <= 0
+}
+
+// ParseRange reads a single address, a prefix as 192.0.2.0/28, or a range as
+// 192.0.2.10-192.0.2.20. The first and the last address of an IPv4 prefix are not hosts', and
+// are left out where it has more than two.
+func ParseRange(text string) (Range, error) {
+	first, last, isRange := strings.Cut(text, "-")
+	if isRange {
+		return parseEnds(text, first, last)
+	}
+	if strings.Contains(text, "/") {
+		return parsePrefix(text)
+	}
+	return parseEnds(text, text, text)
+}
+
+func parseEnds(text, first, last string) (Range, error) {
+	a, errA := netip.ParseAddr(strings.TrimSpace(first))
+	b, errB := netip.ParseAddr(strings.TrimSpace(last))
+	if errA != nil || errB != nil || a.Is4() != b.Is4() || b.Less(a) {
+		return Range{}, fmt.Errorf("%q is no address, prefix, or range from a lower address to a higher one", text)
+	}
+	return usable(text, Range{a, b})
+}
+
+func parsePrefix(text string) (Range, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || prefix != prefix.Masked() {
+		return Range{}, fmt.Errorf("%q is no prefix; it ends in zeros beyond its length", text)
+	}
+	r := Range{prefix.Addr(), lastOf(prefix)}
+	if prefix.Addr().Is4() && prefix.Bits() < 31 {
+		r = Range{r.First.Next(), r.Last.Prev()}
+	}
+	return usable(text, r)
+}
+
+func lastOf(prefix netip.Prefix) netip.Addr {
+	bytes := prefix.Addr().AsSlice()
+	for bit := prefix.Bits(); bit < prefix.Addr().BitLen(); bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
+}
+
+// usable refuses what no load balancer can listen on in particular.
+func usable(text string, r Range) (Range, error) {
+	for _, a := range []netip.Addr{r.First, r.Last} {
+		if a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" || a.Is4In6() {
+			return Range{}, fmt.Errorf("%q: a load balancer needs addresses of its own", text)
+		}
+	}
+	return r, nil
+}

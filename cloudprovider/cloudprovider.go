@@ -1,0 +1,101 @@
+// Package cloudprovider is the interface between Atoll's hub and what carries the traffic of a
+// MultiClusterService from outside the clusters to its pods: a load balancer.
+//
+// A provider is made by a Factory that is registered by name, in the init function of a package
+// of anybody's that is compiled into the hub. The package conformance has the tests that it
+// should pass.
+package cloudprovider
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+)
+
+// MCSLoadBalancer makes load balancers for MultiClusterServices, one for each. Its methods are
+// those of Karmada's proposal "MultiClusterService".
+//
+// They may be called at the same time for different MultiClusterServices, and are not for one.
+// They leave the object as it is. They return when the context is done at the latest. A call that
+// failed is repeated, with growing pauses, and any call may be made again by a hub that has just
+// started and knows nothing of former ones; what the status of the object says it had before is
+// to be kept then. An Error tells users in a word why it failed.
+type MCSLoadBalancer interface {
+	// GetMCSLoadBalancer tells whether there is a load balancer, and what its status is.
+	GetMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (status *corev1.LoadBalancerStatus, exist bool, err error)
+
+	// EnsureMCSLoadBalancer makes the load balancer, or brings one that there is up to date. A
+	// status that comes with an error says what there is in spite of it. A port that can't be
+	// carried bears that as its error in the status, as corev1.PortStatus has it.
+	EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (status *corev1.LoadBalancerStatus, err error)
+
+	// UpdateMCSLoadBalancer brings a load balancer up to date that should be there; the
+	// backends have changed, most often. Connections that need not end go on. One that is
+	// not there is made.
+	UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (status *corev1.LoadBalancerStatus, err error)
+
+	// EnsureMCSLoadBalancerDeleted deletes the load balancer. That there is none is no error.
+	EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error
+}
+
+// Reporter is implemented by providers that know which backends can't be reached. A provider
+// that holds resources of the process implements io.Closer too: it is closed when the hub ends.
+type Reporter interface {
+	// Unreachable returns the backends that get no traffic because they do not answer.
+	Unreachable(name types.NamespacedName) []netip.AddrPort
+	// OnReport has f called with the name of a MultiClusterService of which that has changed.
+	// f returns at once. It is called no more after stop.
+	OnReport(f func(name types.NamespacedName)) (stop func())
+}
+
+// Lister tells a provider what a load balancer is to forward, and to whom.
+type Lister interface {
+	// Service returns what there is to forward for a MultiClusterService. An error says that it
+	// can't be told now; it is no reason to change anything.
+	Service(name types.NamespacedName) (Service, error)
+	// OnChange has f called with the name of a MultiClusterService when what Service returns may
+	// have changed. The hub calls UpdateMCSLoadBalancer then too; this is for providers that have
+	// more to do. f returns at once. It is called no more after stop.
+	OnChange(f func(name types.NamespacedName)) (stop func())
+}
+
+// Service is what a load balancer forwards. It is read only.
+type Service struct {
+	// Ports are the exposed ones.
+	Ports []Port
+	// Affinity is how long connections of one client go to one backend, counted from the last
+	// of them; 0 is not at all.
+	Affinity time.Duration
+	// SourceRanges are those from which clients are let in; none means all.
+	SourceRanges []netip.Prefix
+	// Families are the Service's, the preferred first.
+	Families []corev1.IPFamily
+}
+
+// Port is one that a load balancer listens on.
+type Port struct {
+	// Name is the port's name in the Service; it may be empty.
+	Name string
+	// Protocol is TCP, UDP or SCTP.
+	Protocol corev1.Protocol
+	// Number is what clients connect to.
+	Number int32
+	// Backends are the endpoints of all provider clusters, each address and port once, sorted.
+	Backends []Backend
+}
+
+// Backend is an endpoint of a Service in one of the clusters.
+type Backend struct {
+	// Address is the pod's, or where a cluster publishes those instead, the address of its Service.
+	Address netip.AddrPort
+	// Cluster is the id of the cluster that it is in.
+	Cluster string
+	// Draining says that it is terminating and serves still: connections that it has go on,
+	// and new ones go to others as long as there are any.
+	Draining bool
+}

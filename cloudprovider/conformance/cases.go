@@ -1,0 +1,426 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+func missing(b *bench) {
+	m := b.mcs("missing")
+	if status, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m); exist || err != nil {
+		b.Errorf("before anything was made: %v, %v, %v", status, exist, err)
+	}
+	if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
+		b.Errorf("deleting it: %v", err)
+	}
+}
+
+func lifecycle(b *bench) {
+	m := b.mcs("web")
+	servers := b.tcp("a")
+	b.apply(m, service(8080, servers...))
+	b.reaches(address(m, 8080), "a")
+	first := m.Status.LoadBalancer
+	status, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m)
+	if err != nil || !exist || len(status.Ingress) == 0 || status.Ingress[0].IP != first.Ingress[0].IP || status.Ingress[0].Hostname != first.Ingress[0].Hostname {
+		b.Errorf("asked for: %v, %v, %v; it has %v", status, exist, err, first)
+	}
+	m.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	b.apply(m, service(8080, servers...))
+	if got, want := address(m, 8080), net.JoinHostPort(first.Ingress[0].IP, "8080"); first.Ingress[0].IP != "" && got != want {
+		b.Errorf("made again it is at %s, and was at %s", got, want)
+	}
+	b.reaches(address(m, 8080), "a")
+	for range 2 {
+		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
+			b.Fatalf("deleting it: %v", err)
+		}
+	}
+	b.unreached(address(m, 8080))
+	if _, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m); exist || err != nil {
+		b.Errorf("after it was deleted: %v, %v", exist, err)
+	}
+}
+
+// reaches waits until just these servers answer, taking turns.
+func (b *bench) reaches(address string, names ...string) {
+	b.Helper()
+	b.reachesBy(ask, address, names...)
+}
+
+func (b *bench) reachesBy(ask func(string) (string, error), address string, names ...string) {
+	b.Helper()
+	b.eventually(fmt.Sprintf("%v answering at %s", names, address), func() error {
+		got, err := count(6*len(names), ask, address)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if got[name] == 0 {
+				return fmt.Errorf("answered: %v", got)
+			}
+		}
+		if len(got) != len(names) {
+			return fmt.Errorf("answered: %v", got)
+		}
+		return nil
+	})
+}
+
+func (b *bench) unreached(address string) {
+	b.Helper()
+	b.eventually("nothing answering at "+address, func() error {
+		if name, err := ask(address); err == nil {
+			return fmt.Errorf("%s answers", name)
+		}
+		return nil
+	})
+}
+
+func even(b *bench) {
+	for _, tt := range []struct {
+		protocol corev1.Protocol
+		start    func(...string) []*server
+		ask      func(string) (string, error)
+	}{{corev1.ProtocolTCP, b.tcp, ask}, {corev1.ProtocolUDP, b.udp, askUDP}} {
+		if !b.carries(tt.protocol) {
+			continue
+		}
+		m := b.mcs("even-" + string(tt.protocol[0]+'a'-'A'))
+		names := []string{"a", "b", "c", "d"}
+		b.apply(m, service(8080, tt.start(names...)...))
+		b.reachesBy(tt.ask, address(m, 8080), names...)
+		const each = 25
+		got, err := count(each*len(names), tt.ask, address(m, 8080))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Logf("%s, %d connections: %v", tt.protocol, each*len(names), got)
+		for _, name := range names {
+			if got[name] < each/2 || got[name] > 2*each {
+				b.Errorf("%s: answered %v, which is not even", tt.protocol, got)
+				break
+			}
+		}
+	}
+}
+
+func changing(b *bench) {
+	m := b.mcs("changing")
+	servers := b.tcp("a", "b", "c")
+	b.apply(m, service(8080, servers[0]))
+	b.reaches(address(m, 8080), "a")
+	c, err := dial(address(m, 8080))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	for _, step := range []struct {
+		backends []*server
+		want     []string
+	}{
+		{servers[:2], []string{"a", "b"}},
+		{append(draining(servers[0]), servers[1:]...), []string{"b", "c"}},
+		{draining(servers[:2]...), []string{"a", "b"}}, // nobody else is there
+		{servers[1:], []string{"b", "c"}},
+		{servers[2:], []string{"c"}},
+		{servers[:1], []string{"a"}},
+		{servers[1:2], []string{"b"}},
+	} {
+		b.apply(m, service(8080, step.backends...))
+		b.reaches(address(m, 8080), step.want...)
+		if err := c.echo("still there"); err != nil {
+			b.Fatalf("a connection to a, when there are %v: %v", step.want, err)
+		}
+	}
+}
+
+func rolling(b *bench) {
+	for _, tt := range []struct {
+		protocol corev1.Protocol
+		start    func(...string) []*server
+		ask      func(string) (string, error)
+	}{{corev1.ProtocolTCP, b.tcp, ask}, {corev1.ProtocolUDP, b.udp, askUDP}} {
+		if !b.carries(tt.protocol) {
+			continue
+		}
+		m := b.mcs("rolling-" + string(tt.protocol[0]+'a'-'A'))
+		now := tt.start("a0", "b0", "c0")
+		b.apply(m, service(8080, now...))
+		b.reachesBy(tt.ask, address(m, 8080), "a0", "b0", "c0")
+		clients := startTraffic(tt.ask, address(m, 8080), 2)
+		for round := 1; round <= 2; round++ {
+			for i := range now {
+				old := now[i]
+				fresh := tt.start(fmt.Sprintf("%c%d", 'a'+i, round))[0]
+				// As a Deployment does it: the new one becomes ready, the old one terminates, and ends.
+				now[i] = fresh
+				b.apply(m, service(8080, append(draining(old), now...)...))
+				b.more(clients, 20)
+				b.apply(m, service(8080, now...))
+				b.more(clients, 20)
+				old.close()
+				b.more(clients, 20)
+			}
+		}
+		answered, failed := clients.stop()
+		b.Logf("%s: %d requests while 6 backends were replaced, %d lost", tt.protocol, answered, len(failed))
+		if len(failed) > 0 {
+			b.Errorf("%s: %d of %d requests were lost, the first with: %v", tt.protocol, len(failed), answered+len(failed), failed[0])
+		}
+	}
+}
+
+// more waits for traffic.
+func (b *bench) more(tr *traffic, n int) {
+	b.Helper()
+	until := tr.count() + n
+	b.eventually("traffic", func() error {
+		if tr.count() < until {
+			return fmt.Errorf("%d answers", tr.count())
+		}
+		return nil
+	})
+}
+
+func unreachable(b *bench) {
+	m := b.mcs("unreachable")
+	servers := b.tcp("a", "b", "c")
+	servers[1].close()
+	b.apply(m, service(8080, servers...))
+	b.reaches(address(m, 8080), "a", "c")
+	if got, err := count(20, ask, address(m, 8080)); err != nil {
+		b.Errorf("connections fail, though two of three backends answer: %v, %v", got, err)
+	}
+	reporter, ok := b.provider.(cloudprovider.Reporter)
+	if !ok {
+		return
+	}
+	b.eventually("the report that b does not answer", func() error {
+		if got := reporter.Unreachable(key(m)); !only(got, servers[1]) {
+			return fmt.Errorf("unreachable: %v, and should be %v", got, servers[1].backend.Address)
+		}
+		return nil
+	})
+	told := make(chan struct{}, 100)
+	stop := reporter.OnReport(func(name networkName) {
+		if name == key(m) {
+			told <- struct{}{}
+		}
+	})
+	defer stop()
+	// It comes back where it was.
+	listener, err := net.Listen("tcp", servers[1].backend.Address.String())
+	if err != nil {
+		b.Skipf("the port of the server that was closed is not free any more: %v", err)
+	}
+	go serveTCP(listener, "b")
+	defer listener.Close()
+	select {
+	case <-told:
+	case <-time.After(b.Settle):
+		b.Error("nothing is told when b answers again")
+	}
+	b.reaches(address(m, 8080), "a", "b", "c")
+	b.eventually("the report that all answer", func() error {
+		if got := reporter.Unreachable(key(m)); len(got) > 0 {
+			return fmt.Errorf("unreachable: %v", got)
+		}
+		return nil
+	})
+}
+
+func empty(b *bench) {
+	m := b.mcs("empty")
+	b.apply(m, service(8080))
+	b.unreached(address(m, 8080))
+	b.apply(m, service(8080, b.tcp("a")...))
+	b.reaches(address(m, 8080), "a")
+	b.apply(m, service(8080))
+	b.unreached(address(m, 8080))
+}
+
+func affinity(b *bench) {
+	m := b.mcs("affinity")
+	servers := b.tcp("a", "b", "c", "d")
+	s := service(8080, servers...)
+	s.Affinity = time.Hour
+	b.apply(m, s)
+	var first string
+	b.eventually("an answer", func() (err error) { first, err = ask(address(m, 8080)); return err })
+	if got, err := count(12, ask, address(m, 8080)); err != nil || got[first] != 12 {
+		b.Errorf("%s answered first, and then %v, %v", first, got, err)
+	}
+	var others []*server
+	for _, each := range servers {
+		if each.name != first {
+			others = append(others, each)
+		}
+	}
+	s.Ports = service(8080, others...).Ports
+	b.apply(m, s)
+	var second string
+	b.eventually("an answer of another", func() (err error) {
+		if second, err = ask(address(m, 8080)); second == first {
+			return fmt.Errorf("%s still answers", first)
+		}
+		return err
+	})
+	if got, err := count(12, ask, address(m, 8080)); err != nil || got[second] != 12 {
+		b.Errorf("%s answered then, and then %v, %v", second, got, err)
+	}
+	s.Affinity = 0
+	b.apply(m, s)
+	b.reaches(address(m, 8080), others[0].name, others[1].name, others[2].name)
+}
+
+func ports(b *bench) {
+	m := b.mcs("ports")
+	servers := b.tcp("a", "b")
+	b.apply(m, service(8080, servers[0]))
+	b.reaches(address(m, 8080), "a")
+	c, err := dial(address(m, 8080))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	both := service(8080, servers[0])
+	both.Ports = append(both.Ports, portOf(8081, corev1.ProtocolTCP, servers[1]))
+	before := address(m, 8080)
+	clients := startTraffic(ask, before, 2)
+	b.apply(m, both)
+	if address(m, 8080) != before {
+		b.Errorf("the load balancer has moved from %s to %s with a port more", before, address(m, 8080))
+	}
+	b.reaches(address(m, 8081), "b")
+	b.more(clients, 20)
+	b.apply(m, service(8080, servers[0]))
+	b.unreached(address(m, 8081))
+	b.more(clients, 20)
+	if answered, failed := clients.stop(); len(failed) > 0 {
+		b.Errorf("%d of %d requests at one port were lost while another came and went, the first with: %v", len(failed), answered+len(failed), failed[0])
+	}
+	if err := c.echo("still there"); err != nil {
+		b.Errorf("a connection to one port, while another came and went: %v", err)
+	}
+}
+
+func unsupported(b *bench) {
+	m := b.mcs("unsupported")
+	s := service(8080, b.tcp("a")...)
+	s.Ports = append(s.Ports, portOf(9000, corev1.ProtocolSCTP))
+	wrong := map[int32]bool{9000: true}
+	if !b.carries(corev1.ProtocolUDP) {
+		s.Ports = append(s.Ports, portOf(8080, corev1.ProtocolUDP, b.udp("u")...))
+		wrong[8080] = true
+	}
+	b.apply(m, s)
+	b.reaches(address(m, 8080), "a")
+	for _, p := range m.Status.LoadBalancer.Ingress[0].Ports {
+		if bad := p.Protocol != corev1.ProtocolTCP && wrong[p.Port]; bad != (p.Error != nil) {
+			b.Errorf("the status of port %d/%s has the error %v", p.Port, p.Protocol, p.Error)
+		}
+		delete(wrong, p.Port)
+	}
+	if len(wrong) > 0 {
+		b.Errorf("the status has nothing of ports that can't be carried: %v", wrong)
+	}
+}
+
+func others(b *bench) {
+	one, two := b.mcs("one"), b.mcs("two")
+	servers := b.tcp("a", "b")
+	b.apply(one, service(8080, servers[0]))
+	b.reaches(address(one, 8080), "a")
+	c, err := dial(address(one, 8080))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	clients := startTraffic(ask, address(one, 8080), 2)
+	for range 2 {
+		two.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+		b.apply(two, service(8080, servers[1]))
+		if address(one, 8080) == address(two, 8080) {
+			b.Fatalf("both are at %s", address(one, 8080))
+		}
+		b.reaches(address(two, 8080), "b")
+		b.more(clients, 20)
+		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), two); err != nil {
+			b.Fatal(err)
+		}
+		b.unreached(address(two, 8080))
+		b.more(clients, 20)
+	}
+	if answered, failed := clients.stop(); len(failed) > 0 {
+		b.Errorf("%d of %d requests were lost while another load balancer came and went, the first with: %v", len(failed), answered+len(failed), failed[0])
+	}
+	if err := c.echo("still there"); err != nil {
+		b.Errorf("a connection, while another load balancer came and went: %v", err)
+	}
+}
+
+func many(b *bench) {
+	servers := b.tcp("a")
+	var list []*networkingv1alpha1.MultiClusterService
+	for i := range 8 {
+		list = append(list, b.mcs(fmt.Sprintf("many-%d", i)))
+	}
+	var all sync.WaitGroup
+	for i, m := range list {
+		b.lister.set(key(m), service(int32(8100+i), servers...))
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), b.Settle)
+			defer cancel()
+			for range 3 {
+				status, err := b.provider.EnsureMCSLoadBalancer(ctx, m)
+				if err != nil {
+					b.Errorf("%s: %v", m.Name, err)
+					return
+				}
+				m.Status.LoadBalancer = *status
+			}
+		})
+	}
+	all.Wait()
+	if b.Failed() {
+		return
+	}
+	for i, m := range list {
+		b.reaches(address(m, int32(8100+i)), "a")
+	}
+}
+
+func restart(b *bench) {
+	one, two := b.mcs("one"), b.mcs("two")
+	servers := b.tcp("a", "b")
+	b.apply(one, service(8080, servers[0]))
+	b.apply(two, service(8080, servers[1]))
+	first, second := address(one, 8080), address(two, 8080)
+	b.reaches(first, "a")
+	b.stop()
+	b.start()
+	// In the other order.
+	b.apply(two, service(8080, servers[1]))
+	b.apply(one, service(8080, servers[0]))
+	if address(one, 8080) != first || address(two, 8080) != second {
+		b.Errorf("they were at %s and %s, and are at %s and %s", first, second, address(one, 8080), address(two, 8080))
+	}
+	b.reaches(first, "a")
+	b.reaches(second, "b")
+}
+
+func untold(b *bench) {
+	m := b.mcs("untold")
+	if status, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); err == nil {
+		b.Errorf("made without knowing what of: %v", status)
+	}
+}

@@ -1,0 +1,246 @@
+// Package conformance has the tests that a load-balancer provider should pass. The author of one
+// calls Run in a test of his own:
+//
+//	func TestConformance(t *testing.T) {
+//		conformance.Run(t, conformance.Harness{
+//			New:       func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer { … },
+//			Addresses: []string{"192.0.2.10-192.0.2.19"},
+//			Protocols: []corev1.Protocol{corev1.ProtocolTCP},
+//		})
+//	}
+//
+// The tests run real servers, and send them real traffic through the load balancers.
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// Harness is a provider and what there is around it.
+type Harness struct {
+	// New makes the provider. It may be called again after the one before has been closed, within
+	// one test, as by a hub that starts again; what outlives a hub must be found again then, and is to
+	// go at the end of the test.
+	New func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer
+	// Addresses are handed over in the Config.
+	Addresses []string
+	// Protocols are those that the provider carries, of TCP and UDP.
+	Protocols []corev1.Protocol
+	// ServerAddress is where the tests' servers listen; the load balancers must get there.
+	// By default it is 127.0.0.1.
+	ServerAddress string
+	// Settle is how long a change may take until traffic shows it, 15 s by default.
+	Settle time.Duration
+	// Options says that the provider goes by the annotations of a MultiClusterService
+	// (cloudprovider.Options), and by the source ranges of its Service.
+	Options bool
+}
+
+// Run runs the tests.
+func Run(t *testing.T, h Harness) {
+	if h.ServerAddress == "" {
+		h.ServerAddress = "127.0.0.1"
+	}
+	if h.Settle == 0 {
+		h.Settle = 15 * time.Second
+	}
+	type test struct {
+		name string
+		run  func(*bench)
+	}
+	tests := []test{
+		{"a load balancer that there is not", missing},
+		{"made, asked for, made again, and deleted", lifecycle},
+		{"backends of all clusters are used evenly", even},
+		{"backends change, and connections stay", changing},
+		{"backends roll, and nothing is lost", rolling},
+		{"a backend that does not answer", unreachable},
+		{"no backends, and then some", empty},
+		{"affinity", affinity},
+		{"ports come and go", ports},
+		{"protocols that can't be carried", unsupported},
+		{"others are not disturbed", others},
+		{"many at once", many},
+		{"a hub that starts again", restart},
+		{"a lister that can't tell", untold},
+	}
+	if h.Options {
+		tests = append(tests,
+			test{"the PROXY protocol", proxyProtocol},
+			test{"source ranges", sourceRanges},
+			test{"a limit of connections", maxConnections},
+			test{"a limit of new connections", connectionRate},
+			test{"an address that is asked for", askedAddress},
+			test{"annotations that are not understood", wrongOptions},
+		)
+	}
+	for _, each := range tests {
+		t.Run(each.name, func(t *testing.T) { each.run(newBench(t, h)) })
+	}
+}
+
+// bench is what one test works with.
+type bench struct {
+	*testing.T
+	Harness
+	lister   *lister
+	provider cloudprovider.MCSLoadBalancer
+}
+
+func newBench(t *testing.T, h Harness) *bench {
+	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}}}
+	b.start()
+	t.Cleanup(b.stop)
+	return b
+}
+
+// start makes a provider, stop ends it, as a hub does.
+func (b *bench) start() {
+	b.provider = b.New(b.T, cloudprovider.Config{Backends: b.lister, Addresses: b.Addresses, Log: slog.New(slog.NewTextHandler(testWriter{b.T}, nil))})
+}
+
+func (b *bench) stop() {
+	if closer, ok := b.provider.(io.Closer); ok {
+		if err := closer.Close(); err != nil {
+			b.Errorf("closing the provider: %v", err)
+		}
+	}
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Logf("%s", p)
+	return len(p), nil
+}
+
+func (b *bench) carries(p corev1.Protocol) bool { return slices.Contains(b.Protocols, p) }
+
+// eventually asks until there is no error.
+func (b *bench) eventually(what string, check func() error) {
+	b.Helper()
+	deadline := time.After(b.Settle)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			b.Fatalf("%s: still not after %v: %v", what, b.Settle, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// A lister that the test fills.
+type lister struct {
+	mu       sync.Mutex
+	services map[types.NamespacedName]cloudprovider.Service
+	handlers []func(types.NamespacedName)
+}
+
+func (l *lister) Service(name types.NamespacedName) (cloudprovider.Service, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, known := l.services[name]
+	if !known {
+		return cloudprovider.Service{}, fmt.Errorf("the backends of %s are not known yet", name)
+	}
+	return s, nil
+}
+
+func (l *lister) OnChange(f func(types.NamespacedName)) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.handlers = append(l.handlers, f)
+	i := len(l.handlers) - 1
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.handlers[i] = func(types.NamespacedName) {}
+	}
+}
+
+func (l *lister) set(name types.NamespacedName, s cloudprovider.Service) {
+	l.mu.Lock()
+	l.services[name] = s
+	handlers := slices.Clone(l.handlers)
+	l.mu.Unlock()
+	for _, f := range handlers {
+		f(name)
+	}
+}
+
+// mcs returns an object of that name. What the provider makes of it is deleted in the end.
+func (b *bench) mcs(name string) *networkingv1alpha1.MultiClusterService {
+	m := &networkingv1alpha1.MultiClusterService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "conformance", Name: name, UID: types.UID("uid-" + name), Annotations: map[string]string{}},
+		Spec:       networkingv1alpha1.MultiClusterServiceSpec{Types: []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}},
+	}
+	b.Cleanup(func() {
+		if b.Failed() {
+			return // something that failed may hang, too
+		}
+		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
+			b.Errorf("deleting in the end: %v", err)
+		}
+	})
+	return m
+}
+
+func key(m *networkingv1alpha1.MultiClusterService) types.NamespacedName {
+	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+}
+
+// apply tells the provider of a change, as the hub does: ensures what is not known to be there
+// and updates what is. It keeps the status in the object.
+func (b *bench) apply(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) {
+	b.Helper()
+	b.lister.set(key(m), s)
+	before := m.DeepCopy()
+	call := b.provider.EnsureMCSLoadBalancer
+	if len(m.Status.LoadBalancer.Ingress) > 0 {
+		call = b.provider.UpdateMCSLoadBalancer
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), b.Settle)
+	defer cancel()
+	status, err := call(ctx, m)
+	if err != nil {
+		b.Fatalf("the provider says: %v", err)
+	}
+	if !equal(before, m) {
+		b.Error("the provider has changed the object")
+	}
+	if status == nil || len(status.Ingress) == 0 {
+		b.Fatalf("the status has no address: %v", status)
+	}
+	m.Status.LoadBalancer = *status.DeepCopy()
+}
+
+// address returns where a port of the load balancer is.
+func address(m *networkingv1alpha1.MultiClusterService, port int32) string {
+	ingress := m.Status.LoadBalancer.Ingress[0]
+	host := ingress.IP
+	if host == "" {
+		host = ingress.Hostname
+	}
+	return net.JoinHostPort(host, fmt.Sprint(port))
+}

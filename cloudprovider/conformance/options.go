@@ -1,0 +1,201 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+type networkName = types.NamespacedName
+
+// proxyProtocol has a server that reads the header look at what it says.
+func proxyProtocol(b *bench) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(b.ServerAddress, "0"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	headers := make(chan string, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go readHeader(conn, headers)
+		}
+	}()
+	backend := cloudprovider.Backend{Address: listener.Addr().(*net.TCPAddr).AddrPort(), Cluster: "c1"}
+	for _, version := range []string{"v1", "v2"} {
+		m := b.mcs("proxy-" + version)
+		m.Annotations[cloudprovider.AnnotationProxyProtocol] = version
+		s := service(8080)
+		s.Ports[0].Backends = []cloudprovider.Backend{backend}
+		b.apply(m, s)
+		b.eventually("a header of version "+version, func() error {
+			conn, err := net.DialTimeout("tcp", address(m, 8080), patience)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			fmt.Fprintln(conn, "hello")
+			want := fmt.Sprintf("%s %s %s hello", version, conn.LocalAddr(), conn.RemoteAddr())
+			for {
+				select {
+				case got := <-headers: // those of health checks have other addresses
+					if got == want {
+						return nil
+					}
+				case <-time.After(time.Second):
+					return fmt.Errorf("no header %q", want)
+				}
+			}
+		})
+	}
+}
+
+// readHeader reads a header of either version, and the line after it.
+func readHeader(conn net.Conn, headers chan<- string) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	in := bufio.NewReader(conn)
+	start, err := in.Peek(16)
+	if err != nil {
+		return
+	}
+	var header string
+	if strings.HasPrefix(string(start), "PROXY ") {
+		line, _ := in.ReadString('\n')
+		f := strings.Fields(line)
+		if len(f) != 6 {
+			return
+		}
+		header = fmt.Sprintf("v1 %s %s", net.JoinHostPort(f[2], f[4]), net.JoinHostPort(f[3], f[5]))
+	} else {
+		rest := make([]byte, 16+int(start[14])<<8+int(start[15]))
+		if _, err := io.ReadFull(in, rest); err != nil || len(rest) < 28 {
+			return
+		}
+		from, _ := netip.AddrFromSlice(rest[16:20])
+		to, _ := netip.AddrFromSlice(rest[20:24])
+		header = fmt.Sprintf("v2 %s %s", netip.AddrPortFrom(from, uint16(rest[24])<<8+uint16(rest[25])), netip.AddrPortFrom(to, uint16(rest[26])<<8+uint16(rest[27])))
+	}
+	line, _ := in.ReadString('\n')
+	headers <- header + " " + strings.TrimSpace(line)
+}
+
+func sourceRanges(b *bench) {
+	m := b.mcs("ranges")
+	s := service(8080, b.tcp("a")...)
+	b.apply(m, s)
+	b.reaches(address(m, 8080), "a")
+	s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/64")}
+	b.apply(m, s)
+	b.unreached(address(m, 8080))
+	s.SourceRanges = append(s.SourceRanges, netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"))
+	b.apply(m, s)
+	b.reaches(address(m, 8080), "a")
+}
+
+func maxConnections(b *bench) {
+	m := b.mcs("max")
+	m.Annotations[cloudprovider.AnnotationMaxConnections] = "2"
+	b.apply(m, service(8080, b.tcp("a")...))
+	b.reaches(address(m, 8080), "a")
+	var open []*client
+	for range 2 {
+		b.eventually("a connection within the limit", func() error {
+			c, err := dial(address(m, 8080))
+			if err == nil {
+				open = append(open, c)
+			}
+			return err
+		})
+	}
+	// The third is kept waiting, and gets its turn when one ends.
+	answered := make(chan error, 1)
+	go func() {
+		_, err := ask(address(m, 8080))
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		b.Errorf("a third connection was not kept waiting: %v", err)
+	case <-time.After(500 * time.Millisecond):
+		open[0].Close()
+		if err := <-answered; err != nil {
+			b.Errorf("the connection that was kept waiting: %v", err)
+		}
+	}
+	open[1].Close()
+	delete(m.Annotations, cloudprovider.AnnotationMaxConnections)
+	b.apply(m, service(8080, b.tcp("z")...))
+	b.reaches(address(m, 8080), "z")
+}
+
+func connectionRate(b *bench) {
+	m := b.mcs("rate")
+	const rate = 20
+	m.Annotations[cloudprovider.AnnotationConnectionRate] = fmt.Sprint(rate)
+	b.apply(m, service(8080, b.tcp("a")...))
+	b.reaches(address(m, 8080), "a")
+	began := time.Now()
+	if _, err := count(3*rate, ask, address(m, 8080)); err != nil {
+		b.Fatal(err)
+	}
+	// Those of one second may be made at once.
+	if took := time.Since(began); took < 1500*time.Millisecond {
+		b.Errorf("%d connections took %v, at %d in a second", 3*rate, took, rate)
+	}
+}
+
+func askedAddress(b *bench) {
+	one, two := b.mcs("one"), b.mcs("two")
+	servers := b.tcp("a", "b")
+	b.apply(one, service(8080, servers[0]))
+	// Where another load balancer is, on another port.
+	two.Annotations[cloudprovider.AnnotationAddress] = one.Status.LoadBalancer.Ingress[0].IP
+	b.apply(two, service(8081, servers[1]))
+	if one.Status.LoadBalancer.Ingress[0].IP != two.Status.LoadBalancer.Ingress[0].IP {
+		b.Errorf("asked for %v, got %v", one.Status.LoadBalancer.Ingress, two.Status.LoadBalancer.Ingress)
+	}
+	b.reaches(address(one, 8080), "a")
+	b.reaches(address(two, 8081), "b")
+	// A port that is not free is refused, and nothing else changes but the backends.
+	b.lister.set(key(two), cloudprovider.Service{Families: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []cloudprovider.Port{
+		portOf(8080, corev1.ProtocolTCP, servers[0]), portOf(8081, corev1.ProtocolTCP, servers[0]),
+	}})
+	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), two); cloudprovider.Reason(err) != cloudprovider.ReasonPortConflict {
+		b.Errorf("a port that another has: %v", err)
+	}
+	b.reaches(address(one, 8080), "a")
+	b.reaches(address(two, 8081), "a")
+	three := b.mcs("three")
+	three.Annotations[cloudprovider.AnnotationAddress] = "203.0.113.1"
+	b.lister.set(key(three), service(8082, servers[0]))
+	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), three); cloudprovider.Reason(err) != cloudprovider.ReasonAddressRefused {
+		b.Errorf("an address that is none of those: %v", err)
+	}
+}
+
+func wrongOptions(b *bench) {
+	m := b.mcs("wrong")
+	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
+	b.lister.set(key(m), service(8080, b.tcp("a")...))
+	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
+		b.Errorf("an annotation that there is not: %v", err)
+	}
+	delete(m.Annotations, cloudprovider.AnnotationPrefix+"colour")
+	b.apply(m, service(8080, b.tcp("b")...))
+	b.reaches(address(m, 8080), "b")
+}

@@ -1,0 +1,167 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
+)
+
+// place is where a listener is.
+type place struct {
+	address netip.Addr
+	port    addresses.Port
+}
+
+type listener interface {
+	configure(s settings, maxConnections, rate int)
+	close(drain time.Duration)
+}
+
+// balancer is one load balancer. It is guarded by the provider's mu.
+type balancer struct {
+	provider  *Provider
+	name      types.NamespacedName
+	addresses []netip.Addr
+	ports     []addresses.Port // as the Service has them, also those that are not carried
+	groups    map[addresses.Port]*group
+	listeners map[place]listener
+}
+
+func newBalancer(p *Provider, name types.NamespacedName) *balancer {
+	return &balancer{provider: p, name: name, groups: map[addresses.Port]*group{}, listeners: map[place]listener{}}
+}
+
+// updateBackends changes nothing but the backends of ports that are there.
+func (b *balancer) updateBackends(s cloudprovider.Service) {
+	for _, port := range s.Ports {
+		if g := b.groups[addresses.Port{Protocol: port.Protocol, Number: port.Number}]; g != nil {
+			g.update(port.Backends, s.Affinity)
+		}
+	}
+}
+
+// apply brings the load balancer up to date. What can't be listened on is in the error, and does
+// not keep the rest.
+func (b *balancer) apply(ctx context.Context, assigned []netip.Addr, s cloudprovider.Service, o cloudprovider.Options) error {
+	b.addresses, b.ports = assigned, nil
+	wanted := map[place]bool{}
+	for _, port := range s.Ports {
+		key := addresses.Port{Protocol: port.Protocol, Number: port.Number}
+		b.ports = append(b.ports, key)
+		if !carries(port.Protocol) {
+			continue
+		}
+		if b.groups[key] == nil {
+			b.groups[key] = b.newGroup(port.Protocol)
+		}
+		b.groups[key].update(port.Backends, s.Affinity)
+		for _, a := range assigned {
+			wanted[place{a, key}] = true
+		}
+	}
+	b.closeOthers(wanted)
+	var failed []error
+	for p := range wanted {
+		if err := b.listen(ctx, p, settings{o.ProxyProtocol, s.SourceRanges}, o); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	slices.SortFunc(failed, func(x, y error) int { return cmp.Compare(x.Error(), y.Error()) })
+	return errors.Join(failed...)
+}
+
+func (b *balancer) newGroup(protocol corev1.Protocol) *group {
+	check := checkTCP(b.provider.dialer)
+	if protocol == corev1.ProtocolUDP {
+		check = pauseUDP
+	}
+	// The provider's mu may be held by who makes the change, as by one who updates the backends.
+	changed := func() { b.provider.running.Go(func() { b.provider.report(b.name) }) }
+	return newGroup(&b.provider.running, check, changed)
+}
+
+func (b *balancer) listen(ctx context.Context, p place, s settings, o cloudprovider.Options) error {
+	l := b.listeners[p]
+	if l == nil {
+		var err error
+		address := netip.AddrPortFrom(p.address, uint16(p.port.Number))
+		if p.port.Protocol == corev1.ProtocolUDP {
+			l, err = listenUDP(ctx, address, b.groups[p.port], b.provider.dialer, &b.provider.running)
+		} else {
+			l, err = listenTCP(ctx, address, b.groups[p.port], b.provider.dialer, &b.provider.running)
+		}
+		if err != nil {
+			return fmt.Errorf("listening (the address must be this machine's, and the port free): %w", err)
+		}
+		b.listeners[p] = l
+	}
+	l.configure(s, o.MaxConnections, o.ConnectionRate)
+	return nil
+}
+
+// closeOthers ends the listeners and backends that are not wanted.
+func (b *balancer) closeOthers(wanted map[place]bool) {
+	ports := map[addresses.Port]bool{}
+	for p := range wanted {
+		ports[p.port] = true
+	}
+	for p, l := range b.listeners {
+		if !wanted[p] {
+			l.close(b.provider.drain)
+			delete(b.listeners, p)
+		}
+	}
+	for port, g := range b.groups {
+		if !ports[port] {
+			g.close()
+			delete(b.groups, port)
+		}
+	}
+}
+
+func (b *balancer) close(drain time.Duration) {
+	for _, l := range b.listeners {
+		l.close(drain)
+	}
+	for _, g := range b.groups {
+		g.close()
+	}
+}
+
+// status says what is listened on. A load balancer that is not there has none.
+func (b *balancer) status() *corev1.LoadBalancerStatus {
+	if b == nil {
+		return nil
+	}
+	status := &corev1.LoadBalancerStatus{}
+	proxy := corev1.LoadBalancerIPModeProxy
+	for _, a := range b.addresses {
+		ingress := corev1.LoadBalancerIngress{IP: a.String(), IPMode: &proxy}
+		for _, port := range b.ports {
+			ingress.Ports = append(ingress.Ports, corev1.PortStatus{Port: port.Number, Protocol: port.Protocol, Error: b.errorOf(a, port)})
+		}
+		status.Ingress = append(status.Ingress, ingress)
+	}
+	return status
+}
+
+func (b *balancer) errorOf(a netip.Addr, port addresses.Port) *string {
+	text := cloudprovider.PortNotBound
+	switch {
+	case !carries(port.Protocol):
+		text = cloudprovider.PortUnsupported
+	case b.listeners[place{a, port}] != nil:
+		return nil
+	}
+	return &text
+}

@@ -1,0 +1,281 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+func backends(n int) (list []cloudprovider.Backend) {
+	for i := range n {
+		list = append(list, cloudprovider.Backend{Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 80)})
+	}
+	return list
+}
+
+var someone = netip.MustParseAddr("192.0.2.1")
+
+// Whatever is up and not draining takes turns, and nothing else gets a connection while there is
+// any such.
+func TestTurns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := newGroup(&sync.WaitGroup{}, nil, func() {})
+		list := backends(rapid.IntRange(1, 6).Draw(t, "backends"))
+		for i := range list {
+			list[i].Draining = rapid.Bool().Draw(t, "draining")
+		}
+		g.update(list, 0)
+		var up, best []netip.AddrPort
+		for _, b := range slices.Clone(g.backends) {
+			if rapid.Bool().Draw(t, "down") {
+				g.report(b, false)
+			} else if up = append(up, b.address); !b.draining {
+				best = append(best, b.address)
+			}
+		}
+		if len(best) == 0 {
+			best = up
+		}
+		got := map[netip.AddrPort]int{}
+		const rounds = 5
+		for range rounds * len(g.usable) {
+			got[g.pick(someone, nil, time.Now()).address]++
+		}
+		for a, n := range got {
+			if n != rounds || len(best) > 0 && !slices.Contains(best, a) {
+				t.Fatalf("%s has %d of %v; the best are %v", a, n, got, best)
+			}
+		}
+		if len(best) > 0 && len(got) != len(best) || len(got) == 0 {
+			t.Fatalf("%v, and the best are %v", got, best)
+		}
+		// Those that have failed are not tried again, and all others are.
+		var failed []*backend
+		for range list {
+			b := g.pick(someone, failed, time.Now())
+			if b == nil || slices.Contains(failed, b) {
+				t.Fatalf("after %d: %v", len(failed), b)
+			}
+			failed = append(failed, b)
+		}
+		if b := g.pick(someone, failed, time.Now()); b != nil {
+			t.Fatalf("all have failed, and it is %s's turn", b.address)
+		}
+	})
+}
+
+func TestAffinity(t *testing.T) {
+	a := newAffinity(3)
+	a.setTimeout(time.Minute)
+	now := time.Unix(1000, 0)
+	at := func(n int) netip.AddrPort { return backends(9)[n].Address }
+	client := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, n}) }
+	for i := range byte(3) {
+		a.put(client(i), at(int(i)), now)
+	}
+	if got, ok := a.get(client(0), now.Add(50*time.Second)); !ok || got != at(0) {
+		t.Errorf("within its time: %v, %v", got, ok)
+	}
+	if got, ok := a.get(client(0), now.Add(105*time.Second)); !ok || got != at(0) {
+		t.Errorf("its time begins anew with each connection: %v, %v", got, ok)
+	}
+	if got, ok := a.get(client(1), now.Add(61*time.Second)); ok {
+		t.Errorf("after its time: %v", got)
+	}
+	a.put(client(7), at(7), now.Add(106*time.Second))
+	if len(a.clients) != 2 || a.order.Len() != 2 {
+		t.Errorf("%d clients, %d in order: those whose time is over go when another comes", len(a.clients), a.order.Len())
+	}
+	for i := range byte(3) {
+		a.put(client(10+i), at(1), now.Add(107*time.Second))
+	}
+	if _, ok := a.get(client(0), now.Add(107*time.Second)); ok || len(a.clients) != 3 {
+		t.Errorf("%d clients: the one that has been away the longest goes where there are too many", len(a.clients))
+	}
+	a.setTimeout(0)
+	a.put(client(1), at(1), now)
+	if len(a.clients) != 0 || a.order.Len() != 0 {
+		t.Error("something is remembered though there is no affinity")
+	}
+}
+
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l limits
+		l.set(2, 10)
+		began := time.Now()
+		for range 25 {
+			if err := l.await(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			l.done()
+		}
+		// Ten at once, and one each tenth of a second.
+		if took := time.Since(began); took < 1490*time.Millisecond || took > 1600*time.Millisecond {
+			t.Errorf("25 connections at 10 a second took %v", took)
+		}
+		l.set(2, 0)
+		for range 2 {
+			if err := l.await(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		third := make(chan error)
+		go func() { third <- l.await(t.Context()) }()
+		synctest.Wait()
+		select {
+		case <-third:
+			t.Error("a third connection at a time, of two")
+		default:
+		}
+		l.done()
+		if err := <-third; err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { third <- l.await(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-third; err == nil {
+			t.Error("a connection after the end")
+		}
+		go func() { third <- l.await(t.Context()) }()
+		synctest.Wait()
+		l.set(0, 0)
+		if err := <-third; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// fakeDialer answers as it is told.
+type fakeDialer struct {
+	mu   sync.Mutex
+	fail bool
+	n    int
+}
+
+func (d *fakeDialer) DialContext(context.Context, string, string) (net.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.n++
+	if d.fail {
+		return nil, errors.New("refused")
+	}
+	a, b := net.Pipe()
+	_ = b.Close()
+	return a, nil
+}
+
+func (d *fakeDialer) set(fail bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail, d.n = fail, 0
+}
+
+func TestChecks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDialer{}
+		changes := 0
+		var running sync.WaitGroup
+		g := newGroup(&running, checkTCP(d), func() { changes++ })
+		g.update(backends(1), 0)
+		pass := func(x time.Duration) {
+			<-time.After(x)
+			synctest.Wait()
+		}
+		expect := func(when string, want, down int) {
+			t.Helper()
+			if changes != want || len(g.unreachable()) != down {
+				t.Errorf("%s: %d changes, %d down; want %d and %d", when, changes, len(g.unreachable()), want, down)
+			}
+		}
+		pass(time.Minute)
+		expect("while it answers", 0, 0)
+		if d.n < 9 || d.n > 14 {
+			t.Errorf("%d checks in a minute", d.n)
+		}
+		d.set(true)
+		pass(checkInterval * 11 / 10)
+		d.set(false)
+		pass(time.Minute)
+		expect("after one check, or two, that failed", changes, 0)
+		changes = 0
+		d.set(true)
+		pass(checkInterval*11/10 + recheckInterval)
+		expect("when it does not answer", 1, 1)
+		d.set(false)
+		pass(recheckInterval)
+		expect("when it answers again", 2, 0)
+		g.failed(g.backends[0])
+		expect("when a connection failed", 3, 1)
+		pass(recheckInterval)
+		expect("a moment after that", 4, 0)
+		g.close()
+		running.Wait()
+	})
+}
+
+func TestUDPPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running sync.WaitGroup
+		g := newGroup(&running, pauseUDP, func() {})
+		g.update(backends(2), 0)
+		synctest.Wait()
+		g.failed(g.backends[0])
+		<-time.After(udpPause - time.Second)
+		synctest.Wait()
+		if len(g.unreachable()) != 1 {
+			t.Error("one that refused a datagram is tried again at once")
+		}
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		if len(g.unreachable()) != 0 {
+			t.Error("one that refused a datagram is not tried again")
+		}
+		g.close()
+		running.Wait()
+	})
+}
+
+func TestProxyHeader(t *testing.T) {
+	at := netip.MustParseAddrPort
+	for _, tt := range []struct {
+		version      int
+		client, here netip.AddrPort
+		want         string
+	}{
+		{1, at("192.0.2.1:1000"), at("198.51.100.7:80"), "PROXY TCP4 192.0.2.1 198.51.100.7 1000 80\r\n"},
+		{1, at("[2001:db8::1]:1000"), at("[2001:db8::2]:80"), "PROXY TCP6 2001:db8::1 2001:db8::2 1000 80\r\n"},
+		{1, at("[::ffff:192.0.2.1]:1"), at("198.51.100.7:80"), "PROXY TCP4 192.0.2.1 198.51.100.7 1 80\r\n"},
+		{1, at("192.0.2.1:1"), at("[2001:db8::2]:80"), "PROXY TCP6 ::ffff:192.0.2.1 2001:db8::2 1 80\r\n"},
+		{2, at("192.0.2.1:258"), at("198.51.100.7:80"), signatureV2 + "\x21\x11\x00\x0c\xc0\x00\x02\x01\xc6\x33\x64\x07\x01\x02\x00\x50"},
+		{2, at("[2001:db8::1]:258"), at("[2001:db8::2]:80"), signatureV2 + "\x21\x21\x00\x24" +
+			"\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01" + "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02" + "\x01\x02\x00\x50"},
+	} {
+		if got := string(proxyHeader(tt.version, tt.client, tt.here)); got != tt.want {
+			t.Errorf("version %d of %s at %s: %q, want %q", tt.version, tt.client, tt.here, got, tt.want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, options := range []map[string]string{{"drain": "-1s"}, {"drain": "long"}, {"colour": "blue"}} {
+		if _, err := New(cloudprovider.Config{Options: options, Addresses: []string{"127.0.0.1"}}); err == nil {
+			t.Errorf("%v: no error", options)
+		}
+	}
+	if _, err := New(cloudprovider.Config{Addresses: []string{"nowhere"}}); err == nil {
+		t.Error("no error for addresses that are none")
+	}
+}

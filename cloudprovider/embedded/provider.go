@@ -1,0 +1,219 @@
+// Package embedded is the load-balancer provider within the hub: it listens on the addresses of
+// load balancers by itself, and forwards TCP connections and UDP datagrams to the backends.
+//
+// The addresses must be the machine's already. Traffic stops when the hub does.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
+)
+
+// Name is the provider's in the registry.
+const Name = "embedded"
+
+func init() { cloudprovider.Register(Name, New) }
+
+// optionDrain is how long connections may go on whose load balancer, or port of it, is no
+// longer, or whose hub ends.
+const optionDrain = "drain"
+
+const defaultDrain = 10 * time.Second
+
+// Provider is the embedded provider.
+type Provider struct {
+	backends cloudprovider.Lister
+	pool     *addresses.Pool
+	dialer   dialer
+	drain    time.Duration
+	log      *slog.Logger
+	running  sync.WaitGroup // everything that this provider has running
+
+	mu        sync.Mutex
+	balancers map[types.NamespacedName]*balancer // nil when closed
+	handlers  map[int]func(types.NamespacedName)
+	added     int
+}
+
+// New makes the provider. It needs addresses, and has the option drain.
+func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
+	if err := cloudprovider.CheckOptions(c.Options, optionDrain); err != nil {
+		return nil, err
+	}
+	drain := defaultDrain
+	if text := c.Options[optionDrain]; text != "" {
+		var err error
+		if drain, err = time.ParseDuration(text); err != nil || drain < 0 {
+			return nil, fmt.Errorf("option %s: %q is no duration, as 10s is", optionDrain, text)
+		}
+	}
+	pool, err := addresses.NewPool(c.Addresses)
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{
+		backends: c.Backends, pool: pool, drain: drain, log: c.Log, dialer: &net.Dialer{KeepAliveConfig: keepAlive},
+		balancers: map[types.NamespacedName]*balancer{}, handlers: map[int]func(types.NamespacedName){},
+	}, nil
+}
+
+var errClosed = errors.New("this hub is ending")
+
+// GetMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.balancers[nameOf(mcs)]
+	if b == nil {
+		return nil, false, nil
+	}
+	return b.status(), true, nil
+}
+
+// UpdateMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
+	return p.EnsureMCSLoadBalancer(ctx, mcs)
+}
+
+// EnsureMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
+	name := nameOf(mcs)
+	service, err := p.backends.Service(name)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.balancers == nil {
+		return nil, errClosed
+	}
+	b := p.balancers[name]
+	if b != nil {
+		b.updateBackends(service) // whatever may be wrong with the rest
+	}
+	options, err := cloudprovider.OptionsOf(mcs)
+	if err != nil {
+		return b.status(), err
+	}
+	ports := carried(service)
+	if len(ports) == 0 {
+		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("there is no TCP or UDP port, and this provider carries no others")}
+	}
+	assigned, err := p.pool.Assign(name, addresses.Request{
+		Families: service.Families, Ports: ports, Asked: options.Addresses, Former: former(mcs),
+	})
+	if err != nil {
+		return b.status(), err
+	}
+	if b == nil {
+		b = newBalancer(p, name)
+		p.balancers[name] = b
+	}
+	err = b.apply(ctx, assigned, service, options)
+	return b.status(), err
+}
+
+// EnsureMCSLoadBalancerDeleted implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) EnsureMCSLoadBalancerDeleted(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := nameOf(mcs)
+	if b := p.balancers[name]; b != nil {
+		b.close(p.drain)
+		delete(p.balancers, name)
+	}
+	p.pool.Release(name)
+	return nil
+}
+
+// Close takes no more connections, and returns when those that there are have ended, or have
+// been ended after the time that the option drain gives.
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	for _, b := range p.balancers {
+		b.close(p.drain)
+	}
+	p.balancers = nil
+	p.mu.Unlock()
+	p.running.Wait()
+	return nil
+}
+
+// Unreachable implements cloudprovider.Reporter.
+func (p *Provider) Unreachable(name types.NamespacedName) []netip.AddrPort {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.balancers[name]
+	if b == nil {
+		return nil
+	}
+	var all []netip.AddrPort
+	for _, g := range b.groups {
+		all = append(all, g.unreachable()...)
+	}
+	slices.SortFunc(all, netip.AddrPort.Compare)
+	return slices.Compact(all)
+}
+
+// OnReport implements cloudprovider.Reporter.
+func (p *Provider) OnReport(f func(types.NamespacedName)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.added++
+	id := p.added
+	p.handlers[id] = f
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.handlers, id)
+	}
+}
+
+// report tells that a backend of a load balancer has gone up or down.
+func (p *Provider) report(name types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.handlers {
+		f(name)
+	}
+}
+
+// carried returns the ports that this provider can carry.
+func carried(s cloudprovider.Service) (ports []addresses.Port) {
+	for _, port := range s.Ports {
+		if carries(port.Protocol) {
+			ports = append(ports, addresses.Port{Protocol: port.Protocol, Number: port.Number})
+		}
+	}
+	return ports
+}
+
+func carries(p corev1.Protocol) bool { return p == corev1.ProtocolTCP || p == corev1.ProtocolUDP }
+
+// former returns the addresses that the status of the object has.
+func former(mcs *networkingv1alpha1.MultiClusterService) (list []netip.Addr) {
+	for _, ingress := range mcs.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(ingress.IP); err == nil {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
+	return types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}
+}

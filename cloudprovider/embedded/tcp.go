@@ -1,0 +1,193 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// dialTimeout is for one backend, attemptsTimeout for all that are tried for one connection.
+	dialTimeout     = 3 * time.Second
+	attemptsTimeout = 10 * time.Second
+	// acceptPause is after an error of the listener, as when the process has no file descriptors left.
+	acceptPause = 100 * time.Millisecond
+)
+
+// keepAlive finds out within about a minute that the other end of an idle connection is no more.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
+
+// settings are what a listener goes by with each new connection.
+type settings struct {
+	proxyProtocol int
+	sources       []netip.Prefix // none lets all in
+}
+
+func (s *settings) admits(client netip.Addr) bool {
+	return len(s.sources) == 0 || slices.ContainsFunc(s.sources, func(p netip.Prefix) bool { return p.Contains(client) })
+}
+
+// tcpListener forwards the connections that are made to one address and port.
+type tcpListener struct {
+	listener *net.TCPListener
+	group    *group
+	dialer   dialer
+	settings atomic.Pointer[settings]
+	limits   limits
+	running  *sync.WaitGroup
+	open     sync.WaitGroup // connections
+
+	// closing is done when no more connections are taken, killing when those that there are end.
+	closing, killing context.Context
+	accepted         chan struct{} // closed when accept has returned
+	stop, kill       context.CancelFunc
+}
+
+func listenTCP(ctx context.Context, address netip.AddrPort, g *group, d dialer, running *sync.WaitGroup) (*tcpListener, error) {
+	config := net.ListenConfig{KeepAliveConfig: keepAlive}
+	listener, err := config.Listen(ctx, "tcp", address.String())
+	if err != nil {
+		return nil, err
+	}
+	l := &tcpListener{listener: listener.(*net.TCPListener), group: g, dialer: d, running: running, accepted: make(chan struct{})}
+	l.settings.Store(&settings{})
+	l.killing, l.kill = context.WithCancel(context.Background())
+	l.closing, l.stop = context.WithCancel(l.killing)
+	running.Go(l.accept)
+	return l, nil
+}
+
+func (l *tcpListener) configure(s settings, maxConnections, rate int) {
+	l.settings.Store(&s)
+	l.limits.set(maxConnections, rate)
+}
+
+// close takes no more connections. Those that there are may go on for as long as drain.
+func (l *tcpListener) close(drain time.Duration) {
+	l.stop()
+	_ = l.listener.Close()
+	timer := time.AfterFunc(drain, l.kill)
+	l.running.Go(func() {
+		<-l.accepted
+		l.open.Wait()
+		timer.Stop()
+		l.kill()
+	})
+}
+
+func (l *tcpListener) accept() {
+	defer close(l.accepted)
+	for l.limits.await(l.closing) == nil {
+		conn, err := l.listener.AcceptTCP()
+		if err != nil {
+			l.limits.done()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			select {
+			case <-time.After(acceptPause):
+			case <-l.closing.Done():
+			}
+			continue
+		}
+		l.open.Go(func() {
+			defer l.limits.done()
+			l.serve(conn)
+		})
+	}
+}
+
+// serve forwards one connection, until both sides have ended it or one has broken it off.
+func (l *tcpListener) serve(client *net.TCPConn) {
+	defer client.Close()
+	s := l.settings.Load()
+	from := client.RemoteAddr().(*net.TCPAddr).AddrPort()
+	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+	if !s.admits(from.Addr()) {
+		_ = client.SetLinger(0)
+		return
+	}
+	upstream, err := l.connect(from.Addr())
+	if err != nil {
+		_ = client.SetLinger(0) // a reset tells clients more than an answer of nothing
+		return
+	}
+	defer upstream.Close()
+	if s.proxyProtocol != 0 {
+		if _, err := upstream.Write(proxyHeader(s.proxyProtocol, from, client.LocalAddr().(*net.TCPAddr).AddrPort())); err != nil {
+			_ = client.SetLinger(0)
+			return
+		}
+	}
+	abort := func() {
+		for _, c := range []*net.TCPConn{client, upstream} {
+			_ = c.SetLinger(0)
+			_ = c.Close()
+		}
+	}
+	stop := context.AfterFunc(l.killing, abort)
+	defer stop()
+	var other sync.WaitGroup
+	other.Go(func() { forward(upstream, client, abort) })
+	forward(client, upstream, abort)
+	other.Wait()
+}
+
+// forward copies in one direction, within the kernel, and passes on the end of it. A
+// connection that one side breaks off is broken off with the other.
+func forward(to, from *net.TCPConn, abort func()) {
+	if _, err := io.Copy(to, from); err != nil {
+		abort()
+		return
+	}
+	if to.CloseWrite() != nil {
+		abort()
+	}
+}
+
+var errNoBackend = errors.New("no backend could be connected to")
+
+// connect connects to a backend; where one can't be connected to, to another.
+func (l *tcpListener) connect(client netip.Addr) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(l.killing, attemptsTimeout)
+	defer cancel()
+	var failed []*backend
+	for ctx.Err() == nil {
+		b := l.group.pick(client, failed, time.Now())
+		if b == nil {
+			break
+		}
+		conn, err := l.dial(ctx, b)
+		if err == nil {
+			return conn, nil
+		}
+		failed = append(failed, b)
+		if l.killing.Err() == nil && !errors.Is(err, os.ErrPermission) && !local(err) {
+			l.group.failed(b)
+		}
+	}
+	return nil, errNoBackend
+}
+
+func (l *tcpListener) dial(ctx context.Context, b *backend) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := l.dialer.DialContext(ctx, "tcp", b.address.String())
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		_ = conn.Close()
+		return nil, fmt.Errorf("connecting to %s: got a %T", b.address, conn)
+	}
+	return tcp, nil
+}

@@ -1,0 +1,274 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// fixed is a lister of what a test gives.
+type fixed struct {
+	mu sync.Mutex
+	s  cloudprovider.Service
+}
+
+func (f *fixed) Service(types.NamespacedName) (cloudprovider.Service, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.s, nil
+}
+
+func (f *fixed) OnChange(func(types.NamespacedName)) func() { return func() {} }
+
+type world struct {
+	*testing.T
+	lister *fixed
+	*Provider
+	mcs *networkingv1alpha1.MultiClusterService
+}
+
+func newWorld(t *testing.T, drain string) *world {
+	w := &world{T: t, lister: &fixed{}, mcs: &networkingv1alpha1.MultiClusterService{}}
+	w.mcs.Namespace, w.mcs.Name = "n", "web"
+	p, err := New(cloudprovider.Config{
+		Backends: w.lister, Addresses: []string{fmt.Sprintf("127.%d.%d.9", 1+rand.N(250), rand.N(250))}, Options: map[string]string{"drain": drain},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Provider = p.(*Provider)
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+// apply forwards port 8080 to these, and returns where it is.
+func (w *world) apply(protocol corev1.Protocol, to ...netip.AddrPort) string {
+	w.Helper()
+	port := cloudprovider.Port{Protocol: protocol, Number: 8080}
+	for _, a := range to {
+		port.Backends = append(port.Backends, cloudprovider.Backend{Address: a})
+	}
+	w.lister.mu.Lock()
+	w.lister.s.Ports = []cloudprovider.Port{port}
+	w.lister.mu.Unlock()
+	status, err := w.EnsureMCSLoadBalancer(context.Background(), w.mcs)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return net.JoinHostPort(status.Ingress[0].IP, "8080")
+}
+
+func (w *world) serve(handle func(*net.TCPConn)) netip.AddrPort {
+	w.Helper()
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.AcceptTCP()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				handle(conn)
+			}()
+		}
+	}()
+	return listener.Addr().(*net.TCPAddr).AddrPort()
+}
+
+func echo(conn *net.TCPConn) { _, _ = io.Copy(conn, conn) }
+
+func (w *world) dial(network, address string) net.Conn {
+	w.Helper()
+	conn, err := net.Dial(network, address)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	return conn
+}
+
+func (w *world) talk(conn net.Conn, text string) string {
+	w.Helper()
+	buffer := make([]byte, maxDatagram)
+	if _, err := conn.Write([]byte(text)); err != nil {
+		return err.Error()
+	}
+	n, err := conn.Read(buffer)
+	if err != nil {
+		return err.Error()
+	}
+	return string(buffer[:n])
+}
+
+func TestDrain(t *testing.T) {
+	w := newWorld(t, "300ms")
+	conn := w.dial("tcp", w.apply(corev1.ProtocolTCP, w.serve(echo)))
+	if got := w.talk(conn, "one"); got != "one" {
+		t.Fatal(got)
+	}
+	began := time.Now()
+	if err := w.EnsureMCSLoadBalancerDeleted(context.Background(), w.mcs); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.talk(conn, "two"); got != "two" {
+		t.Errorf("just after the load balancer was deleted: %s", got)
+	}
+	_, err := io.ReadAll(conn)
+	if took := time.Since(began); took < 300*time.Millisecond || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it went on for %v, and ended with %v", took, err)
+	}
+}
+
+func TestCloseWaitsForNobody(t *testing.T) {
+	w := newWorld(t, "1h")
+	conn := w.dial("tcp", w.apply(corev1.ProtocolTCP, w.serve(echo)))
+	if got := w.talk(conn, "one"); got != "one" {
+		t.Fatal(got)
+	}
+	closed := make(chan error)
+	go func() { closed <- w.Close() }()
+	if got := w.talk(conn, "two"); got != "two" {
+		t.Errorf("while the hub ends: %s", got)
+	}
+	_ = conn.Close()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits though the last connection has ended")
+	}
+	if _, err := w.EnsureMCSLoadBalancer(context.Background(), w.mcs); err == nil {
+		t.Error("a load balancer is made by a provider that was closed")
+	}
+}
+
+func TestHalfClose(t *testing.T) {
+	w := newWorld(t, "0s")
+	address := w.apply(corev1.ProtocolTCP, w.serve(func(conn *net.TCPConn) {
+		data, _ := io.ReadAll(conn)
+		_, _ = fmt.Fprintf(conn, "%d bytes", len(data))
+	}))
+	conn := w.dial("tcp", address)
+	if _, err := conn.Write(make([]byte, 5<<20)); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.(*net.TCPConn).CloseWrite()
+	if got, err := io.ReadAll(conn); string(got) != "5242880 bytes" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A connection that a backend breaks off does not look as if it had come to its end.
+func TestReset(t *testing.T) {
+	w := newWorld(t, "0s")
+	conn := w.dial("tcp", w.apply(corev1.ProtocolTCP, w.serve(func(conn *net.TCPConn) {
+		_, _ = conn.Read(make([]byte, 10))
+		_ = conn.SetLinger(0)
+	})))
+	if got := w.talk(conn, "one"); !strings.Contains(got, "reset") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestPortNotBound(t *testing.T) {
+	w := newWorld(t, "0s")
+	address := w.apply(corev1.ProtocolTCP, w.serve(echo))
+	if err := w.EnsureMCSLoadBalancerDeleted(context.Background(), w.mcs); err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := w.EnsureMCSLoadBalancer(context.Background(), w.mcs)
+	if err == nil || len(status.Ingress) != 1 || status.Ingress[0].Ports[0].Error == nil || *status.Ingress[0].Ports[0].Error != cloudprovider.PortNotBound {
+		t.Errorf("a port that another program has: %v, %v", status, err)
+	}
+	_ = other.Close()
+	if status, err = w.EnsureMCSLoadBalancer(context.Background(), w.mcs); err != nil || status.Ingress[0].Ports[0].Error != nil {
+		t.Errorf("when it is free: %v, %v", status, err)
+	}
+}
+
+func (w *world) serveUDP(name string) *net.UDPConn {
+	w.Helper()
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buffer := make([]byte, maxDatagram)
+		for {
+			n, from, err := conn.ReadFromUDPAddrPort(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = conn.WriteToUDPAddrPort(append([]byte(name), buffer[:n]...), from)
+		}
+	}()
+	return conn
+}
+
+func TestUDPFlows(t *testing.T) {
+	w := newWorld(t, "0s")
+	a, b := w.serveUDP("a"), w.serveUDP("b")
+	at := func(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+	address := w.apply(corev1.ProtocolUDP, at(a), at(b))
+	one, two := w.dial("udp", address), w.dial("udp", address)
+	first, second := w.talk(one, "1"), w.talk(two, "1")
+	if first == second {
+		t.Fatalf("two clients both got %s", first)
+	}
+	for range 5 {
+		if x, y := w.talk(one, "1"), w.talk(two, "1"); x != first || y != second {
+			t.Fatalf("clients got %s and %s first, and then %s and %s", first, second, x, y)
+		}
+	}
+	large := strings.Repeat("x", 60_000)
+	if got := w.talk(one, large); got[1:] != large {
+		t.Errorf("a large datagram: %d bytes of %d", len(got), len(large))
+	}
+	if got := w.talk(one, ""); got != first[:1] {
+		t.Errorf("an empty datagram: %q", got)
+	}
+	// b goes. Its client's next datagram that the kernel refuses goes to a.
+	_ = b.Close()
+	deadline := time.Now().Add(10 * time.Second)
+	for _, conn := range []net.Conn{one, two} {
+		for {
+			_ = conn.SetDeadline(time.Now().Add(200 * time.Millisecond)) // the first of them is lost with b
+			got := w.talk(conn, "2")
+			if got == "a2" {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("b is gone, and a client gets %s", got)
+			}
+		}
+	}
+	w.apply(corev1.ProtocolUDP)
+	_ = one.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if got := w.talk(one, "3"); got == "a3" {
+		t.Error("a backend that is not wanted any more is sent to")
+	}
+}

@@ -1,0 +1,216 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// udpIdle is how long a client without datagrams in either direction keeps its backend; the
+	// kernel's own connection tracking forgets two-way streams after two minutes, too.
+	udpIdle = 2 * time.Minute
+	// maxDatagram is the largest there is.
+	maxDatagram = 64 << 10
+	// maxFlows is how many clients a port has at most where nothing else is said: each costs a
+	// socket, and a sender of made-up source addresses must not take them all.
+	maxFlows = 10_000
+)
+
+// udpListener forwards the datagrams that are sent to one address and port. Those of one
+// client's address and port go to one backend, and the answers back.
+type udpListener struct {
+	conn     *net.UDPConn
+	group    *group
+	dialer   dialer
+	settings atomic.Pointer[settings]
+	limits   limits
+	running  *sync.WaitGroup
+	ctx      context.Context // ends all
+	end      context.CancelFunc
+
+	mu    sync.Mutex
+	flows map[netip.AddrPort]*flow
+}
+
+// A flow is what one client sends and gets.
+type flow struct {
+	client  netip.AddrPort
+	backend *backend
+	conn    *net.UDPConn
+	used    atomic.Int64 // when, in nanoseconds of Unix time
+}
+
+func listenUDP(ctx context.Context, address netip.AddrPort, g *group, d dialer, running *sync.WaitGroup) (*udpListener, error) {
+	conn, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address.String())
+	if err != nil {
+		return nil, err
+	}
+	l := &udpListener{conn: conn.(*net.UDPConn), group: g, dialer: d, running: running, flows: map[netip.AddrPort]*flow{}}
+	_ = l.conn.SetReadBuffer(4 << 20) // as much as the kernel lets
+	l.settings.Store(&settings{})
+	l.ctx, l.end = context.WithCancel(context.Background())
+	running.Go(l.receive)
+	return l, nil
+}
+
+func (l *udpListener) configure(s settings, maxConnections, rate int) {
+	l.settings.Store(&s)
+	if maxConnections == 0 {
+		maxConnections = maxFlows
+	}
+	l.limits.set(maxConnections, rate)
+}
+
+// close ends all flows: no datagram of theirs can come in any more.
+func (l *udpListener) close(time.Duration) {
+	l.end()
+	_ = l.conn.Close()
+}
+
+func (l *udpListener) receive() {
+	buffer := make([]byte, maxDatagram)
+	for {
+		n, client, err := l.conn.ReadFromUDPAddrPort(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // of an answer that did not reach its client
+		}
+		l.send(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), buffer[:n])
+	}
+}
+
+// send passes a datagram on. One that a backend refuses goes to another.
+func (l *udpListener) send(client netip.AddrPort, data []byte) {
+	var failed []*backend
+	for {
+		f := l.flow(client, failed)
+		if f == nil {
+			return
+		}
+		f.used.Store(time.Now().UnixNano())
+		_, err := f.conn.Write(data)
+		if err == nil {
+			return
+		}
+		l.forget(f)
+		switch {
+		case refused(err): // tells of an earlier datagram; this one was not sent
+			l.group.failed(f.backend)
+			failed = append(failed, f.backend)
+		case !errors.Is(err, net.ErrClosed): // the backend went meanwhile, and the next one gets it
+			return
+		}
+	}
+}
+
+// flow returns the client's, or begins one; nil where that can't be.
+func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f := l.flows[client]; f != nil {
+		return f
+	}
+	if !l.settings.Load().admits(client.Addr()) || l.ctx.Err() != nil {
+		return nil
+	}
+	now := time.Now()
+	b := l.group.pick(client.Addr(), failed, now)
+	if b == nil {
+		return nil
+	}
+	if ok, _ := l.limits.take(now); !ok {
+		return nil
+	}
+	conn, err := l.dialer.DialContext(l.ctx, "udp", b.address.String())
+	if err != nil {
+		l.limits.done()
+		return nil
+	}
+	f := &flow{client: client, backend: b, conn: conn.(*net.UDPConn)}
+	f.used.Store(now.UnixNano())
+	l.flows[client] = f
+	l.running.Go(func() { l.answers(f) })
+	return f
+}
+
+// answers passes on what the backend sends, until the flow is idle for long, or the backend is
+// not wanted any more or refuses.
+func (l *udpListener) answers(f *flow) {
+	defer l.limits.done()
+	defer l.forget(f)
+	closeConn := func() { _ = f.conn.Close() }
+	defer context.AfterFunc(l.ctx, closeConn)()
+	defer context.AfterFunc(f.backend.ctx, closeConn)()
+	raw, err := f.conn.SyscallConn()
+	if err != nil {
+		return
+	}
+	for {
+		idle := time.Until(time.Unix(0, f.used.Load()).Add(udpIdle))
+		if idle <= 0 || f.conn.SetReadDeadline(time.Now().Add(idle)) != nil {
+			return
+		}
+		err := l.answer(f, raw)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			continue // perhaps there was something in the other direction
+		case err != nil:
+			if refused(err) {
+				l.group.failed(f.backend)
+			}
+			return
+		}
+		f.used.Store(time.Now().UnixNano())
+	}
+}
+
+// buffers are for answers. A flow that waits for one has none, for there are many.
+var buffers = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
+
+// answer passes on one answer.
+func (l *udpListener) answer(f *flow, raw syscall.RawConn) error {
+	var failed error
+	err := raw.Read(func(fd uintptr) bool {
+		buffer := buffers.Get().(*[maxDatagram]byte)
+		defer buffers.Put(buffer)
+		n, err := syscall.Read(int(fd), buffer[:])
+		switch {
+		case errors.Is(err, syscall.EAGAIN):
+			return false
+		case err != nil:
+			failed = err
+		default:
+			_, _ = l.conn.WriteToUDPAddrPort(buffer[:n], f.client) // a client that is gone gets no answer
+		}
+		return true
+	})
+	return cmp.Or(err, failed)
+}
+
+func (l *udpListener) forget(f *flow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flows[f.client] == f {
+		delete(l.flows, f.client)
+	}
+	_ = f.conn.Close()
+}
+
+func refused(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH)
+}
+
+// local tells whether an error is this machine's own, and says nothing of the backend.
+func local(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
+}

@@ -1,0 +1,125 @@
+package cloudprovider
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+)
+
+// Annotations of a MultiClusterService that say what its load balancer is to be like.
+const (
+	// AnnotationPrefix is that of all of them. One with it that is not known is an error.
+	AnnotationPrefix = "lb.atoll.dev/"
+	// AnnotationProvider names the provider, in place of the hub's default.
+	AnnotationProvider = AnnotationPrefix + "provider"
+	// AnnotationAddress asks for an address, or for one of each IP family, joined by a comma.
+	AnnotationAddress = AnnotationPrefix + "address"
+	// AnnotationProxyProtocol has TCP connections to backends begin with the client's address,
+	// in version v1 or v2 of the PROXY protocol.
+	AnnotationProxyProtocol = AnnotationPrefix + "proxy-protocol"
+	// AnnotationMaxConnections limits the connections that each port has at a time.
+	AnnotationMaxConnections = AnnotationPrefix + "max-connections"
+	// AnnotationConnectionRate limits the new connections of each port in a second.
+	AnnotationConnectionRate = AnnotationPrefix + "connection-rate"
+	// AnnotationAbandon, with the value "true", has the hub let a MultiClusterService be deleted
+	// whose load balancer can't be.
+	AnnotationAbandon = AnnotationPrefix + "abandon"
+)
+
+var knownAnnotations = []string{
+	AnnotationProvider, AnnotationAddress, AnnotationProxyProtocol, AnnotationMaxConnections, AnnotationConnectionRate, AnnotationAbandon,
+}
+
+// Options are what a MultiClusterService's annotations say of its load balancer.
+type Options struct {
+	// Provider is a name, or empty for the hub's default.
+	Provider string
+	// Addresses are asked for, at most one of each IP family.
+	Addresses []netip.Addr
+	// ProxyProtocol is the version, or 0.
+	ProxyProtocol int
+	// MaxConnections is for each port; 0 is no limit.
+	MaxConnections int
+	// ConnectionRate is for each port, in connections a second; 0 is no limit.
+	ConnectionRate int
+	// Abandon lets the object go without its load balancer.
+	Abandon bool
+}
+
+// maxLimit is the largest limit that there may be, which no machine reaches.
+const maxLimit = 10_000_000
+
+// OptionsOf reads the annotations. Its errors have ReasonInvalid; the options that come with one
+// are those that could be read.
+func OptionsOf(mcs *networkingv1alpha1.MultiClusterService) (Options, error) {
+	var o Options
+	var wrong []string
+	for name, value := range mcs.Annotations {
+		if !strings.HasPrefix(name, AnnotationPrefix) {
+			continue
+		}
+		if err := o.read(name, value); err != nil {
+			wrong = append(wrong, fmt.Sprintf("annotation %s: %q is not understood: %v", name, value, err))
+		}
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return o, &Error{ReasonInvalid, fmt.Errorf("%s", strings.Join(wrong, "; "))}
+	}
+	return o, nil
+}
+
+func (o *Options) read(name, value string) (err error) {
+	switch name {
+	case AnnotationProvider:
+		o.Provider = value
+	case AnnotationAddress:
+		o.Addresses, err = readAddresses(value)
+	case AnnotationProxyProtocol:
+		switch value {
+		case "v1":
+			o.ProxyProtocol = 1
+		case "v2":
+			o.ProxyProtocol = 2
+		default:
+			return fmt.Errorf("give v1 or v2, or leave it out")
+		}
+	case AnnotationMaxConnections:
+		o.MaxConnections, err = readLimit(value)
+	case AnnotationConnectionRate:
+		o.ConnectionRate, err = readLimit(value)
+	case AnnotationAbandon:
+		if o.Abandon, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("give true or false")
+		}
+	default:
+		return fmt.Errorf("there are %s", strings.Join(knownAnnotations, ", "))
+	}
+	return err
+}
+
+func readAddresses(value string) (addresses []netip.Addr, err error) {
+	for text := range strings.SplitSeq(value, ",") {
+		a, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil || a.Zone() != "" || a.Is4In6() {
+			return nil, fmt.Errorf("give an IP address, or one of each family with a comma between them")
+		}
+		if slices.ContainsFunc(addresses, func(b netip.Addr) bool { return b.Is4() == a.Is4() }) {
+			return nil, fmt.Errorf("there can be one address of each IP family")
+		}
+		addresses = append(addresses, a)
+	}
+	return addresses, nil
+}
+
+func readLimit(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, fmt.Errorf("give a number from 1 to %d, or leave it out", maxLimit)
+	}
+	return n, nil
+}
