@@ -30,10 +30,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/controllers/aggregate"
-	"github.com/atoll-mcs/atoll/internal/controllers/conflict"
 	"github.com/atoll-mcs/atoll/internal/controllers/derivedservice"
 	"github.com/atoll-mcs/atoll/internal/controllers/exportedslice"
+	"github.com/atoll-mcs/atoll/internal/controllers/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/controllers/importedslice"
+	"github.com/atoll-mcs/atoll/internal/controllers/importstatus"
 	"github.com/atoll-mcs/atoll/internal/controllers/interest"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
@@ -46,6 +47,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
+	"github.com/atoll-mcs/atoll/internal/urgency"
 )
 
 // leaderElectionID names the Lease by which the replicas elect a leader.
@@ -60,7 +62,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
-	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{Waiting: waiting}, traffic: metrics.NewTraffic()}
+	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{Waiting: waiting}, traffic: metrics.NewTraffic(), gate: &urgency.Gate{}}
 	ctrl.SetLogger(p.logger)
 	if options.Local == nil {
 		klog.SetLogger(p.logger) // client-go's messages; a process of several agents decides about them itself
@@ -71,6 +73,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	}
 	p.local = rest.CopyConfig(p.local)
 	p.local.QPS = -1 // the API server's priority and fairness limits, not the client
+	p.local.Wrap(p.gate.Transport(urgency.Local))
 	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
 		return err
 	}
@@ -141,20 +144,22 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
 	self := local.Cluster{ID: view.Self, Network: network}
-	// What the controllers of endpoints tell those that own the condition Ready.
-	published, imported := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[local.Part]{}
+	// What others tell the controllers of status.
+	records, published, derived := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}
+	imported := &status.Outcomes[local.Part]{}
 	return []controller{
-		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, recorder, published),
+		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, records),
 		exportedslice.NewController(c, sources, view, self, published, measured, exportedslice.Options{
 			Mode: options.mode(), MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(),
 		}),
-		conflict.NewController(c, view, self, recorder),
+		exportstatus.NewController(c, mgr.GetAPIReader(), view, self, recorder, records, published),
 		serviceimport.NewController(writer, view, self, recorder),
-		derivedservice.NewController(writer, self, recorder, imported),
+		derivedservice.NewController(writer, recorder, derived),
 		importedslice.NewController(writer, sources, view, self, recorder, imported, measured, importedslice.Options{
 			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own, Withdrawn: withdrawn,
 			Locality: importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones},
 		}),
+		importstatus.NewController(c, view, self, recorder, derived, imported),
 		aggregate.NewController(view, heartbeats),
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/urgency"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -38,6 +39,7 @@ type process struct {
 	local   *rest.Config
 	health  *lifecycle.Health
 	traffic *metrics.Traffic // with the broker
+	gate    *urgency.Gate    // of all writes
 }
 
 // session is what lasts as long as the cluster's membership is the same one: its heartbeat
@@ -122,7 +124,9 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	s := &session{process: p, membership: m}
 	log := p.log.With("cluster", m.ClusterID)
 	var err error
-	if s.broker, err = broker.Connect(p.traffic.Count(config)); err != nil {
+	config = p.traffic.Count(config)
+	config.Wrap(p.gate.Transport(urgency.Broker))
+	if s.broker, err = broker.Connect(config); err != nil {
 		return err
 	}
 	if !lifecycle.Retry(ctx, log, "reading what this cluster is", s.describe) {

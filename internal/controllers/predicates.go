@@ -26,15 +26,13 @@ var ServiceChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 		!equality.Semantic.DeepEqual(before.Spec, after.Spec)
 }}
 
-// ImportChanged lets pass changes of what the slices of a ServiceImport are made of, and of
-// the clusters that they come from.
+// ImportChanged lets pass changes of what the slices of a ServiceImport are made of.
 var ImportChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*mcsv1beta1.ServiceImport).DeepCopy(), e.ObjectNew.(*mcsv1beta1.ServiceImport)
 	before.Spec.IPs = after.Spec.IPs
 	return going(before) != going(after) || before.UID != after.UID ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
-		!equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
-		!equality.Semantic.DeepEqual(before.Status.Clusters, after.Status.Clusters)
+		!equality.Semantic.DeepEqual(before.Spec, after.Spec)
 }}
 
 func going(object client.Object) bool { return object.GetDeletionTimestamp() != nil }

@@ -45,7 +45,7 @@ func TestImportChanged(t *testing.T) {
 		"its conditions": {func(i *mcsv1beta1.ServiceImport) { i.Status.Conditions = []metav1.Condition{{}} }, false},
 		"its ports":      {func(i *mcsv1beta1.ServiceImport) { i.Spec.Ports = []mcsv1beta1.ServicePort{{Port: 80}} }, true},
 		"its families":   {func(i *mcsv1beta1.ServiceImport) { i.Spec.IPFamilies = []corev1.IPFamily{"IPv4"} }, true},
-		"its clusters":   {func(i *mcsv1beta1.ServiceImport) { i.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c1"}} }, true},
+		"its clusters":   {func(i *mcsv1beta1.ServiceImport) { i.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c1"}} }, false},
 		"its Service": {func(i *mcsv1beta1.ServiceImport) {
 			i.Annotations = map[string]string{"multicluster.kubernetes.io/derived-service": "x"}
 		}, true},

@@ -108,3 +108,8 @@ func ServiceImports(ctx context.Context, r client.Reader) ([]reconcile.Request, 
 	}
 	return requests, nil
 }
+
+// Managed tells whether a ServiceImport is one of Atoll's.
+func Managed(imp *mcsv1beta1.ServiceImport) bool {
+	return imp.Labels[names.LabelManagedBy] == names.AgentManager
+}

@@ -120,12 +120,11 @@ const HubNamespace = "atoll-hub"
 // Field managers for server-side apply: one for each controller, which owns the
 // fields it applies.
 const (
-	ManagerExport   = "atoll-export"
-	ManagerConflict = "atoll-conflict"
-	ManagerImport   = "atoll-import"
-	ManagerVIP      = "atoll-vip"
-	ManagerSlices   = "atoll-endpoints"
-	ManagerMember   = "atoll-member"
+	ManagerExport = "atoll-export"
+	ManagerImport = "atoll-import"
+	ManagerVIP    = "atoll-vip"
+	ManagerSlices = "atoll-endpoints"
+	ManagerMember = "atoll-member"
 )
 
 // ManagerAggregate is the field manager of aggregates, which several members write.

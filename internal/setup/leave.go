@@ -209,10 +209,8 @@ func forgetConditions(ctx context.Context, cluster *install.Target) error {
 		return fmt.Errorf("listing ServiceExports: %w", err)
 	}
 	for _, e := range exports.Items {
-		for _, owner := range []string{names.ManagerExport, names.ManagerConflict} {
-			if err := cluster.Disown(ctx, &e, owner); err != nil {
-				return fmt.Errorf("taking conditions off %s: %w", install.Name(&e), err)
-			}
+		if err := cluster.Disown(ctx, &e, names.ManagerExport); err != nil {
+			return fmt.Errorf("taking conditions off %s: %w", install.Name(&e), err)
 		}
 	}
 	return nil

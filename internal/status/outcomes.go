@@ -7,6 +7,8 @@ import (
 
 // Outcome is how it went when a controller did its part for a service.
 type Outcome struct {
+	// Waiting is that it was not tried: what it depends on is not known yet.
+	Waiting bool
 	// Failure says what could not be done, and is being tried again; "" where nothing failed.
 	Failure string
 	// Remarks are about what was done.
@@ -34,7 +36,7 @@ type Outcomes[K comparable] struct {
 func (o *Outcomes[K]) Set(key K, now Outcome) {
 	o.mu.Lock()
 	before, known := o.of[key]
-	if known && before.Failure == now.Failure && slices.Equal(before.Remarks, now.Remarks) {
+	if known && before.Waiting == now.Waiting && before.Failure == now.Failure && slices.Equal(before.Remarks, now.Remarks) {
 		o.mu.Unlock()
 		return
 	}
@@ -56,7 +58,7 @@ func (o *Outcomes[K]) Forget(key K) {
 	delete(o.of, key)
 }
 
-// Get returns how it went the last time, and false where it was not tried yet.
+// Get returns how it went the last time, and false where nothing was noted yet.
 func (o *Outcomes[K]) Get(key K) (outcome Outcome, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

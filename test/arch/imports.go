@@ -26,7 +26,7 @@ var (
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/controllers"}
+	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
 	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/pace", "./internal/staleness", "./internal/topology"}
 )
 
@@ -52,6 +52,7 @@ var table = []row{
 	{folder: "internal/liveness"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace"},
+	{folder: "internal/urgency"},
 	{folder: "internal/merge", allowed: join(pure, []string{"./internal/metadata"})},
 	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived"})},
 	{folder: "internal/contribution", allowed: join(pure, []string{"./internal/metadata"})},

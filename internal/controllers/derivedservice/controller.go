@@ -1,18 +1,17 @@
 // Package derivedservice keeps the derived Service of each ServiceImport, and what the
-// import takes from it: the clusterset IPs, the Service's name, and the condition
-// Ready.
+// import takes from it: the clusterset IPs and the Service's name. How that went it tells the
+// import controller, which owns the import's status.
 package derivedservice
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -24,7 +23,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/derived"
-	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -33,16 +31,14 @@ import (
 type Controller struct {
 	local    client.Client
 	writer   controllers.Writer
-	self     local.Cluster
 	recorder events.EventRecorder
-	// endpoints says how writing the endpoints of each part went.
-	endpoints *status.Outcomes[local.Part]
+	outcomes *status.Outcomes[types.NamespacedName]
+	patched  sync.Map // of types.NamespacedName: the import's version from which it was written last
 }
 
-// NewController returns a controller that writes by writer in the cluster self, and learns
-// from endpoints how writing the imported endpoints went.
-func NewController(writer controllers.Writer, self local.Cluster, recorder events.EventRecorder, endpoints *status.Outcomes[local.Part]) *Controller {
-	return &Controller{local: writer.Client, writer: writer, self: self, recorder: recorder, endpoints: endpoints}
+// NewController returns a controller that writes by writer. How it goes is noted in outcomes.
+func NewController(writer controllers.Writer, recorder events.EventRecorder, outcomes *status.Outcomes[types.NamespacedName]) *Controller {
+	return &Controller{local: writer.Client, writer: writer, recorder: recorder, outcomes: outcomes}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -54,9 +50,6 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		For(&mcsv1beta1.ServiceImport{}).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(importOf)).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.endpoints.OnChange(func(part local.Part) { add(reconcile.Request{NamespacedName: part.Service}, false) })
-		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -80,6 +73,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	imp := &mcsv1beta1.ServiceImport{}
 	err := c.local.Get(ctx, req.NamespacedName, imp)
 	if apierrors.IsNotFound(err) {
+		c.outcomes.Forget(req.NamespacedName)
+		c.patched.Delete(req.NamespacedName)
 		return reconcile.Result{}, c.remove(ctx, req.NamespacedName)
 	}
 	if err != nil {
@@ -93,22 +88,29 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	service, err := c.applyService(ctx, imp)
 	if err != nil {
-		if controllers.Refused(err) && len(imp.Status.Clusters) > 0 { // else they are about to be written
-			err = errors.Join(err, c.applyReady(ctx, imp, failed(err)))
-		}
+		c.note(req.NamespacedName, err)
 		return reconcile.Result{}, err
 	}
 	if service == nil {
 		return reconcile.Result{}, nil // being replaced: its being gone is the next event
 	}
-	imp, err = c.applyImport(ctx, imp, service.Name, derived.ClustersetIPs(service, imp.Spec.IPFamilies))
-	if err != nil {
+	if err := c.applyImport(ctx, imp, service.Name, derived.ClustersetIPs(service, imp.Spec.IPFamilies)); err != nil {
 		return reconcile.Result{}, ignoreOutdated(err)
 	}
-	if condition := ready(imp, c.endpoints); condition != nil {
-		return reconcile.Result{}, c.applyReady(ctx, imp, *condition)
-	}
+	c.outcomes.Set(req.NamespacedName, status.Outcome{})
 	return reconcile.Result{}, nil
+}
+
+// note keeps that the Service could not be written. What passes by trying again says nothing
+// of one that was there before.
+func (c *Controller) note(imp types.NamespacedName, err error) {
+	_, known := c.outcomes.Get(imp)
+	switch {
+	case controllers.Refused(err):
+		c.outcomes.Set(imp, status.Outcome{Failure: err.Error()})
+	case !known:
+		c.outcomes.Set(imp, status.Outcome{Waiting: true})
+	}
 }
 
 // withdraw takes the derived Service away from an import that has no IP family in common
@@ -117,11 +119,7 @@ func (c *Controller) withdraw(ctx context.Context, imp *mcsv1beta1.ServiceImport
 	if err := c.remove(ctx, client.ObjectKeyFromObject(imp)); err != nil {
 		return err
 	}
-	imp, err := c.applyImport(ctx, imp, "", nil)
-	if err != nil || len(imp.Status.Clusters) == 0 { // which are about to be written
-		return ignoreOutdated(err)
-	}
-	return c.applyReady(ctx, imp, notSupported(imp, c.self.Network.Families))
+	return ignoreOutdated(c.applyImport(ctx, imp, "", nil))
 }
 
 // remove deletes the derived Service of an import that is gone. The garbage collector
@@ -222,10 +220,14 @@ func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (s
 }
 
 // applyImport writes the name and the addresses of the Service into the import, or takes
-// them out, and returns the import as it then is.
-func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImport, service string, ips []string) (*mcsv1beta1.ServiceImport, error) {
+// them out.
+func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImport, service string, ips []string) error {
 	if slices.Equal(imp.Spec.IPs, ips) && imp.Annotations[names.AnnotationDerivedService] == service {
-		return imp, nil
+		return nil
+	}
+	name := client.ObjectKeyFromObject(imp)
+	if last, _ := c.patched.Load(name); last == imp.ResourceVersion {
+		return nil // it is written, and on its way
 	}
 	updated := imp.DeepCopy()
 	derived.RememberIPs(updated, ips)
@@ -238,9 +240,10 @@ func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImp
 	// Not if the import has changed meanwhile: from an old copy the same would be written twice.
 	patch := client.MergeFromWithOptions(imp, client.MergeFromWithOptimisticLock{})
 	if err := c.local.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerVIP)); err != nil {
-		return nil, fmt.Errorf("writing the clusterset IPs of ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
+		return fmt.Errorf("writing the clusterset IPs of ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
 	}
-	return updated, nil
+	c.patched.Store(name, imp.ResourceVersion)
+	return nil
 }
 
 // ignoreOutdated takes no error from a write to an import that has changed or gone meanwhile:
@@ -250,30 +253,4 @@ func ignoreOutdated(err error) error {
 		return nil
 	}
 	return client.IgnoreNotFound(err)
-}
-
-func (c *Controller) applyReady(ctx context.Context, imp *mcsv1beta1.ServiceImport, want metav1.Condition) error {
-	change := status.Decide(imp.Status.Conditions, want, imp.Generation, metav1.Now().Rfc3339Copy())
-	if !change.Written {
-		return nil
-	}
-	updated := imp.DeepCopy()
-	meta.SetStatusCondition(&updated.Status.Conditions, change.Condition) // others may have theirs
-	// Not if the import has changed meanwhile: what is new is told by comparing with the latest.
-	patch := client.MergeFromWithOptions(imp, client.MergeFromWithOptimisticLock{})
-	err := c.local.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerVIP))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // its newer version is on its way
-	}
-	if err != nil {
-		return fmt.Errorf("writing the condition of ServiceImport %s/%s: %w", imp.Namespace, imp.Name, err)
-	}
-	if change.Transition {
-		eventType := corev1.EventTypeNormal
-		if want.Status == metav1.ConditionFalse {
-			eventType = corev1.EventTypeWarning
-		}
-		status.Say(c.recorder, imp, nil, eventType, want.Reason, "Import", want.Message)
-	}
-	return nil
 }

@@ -1,7 +1,7 @@
 // Package importedslice keeps the EndpointSlices of imported services in this cluster:
 // for each service and source cluster those that the cluster published, and for this
 // cluster's own contribution those of its own Service, with no need of the broker. What the
-// API server refuses the ServiceImport's condition Ready says, which the VIP controller owns.
+// API server refuses the ServiceImport's condition Ready says, which the import controller owns.
 package importedslice
 
 import (
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -20,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/pace"
@@ -36,6 +38,7 @@ type Controller struct {
 	sources  *local.Sources
 	overlaps *local.Overlaps
 	broker   *broker.View
+	exports  func(types.NamespacedName, *merge.Export) []merge.Export // broker.Constituents
 	self     local.Cluster
 	options  Options
 	zones    local.Zones
@@ -71,7 +74,7 @@ type Options struct {
 // the cluster's own endpoints. How it goes is noted in outcomes.
 func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], measured *metrics.Metrics, options Options) *Controller {
 	return &Controller{
-		local: writer.Client, writer: writer, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, recorder: recorder, outcomes: outcomes,
+		local: writer.Client, writer: writer, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, exports: view.Constituents, self: self, recorder: recorder, outcomes: outcomes,
 		metrics: measured, options: options, pacer: pace.New[Request](options.Pace),
 	}
 }
@@ -122,6 +125,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 			return reconcile.Result{}, fmt.Errorf("gathering endpoints of %s: %w", req, err)
 		}
 		if !known {
+			c.await(req, importation)
 			c.seen.Move(req, req.whole())
 			return reconcile.Result{}, nil
 		}
@@ -195,7 +199,7 @@ func (c *Controller) alone(req Request) bool {
 	own := req.Cluster == c.broker.Self
 	alone := !own || c.overlaps.Alone(req.Service, req.Slice) // first: it has to know of every change
 	outcome, known := c.outcomes.Get(req.Part)
-	if !known || outcome.Failure != "" {
+	if !known || outcome.Waiting || outcome.Failure != "" {
 		return false
 	}
 	return own && alone || !own && !slices.ContainsFunc(c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice), sliceplan.ByClusterIP)
@@ -271,6 +275,14 @@ func (c *Controller) imported(ctx context.Context, req Request) ([]*discoveryv1.
 		return local.ImportedSlices(ctx, c.local, req.Service, req.Cluster)
 	}
 	return local.ImportedFrom(ctx, c.local, req.Service, req.Cluster, req.Slice)
+}
+
+// await notes that a part can't be tried yet, of which nothing was said before. That its
+// derived Service is made first says nothing.
+func (c *Controller) await(req Request, importation sliceplan.Importation) {
+	if _, known := c.outcomes.Get(req.Part); !known && importation.DerivedService != "" {
+		c.outcomes.Set(req.Part, status.Outcome{Waiting: true})
+	}
 }
 
 // note keeps how writing a part went. What passes by trying again is not told, and one slice

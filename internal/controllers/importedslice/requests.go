@@ -49,7 +49,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.SpecChanged)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.ServiceChanged)).
 		WatchesRawSource(controllers.Events(c.subscribe)).
-		WatchesRawSource(controllers.Once(c.await, func(ctx context.Context) ([]Request, error) { return c.allParts(ctx) })).
+		WatchesRawSource(controllers.Once(c.awaitOthers, func(ctx context.Context) ([]Request, error) { return c.allParts(ctx) })).
 		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, c.hintedParts)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitMembers, func(ctx context.Context) ([]Request, error) {
 			return c.partsByClusterIP(ctx, "")
@@ -114,8 +114,8 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	})
 }
 
-// await returns when it is known what other clusters export, and which of them are lost.
-func (c *Controller) await(ctx context.Context) error {
+// awaitOthers returns when it is known what other clusters export, and which of them are lost.
+func (c *Controller) awaitOthers(ctx context.Context) error {
 	if err := c.broker.AwaitExports(ctx); err != nil {
 		return err
 	}
@@ -131,10 +131,8 @@ func part(namespace, service, cluster string) Request {
 func (c *Controller) partsOf(ctx context.Context, object client.Object) []Request {
 	imp := object.(*mcsv1beta1.ServiceImport)
 	requests := []Request{part(imp.Namespace, imp.Name, c.broker.Self.String())}
-	for _, cluster := range imp.Status.Clusters {
-		if cluster.Cluster != c.broker.Self.String() {
-			requests = append(requests, part(imp.Namespace, imp.Name, cluster.Cluster))
-		}
+	for _, export := range c.exports(client.ObjectKeyFromObject(imp), nil) {
+		requests = append(requests, part(imp.Namespace, imp.Name, export.ClusterID))
 	}
 	left, err := local.SourceClusters(ctx, c.local, client.ObjectKeyFromObject(imp))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -15,11 +16,23 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
+// exporters are the clusters that export each service.
+type exporters map[string][]string
+
+func (e exporters) of(service types.NamespacedName, _ *merge.Export) []merge.Export {
+	var all []merge.Export
+	for _, cluster := range e[service.Name] {
+		all = append(all, merge.Export{ClusterID: cluster})
+	}
+	return all
+}
+
 // in returns the controller of the cluster c1, in which there are these objects.
-func in(t *testing.T, objects ...client.Object) *Controller {
+func in(t *testing.T, exported exporters, objects ...client.Object) *Controller {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install} {
@@ -29,7 +42,7 @@ func in(t *testing.T, objects ...client.Object) *Controller {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&discoveryv1.EndpointSlice{}, local.SliceIndex, local.IndexSlice).Build()
-	return &Controller{local: c, broker: &broker.View{Self: "c1"}}
+	return &Controller{local: c, broker: &broker.View{Self: "c1"}, exports: exported.of}
 }
 
 func importedSlice(service, cluster string) *discoveryv1.EndpointSlice {
@@ -42,12 +55,8 @@ func importedSlice(service, cluster string) *discoveryv1.EndpointSlice {
 	}
 }
 
-func serviceImport(name string, clusters ...string) *mcsv1beta1.ServiceImport {
-	imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
-	for _, c := range clusters {
-		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: c})
-	}
-	return imp
+func serviceImport(name string) *mcsv1beta1.ServiceImport {
+	return &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
 // parts writes requests as service/cluster, sorted, each once.
@@ -70,15 +79,15 @@ func expect(t *testing.T, what string, requests []Request, want ...string) {
 // An import's parts are its own cluster's, those of its exporters, and those of which
 // there is still something.
 func TestPartsOfAnImport(t *testing.T) {
-	c := in(t, importedSlice("web", "c2"), importedSlice("web", "c9"), importedSlice("api", "c3"))
+	c := in(t, exporters{"db": {"c1", "c2", "c3"}, "web": {"c2"}}, importedSlice("web", "c2"), importedSlice("web", "c9"), importedSlice("api", "c3"))
 	expect(t, "new", c.partsOf(t.Context(), serviceImport("new")), "new/c1")
-	expect(t, "with exporters", c.partsOf(t.Context(), serviceImport("db", "c1", "c2", "c3")), "db/c1", "db/c2", "db/c3")
-	expect(t, "an exporter left", c.partsOf(t.Context(), serviceImport("web", "c2")), "web/c1", "web/c2", "web/c9")
+	expect(t, "with exporters", c.partsOf(t.Context(), serviceImport("db")), "db/c1", "db/c2", "db/c3")
+	expect(t, "an exporter left", c.partsOf(t.Context(), serviceImport("web")), "web/c1", "web/c2", "web/c9")
 }
 
 // After a restart every part is looked at of which there is an import or a slice.
 func TestAllParts(t *testing.T) {
-	c := in(t, serviceImport("web", "c2"), serviceImport("api"), importedSlice("web", "c9"), importedSlice("gone", "c4"))
+	c := in(t, exporters{"web": {"c2"}}, serviceImport("web"), serviceImport("api"), importedSlice("web", "c9"), importedSlice("gone", "c4"))
 	all, err := c.allParts(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,17 +1,14 @@
-// Package serviceexport keeps this cluster's export records on the broker, and the
-// conditions Valid and Ready of its ServiceExports.
+// Package serviceexport keeps this cluster's export records on the broker.
 package serviceexport
 
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -28,25 +25,21 @@ import (
 
 // Controller is the export controller of one member cluster.
 type Controller struct {
-	local    client.Client
-	live     client.Reader // of the own cluster, past the copy
-	broker   *broker.View
-	writer   controllers.Writer // to the broker
-	self     local.Cluster
-	recorder events.EventRecorder
-	// endpoints says how publishing the endpoints of each export went.
-	endpoints *status.Outcomes[types.NamespacedName]
+	local   client.Client
+	live    client.Reader // of the own cluster, past the copy
+	broker  *broker.View
+	writer  controllers.Writer // to the broker
+	self    local.Cluster
+	records *status.Outcomes[types.NamespacedName]
 }
 
-// NewController returns a controller that reads and writes ServiceExports by local
-// and records by view, of the cluster self, and learns from endpoints how publishing the
-// endpoints of each went. live reads the own cluster past any copy.
-func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, recorder events.EventRecorder,
-	endpoints *status.Outcomes[types.NamespacedName],
-) *Controller {
+// NewController returns a controller that reads ServiceExports by local and writes records by
+// view, of the cluster self. live reads the own cluster past any copy. How it goes is noted in
+// records, as soon as it is certain what there is to export.
+func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, records *status.Outcomes[types.NamespacedName]) *Controller {
 	return &Controller{
 		local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
-		self: self, recorder: recorder, endpoints: endpoints,
+		self: self, records: records,
 	}
 }
 
@@ -68,9 +61,6 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.endpoints.OnChange(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
-		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -79,52 +69,39 @@ func (c *Controller) allExports(ctx context.Context) ([]reconcile.Request, error
 	return local.ServiceExports(ctx, c.local)
 }
 
-// Reconcile brings the record and the conditions of one ServiceExport up to date.
+// Reconcile brings the record of one ServiceExport up to date.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
 	}
-	if outdated, err := c.outdated(ctx, own); outdated || err != nil {
-		return reconcile.Result{}, err
+	// What the record says already was looked at when it was written.
+	if !isRecord(c.broker.Export(req.NamespacedName, c.self.ID), own.Contribution) {
+		if behind, err := local.Behind(ctx, c.live, own); behind || err != nil {
+			return reconcile.Result{}, err
+		}
 	}
-	brokerSeen := c.broker.ExportsSynced()
-	var recordErr error
-	if brokerSeen {
-		recordErr = c.applyRecord(ctx, req, own)
+	if !c.broker.ExportsSynced() {
+		c.await(req.NamespacedName, own)
+		return reconcile.Result{}, nil // all are queued once they are
 	}
-	endpoints, tried := c.endpoints.Get(req.NamespacedName)
-	if own.Export == nil {
-		return reconcile.Result{}, recordErr
+	err = c.applyRecord(ctx, req, own)
+	switch {
+	case own.Export == nil:
+		c.records.Forget(req.NamespacedName)
+	case err != nil:
+		c.records.Set(req.NamespacedName, status.Outcome{Failure: err.Error()})
+	default:
+		c.records.Set(req.NamespacedName, status.Outcome{})
 	}
-	endpoints.Remarks = slices.Concat(remarks(own), endpoints.Remarks)
-	wanted := conditions(own, brokerSeen, recordErr, endpoints, tried)
-	if len(wanted) == 1 && c.broker.PublishedSynced() {
-		return reconcile.Result{}, nil // the endpoints are tried in a moment, and then one write says both
-	}
-	if err := c.applyConditions(ctx, own, endpoints, wanted); err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{}, recordErr
+	return reconcile.Result{}, err
 }
 
-// outdated tells whether the copy has not the Service that there is: ServiceExports and
-// Services come by watches of their own. An export whose Service is a moment behind is not to
-// be called one without, and a new one is not to be judged by what its Service was before. The
-// Service's coming is the next event.
-func (c *Controller) outdated(ctx context.Context, own local.Own) (bool, error) {
-	if own.Export == nil || own.Service != nil && own.Judged() {
-		return false, nil
+// await notes that an export waits for the broker, of which nothing was said before.
+func (c *Controller) await(service types.NamespacedName, own local.Own) {
+	if _, known := c.records.Get(service); !known && own.Export != nil {
+		c.records.Set(service, status.Outcome{Waiting: true})
 	}
-	service := &corev1.Service{}
-	err := c.live.Get(ctx, client.ObjectKeyFromObject(own.Export), service)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading Service %s/%s: %w", own.Export.Namespace, own.Export.Name, err)
-	}
-	if own.Service != nil {
-		return err != nil || service.ResourceVersion != own.Service.ResourceVersion, nil
-	}
-	return err == nil && service.DeletionTimestamp == nil, nil
 }
 
 // applyRecord makes the broker's record equal to what the cluster contributes.
@@ -138,7 +115,7 @@ func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own
 		err = c.writer.Delete(ctx, have)
 	case have == nil:
 		err = c.writer.Create(ctx, c.record(want))
-	case !equality.Semantic.DeepEqual(have.Spec, *want):
+	case !isRecord(have, want):
 		updated := have.DeepCopy()
 		updated.Spec = *want
 		err = c.writer.Update(ctx, updated)
@@ -147,6 +124,11 @@ func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own
 		return fmt.Errorf("writing the export record on the broker: %w", err)
 	}
 	return nil
+}
+
+// isRecord tells whether a record says just what the cluster contributes.
+func isRecord(have *brokerv1alpha1.ExportedService, want *brokerv1alpha1.ExportedServiceSpec) bool {
+	return have != nil && want != nil && equality.Semantic.DeepEqual(have.Spec, *want)
 }
 
 func (c *Controller) record(spec *brokerv1alpha1.ExportedServiceSpec) *brokerv1alpha1.ExportedService {
@@ -162,22 +144,4 @@ func (c *Controller) record(spec *brokerv1alpha1.ExportedServiceSpec) *brokerv1a
 		},
 		Spec: *spec,
 	}
-}
-
-func (c *Controller) applyConditions(ctx context.Context, own local.Own, endpoints status.Outcome, wanted []metav1.Condition) error {
-	stands, transitions, err := status.ApplyExport(ctx, c.local, own.Export, names.ManagerExport, wanted...)
-	if !stands {
-		return err
-	}
-	for _, t := range transitions {
-		eventType := corev1.EventTypeNormal
-		if t.Condition.Status == metav1.ConditionFalse && t.Condition.Reason != string(mcsv1beta1.ServiceExportReasonPending) {
-			eventType = corev1.EventTypeWarning
-		}
-		status.Say(c.recorder, own.Export, nil, eventType, t.Condition.Reason, "Export", t.Condition.Message)
-	}
-	for _, r := range unsaid(own.Export, wanted, endpoints.Remarks) {
-		status.Say(c.recorder, own.Export, nil, corev1.EventTypeWarning, r.Reason, "Export", r.Message)
-	}
-	return nil
 }

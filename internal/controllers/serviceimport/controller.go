@@ -2,20 +2,17 @@
 // that any member exports and whose namespace exists here (KEP-1645, "Importing
 // Services").
 //
-// It owns a ServiceImport's exported labels and annotations, its spec but for the clusterset
-// IPs, which the derived Service gives it, and of its status the clusters and
-// endpointSliceObjects. Of a new one it says that it is not Ready yet.
+// It owns a ServiceImport's exported labels and annotations, and its spec but for the clusterset
+// IPs, which the derived Service gives it.
 package serviceimport
 
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,19 +99,21 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.Labels[names.LabelManagedBy] == names.AggregateManager {
 		return reconcile.Result{}, nil // this cluster is a broker too
 	}
-	exports, own, err := c.gather(ctx, req.NamespacedName)
+	exported, err := local.Exports(ctx, c.local, c.self, req.NamespacedName, c.broker.Constituents)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 	}
+	exports := exported.Imported
+	c.reportClosed(req.NamespacedName, exported.LeftOut)
 	inTheWay := ""
-	if have.UID != "" && !Managed(have) && len(exports) > 0 {
+	if have.UID != "" && !local.Managed(have) && len(exports) > 0 {
 		inTheWay = string(have.UID)
 	}
 	if c.foreign.news(req.NamespacedName, inTheWay) {
 		status.Say(c.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import",
 			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported.")
 	}
-	if have.UID != "" && !Managed(have) {
+	if have.UID != "" && !local.Managed(have) {
 		return reconcile.Result{}, nil
 	}
 	if len(exports) == 0 {
@@ -122,30 +121,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, c.remove(ctx, have)
 	}
 	err = c.apply(ctx, have, want(have, req.NamespacedName, merge.Resolve(exports), c.self.Network))
-	c.reportRefusal(req.NamespacedName, have, own.Export, err)
+	c.reportRefusal(req.NamespacedName, have, exported.Own.Export, err)
 	return reconcile.Result{}, err
-}
-
-// gather returns the exports of a service from all clusters, the own one by its own
-// objects, which it returns too. There are none where the namespace does not exist.
-func (c *Controller) gather(ctx context.Context, service types.NamespacedName) ([]merge.Export, local.Own, error) {
-	if exists, err := local.HasNamespace(ctx, c.local, service.Namespace); err != nil || !exists {
-		return nil, local.Own{}, err
-	}
-	own, err := local.Gather(ctx, c.local, c.self, service)
-	if err != nil {
-		return nil, local.Own{}, err
-	}
-	closed, err := local.Closed(ctx, c.local, service.Namespace)
-	if err != nil {
-		return nil, local.Own{}, err
-	}
-	exports := c.broker.Constituents(service, own.Contribution)
-	c.reportClosed(service, exports, closed)
-	if closed {
-		exports = slices.DeleteFunc(exports, func(e merge.Export) bool { return e.ClusterID != c.self.ID.String() })
-	}
-	return exports, own, nil
 }
 
 func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {
@@ -158,66 +135,29 @@ func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceImport)
 	return nil
 }
 
-// apply writes what differs, the spec first: it is what others wait for.
+// apply writes what differs. A write that comes too late is none: a newer version is on its way.
 func (c *Controller) apply(ctx context.Context, have, want *mcsv1beta1.ServiceImport) error {
 	if have.DeletionTimestamp != nil {
 		return nil // its being gone is the next event
 	}
-	wanted := want.Status
 	if have.UID == "" {
 		if err := c.writer.Create(ctx, want); err != nil {
 			return fmt.Errorf("creating ServiceImport %s/%s: %w", want.Namespace, want.Name, err)
 		}
-		if want.UID == "" {
-			return nil // one is there already and is about to be seen
-		}
-		have = want
-	} else {
-		current, err := c.patch(ctx, have, want)
-		if current == nil {
-			return err
-		}
-		have = current
+		return nil
 	}
-	return c.patchStatus(ctx, have, wanted)
-}
-
-// patch returns the import as it then is, or nil where it is not the one that was decided
-// on any more: its newer version is on its way.
-func (c *Controller) patch(ctx context.Context, have, want *mcsv1beta1.ServiceImport) (*mcsv1beta1.ServiceImport, error) {
 	if equality.Semantic.DeepEqual(have.Spec, want.Spec) &&
 		equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
 		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
-		return have, nil
-	}
-	updated := have.DeepCopy()
-	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
-	err := c.local.Patch(ctx, updated, ifCurrent(have), client.FieldOwner(names.ManagerImport))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("updating ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
-	}
-	return updated, nil
-}
-
-// ifCurrent is a patch that is refused where the object has changed since it was read: from
-// an old copy the same would be written twice.
-func ifCurrent(have *mcsv1beta1.ServiceImport) client.Patch {
-	return client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
-}
-
-func (c *Controller) patchStatus(ctx context.Context, have *mcsv1beta1.ServiceImport, want mcsv1beta1.ServiceImportStatus) error {
-	want.Conditions = conditions(have)
-	if equality.Semantic.DeepEqual(have.Status, want) {
 		return nil
 	}
 	updated := have.DeepCopy()
-	updated.Status = want
-	err := c.local.Status().Patch(ctx, updated, ifCurrent(have), client.FieldOwner(names.ManagerImport))
+	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
+	// Not if the import has changed meanwhile: from an old copy the same would be written twice.
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
+	err := c.local.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport))
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("updating the status of ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
+		return fmt.Errorf("updating ServiceImport %s/%s: %w", have.Namespace, have.Name, err)
 	}
 	return nil
 }

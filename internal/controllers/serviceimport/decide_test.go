@@ -1,7 +1,6 @@
 package serviceimport
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +29,7 @@ func exports(families ...[]corev1.IPFamily) []merge.Export {
 }
 
 // An import has what its exporters and its cluster have in common, in the order of the
-// oldest export; where that is nothing, it has no endpoints.
+// oldest export.
 func TestFamiliesOfAnImport(t *testing.T) {
 	four, six, both, sixFirst := []corev1.IPFamily{v4}, []corev1.IPFamily{v6}, []corev1.IPFamily{v4, v6}, []corev1.IPFamily{v6, v4}
 	for _, tt := range []struct {
@@ -58,13 +57,6 @@ func TestFamiliesOfAnImport(t *testing.T) {
 			got := want(&mcsv1beta1.ServiceImport{}, web, merge.Resolve(all), local.ServiceNetwork{Families: tt.cluster})
 			if diff := cmp.Diff(tt.want, got.Spec.IPFamilies); diff != "" {
 				t.Errorf("%s, %s: families (-want +got):\n%s", tt.name, kind, diff)
-			}
-			objects := mcsv1beta1.EndpointSliceObjectsPresent
-			if tt.want == nil {
-				objects = mcsv1beta1.EndpointSliceObjectsAbsent
-			}
-			if got.Status.EndpointSliceObjects != objects {
-				t.Errorf("%s, %s: endpointSliceObjects is %s", tt.name, kind, got.Status.EndpointSliceObjects)
 			}
 		}
 	}
@@ -99,32 +91,7 @@ func TestWantedImport(t *testing.T) {
 			Type: mcsv1beta1.ClusterSetIP, IPs: []string{"10.0.0.1"}, Ports: []mcsv1beta1.ServicePort{},
 			IPFamilies: []corev1.IPFamily{v4}, SessionAffinity: corev1.ServiceAffinityNone,
 		},
-		Status: mcsv1beta1.ServiceImportStatus{
-			EndpointSliceObjects: mcsv1beta1.EndpointSliceObjectsPresent,
-			Clusters:             []mcsv1beta1.ClusterStatus{{Cluster: "a"}, {Cluster: "b"}},
-		},
 	}, got); diff != "" {
 		t.Errorf("import (-want +got):\n%s", diff)
-	}
-}
-
-// An import says from the first that it is not ready yet; what others say of it stays, and what
-// was said of Ready.
-func TestReadyIsUnknownAtFirst(t *testing.T) {
-	theirs := metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue}
-	for _, have := range [][]metav1.Condition{nil, {theirs}} {
-		imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: mcsv1beta1.ServiceImportStatus{Conditions: have}}
-		got := conditions(imp)
-		if len(got) != len(have)+1 || len(have) == 1 && got[0] != theirs {
-			t.Fatalf("beside %v there are %v", have, got)
-		}
-		ready := got[len(have)]
-		if ready.Type != "Ready" || ready.Status != metav1.ConditionUnknown || ready.Reason != "Pending" || ready.ObservedGeneration != 3 || ready.LastTransitionTime.IsZero() {
-			t.Errorf("beside %v there is %v", have, ready)
-		}
-	}
-	judged := []metav1.Condition{theirs, {Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}}
-	if got := conditions(&mcsv1beta1.ServiceImport{Status: mcsv1beta1.ServiceImportStatus{Conditions: judged}}); !slices.Equal(got, judged) {
-		t.Errorf("%v became %v", judged, got)
 	}
 }

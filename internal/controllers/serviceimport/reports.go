@@ -42,13 +42,10 @@ func (r *reports) news(name types.NamespacedName, inTheWay string) bool {
 }
 
 // reportClosed says, on the namespace, that what other clusters export from it is not imported.
-func (c *Controller) reportClosed(service types.NamespacedName, exports []merge.Export, closed bool) {
+func (c *Controller) reportClosed(service types.NamespacedName, leftOut []merge.Export) {
 	from := ""
-	for _, e := range exports {
-		if closed && e.ClusterID != c.self.ID.String() {
-			from = e.ClusterID
-			break
-		}
+	if len(leftOut) > 0 {
+		from = leftOut[0].ClusterID
 	}
 	if !c.closed.news(service, from) {
 		return

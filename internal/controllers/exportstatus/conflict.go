@@ -1,4 +1,4 @@
-package conflict
+package exportstatus
 
 import (
 	"strings"
@@ -9,9 +9,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/merge"
 )
 
-// condition reports all conflicts at once: their reasons joined by commas, as mcs-api
+// conflict is the condition that reports all conflicts at once: their reasons joined by commas, as mcs-api
 // has it, and their messages one after the other.
-func condition(conflicts []merge.Conflict) metav1.Condition {
+func conflict(conflicts []merge.Conflict) metav1.Condition {
 	if len(conflicts) == 0 {
 		return metav1.Condition{
 			Type:    string(mcsv1beta1.ServiceExportConditionConflict),
@@ -33,14 +33,10 @@ func condition(conflicts []merge.Conflict) metav1.Condition {
 	}
 }
 
-// eventReason is a single word, as an Event's reason has to be.
-func eventReason(conflicts []merge.Conflict) string {
-	switch len(conflicts) {
-	case 0:
-		return string(mcsv1beta1.ServiceExportReasonNoConflicts)
-	case 1:
-		return string(conflicts[0].Reason)
-	default:
-		return "Conflict"
+// eventReason is a condition's reason as a single word, as an Event's has to be.
+func eventReason(condition metav1.Condition) string {
+	if strings.Contains(condition.Reason, ",") {
+		return string(mcsv1beta1.ServiceExportConditionConflict)
 	}
+	return condition.Reason
 }

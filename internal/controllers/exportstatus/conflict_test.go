@@ -1,4 +1,4 @@
-package conflict
+package exportstatus
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 // Pitfall 6: all conflicts are in one condition, none takes another's place; and when there
 // is none, it says so by a reason, without which the API would refuse it.
-func TestCondition(t *testing.T) {
+func TestConflict(t *testing.T) {
 	ports := merge.Conflict{Reason: "PortConflict", Message: "About ports."}
 	kind := merge.Conflict{Reason: "TypeConflict", Message: "About the type."}
 	for name, tt := range map[string]struct {
@@ -25,11 +25,11 @@ func TestCondition(t *testing.T) {
 			"PortConflict,TypeConflict", "About ports. About the type.", "Conflict",
 		},
 	} {
-		got := condition(tt.conflicts)
+		got := conflict(tt.conflicts)
 		if got != (metav1.Condition{Type: "Conflict", Status: tt.status, Reason: tt.reason, Message: tt.message}) {
 			t.Errorf("%s: condition %+v", name, got)
 		}
-		if told := eventReason(tt.conflicts); told != tt.told {
+		if told := eventReason(got); told != tt.told {
 			t.Errorf("%s: the Event's reason is %q", name, told)
 		}
 	}

@@ -1,4 +1,4 @@
-package serviceexport
+package exportstatus
 
 import (
 	"slices"
@@ -10,13 +10,24 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/contribution"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// conditions are Valid and Ready, given whether the broker has been reached at all, how
-// writing the record and the endpoints went, and whether the latter was tried. Valid is about
-// this cluster alone. What Ready said before a restart stands until more is known.
-func conditions(own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome, tried bool) []metav1.Condition {
+// progress is what the conditions of an export depend on beside what its cluster contributes.
+type progress struct {
+	// record is how writing the record went, where that is known; it waits for the broker.
+	record status.Outcome
+	// endpoints is how publishing the endpoints went, and tried whether it was tried.
+	endpoints status.Outcome
+	tried     bool
+	// conflicts are those with other clusters' exports.
+	conflicts []merge.Conflict
+}
+
+// conditions are Valid, Ready and Conflict. Valid is about this cluster alone. What the others
+// said before a restart stands until more is known.
+func conditions(own local.Own, so progress) []metav1.Condition {
 	valid := metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceExportConditionValid),
 		Status:  metav1.ConditionFalse,
@@ -26,39 +37,56 @@ func conditions(own local.Own, brokerSeen bool, recordErr error, endpoints statu
 	if own.Validity.Valid {
 		valid.Status = metav1.ConditionTrue
 	}
+	all := []metav1.Condition{valid}
 	current := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady))
+	untried := !so.record.Waiting && so.record.Failure == "" && !so.tried
 	switch {
-	case current != nil && (!brokerSeen || recordErr == nil && !tried):
-		return []metav1.Condition{valid, *current}
-	case brokerSeen && recordErr == nil && !tried:
-		return []metav1.Condition{valid}
+	case current != nil && (so.record.Waiting || untried):
+		all = append(all, *current)
+	case !untried:
+		all = append(all, ready(own, so))
 	}
-	return []metav1.Condition{valid, ready(own, brokerSeen, recordErr, endpoints)}
+	current = meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionConflict))
+	switch {
+	case !so.record.Waiting:
+		all = append(all, conflict(so.conflicts))
+	case current != nil:
+		all = append(all, *current)
+	}
+	return all
 }
 
-func ready(own local.Own, brokerSeen bool, recordErr error, endpoints status.Outcome) metav1.Condition {
+// worthAnEvent tells whether a transition is told of. That a new export is valid and in no
+// conflict goes without saying: it is what the Event says that tells that it is exported.
+func worthAnEvent(before []metav1.Condition, now metav1.Condition) bool {
+	good := now.Type == string(mcsv1beta1.ServiceExportConditionValid) && now.Status == metav1.ConditionTrue ||
+		now.Type == string(mcsv1beta1.ServiceExportConditionConflict) && now.Status == metav1.ConditionFalse
+	return !good || meta.FindStatusCondition(before, now.Type) != nil
+}
+
+func ready(own local.Own, so progress) metav1.Condition {
 	condition := metav1.Condition{
 		Type:   string(mcsv1beta1.ServiceExportConditionReady),
 		Status: metav1.ConditionFalse,
 	}
 	switch {
-	case recordErr != nil:
+	case so.record.Failure != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
-		condition.Message = "The export did not reach the broker, and is being tried again: " + recordErr.Error()
+		condition.Message = "The export did not reach the broker, and is being tried again: " + so.record.Failure
 	case !own.Validity.Valid:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "There is nothing to export as long as this ServiceExport is not valid."
-	case !brokerSeen:
+	case so.record.Waiting:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "The broker has not been reached yet."
-	case endpoints.Failure != "":
+	case so.endpoints.Failure != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
-		condition.Message = "Not all endpoints reached the broker. It is being tried again: " + endpoints.Failure
+		condition.Message = "Not all endpoints reached the broker. It is being tried again: " + so.endpoints.Failure
 	default:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
 		condition.Message = "The Service is exported to the clusterset."
-		for _, r := range endpoints.Remarks {
+		for _, r := range so.endpoints.Remarks {
 			condition.Message += " " + r.Message
 		}
 	}

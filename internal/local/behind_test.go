@@ -1,4 +1,4 @@
-package serviceexport
+package local
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/local"
 )
 
 // live is an API server with one Service, or none.
@@ -30,7 +28,7 @@ func (l live) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...c
 
 // A new export waits for its Service as it is; one that was judged goes by the copy, for the
 // copy's changes are events.
-func TestOutdated(t *testing.T) {
+func TestBehind(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		judged       bool
@@ -45,14 +43,14 @@ func TestOutdated(t *testing.T) {
 		{"judged, the Service has changed", true, "1", "2", false},
 		{"judged, the Service is not in the copy yet", true, "", "1", true},
 	} {
-		own := local.Own{Export: &mcsv1beta1.ServiceExport{}}
+		own := Own{Export: &mcsv1beta1.ServiceExport{}}
 		if tt.judged {
 			own.Export.Status.Conditions = []metav1.Condition{{Type: "Valid"}}
 		}
 		if tt.copied != "" {
 			own.Service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{ResourceVersion: tt.copied}}
 		}
-		got, err := (&Controller{live: live{version: tt.live}}).outdated(t.Context(), own)
+		got, err := Behind(t.Context(), live{version: tt.live}, own)
 		if err != nil || got != tt.want {
 			t.Errorf("%s: %v, error %v", tt.name, got, err)
 		}

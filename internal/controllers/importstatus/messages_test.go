@@ -1,7 +1,6 @@
-package derivedservice
+package importstatus
 
 import (
-	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,17 +36,17 @@ func TestMessages(t *testing.T) {
 			"The service is imported. It is headless and reached by its DNS name.",
 		},
 		"IPv6 in a cluster of IPv4": {
-			notSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
+			*notSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
 			`The service is exported with IPv6 only, from "c1", "c2", and Services of this cluster have IPv4 only. ` +
 				`It is imported as soon as a cluster exports it with IPv4.`,
 		},
 		"IPv4 in a cluster of IPv6": {
-			notSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
+			*notSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
 			`The service is exported with IPv4 only, from "c1", and Services of this cluster have IPv6 only. ` +
 				`It is imported as soon as a cluster exports it with IPv6.`,
 		},
 		"refused": {
-			failed(errors.New("exceeded quota")), metav1.ConditionFalse, "Pending",
+			*failed("exceeded quota"), metav1.ConditionFalse, "Pending",
 			"The derived Service can't be written, and is being tried again: exceeded quota",
 		},
 	} {

@@ -1,0 +1,174 @@
+package exportstatus
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/contribution"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+var cut = status.Remark{Reason: "EndpointsTruncated", Message: "Some are left out."}
+
+// outcome is how writing a record went, if the broker has been reached.
+func outcome(brokerSeen bool, failure string) status.Outcome {
+	return status.Outcome{Waiting: !brokerSeen, Failure: failure}
+}
+
+func TestReady(t *testing.T) {
+	for _, tt := range []struct {
+		name                    string
+		valid, brokerSeen       bool
+		record                  string
+		endpoints               status.Outcome
+		status, reason, message string
+	}{
+		{"all is well", true, true, "", status.Outcome{}, "True", "Exported", "The Service is exported to the clusterset."},
+		{
+			"with something to say", true, true, "", status.Outcome{Remarks: []status.Remark{cut}},
+			"True", "Exported", "The Service is exported to the clusterset. Some are left out.",
+		},
+		{
+			"the record is refused", true, true, "no", status.Outcome{Failure: "not either"},
+			"False", "Failed", "The export did not reach the broker, and is being tried again: no",
+		},
+		{
+			"an endpoint is refused", true, true, "", status.Outcome{Failure: "no", Remarks: []status.Remark{cut}},
+			"False", "Failed", "Not all endpoints reached the broker. It is being tried again: no",
+		},
+		{"nothing to export", false, true, "", status.Outcome{}, "False", "Pending", "There is nothing to export as long as this ServiceExport is not valid."},
+		{"no broker", true, false, "", status.Outcome{}, "False", "Pending", "The broker has not been reached yet."},
+	} {
+		own := local.Own{Validity: contribution.Validity{Valid: tt.valid}}
+		got := ready(own, progress{record: outcome(tt.brokerSeen, tt.record), endpoints: tt.endpoints})
+		if got.Type != "Ready" || string(got.Status) != tt.status || got.Reason != tt.reason || got.Message != tt.message {
+			t.Errorf("%s: got %+v", tt.name, got)
+		}
+	}
+}
+
+func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
+	own := local.Own{Validity: contribution.Validity{Valid: true}}
+	says := func(remarks ...status.Remark) []metav1.Condition {
+		return []metav1.Condition{{Type: "Valid"}, ready(own, progress{endpoints: status.Outcome{Remarks: remarks}})}
+	}
+	another := status.Remark{Reason: "Another", Message: "There is more."}
+	both := []status.Remark{cut, another}
+	for name, tt := range map[string]struct {
+		before, wanted []metav1.Condition
+		want           []status.Remark
+	}{
+		"there was no condition":      {nil, says(both...), both},
+		"one was said":                {says(cut), says(both...), []status.Remark{another}},
+		"both were":                   {says(both...), says(both...), nil},
+		"another condition alone":     {says(), []metav1.Condition{{Type: "Valid"}}, nil},
+		"Ready has else to say":       {says(), []metav1.Condition{ready(own, progress{record: status.Outcome{Failure: "no"}, endpoints: status.Outcome{Remarks: both}})}, nil},
+		"Ready stands as it was said": {says(cut), says(cut), nil},
+	} {
+		export := &mcsv1beta1.ServiceExport{Status: mcsv1beta1.ServiceExportStatus{Conditions: tt.before}}
+		if got := unsaid(export, tt.wanted, both); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: left to say: %v", name, got)
+		}
+	}
+}
+
+// Labels that can't be exported leave an export valid and ready, and are named there.
+func TestLeftOutMetadataIsARemark(t *testing.T) {
+	own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
+	if got := remarks(own); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+	own.Export.Spec.ExportedLabels = map[string]string{"team": "platform team"}
+	got := conditions(own, progress{endpoints: status.Outcome{Remarks: remarks(own)}, tried: true})
+	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `the exported label "team"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Valid is stated at once, whatever is known of the broker; what Ready and Conflict said stands
+// until the broker has been seen, and Ready's until the endpoints were tried.
+func TestConditionsStandUntilMoreIsKnown(t *testing.T) {
+	before := metav1.Condition{Type: "Ready", Status: "True", Reason: "Exported", Message: "before", ObservedGeneration: 3, LastTransitionTime: metav1.Unix(9, 0)}
+	opposed := metav1.Condition{Type: "Conflict", Status: "True", Reason: "PortConflict", Message: "opposed", ObservedGeneration: 3, LastTransitionTime: metav1.Unix(9, 0)}
+	for _, tt := range []struct {
+		name                      string
+		before, brokerSeen, tried bool
+		record                    string
+		want                      string // the messages of Ready and Conflict, for what is said of them
+	}{
+		{"restarted, no broker", true, false, false, "", "before|opposed"},
+		{"new, no broker", false, false, false, "", "The broker has not been reached yet."},
+		{"restarted, endpoints untried", true, true, false, "", "before|All clusters that export this service agree."},
+		{"new, endpoints untried", false, true, false, "", "All clusters that export this service agree."},
+		{"the record is refused", true, true, false, "no", "The export did not reach the broker, and is being tried again: no|All clusters that export this service agree."},
+		{"all is known", true, true, true, "", "The Service is exported to the clusterset.|All clusters that export this service agree."},
+	} {
+		own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
+		if tt.before {
+			own.Export.Status.Conditions = []metav1.Condition{before, opposed}
+		}
+		got := conditions(own, progress{record: outcome(tt.brokerSeen, tt.record), tried: tt.tried})
+		if got[0].Type != "Valid" || got[0].Status != metav1.ConditionTrue {
+			t.Errorf("%s: the first is %+v", tt.name, got[0])
+		}
+		var messages []string
+		for _, c := range got[1:] {
+			messages = append(messages, c.Message)
+			if c.Message == "before" && c != before || c.Message == "opposed" && c != opposed {
+				t.Errorf("%s: %+v did not stand", tt.name, c)
+			}
+		}
+		if strings.Join(messages, "|") != tt.want {
+			t.Errorf("%s: got %q", tt.name, messages)
+		}
+	}
+}
+
+func TestWorthAnEvent(t *testing.T) {
+	condition := func(kind string, is metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: is}
+	}
+	for name, tt := range map[string]struct {
+		before []metav1.Condition
+		now    metav1.Condition
+		want   bool
+	}{
+		"new and valid":              {nil, condition("Valid", "True"), false},
+		"new and not valid":          {nil, condition("Valid", "False"), true},
+		"valid again":                {[]metav1.Condition{condition("Valid", "False")}, condition("Valid", "True"), true},
+		"new and exported":           {nil, condition("Ready", "True"), true},
+		"new and not exported":       {nil, condition("Ready", "False"), true},
+		"new without conflict":       {nil, condition("Conflict", "False"), false},
+		"new and in conflict":        {nil, condition("Conflict", "True"), true},
+		"the conflict is at its end": {[]metav1.Condition{condition("Conflict", "True")}, condition("Conflict", "False"), true},
+	} {
+		if got := worthAnEvent(tt.before, tt.now); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestEventType(t *testing.T) {
+	for _, tt := range []struct {
+		kind, reason string
+		status       metav1.ConditionStatus
+		want         string
+	}{
+		{"Valid", "Valid", "True", "Normal"},
+		{"Valid", "NoService", "False", "Warning"},
+		{"Ready", "Exported", "True", "Normal"},
+		{"Ready", "Pending", "False", "Normal"},
+		{"Ready", "Failed", "False", "Warning"},
+		{"Conflict", "NoConflicts", "False", "Normal"},
+		{"Conflict", "PortConflict", "True", "Warning"},
+	} {
+		if got := eventType(metav1.Condition{Type: tt.kind, Reason: tt.reason, Status: tt.status}); got != tt.want {
+			t.Errorf("%s %s: %s", tt.kind, tt.reason, got)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Package exportstatus keeps the conditions of this cluster's ServiceExports: Valid, Ready, and
+// Conflict, for every constituent export of a service carries every conflict (KEP-1645,
+// "Constraints and Conflict Resolution"). All are one write. How it goes with the record and the
+// endpoints their controllers tell it.
+package exportstatus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Controller owns the status of the ServiceExports of one member cluster.
+type Controller struct {
+	local              client.Client
+	live               client.Reader // past the copy
+	broker             *broker.View
+	self               local.Cluster
+	recorder           events.EventRecorder
+	records, endpoints *status.Outcomes[types.NamespacedName]
+}
+
+// NewController returns a controller for the cluster self that learns from records and
+// endpoints how writing those of each export to the broker went. live reads past any copy.
+func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, recorder events.EventRecorder,
+	records, endpoints *status.Outcomes[types.NamespacedName],
+) *Controller {
+	return &Controller{local: local, live: live, broker: view, self: self, recorder: recorder, records: records, endpoints: endpoints}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "exportstatus" }
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	builder := ctrl.NewControllerManagedBy(mgr).
+		Named(c.Name()).
+		For(&mcsv1beta1.ServiceExport{}).
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
+			})
+		})).
+		WithOptions(controllers.Options[reconcile.Request]())
+	for _, outcomes := range []*status.Outcomes[types.NamespacedName]{c.records, c.endpoints} {
+		builder = builder.WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			outcomes.OnChange(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
+		}))
+	}
+	return builder.Complete(c)
+}
+
+// Reconcile brings the conditions of one ServiceExport up to date.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
+	}
+	if own.Export == nil {
+		return reconcile.Result{}, nil
+	}
+	record, known := c.records.Get(req.NamespacedName)
+	if !known {
+		return reconcile.Result{}, nil // it is looked at in a moment
+	}
+	if own.Service == nil {
+		if behind, err := local.Behind(ctx, c.live, own); behind || err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	so := progress{record: record}
+	so.endpoints, so.tried = c.endpoints.Get(req.NamespacedName)
+	so.endpoints.Remarks = slices.Concat(remarks(own), so.endpoints.Remarks)
+	if own.Contribution != nil && c.broker.ExportsSynced() { // what is not valid is no constituent, and has no conflict
+		so.conflicts = merge.Resolve(c.broker.Constituents(req.NamespacedName, own.Contribution)).Conflicts
+	}
+	wanted := conditions(own, so)
+	if !slices.ContainsFunc(wanted, isReady) && c.broker.PublishedSynced() {
+		return reconcile.Result{}, nil // the endpoints are tried in a moment, and then one write says all
+	}
+	return reconcile.Result{}, c.apply(ctx, own.Export, so.endpoints.Remarks, wanted)
+}
+
+func isReady(c metav1.Condition) bool {
+	return c.Type == string(mcsv1beta1.ServiceExportConditionReady)
+}
+
+func (c *Controller) apply(ctx context.Context, export *mcsv1beta1.ServiceExport, remarks []status.Remark, wanted []metav1.Condition) error {
+	stands, transitions, err := status.ApplyExport(ctx, c.local, export, names.ManagerExport, wanted...)
+	if !stands {
+		return err
+	}
+	for _, t := range transitions {
+		if worthAnEvent(export.Status.Conditions, t.Condition) {
+			status.Say(c.recorder, export, nil, eventType(t.Condition), eventReason(t.Condition), "Export", t.Condition.Message)
+		}
+	}
+	for _, r := range unsaid(export, wanted, remarks) {
+		status.Say(c.recorder, export, nil, corev1.EventTypeWarning, r.Reason, "Export", r.Message)
+	}
+	return nil
+}
+
+// eventType is a warning where a condition says that something is not well.
+func eventType(c metav1.Condition) string {
+	well := c.Status == metav1.ConditionTrue
+	if c.Type == string(mcsv1beta1.ServiceExportConditionConflict) {
+		well = !well
+	}
+	if well || c.Reason == string(mcsv1beta1.ServiceExportReasonPending) {
+		return corev1.EventTypeNormal
+	}
+	return corev1.EventTypeWarning
+}

@@ -1,0 +1,193 @@
+// Package urgency has writes that nobody waits for give way to those that others wait for,
+// within one agent: in a burst of exports the records of all come before anybody's conditions,
+// catalogue entries and Events, which are most of the writes.
+//
+// It is no limit to the rate: without more urgent writes under way at that moment nothing
+// waits, and nothing waits for long.
+package urgency
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Class is how urgent a write is; the lower, the more.
+type Class int
+
+const (
+	// Now is what endpoints' lives depend on, and what all other clusters wait for: changes of
+	// EndpointSlices, and what is published on the broker.
+	Now Class = iota
+	// First is what makes a service known in a cluster: its ServiceImport.
+	First
+	// Next is what makes it usable.
+	Next
+	// Last is what only tells how it went: status, catalogue, Events.
+	Last
+
+	classes = int(Last) + 1
+)
+
+const (
+	// Patience is how long a write gives way at most.
+	Patience = time.Second
+	// prompt is how soon an API server that is well answers. A write that has been under way for
+	// longer is not given way to: its API server may hang, and another one be well.
+	prompt = 300 * time.Millisecond
+)
+
+// Server is whose API server a write goes to.
+type Server bool
+
+// The API servers that an agent writes to.
+const (
+	Local  Server = false
+	Broker Server = true
+)
+
+// Of returns the class of a request to a path of the Kubernetes API, and false for what never
+// gives way nor is given way to: reads, and leases.
+func Of(server Server, method, path string) (class Class, waits bool) {
+	if method == http.MethodGet || method == http.MethodHead {
+		return 0, false
+	}
+	resource, subresource := resourceOf(path)
+	switch {
+	case resource == "leases":
+		return 0, false
+	case subresource != "":
+		return Last, true
+	case resource == "exportedservices", resource == "endpointslices" && (server == Broker || method != http.MethodPost):
+		return Now, true
+	case resource == "serviceimports" && server == Local && (method == http.MethodPost || method == http.MethodDelete):
+		return First, true
+	case resource == "serviceimports" && server == Local, resource == "services", resource == "endpointslices":
+		return Next, true
+	default:
+		return Last, true
+	}
+}
+
+// resourceOf takes a path apart, as /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE.
+func resourceOf(path string) (resource, subresource string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if at := slices.Index(parts, "namespaces"); at >= 0 && at+2 < len(parts) {
+		parts = parts[at+2:]
+	} else {
+		return "", ""
+	}
+	if len(parts) > 2 {
+		subresource = parts[2]
+	}
+	return parts[0], subresource
+}
+
+// Gate is where the writes of one agent pass. The zero value lets everything pass that comes
+// alone.
+type Gate struct {
+	mu      sync.Mutex
+	waiting [classes]int                // writes that give way
+	began   [classes]map[*int]time.Time // writes under way
+	changed chan struct{}               // closed when one has begun or ended
+}
+
+// Enter returns when a write of a class may begin, or ctx is done. The returned function has
+// to be called when the write has been answered.
+func (g *Gate) Enter(ctx context.Context, class Class) (leave func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting[class]++
+	for start := time.Now(); ; {
+		wait := min(g.busy(class), Patience-time.Since(start))
+		if wait <= 0 || ctx.Err() != nil {
+			g.waiting[class]--
+			return g.begin(class)
+		}
+		g.sleep(ctx, wait)
+	}
+}
+
+// busy returns for how long there are more urgent writes to give way to, if none begins or
+// ends, and 0 where there are none. It is called with mu held.
+func (g *Gate) busy(class Class) time.Duration {
+	longest := time.Duration(0)
+	for c := range class {
+		if g.waiting[c] > 0 {
+			return Patience
+		}
+		for _, at := range g.began[c] {
+			longest = max(longest, prompt-time.Since(at))
+		}
+	}
+	return longest
+}
+
+// sleep returns when something has changed, after d, or when ctx is done. It is called with mu
+// held, which it lets go meanwhile.
+func (g *Gate) sleep(ctx context.Context, d time.Duration) {
+	if g.changed == nil {
+		g.changed = make(chan struct{})
+	}
+	changed := g.changed
+	g.mu.Unlock()
+	defer g.mu.Lock()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// wake is called with mu held, when a write has begun or ended.
+func (g *Gate) wake() {
+	if g.changed != nil {
+		close(g.changed)
+		g.changed = nil
+	}
+}
+
+// begin is called with mu held.
+func (g *Gate) begin(class Class) (leave func()) {
+	if g.began[class] == nil {
+		g.began[class] = map[*int]time.Time{}
+	}
+	id := new(int)
+	g.began[class][id] = time.Now()
+	g.wake()
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.began[class], id)
+		g.wake()
+	})
+}
+
+// Transport has the writes to an API server pass the gate on their way to next.
+func (g *Gate) Transport(server Server) func(next http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return &transport{g, server, next} }
+}
+
+type transport struct {
+	gate   *Gate
+	server Server
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	class, waits := Of(t.server, r.Method, r.URL.Path)
+	if !waits {
+		return t.next.RoundTrip(r)
+	}
+	defer t.gate.Enter(r.Context(), class)()
+	return t.next.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets client-go look through.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }

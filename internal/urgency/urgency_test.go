@@ -1,0 +1,157 @@
+package urgency
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestOf(t *testing.T) {
+	const shop = "/namespaces/shop/"
+	for _, tt := range []struct {
+		server       Server
+		method, path string
+		want         Class
+		passes       bool // without giving way
+	}{
+		{Local, "GET", "/apis/discovery.k8s.io/v1" + shop + "endpointslices", 0, true},
+		{Broker, "PUT", "/apis/coordination.k8s.io/v1/namespaces/set/leases/c1", 0, true},
+		{Broker, "POST", "/apis/broker.atoll.dev/v1alpha1/namespaces/set/exportedservices", Now, false},
+		{Broker, "DELETE", "/apis/broker.atoll.dev/v1alpha1/namespaces/set/exportedservices/web.shop.c1", Now, false},
+		{Broker, "POST", "/apis/discovery.k8s.io/v1/namespaces/set/endpointslices", Now, false},
+		{Broker, "PUT", "/apis/discovery.k8s.io/v1/namespaces/set/endpointslices/x", Now, false},
+		{Local, "PUT", "/apis/discovery.k8s.io/v1" + shop + "endpointslices/x", Now, false},
+		{Local, "DELETE", "/apis/discovery.k8s.io/v1" + shop + "endpointslices/x", Now, false},
+		{Local, "POST", "/apis/discovery.k8s.io/v1" + shop + "endpointslices", Next, false},
+		{Local, "POST", "/apis/multicluster.x-k8s.io/v1beta1" + shop + "serviceimports", First, false},
+		{Local, "DELETE", "/apis/multicluster.x-k8s.io/v1beta1" + shop + "serviceimports/web", First, false},
+		{Local, "PATCH", "/apis/multicluster.x-k8s.io/v1beta1" + shop + "serviceimports/web", Next, false},
+		{Local, "POST", "/api/v1" + shop + "services", Next, false},
+		{Local, "PATCH", "/apis/multicluster.x-k8s.io/v1beta1" + shop + "serviceimports/web/status", Last, false},
+		{Local, "PATCH", "/apis/multicluster.x-k8s.io/v1beta1" + shop + "serviceexports/web/status", Last, false},
+		{Broker, "POST", "/apis/multicluster.x-k8s.io/v1beta1/namespaces/set/serviceimports", Last, false},
+		{Local, "POST", "/apis/events.k8s.io/v1" + shop + "events", Last, false},
+		{Broker, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", Last, false},
+		{Local, "POST", "/", Last, false},
+	} {
+		for _, prefix := range []string{"", "/clusters/one"} { // a proxy may put something in front
+			got, waits := Of(tt.server, tt.method, prefix+tt.path)
+			if got != tt.want || waits == tt.passes {
+				t.Errorf("%s %s: %v, gives way: %v", tt.method, prefix+tt.path, got, waits)
+			}
+		}
+	}
+}
+
+// takes is an API server that answers after a while, and notes what was asked when.
+type takes struct {
+	d    time.Duration
+	log  *[]string
+	from time.Time
+}
+
+func (s takes) RoundTrip(r *http.Request) (*http.Response, error) {
+	*s.log = append(*s.log, r.URL.Path+" "+time.Since(s.from).String())
+	<-time.After(s.d)
+	return &http.Response{}, nil
+}
+
+// run sends requests, written as "local POST resource" and at once but in this order, to API
+// servers that take so long, and returns when each arrived.
+func run(t *testing.T, local, broker time.Duration, requests ...string) string {
+	var log []string
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		now := time.Now()
+		servers := map[string]http.RoundTripper{
+			"local":  gate.Transport(Local)(takes{local, &log, now}),
+			"broker": gate.Transport(Broker)(takes{broker, &log, now}),
+		}
+		for _, request := range requests {
+			f := strings.Fields(request)
+			r, _ := http.NewRequestWithContext(t.Context(), f[1], "http://x/apis/g/v/namespaces/n/"+f[2], nil)
+			go func() {
+				if _, err := servers[f[0]].RoundTrip(r); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+		}
+		<-time.After(time.Minute) // all are answered
+	})
+	return strings.ReplaceAll(strings.Join(log, ", "), "/apis/g/v/namespaces/n/", "")
+}
+
+func TestWhatIsLessUrgentGivesWay(t *testing.T) {
+	const ms = time.Millisecond
+	for name, tt := range map[string]struct {
+		local, broker time.Duration
+		requests      string
+		want          string
+	}{
+		"alone nothing waits": {10 * ms, 10 * ms, "local POST events", "events 0s"},
+		"of one class nothing waits": {10 * ms, 10 * ms, "local POST events;local PATCH serviceimports/a/status",
+			"events 0s, serviceimports/a/status 0s"},
+		"what is more urgent does not wait": {10 * ms, 10 * ms, "local POST events;local POST serviceimports",
+			"events 0s, serviceimports 0s"},
+		"one after the other": {10 * ms, 5 * ms, "broker POST exportedservices;local POST serviceimports;local POST services;local POST events",
+			"exportedservices 0s, serviceimports 5ms, services 15ms, events 25ms"},
+		"a server that hangs is not waited for": {10 * ms, 30 * time.Second, "broker POST exportedservices;local POST events",
+			"exportedservices 0s, events 300ms"},
+		"leases never wait": {10 * ms, 10 * ms, "broker POST exportedservices;broker PUT leases/a",
+			"exportedservices 0s, leases/a 0s"},
+		"nor do reads": {10 * ms, 10 * ms, "broker POST exportedservices;local GET services/a",
+			"exportedservices 0s, services/a 0s"},
+	} {
+		if got := run(t, tt.local, tt.broker, strings.Split(tt.requests, ";")...); got != tt.want {
+			t.Errorf("%s: %s; want %s", name, got, tt.want)
+		}
+	}
+}
+
+// However much that is more urgent goes on, nothing waits for longer than Patience.
+func TestNothingStarves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		ctx, cancel := context.WithCancel(t.Context())
+		var others sync.WaitGroup
+		for i := range 2 {
+			others.Go(func() {
+				<-time.After(time.Duration(i) * 5 * time.Millisecond)
+				for ctx.Err() == nil {
+					leave := gate.Enter(ctx, Now)
+					<-time.After(10 * time.Millisecond)
+					leave()
+				}
+			})
+		}
+		<-time.After(time.Millisecond)
+		start := time.Now()
+		gate.Enter(ctx, Last)()
+		if waited := time.Since(start); waited != Patience {
+			t.Errorf("it waited for %v", waited)
+		}
+		cancel()
+		others.Wait()
+	})
+}
+
+// Who gives up does not go on waiting.
+func TestEnterEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		leave := gate.Enter(t.Context(), Now)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		gate.Enter(ctx, Last)()
+		if waited := time.Since(start); waited != time.Millisecond {
+			t.Errorf("it waited for %v", waited)
+		}
+		leave()
+	})
+}
