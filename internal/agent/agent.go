@@ -215,6 +215,7 @@ func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
 		Metrics:                       metricsserver.Options{BindAddress: s.options.MetricsAddress},
 		HealthProbeBindAddress:        "0", // the process has probes of its own
 		PprofBindAddress:              s.options.PprofAddress,
+		NewCache:                      lifecycle.NewCache(ctx),
 		Cache: cache.Options{
 			DefaultTransform: informers.Trim,
 			ByObject: map[client.Object]cache.ByObject{

@@ -74,7 +74,7 @@ type process struct {
 func (p *process) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	mgr, err := p.newManager()
+	mgr, err := p.newManager(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func scheme() *runtime.Scheme {
 
 // newManager returns a manager whose copies are of MultiClusterServices and Services
 // everywhere, and of what the clusterset's namespace holds of exports and members.
-func (p *process) newManager() (manager.Manager, error) {
+func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
 	published := clusterset
 	published.Label = labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: names.AgentManager})
@@ -162,6 +162,7 @@ func (p *process) newManager() (manager.Manager, error) {
 		Metrics:                       metricsserver.Options{BindAddress: p.options.MetricsAddress},
 		HealthProbeBindAddress:        "0", // the process has probes of its own
 		PprofBindAddress:              p.options.PprofAddress,
+		NewCache:                      lifecycle.NewCache(ctx),
 		Cache: cache.Options{
 			DefaultTransform: informers.Trim,
 			ByObject: map[client.Object]cache.ByObject{

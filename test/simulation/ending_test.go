@@ -1,0 +1,48 @@
+package simulation
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestAgentEndsWhileItsClusterIsAway tells an agent to end that waits for an API server which went
+// away while the agent began.
+func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
+	b, _, err := MemoryBroker()
+	must(t, err)
+	m, err := Join(t.Context(), b, 1, Options{})
+	must(t, err)
+	must(t, m.Stop())
+	asked := make(chan struct{}, 1)
+	m.options.Local = rest.CopyConfig(m.options.Local)
+	m.options.Local.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/apis/discovery.k8s.io/v1/endpointslices" {
+				select {
+				case asked <- struct{}{}:
+				default:
+				}
+				return nil, errors.New("away")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	must(t, m.Start(t.Context()))
+	<-asked
+	ended := make(chan error, 1)
+	go func() { ended <- m.Stop() }()
+	select {
+	case err := <-ended:
+		must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on")
+	}
+}
+
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
