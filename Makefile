@@ -80,6 +80,12 @@ test-long: kube ## All tests: with real API servers and real clusters (as root)
 test-families: kube ## Scenarios in all IP families that they are made for, and those that take minutes (as root)
 	@ATOLL_FORMS=all go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 
+.PHONY: test-convergence
+test-convergence: ## Break clustersets in memory at random for a while and look whether they become right (FOR=30m SEED=1)
+	@go test -timeout 0 -v ./test/convergence -args -duration $(FOR) -seed $(SEED) | grep -v -e '^ *--- PASS' -e '^=== '
+FOR ?= 5m
+SEED ?= 1
+
 ##@ Measuring
 
 .PHONY: bench

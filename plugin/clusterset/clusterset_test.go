@@ -18,6 +18,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/zonefile"
 )
 
 func init() { clog.Discard() }
@@ -247,7 +249,7 @@ func TestRotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv[recordData(m.Answer[0])] = true
+		srv[zonefile.Data(m.Answer[0])] = true
 		if len(m.Answer) != 6 || len(m.Extra) != 3 {
 			t.Errorf("id %d: got %d SRV records with %d addresses, want 6 with 3", id, len(m.Answer), len(m.Extra))
 		}
@@ -298,7 +300,7 @@ func TestTruncation(t *testing.T) {
 		}
 		answers[qtype] = map[string]bool{}
 		for _, rr := range m.Answer {
-			name := recordData(rr)
+			name := zonefile.Data(rr)
 			if qtype == dns.TypeA {
 				name = "8080 " + strings.ReplaceAll(name, ".", "-") + ".c1.pets.shop.svc." + testZone
 			}

@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/zonefile"
 )
 
 // fixture is a handler on objects that a test puts in by hand.
@@ -123,10 +125,10 @@ func TestAnswersEqualReference(t *testing.T) {
 			"": func(t *rapid.T) {
 				f.update()
 				for _, zone := range zones {
-					f.compare(t, zone, writeZone(zone, values(imports), values(of)))
+					f.compare(t, zone, zonefile.Write(zone, values(imports), values(of)))
 				}
 				for _, zone := range reverse {
-					f.compare(t, zone, writeReverse(zone, zones[0], values(imports), values(of)))
+					f.compare(t, zone, zonefile.WriteReverse(zone, zones[0], values(imports), values(of)))
 				}
 			},
 		})
@@ -135,7 +137,7 @@ func TestAnswersEqualReference(t *testing.T) {
 
 // compare asks for every name there is, for those above, and for some that are
 // not there.
-func (f *fixture) compare(t *rapid.T, zone string, want zoneFile) {
+func (f *fixture) compare(t *rapid.T, zone string, want zonefile.File) {
 	names := map[string]bool{
 		"c1.web.shop.svc." + zone:            true, // <clusterid>.<svc> never has records
 		"*.shop.svc." + zone:                 true, // no wildcards
@@ -179,18 +181,18 @@ func (f *fixture) compare(t *rapid.T, zone string, want zoneFile) {
 }
 
 // difference says where an answer is not the reference's; "" if nowhere.
-func difference(want zoneFile, got *dns.Msg) string {
+func difference(want zonefile.File, got *dns.Msg) string {
 	question := got.Question[0]
-	rcode, answer, extra := want.resolve(question.Name, question.Qtype)
+	rcode, answer, extra := want.Resolve(question.Name, question.Qtype)
 	var gotAnswer, gotExtra []string
 	for _, rr := range got.Answer {
 		if rr.Header().Name != question.Name || rr.Header().Rrtype != question.Qtype || rr.Header().Class != dns.ClassINET {
 			return fmt.Sprintf("answer has the record %v", rr)
 		}
-		gotAnswer = append(gotAnswer, recordData(rr))
+		gotAnswer = append(gotAnswer, zonefile.Data(rr))
 	}
 	for _, rr := range got.Extra {
-		gotExtra = append(gotExtra, rr.Header().Name+" "+recordData(rr))
+		gotExtra = append(gotExtra, rr.Header().Name+" "+zonefile.Data(rr))
 	}
 	slices.Sort(gotAnswer)
 	slices.Sort(gotExtra)

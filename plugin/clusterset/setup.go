@@ -110,6 +110,18 @@ func newClusterset(o options) *Clusterset {
 	return c
 }
 
+// New returns a handler for zones, and what keeps its answers as the cluster is that config
+// leads to, until the context is done. Until it has run for a moment the handler answers
+// SERVFAIL. It is for programs that have no Corefile.
+func New(config *rest.Config, zones ...string) (*Clusterset, func(context.Context), error) {
+	imports, slices, err := listerWatchers(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := newClusterset(options{zones: zones, ttl: defaultTTL})
+	return h, func(ctx context.Context) { h.watch(ctx, imports, slices) }, nil
+}
+
 // setNameserver gives the target of each zone's NS record its addresses.
 func (c *Clusterset) setNameserver(addrs []netip.Addr) {
 	for _, z := range c.zones {

@@ -13,6 +13,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/zonefile"
 )
 
 // seen is what a client can find out about a headless service.
@@ -38,10 +40,10 @@ func (f *fixture) look(t *rapid.T, i *mcsv1beta1.ServiceImport, of map[string]*d
 	addresses := func(qname string) map[string]bool {
 		all := map[string]bool{}
 		for _, rr := range append(ask(qname, dns.TypeA).Answer, ask(qname, dns.TypeAAAA).Answer...) {
-			if all[recordData(rr)] {
+			if all[zonefile.Data(rr)] {
 				t.Fatalf("%s is there twice", rr)
 			}
-			all[recordData(rr)] = true
+			all[zonefile.Data(rr)] = true
 		}
 		return all
 	}
@@ -80,7 +82,7 @@ func answerSize(t *rapid.T, m *dns.Msg) int {
 func hostNames(i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointSlice) map[string]int {
 	all := map[string]int{}
 	self := i.Name + "." + i.Namespace + ".svc." + testZone
-	for name, records := range writeZone(testZone, []*mcsv1beta1.ServiceImport{i}, values(of)) {
+	for name, records := range zonefile.Write(testZone, []*mcsv1beta1.ServiceImport{i}, values(of)) {
 		if n := len(records[dns.TypeA]) + len(records[dns.TypeAAAA]); n > 0 && strings.HasSuffix(name, "."+self) {
 			all[name] = n
 		}
@@ -393,9 +395,9 @@ func TestRotationIsFair(t *testing.T) {
 			if !m.Truncated {
 				t.Fatal("a reply that is not cut proves nothing")
 			}
-			first[recordData(m.Answer[0])]++
+			first[zonefile.Data(m.Answer[0])]++
 			for _, rr := range m.Answer {
-				there[recordData(rr)]++
+				there[zonefile.Data(rr)]++
 			}
 		}
 		for what, counts := range map[string]map[string]int{"first": first, "there": there} {

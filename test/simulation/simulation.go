@@ -174,7 +174,7 @@ func Join(ctx context.Context, b Broker, number int, o Options) (*Member, error)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", id, err)
 	}
-	options, err := agentOptions(id, o.Args)
+	options, err := AgentOptions(id, o.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -207,8 +207,9 @@ func (m *Member) Start(ctx context.Context) error {
 	return nil
 }
 
-// agentOptions are those of a command line, but that nothing is listened on.
-func agentOptions(id names.ClusterID, args []string) (agent.Options, error) {
+// AgentOptions are those of an agent's command line, but that nothing is listened on. Where its
+// API servers are is not among them.
+func AgentOptions(id names.ClusterID, args []string) (agent.Options, error) {
 	var options agent.Options
 	flags := pflag.NewFlagSet(id.String(), pflag.ContinueOnError)
 	options.AddFlags(flags)

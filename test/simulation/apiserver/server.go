@@ -48,6 +48,10 @@ func (s *Server) Writes() map[string]int { return s.store.counts(s.store.writes)
 // or said what there was already, by resource.
 func (s *Server) Wasted() map[string]int { return s.store.counts(s.store.wasted) }
 
+// Forget has the server forget what has happened so far: a watch that begins in the past is
+// told that it has expired, as after a compaction of etcd, and its client has to list anew.
+func (s *Server) Forget() { s.store.forget() }
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.serveDiscovery(w, r) {

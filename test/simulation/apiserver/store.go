@@ -316,6 +316,15 @@ func (s *store) watchFrom(f filter, after uint64) (*stream, []Object, uint64, er
 	return w, initial, s.version, nil
 }
 
+// forget drops the events of all kinds.
+func (s *store) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tables {
+		t.events, t.begin = nil, s.version
+	}
+}
+
 func (s *store) unwatch(w *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,7 @@
-package clusterset
+// Package zonefile is what tests compare DNS servers with: a zone written out from the API
+// objects after the multicluster DNS specification, name by name, and searched from end to end
+// for every question. It is slow and obvious, and shares no code with any server.
+package zonefile
 
 import (
 	"fmt"
@@ -13,12 +16,10 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// zoneFile is the slow and obvious resolver: a zone written out from the API
-// objects after the specification, name by name, and searched from end to end
-// for every question. It shares no code with the plugin.
-type zoneFile map[string]map[uint16][]string // name -> type -> data of each record
+// File is a zone: by name and type, the data of each record.
+type File map[string]map[uint16][]string
 
-func (z zoneFile) add(name string, qtype uint16, data string) {
+func (z File) add(name string, qtype uint16, data string) {
 	if len(name)+1 > 255 {
 		return
 	}
@@ -30,8 +31,9 @@ func (z zoneFile) add(name string, qtype uint16, data string) {
 	}
 }
 
-func writeZone(zone string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) zoneFile {
-	z := zoneFile{}
+// Write writes the zone of the services that a cluster imports, and of their EndpointSlices.
+func Write(zone string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) File {
+	z := File{}
 	z.add(zone, dns.TypeSOA, "")
 	z.add(zone, dns.TypeNS, "ns.dns."+zone)
 	z.add("ns.dns."+zone, dns.TypeA, "192.0.2.53")
@@ -51,17 +53,17 @@ func writeZone(zone string, imports []*mcsv1beta1.ServiceImport, of []*discovery
 	return z
 }
 
-// writeReverse is sections 2.3.3 and 2.4.3: the addresses in the reverse zone have the
+// WriteReverse is sections 2.3.3 and 2.4.3: the addresses in the reverse zone have the
 // names that services and hosts have in the zone primary, one each.
-func writeReverse(reverse, primary string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) zoneFile {
-	z := zoneFile{}
+func WriteReverse(reverse, primary string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) File {
+	z := File{}
 	z.add(reverse, dns.TypeSOA, "")
 	z.add(reverse, dns.TypeNS, "ns.dns."+primary)
 	z.add("ns.dns."+primary, dns.TypeA, "192.0.2.53")
 	z.add("ns.dns."+primary, dns.TypeAAAA, "2001:db8::53")
 	best := map[string]string{}
 	for _, i := range imports {
-		service := writeZone(primary, []*mcsv1beta1.ServiceImport{i}, of)
+		service := Write(primary, []*mcsv1beta1.ServiceImport{i}, of)
 		self := i.Name + "." + i.Namespace + ".svc." + primary
 		for name, records := range service {
 			isHost := strings.HasSuffix(name, "."+self)
@@ -89,7 +91,7 @@ func writeReverse(reverse, primary string, imports []*mcsv1beta1.ServiceImport, 
 }
 
 // writeClusterSetIP is section 2.3 of the specification.
-func (z zoneFile) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
+func (z File) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 	z.add(name, 0, "")
 	for _, ip := range i.Spec.IPs {
 		z.addAddress(name, ip)
@@ -105,7 +107,7 @@ func (z zoneFile) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 var clusterID = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)?$`)
 
 // writeHeadless is section 2.4 of the specification.
-func (z zoneFile) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) {
+func (z File) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) {
 	for _, s := range of {
 		cluster := s.Labels["multicluster.kubernetes.io/source-cluster"]
 		if s.Namespace != i.Namespace || s.Labels["multicluster.kubernetes.io/service-name"] != i.Name || !clusterID.MatchString(cluster) {
@@ -145,7 +147,7 @@ func (z zoneFile) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*
 	}
 }
 
-func (z zoneFile) addAddress(name, ip string) {
+func (z File) addAddress(name, ip string) {
 	if strings.Contains(ip, ":") {
 		z.add(name, dns.TypeAAAA, net.ParseIP(ip).String())
 	} else {
@@ -164,9 +166,9 @@ func portLabels(name, proto string) string { return "_" + name + "._" + protocol
 
 func srvData(port int, target string) string { return strconv.Itoa(port) + " " + target }
 
-// resolve returns the answer's code, its records' data, and the data of the
+// Resolve returns the answer's code, its records' data, and the data of the
 // additional section.
-func (z zoneFile) resolve(qname string, qtype uint16) (rcode int, answer, extra []string) {
+func (z File) Resolve(qname string, qtype uint16) (rcode int, answer, extra []string) {
 	qname = strings.ToLower(qname)
 	exists := false
 	for name := range z {
@@ -198,8 +200,8 @@ func (z zoneFile) resolve(qname string, qtype uint16) (rcode int, answer, extra 
 	return dns.RcodeSuccess, answer, extra
 }
 
-// recordData returns what zoneFile keeps of a record.
-func recordData(rr dns.RR) string {
+// Data returns what a File keeps of a record.
+func Data(rr dns.RR) string {
 	switch rr := rr.(type) {
 	case *dns.A:
 		return rr.A.String()

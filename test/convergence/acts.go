@@ -1,0 +1,282 @@
+package convergence
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// What users have to do with. One service has the name that another one's derived Service has.
+var (
+	namespaces = []string{"shop", "bank"}
+	services   = []string{"web", "db", "7up", "web-clusterset"}
+)
+
+// act is something that happens.
+type act struct {
+	weight int
+	what   string
+	do     func(ctx context.Context, w *world, c *cluster) error
+}
+
+var acts = []act{
+	{8, "makes or changes a Service", changeService},
+	{2, "deletes a Service", func(ctx context.Context, w *world, c *cluster) error { return c.deleteService(ctx, w.someName()) }},
+	{8, "exports, or changes an export", changeExport},
+	{3, "ends an export", endExport},
+	{12, "has other endpoints", changeEndpoints},
+	{3, "has a namespace more or less", changeNamespace},
+	{4, "has its imports edited", editImports},
+	{2, "has its records on the broker edited", editRecords},
+	{4, "has an agent killed", killAgent},
+	{1, "has its DNS server killed", killDNS},
+	{3, "loses its way to the broker", func(_ context.Context, _ *world, c *cluster) error { c.broker.stop(); return nil }},
+	{3, "loses its API server", func(_ context.Context, _ *world, c *cluster) error { c.local.stop(); return nil }},
+	{4, "has its watches end", func(_ context.Context, _ *world, c *cluster) error { c.local.reset(); c.broker.reset(); return nil }},
+	{2, "has its watches end and expire", expire},
+	{3, "has trouble with its API server", func(_ context.Context, w *world, c *cluster) error { c.local.worsen(w.someTrouble()); return nil }},
+	{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }},
+	{2, "is cut off from everything", isolate},
+	{8, "heals", healOne},
+}
+
+// someName returns the name of a Service that users have to do with.
+func (w *world) someName() types.NamespacedName {
+	return types.NamespacedName{Namespace: namespaces[w.random.IntN(len(namespaces))], Name: w.names[w.random.IntN(len(w.names))]}
+}
+
+func (w *world) someTrouble() trouble {
+	return trouble{refuse: 0.4 * w.random.Float64(), lose: 0.3 * w.random.Float64(), slow: time.Duration(w.random.IntN(3)) * 700 * time.Millisecond}
+}
+
+// happen has something happen somewhere.
+func (w *world) happen(ctx context.Context) error {
+	all := 0
+	for _, a := range acts {
+		all += a.weight
+	}
+	n := w.random.IntN(all)
+	for _, a := range acts {
+		if n -= a.weight; n >= 0 {
+			continue
+		}
+		c := w.clusters[w.random.IntN(len(w.clusters))]
+		w.note("%s %s", c.id, a.what)
+		if err := a.do(ctx, w, c); err != nil {
+			return fmt.Errorf("%s %s: %w", c.id, a.what, err)
+		}
+		return nil
+	}
+	panic("unreachable")
+}
+
+// while lets some time pass: none, as a rule, or some that means something to an agent.
+func (w *world) while(ctx context.Context) {
+	longest := []time.Duration{0, 0, 0, 5 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second, 15 * time.Second, 80 * time.Second}
+	if d := longest[w.random.IntN(len(longest))]; d > 0 {
+		pause(ctx, time.Duration(w.random.Int64N(int64(d))))
+	}
+}
+
+// changeService has a Service be as somebody wants it, and then its endpoints follow.
+func changeService(ctx context.Context, w *world, c *cluster) error {
+	key := w.someName()
+	if !c.users.namespaces[key.Namespace] {
+		return nil
+	}
+	service := someService(w.random, key)
+	if err := c.makeService(ctx, service); err != nil {
+		return err
+	}
+	if c.users.services[key] == nil {
+		return nil
+	}
+	for _, s := range c.users.slicesOf(key) {
+		s = s.DeepCopy()
+		s.Ports = nil
+		for _, p := range service.Spec.Ports {
+			s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: &p.Port, AppProtocol: p.AppProtocol})
+		}
+		if err := c.makeSlice(ctx, s); err != nil {
+			return err
+		}
+	}
+	if len(c.users.slicesOf(key)) == 0 {
+		return c.makeSlice(ctx, c.someSlice(w.random, service, 0))
+	}
+	return nil
+}
+
+func changeExport(ctx context.Context, w *world, c *cluster) error {
+	key := w.someName()
+	if !c.users.namespaces[key.Namespace] {
+		return nil
+	}
+	return c.makeExport(ctx, someExport(w.random, key))
+}
+
+func endExport(ctx context.Context, w *world, c *cluster) error {
+	if key := w.someName(); c.users.exports[key] != nil {
+		return c.deleteExport(ctx, key)
+	}
+	return nil
+}
+
+// changeEndpoints makes, changes or deletes one of the slices of a Service.
+func changeEndpoints(ctx context.Context, w *world, c *cluster) error {
+	service := c.users.services[w.someName()]
+	if service == nil {
+		return nil
+	}
+	want := c.someSlice(w.random, service, w.random.IntN(3))
+	have := c.users.slices[keyOf(want)]
+	switch {
+	case have == nil || w.random.IntN(4) == 0:
+		return c.makeSlice(ctx, want)
+	case w.random.IntN(4) == 0:
+		return c.deleteSlice(ctx, have)
+	}
+	// Some come, some go, some change.
+	have = have.DeepCopy()
+	for i := range have.Endpoints {
+		if w.random.IntN(3) == 0 {
+			have.Endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(w.random.IntN(2) == 0)}
+		}
+	}
+	if n := len(have.Endpoints); n > 0 && w.random.IntN(2) == 0 {
+		have.Endpoints = slices.Delete(have.Endpoints, w.random.IntN(n), n)
+	}
+	if w.random.IntN(2) == 0 {
+		have.Endpoints = append(have.Endpoints, c.someEndpoint(w.random, have.AddressType))
+	}
+	return c.makeSlice(ctx, have)
+}
+
+func changeNamespace(ctx context.Context, w *world, c *cluster) error {
+	name := namespaces[w.random.IntN(len(namespaces))]
+	if c.users.namespaces[name] && w.random.IntN(2) == 0 {
+		return nil // else they are gone most of the time
+	}
+	return c.makeNamespace(ctx, name, !c.users.namespaces[name])
+}
+
+// editImports has somebody edit or delete what Atoll has made in the cluster.
+func editImports(ctx context.Context, w *world, c *cluster) error {
+	var found []client.Object
+	for _, namespace := range namespaces {
+		imports, err := list(ctx, c.admin, &mcsv1beta1.ServiceImportList{}, client.InNamespace(namespace))
+		if err != nil {
+			return err
+		}
+		services, err := list(ctx, c.admin, &corev1.ServiceList{}, client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AgentManager})
+		if err != nil {
+			return err
+		}
+		slices, err := list(ctx, c.admin, &discoveryv1.EndpointSliceList{}, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager})
+		if err != nil {
+			return err
+		}
+		found = append(append(append(found, objects(imports.Items)...), objects(services.Items)...), objects(slices.Items)...)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	o := found[w.random.IntN(len(found))]
+	w.note("%s: %T %s", c.id, o, keyOf(o))
+	if w.random.IntN(3) == 0 {
+		return c.admin.Delete(ctx, o)
+	}
+	switch o := o.(type) {
+	case *mcsv1beta1.ServiceImport:
+		o.Spec.Ports, o.Spec.SessionAffinity = nil, corev1.ServiceAffinityClientIP
+	case *corev1.Service:
+		o.Spec.Selector, o.Spec.Ports = map[string]string{"app": "mine"}, nil
+	case *discoveryv1.EndpointSlice:
+		if o.Endpoints = nil; w.random.IntN(2) == 0 {
+			delete(o.Labels, names.LabelServiceName)
+		}
+	}
+	return client.IgnoreNotFound(c.admin.Update(ctx, o))
+}
+
+// editRecords has somebody who may do so delete what the cluster has on the broker.
+func editRecords(ctx context.Context, w *world, c *cluster) error {
+	records, err := list(ctx, w.admin, &brokerv1alpha1.ExportedServiceList{}, client.MatchingLabels{names.LabelSourceCluster: c.id.String()})
+	if err != nil {
+		return err
+	}
+	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{}, client.MatchingLabels{names.LabelSourceCluster: c.id.String()})
+	if err != nil {
+		return err
+	}
+	found := slices.DeleteFunc(append(objects(records.Items), objects(published.Items)...), func(o client.Object) bool {
+		return o.GetLabels()[names.LabelServiceNamespace] == steadyNamespace
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	return w.admin.Delete(ctx, found[w.random.IntN(len(found))])
+}
+
+// objects returns list items as objects.
+func objects[T any, P interface {
+	*T
+	client.Object
+}](items []T) []client.Object {
+	var all []client.Object
+	for i := range items {
+		all = append(all, P(&items[i]))
+	}
+	return all
+}
+
+func killAgent(_ context.Context, w *world, c *cluster) error {
+	return c.restartAgent(w.random.IntN(len(c.agents)))
+}
+
+func killDNS(_ context.Context, _ *world, c *cluster) error {
+	if err := c.dns.end(); err != nil {
+		return err
+	}
+	return c.startDNS()
+}
+
+// expire has watches end that can't be begun again where they ended.
+func expire(_ context.Context, w *world, c *cluster) error {
+	c.api.Forget()
+	w.broker.Forget()
+	c.local.reset()
+	c.broker.reset()
+	return nil
+}
+
+// isolate cuts a cluster off from the broker and all other clusters.
+func isolate(_ context.Context, w *world, c *cluster) error {
+	c.broker.stop()
+	c.isolated = true
+	for _, g := range w.guards {
+		if g.cluster != c { // who is cut off itself withdraws nothing
+			g.excuse(c.id.String())
+		}
+	}
+	return nil
+}
+
+// healOne ends the faults of one cluster.
+func healOne(_ context.Context, _ *world, c *cluster) error {
+	c.local.heal()
+	c.broker.heal()
+	c.isolated = false
+	return nil
+}

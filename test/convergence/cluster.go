@@ -1,0 +1,174 @@
+package convergence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/agent"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/plugin/clusterset"
+	"github.com/atoll-mcs/atoll/test/simulation"
+	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
+)
+
+const (
+	// zone is what the DNS servers answer for.
+	zone = "clusterset.local."
+	// maxEndpoints is low, so that slices are split.
+	maxEndpoints = 3
+)
+
+// cluster is a member with an API server in memory, agents, a DNS server, and users.
+type cluster struct {
+	id      names.ClusterID
+	number  int
+	api     *apiserver.Server
+	admin   client.WithWatch
+	options agent.Options
+	network sliceplan.Network
+	region  string
+	log     *slog.Logger
+
+	local, broker *way // of its programs, to its own API server and to the broker
+	agents        []*process
+	dns           *resolver
+	isolated      bool // from all other clusters' pods
+
+	users *users
+}
+
+// process is a program that runs.
+type process struct {
+	life context.Context
+	kill func()
+	done chan error
+}
+
+func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Rand, unreachable func(from, to int) bool, log *slog.Logger) (*cluster, error) {
+	id := names.ClusterID(fmt.Sprintf("c%d", number))
+	if number == 2 {
+		id = "c2.eu" // two labels
+	}
+	region := []string{"east", "west"}[number%2]
+	pods := fmt.Sprintf("10.%d.0.0/16", 200+number)
+	options, err := simulation.AgentOptions(id, []string{
+		fmt.Sprintf("--leader-elect=%t", replicas > 1), fmt.Sprintf("--max-endpoints-per-slice=%d", maxEndpoints),
+		"--region=" + region, "--pod-cidr=" + pods,
+	})
+	if err != nil {
+		return nil, err
+	}
+	network, err := sliceplan.ParseNetwork([]string{fmt.Sprintf("10.%d.0.0/16", number)}, []string{pods})
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{
+		id: id, number: number, api: apiserver.New(byte(number)), options: options, network: network, region: region, log: log.With("of", id),
+		local: newWay(random), broker: newWay(random), users: newUsers(),
+	}
+	if c.admin, err = client.NewWithWatch(c.api.Config(), client.Options{Scheme: simulation.Scheme()}); err != nil {
+		return nil, err
+	}
+	c.options.Local, c.options.Broker = c.api.Config(), broker.Config()
+	c.options.Dial = func(_ context.Context, network, address string) (net.Conn, error) {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return nil, err
+		}
+		if unreachable(number, int(to.Addr().As4()[1])-200) {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.EHOSTUNREACH}
+		}
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED} // nobody listens: it lives
+	}
+	ctx := context.Background()
+	for _, name := range []string{names.SystemNamespace, steadyNamespace} {
+		if err := c.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return nil, err
+		}
+	}
+	for i, zone := range []string{"a", "b"}[:number%3] {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i+1), Labels: map[string]string{corev1.LabelTopologyZone: zone}}}
+		if err := c.admin.Create(ctx, node); err != nil {
+			return nil, err
+		}
+	}
+	for range replicas {
+		c.agents = append(c.agents, c.startAgent())
+	}
+	return c, c.startDNS()
+}
+
+func (c *cluster) startAgent() *process {
+	p := newProcess()
+	options := c.options
+	options.Local, options.Broker = rest.CopyConfig(options.Local), rest.CopyConfig(options.Broker)
+	options.Local.Wrap(c.local.of(p.life))
+	options.Broker.Wrap(c.broker.of(p.life))
+	go func() { p.done <- agent.Run(p.life, options, c.log) }()
+	return p
+}
+
+func newProcess() *process {
+	life, kill := context.WithCancel(context.Background())
+	return &process{life: life, kill: kill, done: make(chan error, 1)}
+}
+
+// restartAgent kills one of the agents, whatever it is doing, and starts it again.
+func (c *cluster) restartAgent(i int) error {
+	if err := c.agents[i].end(); err != nil {
+		return err
+	}
+	c.agents[i] = c.startAgent()
+	return nil
+}
+
+func (p *process) end() error {
+	p.kill()
+	if err := <-p.done; err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("an agent has ended: %w", err)
+	}
+	return nil
+}
+
+// resolver is a DNS server that runs.
+type resolver struct {
+	*clusterset.Clusterset
+	*process
+}
+
+func (c *cluster) startDNS() error {
+	p := newProcess()
+	config := rest.CopyConfig(c.api.Config())
+	config.Wrap(c.local.of(p.life))
+	server, run, err := clusterset.New(config, zone)
+	if err != nil {
+		return fmt.Errorf("making a DNS server: %w", err)
+	}
+	go func() {
+		run(p.life)
+		p.done <- nil
+	}()
+	c.dns = &resolver{server, p}
+	return nil
+}
+
+// end ends all that runs.
+func (c *cluster) end() error {
+	var failed error
+	for _, p := range c.agents {
+		failed = errors.Join(failed, p.end())
+	}
+	return errors.Join(failed, c.dns.end())
+}

@@ -1,0 +1,158 @@
+package convergence
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// guard watches a service that every cluster exports and nobody changes, in one cluster: as
+// long as its endpoints live and can be reached from there they must not be withdrawn, whatever
+// else fails, and its clusterset IP must stay.
+type guard struct {
+	world   *world
+	cluster *cluster
+	stop    func()
+
+	mu       sync.Mutex
+	failed   error
+	armed    bool // everything was there once
+	vip      string
+	excusing map[string]bool // clusters that could not be reached since all was right
+	slices   map[string]discoveryv1.EndpointSlice
+}
+
+var steady = types.NamespacedName{Namespace: steadyNamespace, Name: "base"}
+
+// makeSteady has the cluster export a service that stays.
+func (c *cluster) makeSteady(ctx context.Context) error {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: steady.Namespace, Name: steady.Name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}},
+	}
+	if err := c.makeService(ctx, service); err != nil {
+		return err
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: steady.Namespace, Name: "base-1",
+			Labels: map[string]string{discoveryv1.LabelServiceName: steady.Name, discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080)), Protocol: ptr.To(corev1.ProtocolTCP)}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{c.steadyAddress()}}},
+	}
+	if err := c.makeSlice(ctx, slice); err != nil {
+		return err
+	}
+	return c.makeExport(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: steady.Namespace, Name: steady.Name}})
+}
+
+func (c *cluster) steadyAddress() string { return fmt.Sprintf("10.%d.255.1", 200+c.number) }
+
+// watchSteady begins to look, where everything is as it should be.
+func (w *world) watchSteady(ctx context.Context, c *cluster) (*guard, error) {
+	g := &guard{world: w, cluster: c, excusing: map[string]bool{}, slices: map[string]discoveryv1.EndpointSlice{}}
+	endpoints, err := c.admin.Watch(ctx, &discoveryv1.EndpointSliceList{}, client.InNamespace(steadyNamespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager})
+	if err != nil {
+		return nil, err
+	}
+	imports, err := c.admin.Watch(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace(steadyNamespace))
+	if err != nil {
+		return nil, err
+	}
+	var ended sync.WaitGroup
+	for _, events := range []watch.Interface{endpoints, imports} {
+		ended.Go(func() {
+			for e := range events.ResultChan() {
+				g.see(e)
+			}
+		})
+	}
+	g.stop = func() {
+		endpoints.Stop()
+		imports.Stop()
+		ended.Wait()
+	}
+	return g, nil
+}
+
+func (g *guard) see(e watch.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch o := e.Object.(type) {
+	case *mcsv1beta1.ServiceImport:
+		if e.Type == watch.Deleted || len(o.Spec.IPs) != 1 || g.vip != "" && g.vip != o.Spec.IPs[0] {
+			g.fail("the import of %s is %s: %v, and had %s", steady, e.Type, o.Spec.IPs, g.vip)
+			return
+		}
+		g.vip = o.Spec.IPs[0]
+	case *discoveryv1.EndpointSlice:
+		if e.Type == watch.Deleted {
+			delete(g.slices, o.Name)
+		} else {
+			g.slices[o.Name] = *o
+		}
+		g.look()
+	}
+}
+
+// look is called with mu held.
+func (g *guard) look() {
+	here := map[string]bool{}
+	for _, s := range g.slices {
+		for _, e := range s.Endpoints {
+			if len(s.Ports) > 0 {
+				here[e.Addresses[0]] = true
+			}
+		}
+	}
+	if !g.armed {
+		g.armed = len(here) == len(g.world.clusters) // it was so when the watch began
+		return
+	}
+	for _, c := range g.world.clusters {
+		if !here[c.steadyAddress()] && !g.excusing[c.id.String()] {
+			g.fail("the endpoint %s of %s was withdrawn, although it lives and can be reached", c.steadyAddress(), c.id)
+		}
+	}
+}
+
+// fail keeps the first failure. It is called with mu held.
+func (g *guard) fail(format string, args ...any) {
+	if g.failed == nil {
+		g.failed = fmt.Errorf("%s, %v: %s", g.cluster.id, g.world.elapsed(), fmt.Sprintf(format, args...))
+	}
+}
+
+// excuse has a cluster's endpoints be withdrawn rightly, until everything is right again.
+func (g *guard) excuse(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.excusing[id] = true
+}
+
+func (g *guard) excused() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.excusing) > 0
+}
+
+// verdict returns what was wrong, and begins anew: everything is right.
+func (g *guard) verdict() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.excusing)
+	return g.failed
+}

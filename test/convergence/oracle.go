@@ -1,0 +1,167 @@
+package convergence
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/contribution"
+	"github.com/atoll-mcs/atoll/internal/derived"
+	"github.com/atoll-mcs/atoll/internal/merge"
+)
+
+// The oracle says what users' objects amount to. It goes by the Multi-Cluster Services API and
+// knows nothing of what happened; merging, and what one export contributes, are the pure
+// packages', which have tests of their own.
+
+// families are those of all clusters' Services.
+var families = []corev1.IPFamily{corev1.IPv4Protocol}
+
+// exports are all valid exports in the clusterset, by service.
+func (w *world) exports() map[types.NamespacedName][]merge.Export {
+	all := map[types.NamespacedName][]merge.Export{}
+	for _, c := range w.clusters {
+		for key, export := range c.users.exports {
+			if service := c.users.services[key]; contribution.Validate(service).Valid {
+				all[key] = append(all[key], contribution.Of(c.id, families, export, service))
+			}
+		}
+	}
+	return all
+}
+
+func (w *world) cluster(id string) *cluster {
+	return w.clusters[slices.IndexFunc(w.clusters, func(c *cluster) bool { return c.id.String() == id })]
+}
+
+// conditions are those that a ServiceExport has to have; of some the message is nobody's
+// business here.
+func conditions(export *mcsv1beta1.ServiceExport, service *corev1.Service, exports []merge.Export) []metav1.Condition {
+	verdict := contribution.Validate(service)
+	valid := metav1.Condition{Type: "Valid", Status: metav1.ConditionFalse, Reason: string(verdict.Reason)}
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Pending"}
+	conflict := metav1.Condition{Type: "Conflict", Status: metav1.ConditionFalse, Reason: "NoConflicts", Message: "All clusters that export this service agree."}
+	if verdict.Valid {
+		valid.Status = metav1.ConditionTrue
+		ready.Status, ready.Reason = metav1.ConditionTrue, "Exported"
+		var reasons, messages []string
+		for _, c := range merge.Resolve(exports).Conflicts {
+			reasons, messages = append(reasons, string(c.Reason)), append(messages, c.Message)
+		}
+		if len(reasons) > 0 {
+			conflict.Status, conflict.Reason, conflict.Message = metav1.ConditionTrue, strings.Join(reasons, ","), strings.Join(messages, " ")
+		}
+	}
+	all := []metav1.Condition{valid, ready, conflict}
+	for i := range all {
+		all[i].ObservedGeneration = export.Generation
+	}
+	return all
+}
+
+// source is what has to be made of one EndpointSlice of the exporting cluster's.
+type source struct {
+	Addresses discoveryv1.AddressType
+	Ports     string
+	Endpoints []string // sorted
+}
+
+// published are the sources of an exported service on the broker, by the slice's name.
+func (c *cluster) published(service types.NamespacedName) map[string]source {
+	all := map[string]source{}
+	for _, s := range c.users.slicesOf(service) {
+		if s.AddressType == discoveryv1.AddressTypeFQDN {
+			continue
+		}
+		of := source{Addresses: s.AddressType, Ports: writePorts(s.Ports)}
+		for _, e := range s.Endpoints {
+			of.Endpoints = append(of.Endpoints, writeEndpoint(e, false))
+		}
+		slices.Sort(of.Endpoints)
+		all[s.Name] = of
+	}
+	return all
+}
+
+// imported are the sources of one cluster's part of an import.
+func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export merge.Export) map[string]source {
+	all := map[string]source{}
+	for _, s := range from.users.slicesOf(types.NamespacedName{Namespace: imp.Namespace, Name: imp.Name}) {
+		if s.AddressType != discoveryv1.AddressTypeIPv4 {
+			continue
+		}
+		of := source{Addresses: s.AddressType, Ports: writePorts(portsOf(s.Ports, imp, export))}
+		for _, e := range s.Endpoints {
+			if from == c || c.admits(e) {
+				of.Endpoints = append(of.Endpoints, writeEndpoint(e, from == c))
+			}
+		}
+		slices.Sort(of.Endpoints)
+		all[s.Name] = of
+	}
+	return all
+}
+
+// admits tells whether an endpoint can be another cluster's.
+func (c *cluster) admits(e discoveryv1.Endpoint) bool {
+	address, err := netip.ParseAddr(e.Addresses[0])
+	return err == nil && c.network.Admits(address) && !address.IsLoopback()
+}
+
+// portsOf are those of a slice's ports that belong to ports of the import, for which the
+// cluster has the definition that has won; named as the derived Service has them.
+func portsOf(of []discoveryv1.EndpointPort, imp *mcsv1beta1.ServiceImport, export merge.Export) []discoveryv1.EndpointPort {
+	var all []discoveryv1.EndpointPort
+	called := derived.PortNames(imp.Spec.Ports)
+	for _, p := range of {
+		for i, want := range imp.Spec.Ports {
+			same := func(q mcsv1beta1.ServicePort) bool {
+				return q.Name == want.Name && q.Protocol == want.Protocol && q.Port == want.Port
+			}
+			if want.Name != *p.Name || want.Protocol != *p.Protocol || !slices.ContainsFunc(export.Ports, same) {
+				continue
+			}
+			if imp.Spec.Type == mcsv1beta1.ClusterSetIP {
+				p.Name = &called[i]
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func writePorts(all []discoveryv1.EndpointPort) string {
+	var texts []string
+	for _, p := range all {
+		texts = append(texts, fmt.Sprintf("%s:%d/%s %s", ptr.Deref(p.Name, "-"), ptr.Deref(p.Port, -1), ptr.Deref(p.Protocol, "-"), ptr.Deref(p.AppProtocol, "-")))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}
+
+// writeEndpoint writes everything of an endpoint but its hints; node and pod where they are
+// the cluster's own.
+func writeEndpoint(e discoveryv1.Endpoint, own bool) string {
+	text := fmt.Sprintf("%v ready=%s serving=%s terminating=%s host=%s zone=%s", e.Addresses,
+		writeBool(e.Conditions.Ready), writeBool(e.Conditions.Serving), writeBool(e.Conditions.Terminating), ptr.Deref(e.Hostname, "-"), ptr.Deref(e.Zone, "-"))
+	if own {
+		text += fmt.Sprintf(" node=%s pod=%s", ptr.Deref(e.NodeName, "-"), cmp.Or(ptr.Deref(e.TargetRef, corev1.ObjectReference{}).Name, "-"))
+	}
+	return text
+}
+
+func writeBool(b *bool) string {
+	if b == nil {
+		return "-"
+	}
+	return fmt.Sprint(*b)
+}

@@ -1,0 +1,431 @@
+package convergence
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/derived"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/metadata"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/topology"
+)
+
+// findings are what is wrong.
+type findings struct {
+	where string
+	all   []string
+}
+
+func (f *findings) add(format string, args ...any) {
+	f.all = append(f.all, f.where+": "+fmt.Sprintf(format, args...))
+}
+
+// same adds what differs.
+func (f *findings) same(what string, have, want any) {
+	if !equality.Semantic.DeepEqual(have, want) {
+		f.add("%s differs (-want +have):\n%s", what, gocmp.Diff(want, have))
+	}
+}
+
+// problems returns what is not as it should be, anywhere.
+func (w *world) problems(ctx context.Context) ([]string, error) {
+	exports := w.exports()
+	w.right = 0
+	all := &findings{where: "broker"}
+	if err := w.brokerProblems(ctx, all, exports); err != nil {
+		return nil, err
+	}
+	for _, c := range w.clusters {
+		all.where = c.id.String()
+		if err := w.clusterProblems(ctx, all, c, exports); err != nil {
+			return nil, err
+		}
+	}
+	return all.all, nil
+}
+
+func list[T client.ObjectList](ctx context.Context, c client.Client, into T, opts ...client.ListOption) (T, error) {
+	err := c.List(ctx, into, opts...)
+	return into, err
+}
+
+func keyOf(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
+
+// sorted returns keys in an order that does not change.
+func sorted[V any](m map[types.NamespacedName]V) []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(m), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// brokerProblems looks at the records, the endpoints, the catalogue and the members.
+func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[types.NamespacedName][]merge.Export) error {
+	records, err := list(ctx, w.admin, &brokerv1alpha1.ExportedServiceList{})
+	if err != nil {
+		return err
+	}
+	have := map[string]merge.Export{}
+	for _, r := range records.Items {
+		have[r.Name] = r.Spec
+	}
+	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{})
+	if err != nil {
+		return err
+	}
+	parts := partsOf(published.Items, names.LabelServiceNamespace)
+	for _, service := range sorted(exports) {
+		for _, e := range exports[service] {
+			id := names.ClusterID(e.ClusterID)
+			name := names.Export(id, service.Namespace, service.Name)
+			f.same("record "+name, have[name], e)
+			delete(have, name)
+			part := part{service, e.ClusterID}
+			f.compare(part, parts[part], w.cluster(e.ClusterID).published(service), false, func(source string, n int) string {
+				return names.BrokerSlice(id, service.Namespace, source, n)
+			})
+			delete(parts, part)
+		}
+	}
+	for name := range have {
+		f.add("record %s should not be there", name)
+	}
+	for part, slices := range parts {
+		f.add("%d slices of %v should not be there", len(slices), part)
+	}
+	if err := w.catalogueProblems(ctx, f, exports); err != nil {
+		return err
+	}
+	members, err := list(ctx, w.admin, &brokerv1alpha1.MemberClusterList{})
+	if err != nil {
+		return err
+	}
+	leases, err := list(ctx, w.admin, &coordinationv1.LeaseList{})
+	if err != nil {
+		return err
+	}
+	if len(members.Items) != len(w.clusters) || len(leases.Items) != len(w.clusters) {
+		f.add("%d members and %d leases of %d", len(members.Items), len(leases.Items), len(w.clusters))
+	}
+	return nil
+}
+
+func (w *world) catalogueProblems(ctx context.Context, f *findings, exports map[types.NamespacedName][]merge.Export) error {
+	catalogue, err := list(ctx, w.admin, &mcsv1beta1.ServiceImportList{})
+	if err != nil {
+		return err
+	}
+	entries := map[string]*mcsv1beta1.ServiceImport{}
+	for i := range catalogue.Items {
+		entries[catalogue.Items[i].Name] = &catalogue.Items[i]
+	}
+	for _, service := range sorted(exports) {
+		name := names.Aggregate(service.Namespace, service.Name)
+		entry := entries[name]
+		delete(entries, name)
+		if entry == nil {
+			f.add("the catalogue has no entry %s", name)
+			continue
+		}
+		want := merge.Resolve(exports[service])
+		f.same("the catalogue's entry "+name, entry.Spec, want.Spec)
+		f.same("clusters of the catalogue's entry "+name, clustersOf(entry), want.Clusters)
+	}
+	for name := range entries {
+		f.add("the catalogue's entry %s should not be there", name)
+	}
+	return nil
+}
+
+func clustersOf(imp *mcsv1beta1.ServiceImport) []string {
+	var ids []string
+	for _, c := range imp.Status.Clusters {
+		ids = append(ids, c.Cluster)
+	}
+	return ids
+}
+
+// clusterProblems looks at everything of Atoll's in a cluster, and whether users' objects are
+// theirs still.
+func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, exports map[types.NamespacedName][]merge.Export) error {
+	imports, err := list(ctx, c.admin, &mcsv1beta1.ServiceImportList{})
+	if err != nil {
+		return err
+	}
+	services, err := list(ctx, c.admin, &corev1.ServiceList{})
+	if err != nil {
+		return err
+	}
+	slices, err := list(ctx, c.admin, &discoveryv1.EndpointSliceList{})
+	if err != nil {
+		return err
+	}
+	derivedServices := c.usersServices(f, services.Items)
+	ours := c.usersSlices(f, slices.Items)
+	if err := c.usersExports(ctx, f, derivedServices, exports); err != nil {
+		return err
+	}
+	have := map[types.NamespacedName]*mcsv1beta1.ServiceImport{}
+	for i := range imports.Items {
+		have[keyOf(&imports.Items[i])] = &imports.Items[i]
+	}
+	parts := partsOf(ours, "")
+	for _, service := range sorted(exports) {
+		if !c.users.namespaces[service.Namespace] {
+			continue
+		}
+		w.right++
+		imp := have[service]
+		delete(have, service)
+		if imp == nil {
+			f.add("%s is not imported", service)
+			continue
+		}
+		w.importProblems(f, c, imp, exports[service], derivedServices, parts)
+	}
+	for service := range have {
+		f.add("import %s should not be there", service)
+	}
+	for service := range derivedServices {
+		f.add("Service %s should not be there", service)
+	}
+	for part, slices := range parts {
+		f.add("%d slices of %v should not be there", len(slices), part)
+	}
+	lost := &corev1.ConfigMap{}
+	if err := c.admin.Get(ctx, types.NamespacedName{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if len(lost.Data) > 0 {
+		f.add("taken for lost: %v", lost.Data)
+	}
+	w.dnsProblems(f, c, imports.Items, ours)
+	return nil
+}
+
+// usersServices looks at users' Services, and returns the others.
+func (c *cluster) usersServices(f *findings, all []corev1.Service) map[types.NamespacedName]*corev1.Service {
+	others := map[types.NamespacedName]*corev1.Service{}
+	found := 0
+	for i := range all {
+		s := &all[i]
+		switch want := c.users.services[keyOf(s)]; {
+		case want == nil && s.Namespace != metav1.NamespaceDefault:
+			others[keyOf(s)] = s
+		case want != nil && s.ResourceVersion != want.ResourceVersion:
+			f.add("Service %s of a user's has been written", keyOf(s))
+		case want != nil:
+			found++
+		}
+	}
+	if found != len(c.users.services) {
+		f.add("%d of %d Services of users' are there as they left them", found, len(c.users.services))
+	}
+	return others
+}
+
+// usersSlices looks at users' EndpointSlices, and returns the others.
+func (c *cluster) usersSlices(f *findings, all []discoveryv1.EndpointSlice) (others []discoveryv1.EndpointSlice) {
+	found := 0
+	for _, s := range all {
+		switch want := c.users.slices[keyOf(&s)]; {
+		case want == nil:
+			others = append(others, s)
+		case s.ResourceVersion != want.ResourceVersion:
+			f.add("EndpointSlice %s of a user's has been written", keyOf(&s))
+		default:
+			found++
+		}
+	}
+	if found != len(c.users.slices) {
+		f.add("%d of %d EndpointSlices of users' are there as they left them", found, len(c.users.slices))
+	}
+	return others
+}
+
+// usersExports looks at ServiceExports and their conditions.
+func (c *cluster) usersExports(ctx context.Context, f *findings, others map[types.NamespacedName]*corev1.Service, exports map[types.NamespacedName][]merge.Export) error {
+	have, err := list(ctx, c.admin, &mcsv1beta1.ServiceExportList{})
+	if err != nil {
+		return err
+	}
+	if len(have.Items) != len(c.users.exports) {
+		f.add("%d ServiceExports of %d", len(have.Items), len(c.users.exports))
+	}
+	for i := range have.Items {
+		e := &have.Items[i]
+		want := c.users.exports[keyOf(e)]
+		if want == nil || want.UID != e.UID || want.Generation != e.Generation {
+			f.add("ServiceExport %s is not as its user left it", keyOf(e))
+			continue
+		}
+		service := c.users.services[keyOf(e)]
+		if service == nil {
+			service = others[keyOf(e)] // one can ask for the export of a derived one
+		}
+		for _, want := range conditions(e, service, exports[keyOf(e)]) {
+			have := meta.FindStatusCondition(e.Status.Conditions, want.Type)
+			switch {
+			case have == nil:
+				f.add("ServiceExport %s has no condition %s", keyOf(e), want.Type)
+			case have.Status != want.Status || have.Reason != want.Reason || want.Message != "" && have.Message != want.Message || have.ObservedGeneration != want.ObservedGeneration:
+				f.add("ServiceExport %s: the condition is %+v, want %+v", keyOf(e), *have, want)
+			}
+		}
+	}
+	return nil
+}
+
+// importProblems looks at one import, its derived Service and its endpoints.
+func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export,
+	services map[types.NamespacedName]*corev1.Service, parts map[part][]discoveryv1.EndpointSlice,
+) {
+	name := keyOf(imp).String()
+	resolution := merge.Resolve(exports)
+	want := imp.DeepCopy()
+	metadata.Apply(&want.ObjectMeta, resolution.Exported())
+	want.Labels[names.LabelManagedBy] = names.AgentManager
+	want.Spec = resolution.Spec
+	if want.Spec.Ports == nil {
+		want.Spec.Ports = []mcsv1beta1.ServicePort{}
+	}
+	service := types.NamespacedName{Namespace: imp.Namespace, Name: imp.Annotations[names.AnnotationDerivedService]}
+	have := services[service]
+	delete(services, service)
+	if have == nil {
+		f.add("import %s has no derived Service %q", name, service.Name)
+		return
+	}
+	if imp.Spec.Type == mcsv1beta1.ClusterSetIP {
+		want.Spec.IPs = have.Spec.ClusterIPs
+	}
+	f.same("import "+name, imp.Spec, want.Spec)
+	f.same("labels of import "+name, imp.Labels, want.Labels)
+	f.same("annotations of import "+name, imp.Annotations, want.Annotations)
+	f.same("clusters of import "+name, clustersOf(imp), resolution.Clusters)
+	if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != imp.Generation {
+		f.add("import %s is not ready: %+v", name, ready)
+	}
+	if imp.Status.EndpointSliceObjects != mcsv1beta1.EndpointSliceObjectsPresent {
+		f.add("import %s: endpointSliceObjects is %q", name, imp.Status.EndpointSliceObjects)
+	}
+	serviceProblems(f, have, imp)
+	var all []*discoveryv1.EndpointSlice
+	for _, e := range exports {
+		part := part{keyOf(imp), e.ClusterID}
+		for i := range parts[part] {
+			all = append(all, &parts[part][i])
+		}
+	}
+	for _, e := range exports {
+		id := names.ClusterID(e.ClusterID)
+		part := part{keyOf(imp), e.ClusterID}
+		from := w.cluster(e.ClusterID)
+		f.compare(part, parts[part], c.imported(imp, from, e), from == c, func(source string, n int) string {
+			return names.ImportedSlice(id, source, n)
+		})
+		for _, s := range parts[part] {
+			sliceProblems(f, &s, have, imp)
+		}
+		w.hintProblems(f, c, imp, parts[part], topology.ReadyIn(all...))
+		delete(parts, part)
+	}
+}
+
+// serviceProblems looks at a derived Service: nothing about it would have to be changed.
+func serviceProblems(f *findings, s *corev1.Service, imp *mcsv1beta1.ServiceImport) {
+	want := s.DeepCopy()
+	derived.Apply(want, imp)
+	f.same("derived Service "+keyOf(s).String(), s, want)
+	if (s.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless) || len(s.Spec.Selector) > 0 {
+		f.add("derived Service %s has the wrong type: %+v", keyOf(s), s.Spec)
+	}
+}
+
+// sliceProblems looks at what all imported slices have.
+func sliceProblems(f *findings, s *discoveryv1.EndpointSlice, service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
+	_, hidden := s.Labels[names.LabelHeadless]
+	if s.Labels[discoveryv1.LabelServiceName] != service.Name || s.Labels[discoveryv1.LabelManagedBy] != names.AgentManager || hidden != (imp.Spec.Type == mcsv1beta1.Headless) {
+		f.add("slice %s has labels %v", keyOf(s), s.Labels)
+	}
+	f.same("owner of slice "+keyOf(s).String(), s.OwnerReferences, []metav1.OwnerReference{derived.Owner(imp)})
+}
+
+// hintProblems looks at the hints of one part's endpoints, given where the whole service has
+// ready ones.
+func (w *world) hintProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, have []discoveryv1.EndpointSlice, ready topology.Ready) {
+	want := make([]discoveryv1.EndpointSlice, len(have))
+	for i := range have {
+		want[i] = *have[i].DeepCopy()
+		for j := range want[i].Endpoints {
+			want[i].Endpoints[j].Hints = nil
+		}
+	}
+	topology.Hint(want, imp, topology.Viewpoint{
+		Cluster: c.id, Zones: []string{"a", "b"}[:c.number%3],
+		Near: func(id names.ClusterID) bool { return w.cluster(id.String()).region == c.region },
+	}, ready)
+	f.same("hints in "+keyOf(imp).String(), have, want)
+}
+
+// part is one cluster's part of a service.
+type part struct {
+	service types.NamespacedName
+	cluster string
+}
+
+// partsOf sorts slices of ours. namespace is the label with the service's, "" where that is
+// the slice's own.
+func partsOf(all []discoveryv1.EndpointSlice, namespace string) map[part][]discoveryv1.EndpointSlice {
+	parts := map[part][]discoveryv1.EndpointSlice{}
+	for _, s := range all {
+		key := part{types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[names.LabelServiceName]}, s.Labels[names.LabelSourceCluster]}
+		if namespace != "" {
+			key.service.Namespace = s.Labels[namespace]
+		}
+		parts[key] = append(parts[key], s)
+	}
+	return parts
+}
+
+// compare looks whether slices hold what they should: of each source all endpoints once, in
+// slices of its ports and none too long.
+func (f *findings) compare(of part, have []discoveryv1.EndpointSlice, want map[string]source, own bool, name func(source string, n int) string) {
+	found := map[string]source{}
+	for _, s := range have {
+		from := s.Annotations[names.AnnotationSourceSlice]
+		n := 0
+		if _, err := fmt.Sscan(s.Annotations[names.AnnotationSourcePart], &n); err != nil || s.Name != name(from, n) {
+			f.add("slice %s of %v does not have the name of part %d of %q", s.Name, of, n, from)
+		}
+		if len(s.Endpoints) > maxEndpoints {
+			f.add("slice %s of %v has %d endpoints", s.Name, of, len(s.Endpoints))
+		}
+		one, again := found[from]
+		if again && one.Ports != writePorts(s.Ports) {
+			f.add("slices of %v from %q have different ports", of, from)
+		}
+		one.Addresses, one.Ports = s.AddressType, writePorts(s.Ports)
+		for _, e := range s.Endpoints {
+			one.Endpoints = append(one.Endpoints, writeEndpoint(e, own))
+		}
+		slices.Sort(one.Endpoints)
+		found[from] = one
+	}
+	if !equality.Semantic.DeepEqual(found, want) {
+		f.add("endpoints of %v differ (-want +have):\n%s", of, gocmp.Diff(want, found))
+	}
+}

@@ -1,0 +1,217 @@
+package convergence
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var errCut = errors.New("the connection is lost")
+
+// trouble is what may happen to requests on a way, each with a probability.
+type trouble struct {
+	refuse float64       // an error in place of an answer, and nothing is done
+	lose   float64       // it is done, and the answer is lost
+	slow   time.Duration // the longest that a request, or a piece of its answer, is held up
+}
+
+// way is how the programs of a cluster get to an API server.
+type way struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	cut    bool
+	trouble
+	during context.Context // ends whatever is on the way
+	end    context.CancelFunc
+}
+
+func newWay(random *rand.Rand) *way {
+	w := &way{random: rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))}
+	w.during, w.end = context.WithCancel(context.Background())
+	return w
+}
+
+// stop has nothing get through any more, and ends what is on the way.
+func (w *way) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = true
+	w.end()
+}
+
+// reset ends what is on the way: every watch is lost.
+func (w *way) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end()
+	w.during, w.end = context.WithCancel(context.Background())
+}
+
+// worsen has requests run into trouble.
+func (w *way) worsen(t trouble) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trouble = t
+}
+
+// heal has everything get through again.
+func (w *way) heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut, w.trouble = false, trouble{}
+	if w.during.Err() != nil {
+		w.during, w.end = context.WithCancel(context.Background())
+	}
+}
+
+// fate is what becomes of one request.
+type fate struct {
+	cut, refused, lost bool
+	kind               int
+	during             context.Context
+}
+
+func (w *way) draw() fate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fate{
+		cut: w.cut, refused: w.random.Float64() < w.refuse, lost: w.random.Float64() < w.lose,
+		kind: w.random.IntN(len(refusals)), during: w.during,
+	}
+}
+
+// hold returns after as long as something is held up just now.
+func (w *way) hold(ctx context.Context) {
+	w.mu.Lock()
+	var delay time.Duration
+	if w.slow > 0 {
+		delay = time.Duration(w.random.Int64N(int64(w.slow)))
+	}
+	w.mu.Unlock()
+	pause(ctx, delay)
+}
+
+// pause returns after a while, or when ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// of returns the way as a process of the given life takes it. What is under way when the
+// process dies does not arrive.
+func (w *way) of(life context.Context) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return traveller{w, life, next} }
+}
+
+type traveller struct {
+	way  *way
+	life context.Context
+	next http.RoundTripper
+}
+
+// RoundTrip does a request, or what the way makes of it.
+func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !isDiscovery(r) {
+		t.way.hold(r.Context())
+	}
+	fate := t.way.draw()
+	if fate.cut || t.life.Err() != nil {
+		return nil, errCut
+	}
+	write := r.Method != http.MethodGet
+	if fate.refused {
+		return refusal(r, refusals[fate.kind])
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	leave := context.AfterFunc(fate.during, cancel)
+	die := context.AfterFunc(t.life, cancel)
+	done := func() {
+		leave()
+		die()
+		cancel()
+	}
+	response, err := t.next.RoundTrip(r.WithContext(ctx))
+	switch {
+	case err != nil:
+		done()
+		return nil, err
+	case fate.lost && write:
+		_ = response.Body.Close() // nobody is told
+		done()
+		return nil, errCut
+	}
+	response.Body = &slowBody{t.way, r.Context(), response.Body, isDiscovery(r), done}
+	return response, nil
+}
+
+// isDiscovery tells requests for what kinds there are. Clients make them while they hold a
+// lock, for which others then wait; in a bubble no time passes for who waits for a lock.
+func isDiscovery(r *http.Request) bool {
+	depth := strings.Count(strings.Trim(r.URL.Path, "/"), "/")
+	return strings.HasPrefix(r.URL.Path, "/apis") && depth < 3 || depth < 2
+}
+
+// slowBody is an answer that may be held up.
+type slowBody struct {
+	way  *way
+	ctx  context.Context
+	body io.ReadCloser
+	fast bool
+	done func()
+}
+
+// Read is held up after it has read.
+func (b *slowBody) Read(into []byte) (int, error) {
+	n, err := b.body.Read(into)
+	if !b.fast {
+		b.way.hold(b.ctx)
+	}
+	return n, err
+}
+
+// Close ends the request.
+func (b *slowBody) Close() error {
+	b.done()
+	return b.body.Close()
+}
+
+// refusals are errors of API servers that are no word about the object.
+var refusals = []*apierrors.StatusError{
+	apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
+	apierrors.NewServiceUnavailable("apiserver is shutting down"),
+	apierrors.NewTooManyRequestsError("too many requests, please try again later"),
+	apierrors.NewTimeoutError("the server was unable to return a response in the time allotted", 0),
+	apierrors.NewForbidden(schema.GroupResource{Resource: "anything"}, "", errors.New("exceeded quota: all")),
+	apierrors.NewUnauthorized("Unauthorized"),
+}
+
+func refusal(r *http.Request, err *apierrors.StatusError) (*http.Response, error) {
+	status := err.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	body, failed := json.Marshal(status)
+	if failed != nil {
+		return nil, failed
+	}
+	return &http.Response{
+		StatusCode: int(status.Code), Status: http.StatusText(int(status.Code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r,
+	}, nil
+}

@@ -1,0 +1,202 @@
+// Package convergence breaks a clusterset at random and then looks whether it has become what
+// it should be.
+//
+// A world is some member clusters with a broker, all in memory, in which the real agents and
+// DNS servers run (package simulation has the API servers). Users change their Services,
+// ServiceExports and EndpointSlices at random; people edit what is not theirs; requests are
+// refused, answers get lost, watches break, programs are killed, clusters are cut off. Then
+// everything heals, and each cluster has to hold exactly what an oracle says: it knows the
+// users' objects of all clusters, and of Atoll the pure packages alone.
+//
+// Worlds run in a bubble of testing/synctest, so that the agents' real delays, up to minutes,
+// cost nothing.
+package convergence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/test/simulation"
+	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
+)
+
+// steadyNamespace has what no user changes, so that it has to stay as it is whatever happens.
+const steadyNamespace = "steady"
+
+// world is a clusterset.
+type world struct {
+	random   *rand.Rand
+	broker   *apiserver.Server
+	admin    client.WithWatch // of the broker
+	clusters []*cluster
+	guards   []*guard
+	began    time.Time
+	names    []string // of the services that users have to do with: the fewer, the more comes together
+	journal  []string
+	slowest  time.Duration // to converge
+	right    int           // imports that are there as they should be, when there are no problems
+	imported int           // their sum
+}
+
+// newWorld makes a world by a seed: how many members, how many agents in each.
+func newWorld(seed uint64, log *slog.Logger) (*world, error) {
+	w := &world{random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now()}
+	var err error
+	if w.admin, err = client.NewWithWatch(w.broker.Config(), client.Options{Scheme: simulation.Scheme()}); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if err := w.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: brokerpkg.DefaultNamespace}}); err != nil {
+		return nil, err
+	}
+	members := 2 + w.random.IntN(3)
+	replicas := 1 + w.random.IntN(5)/4 // two in one of five
+	for number := 1; number <= members; number++ {
+		c, err := newCluster(number, replicas, w.broker, w.random, w.unreachable, log)
+		if c != nil {
+			w.clusters = append(w.clusters, c)
+		}
+		if err != nil {
+			return w, err
+		}
+	}
+	w.names = append(w.names, services...)
+	w.random.Shuffle(len(w.names), func(i, j int) { w.names[i], w.names[j] = w.names[j], w.names[i] })
+	w.names = w.names[:1+w.random.IntN(len(w.names))]
+	w.note("%d members, %d agents in each, services %v", members, replicas, w.names)
+	for _, c := range w.clusters {
+		for _, name := range namespaces {
+			if w.random.IntN(4) > 0 {
+				if err := c.makeNamespace(ctx, name, true); err != nil {
+					return w, err
+				}
+			}
+		}
+	}
+	return w, nil
+}
+
+// unreachable tells whether the pods of a cluster can't be reached from another.
+func (w *world) unreachable(from, to int) bool {
+	for _, c := range w.clusters {
+		if c.isolated && from != to && (c.number == from || c.number == to) {
+			return true
+		}
+	}
+	return false
+}
+
+// note writes into the journal, for people to see what happened before a failure.
+func (w *world) note(format string, args ...any) {
+	w.journal = append(w.journal, fmt.Sprintf("%10v  ", w.elapsed())+fmt.Sprintf(format, args...))
+}
+
+func (w *world) elapsed() time.Duration { return time.Since(w.began).Round(time.Millisecond) }
+
+// heal ends all faults.
+func (w *world) heal() {
+	w.note("everything heals")
+	for _, c := range w.clusters {
+		c.local.heal()
+		c.broker.heal()
+		c.isolated = false
+	}
+}
+
+const (
+	// limit is how long it may take after everything has healed until everything is right. Who
+	// was lost often is kept waiting for sixteen times the 40 s after which it is missed.
+	limit = 20 * time.Minute
+	// usual is the limit where nobody was lost: what has failed is tried again after 30 s at the
+	// latest, and a watch that can't be begun likewise.
+	usual = 2 * time.Minute
+	// calm is twice for how long it has to stay so.
+	calm = time.Minute
+)
+
+// converge heals, and returns an error unless everything becomes right and stays so.
+func (w *world) converge(ctx context.Context) error {
+	allowed := usual
+	for _, g := range w.guards {
+		if g.excused() {
+			allowed = limit
+		}
+	}
+	w.heal()
+	began := time.Now()
+	var problems []string
+	for step := 100 * time.Millisecond; ; step = min(2*step, 5*time.Second) {
+		pause(ctx, step)
+		var err error
+		if problems, err = w.problems(ctx); err != nil {
+			return err
+		}
+		if len(problems) == 0 {
+			break
+		}
+		if time.Since(began) > allowed {
+			return fmt.Errorf("%v after everything has healed, not all is as it should be:\n%s", allowed, strings.Join(problems, "\n"))
+		}
+	}
+	took := time.Since(began)
+	w.slowest = max(w.slowest, took)
+	w.note("all is as it should be after %v", took)
+	pause(ctx, calm) // what had failed is tried again
+	before := w.writes()
+	pause(ctx, calm)
+	problems, err := w.problems(ctx)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("all was as it should be, and is not any more, although nothing has happened:\n%s", strings.Join(problems, "\n"))
+	}
+	if after := w.writes(); after != before {
+		return fmt.Errorf("things are written although nothing has happened:\n%s\nthen\n%s", before, after)
+	}
+	for _, g := range w.guards {
+		if err := g.verdict(); err != nil {
+			return err
+		}
+	}
+	w.imported += w.right
+	return nil
+}
+
+// writes counts requests to write, but for heartbeats.
+func (w *world) writes() string {
+	var all []string
+	count := func(of string, api *apiserver.Server) {
+		writes, wasted := api.Writes(), api.Wasted()
+		delete(writes, "leases")
+		delete(wasted, "leases")
+		all = append(all, fmt.Sprintf("%s %v and in vain %v", of, writes, wasted))
+	}
+	count("broker", w.broker)
+	for _, c := range w.clusters {
+		count(c.id.String(), c.api)
+	}
+	return strings.Join(all, "\n")
+}
+
+// end ends all that runs.
+func (w *world) end() error {
+	var failed error
+	for _, g := range w.guards {
+		g.stop()
+	}
+	for _, c := range w.clusters {
+		failed = errors.Join(failed, c.end())
+	}
+	return failed
+}
