@@ -10,18 +10,28 @@ import (
 
 // Trim takes what nobody needs out of an object that is to be kept, as informers'
 // transforms do: the managed fields, and, of an EndpointSlice, what its endpoints say
-// alike. A hundred thousand endpoints have some few zones, nodes and conditions, and
-// each a copy of them otherwise.
+// alike, and the room for more of them. A hundred thousand endpoints have some few zones, nodes
+// and conditions, and each a copy of them otherwise; and decoding leaves up to as much room
+// again as there are endpoints.
 func Trim(object any) (any, error) {
 	if accessor, ok := object.(metav1.Object); ok {
 		accessor.SetManagedFields(nil)
 	}
 	if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
+		slice.Endpoints = exact(slice.Endpoints)
 		for i := range slice.Endpoints {
 			share(&slice.Endpoints[i])
 		}
 	}
 	return object, nil
+}
+
+// exact returns endpoints in no more memory than they need.
+func exact(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
+	if cap(endpoints) == len(endpoints) {
+		return endpoints
+	}
+	return append(make([]discoveryv1.Endpoint, 0, len(endpoints)), endpoints...)
 }
 
 // share has an endpoint point to the one copy of what others say too.

@@ -21,7 +21,7 @@ func endpoint(address string) discoveryv1.Endpoint {
 func TestTrim(t *testing.T) {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
-		Endpoints:  []discoveryv1.Endpoint{endpoint("10.0.0.1"), endpoint("10.0.0.2")},
+		Endpoints:  append(make([]discoveryv1.Endpoint, 0, 8), endpoint("10.0.0.1"), endpoint("10.0.0.2")),
 	}
 	want := slice.DeepCopy()
 	want.ManagedFields = nil
@@ -35,6 +35,9 @@ func TestTrim(t *testing.T) {
 	a, b := &slice.Endpoints[0], &slice.Endpoints[1]
 	if a.Zone != b.Zone || a.NodeName != b.NodeName || a.Conditions.Ready != b.Conditions.Ready || a.Conditions.Serving != b.Conditions.Serving {
 		t.Error("the endpoints have each their own")
+	}
+	if room := cap(slice.Endpoints) - len(slice.Endpoints); room > 0 {
+		t.Errorf("there is room for %d more", room)
 	}
 	if a.Conditions.Terminating != nil {
 		t.Error("a condition that was not stated is")
