@@ -76,6 +76,12 @@ func (c *Changes) count(have []*discoveryv1.EndpointSlice) {
 	if c.Empty() {
 		return
 	}
+	if len(c.Replace)+len(c.Update)+len(c.Delete) == 0 { // as for a new service: nothing can have moved
+		for _, s := range c.Create {
+			c.Added += len(s.Endpoints)
+		}
+		return
+	}
 	after := map[string]*discoveryv1.EndpointSlice{} // nil for those that go
 	var endpoints []discoveryv1.Endpoint
 	for _, s := range slices.Concat(c.Create, c.Update) {
