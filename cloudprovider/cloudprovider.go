@@ -53,6 +53,13 @@ type Reporter interface {
 	OnReport(f func(name types.NamespacedName)) (stop func())
 }
 
+// Inventory is implemented by providers whose load balancers outlive the hub. It deletes those of
+// which there is no MultiClusterService any more.
+type Inventory interface {
+	// LoadBalancers returns the names of all MultiClusterServices that have one.
+	LoadBalancers() []types.NamespacedName
+}
+
 // Lister tells a provider what a load balancer is to forward, and to whom.
 type Lister interface {
 	// Service returns what there is to forward for a MultiClusterService. An error says that it

@@ -317,18 +317,19 @@ func unsupported(b *bench) {
 	m := b.mcs("unsupported")
 	s := service(8080, b.tcp("a")...)
 	s.Ports = append(s.Ports, portOf(9000, corev1.ProtocolSCTP))
-	wrong := map[int32]bool{9000: true}
+	wrong := map[string]bool{"9000/SCTP": true}
 	if !b.carries(corev1.ProtocolUDP) {
 		s.Ports = append(s.Ports, portOf(8080, corev1.ProtocolUDP, b.udp("u")...))
-		wrong[8080] = true
+		wrong["8080/UDP"] = true
 	}
 	b.apply(m, s)
 	b.reaches(address(m, 8080), "a")
 	for _, p := range m.Status.LoadBalancer.Ingress[0].Ports {
-		if bad := p.Protocol != corev1.ProtocolTCP && wrong[p.Port]; bad != (p.Error != nil) {
-			b.Errorf("the status of port %d/%s has the error %v", p.Port, p.Protocol, p.Error)
+		port := fmt.Sprintf("%d/%s", p.Port, p.Protocol)
+		if wrong[port] != (p.Error != nil) {
+			b.Errorf("the status of port %s has the error %v", port, p.Error)
 		}
-		delete(wrong, p.Port)
+		delete(wrong, port)
 	}
 	if len(wrong) > 0 {
 		b.Errorf("the status has nothing of ports that can't be carried: %v", wrong)

@@ -1,0 +1,72 @@
+package haproxy
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/conformance"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// loopback is a range of addresses that no other test on this machine has.
+func loopback() string {
+	third := fmt.Sprintf("127.%d.%d.", 1+rand.N(250), rand.N(250))
+	return third + "10-" + third + "30"
+}
+
+// folder is for a HAProxy, which ends with the test.
+func folder(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs HAProxy")
+	}
+	if _, err := exec.LookPath("haproxy"); err != nil {
+		if _, err := os.Stat("/usr/sbin/haproxy"); err != nil {
+			t.Skip("there is no haproxy: make host-programs installs it")
+		}
+	}
+	dir, err := os.MkdirTemp("", "hap") // a test's own folders have names that are too long for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p := process{dir: dir}
+		if p.find(context.Background()) != "" {
+			if pid, err := p.pid(context.Background()); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGTERM)
+			}
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return dir
+}
+
+func TestConformance(t *testing.T) {
+	dirs := map[*testing.T]string{}
+	conformance.Run(t, conformance.Harness{
+		New: func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer {
+			if dirs[t] == "" {
+				dirs[t] = folder(t)
+			}
+			c.Options = map[string]string{"dir": dirs[t]}
+			p, err := cloudprovider.New(Name, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+		Addresses: []string{loopback()},
+		Protocols: []corev1.Protocol{corev1.ProtocolTCP},
+		Options:   true,
+	})
+}

@@ -1,0 +1,98 @@
+package haproxy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
+)
+
+// What the next hub has to know before it changes anything is in a file for each load balancer,
+// so that a change of one writes one.
+
+func (p *Provider) memories() string { return filepath.Join(p.dir, "balancers") }
+
+func (p *Provider) memory(name types.NamespacedName) string {
+	return filepath.Join(p.memories(), name.Namespace+"_"+name.Name+".json")
+}
+
+func (p *Provider) remember(b *balancer) error {
+	data, err := json.Marshal(b)
+	if err != nil {
+		return fmt.Errorf("encoding load balancer %s: %w", b.Name, err)
+	}
+	return replaceFile(p.memory(b.Name), data)
+}
+
+func (p *Provider) forget(name types.NamespacedName) error {
+	if !label.MatchString(name.Namespace) || !label.MatchString(name.Name) {
+		return nil // there never was one
+	}
+	if err := os.Remove(p.memory(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forgetting load balancer %s: %w", name, err)
+	}
+	return nil
+}
+
+// recall reads what a former hub has left. A file that can't be read is as if there were none:
+// its load balancer is made anew when the hub asks for it.
+func (p *Provider) recall() error {
+	if err := os.MkdirAll(p.memories(), 0o700); err != nil {
+		return fmt.Errorf("making the folder for HAProxy (option %s): %w", optionDir, err)
+	}
+	files, err := filepath.Glob(filepath.Join(p.memories(), "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		b := &balancer{}
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, b)
+		}
+		if err == nil && p.memory(b.Name) != file {
+			err = errors.New("it is another load balancer's")
+		}
+		if err == nil {
+			err = p.reserve(b)
+		}
+		if err != nil {
+			p.log.Warn("a load balancer of a former hub's is not taken over", "file", file, "error", err)
+			_ = os.Remove(file)
+			continue
+		}
+		p.balancers[b.Name] = b
+	}
+	return nil
+}
+
+// reserve keeps the load balancer's addresses from others.
+func (p *Provider) reserve(b *balancer) error {
+	r := addresses.Request{Asked: b.Addresses}
+	for _, l := range b.Listens {
+		if !label.MatchString(b.Name.Namespace) || !label.MatchString(b.Name.Name) || len(l.Binds) == 0 ||
+			l.Name != fmt.Sprintf("%s_%s_%d", b.Name.Namespace, b.Name.Name, l.Binds[0].Port()) {
+			return fmt.Errorf("%q is no section of %s", l.Name, b.Name)
+		}
+		r.Ports = append(r.Ports, addresses.Port{Protocol: "TCP", Number: int32(l.Binds[0].Port())})
+	}
+	_, err := p.pool.Assign(b.Name, r)
+	return err
+}
+
+// replaceFile never leaves half a file.
+func replaceFile(path string, data []byte) error {
+	next := path + ".new"
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package haproxy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
+)
+
+// balancer is one load balancer as it should be. It is written to a file as it is, for the next
+// hub, and is not changed any more when it is in use.
+type balancer struct {
+	Name      types.NamespacedName
+	Addresses []netip.Addr
+	// Ports are all of the Service's exposed ones, also those that are not carried.
+	Ports []addresses.Port
+	// Listens are those that are carried.
+	Listens []listen
+}
+
+// listen is a section of HAProxy's configuration: one port on all addresses, and its servers.
+type listen struct {
+	structure
+	// Servers get connections. Resting ones get no new ones.
+	Servers, Resting []netip.AddrPort
+}
+
+// structure is what HAProxy has to read its configuration anew for.
+type structure struct {
+	// Name is made of the names of namespace and Service and the port, with what is in none of them between.
+	Name           string
+	Binds          []netip.AddrPort
+	ProxyProtocol  int
+	MaxConnections int
+	ConnectionRate int
+	Affinity       time.Duration
+	Sources        []netip.Prefix
+}
+
+// label is a DNS label, which the names of namespaces and Services are.
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// plan decides what a load balancer is like. All that gets into HAProxy's configuration comes from
+// here, and is of types that have no room for anything but what they say; names are checked.
+func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o cloudprovider.Options) (*balancer, error) {
+	if !label.MatchString(name.Namespace) || !label.MatchString(name.Name) {
+		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalid, Err: fmt.Errorf("%q is no name of a Service", name)}
+	}
+	b := &balancer{Name: name, Addresses: at}
+	for _, port := range s.Ports {
+		b.Ports = append(b.Ports, addresses.Port{Protocol: port.Protocol, Number: port.Number})
+		if port.Protocol != corev1.ProtocolTCP {
+			continue
+		}
+		if port.Number < 1 || port.Number > 65535 {
+			return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalid, Err: fmt.Errorf("%d is no port", port.Number)}
+		}
+		l := listen{structure: structure{
+			Name:          fmt.Sprintf("%s_%s_%d", name.Namespace, name.Name, port.Number),
+			ProxyProtocol: o.ProxyProtocol, MaxConnections: o.MaxConnections, ConnectionRate: o.ConnectionRate,
+			Affinity: s.Affinity, Sources: s.SourceRanges,
+		}}
+		for _, a := range at {
+			l.Binds = append(l.Binds, netip.AddrPortFrom(a, uint16(port.Number)))
+		}
+		l.share(port.Backends)
+		b.Listens = append(b.Listens, l)
+	}
+	return b, nil
+}
+
+// share tells servers that get new connections from those that are draining. Where all are, they serve on.
+func (l *listen) share(backends []cloudprovider.Backend) {
+	l.Servers, l.Resting = nil, nil
+	for _, b := range backends {
+		if b.Draining {
+			l.Resting = append(l.Resting, b.Address)
+		} else {
+			l.Servers = append(l.Servers, b.Address)
+		}
+	}
+	if len(l.Servers) == 0 {
+		l.Servers, l.Resting = l.Resting, nil
+	}
+}
+
+// withBackends is the same with other backends.
+func (b *balancer) withBackends(s cloudprovider.Service) *balancer {
+	changed := *b
+	changed.Listens = slices.Clone(b.Listens)
+	for i := range changed.Listens {
+		l := &changed.Listens[i]
+		for _, port := range s.Ports {
+			if port.Protocol == corev1.ProtocolTCP && l.Binds[0].Port() == uint16(port.Number) {
+				l.share(port.Backends)
+			}
+		}
+	}
+	return &changed
+}
+
+// sameStructure tells whether only servers differ.
+func (b *balancer) sameStructure(other *balancer) bool {
+	return other != nil && slices.EqualFunc(b.Listens, other.Listens, func(x, y listen) bool { return x.structure.equal(y.structure) })
+}
+
+func (s structure) equal(o structure) bool {
+	return s.Name == o.Name && slices.Equal(s.Binds, o.Binds) && s.ProxyProtocol == o.ProxyProtocol && s.MaxConnections == o.MaxConnections &&
+		s.ConnectionRate == o.ConnectionRate && s.Affinity == o.Affinity && slices.Equal(s.Sources, o.Sources)
+}
+
+// carried returns the ports that HAProxy can carry.
+func carried(s cloudprovider.Service) (ports []addresses.Port) {
+	for _, p := range s.Ports {
+		if p.Protocol == corev1.ProtocolTCP {
+			ports = append(ports, addresses.Port{Protocol: p.Protocol, Number: p.Number})
+		}
+	}
+	return ports
+}
+
+// status says where the load balancer is. unbound are places that can't be listened on.
+func (b *balancer) status(unbound map[netip.AddrPort]error) *corev1.LoadBalancerStatus {
+	if b == nil {
+		return nil
+	}
+	status := &corev1.LoadBalancerStatus{}
+	proxy := corev1.LoadBalancerIPModeProxy
+	for _, a := range b.Addresses {
+		ingress := corev1.LoadBalancerIngress{IP: a.String(), IPMode: &proxy}
+		for _, p := range b.Ports {
+			state := corev1.PortStatus{Port: p.Number, Protocol: p.Protocol}
+			switch text := ""; {
+			case p.Protocol != corev1.ProtocolTCP:
+				text = cloudprovider.PortUnsupported
+				state.Error = &text
+			case unbound[netip.AddrPortFrom(a, uint16(p.Number))] != nil:
+				text = cloudprovider.PortNotBound
+				state.Error = &text
+			}
+			ingress.Ports = append(ingress.Ports, state)
+		}
+		status.Ingress = append(status.Ingress, ingress)
+	}
+	return status
+}
+
+// binds returns all places that the load balancers listen on.
+func binds(all map[types.NamespacedName]*balancer) (places []netip.AddrPort) {
+	for _, b := range all {
+		for _, l := range b.Listens {
+			places = append(places, l.Binds...)
+		}
+	}
+	return places
+}
+
+// failures joins the errors of the load balancer's own places.
+func (b *balancer) failures(unbound map[netip.AddrPort]error) error {
+	var list []error
+	for _, place := range binds(map[types.NamespacedName]*balancer{{}: b}) {
+		if err := unbound[place]; err != nil {
+			list = append(list, fmt.Errorf("listening (the address must be this machine's, and the port free): %w", err))
+		}
+	}
+	return errors.Join(list...)
+}
+
+// ownerOf returns whose a section is.
+func ownerOf(section string) (types.NamespacedName, bool) {
+	parts := strings.Split(section, "_")
+	if len(parts) != 3 {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}, true
+}
+
+// sorted returns the load balancers in the order of the configuration.
+func sorted(all map[types.NamespacedName]*balancer) []*balancer {
+	return slices.SortedFunc(maps.Values(all), func(x, y *balancer) int {
+		return strings.Compare(x.Name.String(), y.Name.String())
+	})
+}

@@ -1,0 +1,312 @@
+// Package haproxy is the load-balancer provider that has a HAProxy (2.6 or later) carry the
+// traffic. It writes HAProxy's configuration, changes backends by its runtime socket, and has it
+// reload, without a break, where ports or addresses change.
+//
+// HAProxy runs by itself: it goes on when the hub ends, and the next hub finds it again by the
+// files in the provider's folder. It carries TCP only. The addresses must be the machine's already.
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
+)
+
+// Name is the provider's in the registry.
+const Name = "haproxy"
+
+func init() { cloudprovider.Register(Name, New) }
+
+// Options of the provider.
+const (
+	// optionDir is the folder of the configuration, the sockets, and what the next hub has to know.
+	optionDir = "dir"
+	// optionProgram is HAProxy's.
+	optionProgram = "program"
+	// optionHardStop is how long connections may go on that were made before HAProxy's last
+	// reload but one.
+	optionHardStop = "hard-stop-after"
+)
+
+const (
+	defaultDir      = "/run/atoll/haproxy"
+	defaultHardStop = 24 * time.Hour
+	// maxDir is the longest name of a folder for which the names of the sockets in it, while HAProxy
+	// makes them, fit what the kernel allows.
+	maxDir = 50
+)
+
+// Provider is the HAProxy provider.
+type Provider struct {
+	backends cloudprovider.Lister
+	pool     *addresses.Pool
+	dir      string
+	hardStop string
+	log      *slog.Logger
+	logged   *net.UnixConn
+	running  sync.WaitGroup
+	ctx      context.Context // ends with Close
+	end      context.CancelFunc
+
+	mu          sync.Mutex
+	balancers   map[types.NamespacedName]*balancer
+	unbound     map[netip.AddrPort]error
+	unreachable map[string][]netip.AddrPort // by section
+	handlers    map[int]func(types.NamespacedName)
+	added       int
+	// wanted counts the changes of balancers. What is not with HAProxy yet is in the others:
+	// whether the structure has changed, and of which the servers have.
+	wanted      int
+	restructure bool
+	changed     map[types.NamespacedName]bool
+
+	// applying is held, by who has put something into it, while HAProxy is dealt with, and the
+	// following are used.
+	applying chan struct{}
+	process  process
+	looked   bool
+	applied  int
+	bound    map[netip.AddrPort]bool
+	released map[netip.AddrPort]bool                   // bound formerly: a process that is ending may have them for a moment
+	servers  map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
+}
+
+// New makes the provider. It finds what a former one has left, and does not start HAProxy before
+// there is something to carry.
+func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
+	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionProgram, optionHardStop); err != nil {
+		return nil, err
+	}
+	p := &Provider{
+		backends: c.Backends, log: c.Log, dir: defaultDir, restructure: true, hardStop: fmt.Sprint(defaultHardStop.Milliseconds()),
+		balancers: map[types.NamespacedName]*balancer{}, unbound: map[netip.AddrPort]error{}, unreachable: map[string][]netip.AddrPort{},
+		handlers: map[int]func(types.NamespacedName){}, changed: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
+	}
+	if err := p.configure(c); err != nil {
+		return nil, err
+	}
+	if err := p.recall(); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.logged, err = listenLog(p.logSocket()); err != nil {
+		return nil, err
+	}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	p.running.Go(func() { readLog(p.logged, p.refresh) })
+	return p, nil
+}
+
+func (p *Provider) configure(c cloudprovider.Config) (err error) {
+	if dir := c.Options[optionDir]; dir != "" {
+		if p.dir, err = filepath.Abs(dir); err != nil {
+			return err
+		}
+	}
+	if len(p.dir) > maxDir {
+		return fmt.Errorf("option %s: %s is too long for the names of sockets: %d characters, at most %d", optionDir, p.dir, len(p.dir), maxDir)
+	}
+	if text := c.Options[optionHardStop]; text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < time.Second || d > 24*24*time.Hour {
+			return fmt.Errorf("option %s: %q is no duration from 1s to 576h", optionHardStop, text)
+		}
+		p.hardStop = fmt.Sprint(d.Milliseconds())
+	}
+	program := c.Options[optionProgram]
+	if program == "" {
+		program = "haproxy"
+	}
+	found, err := exec.LookPath(program)
+	if err != nil && program == "haproxy" {
+		found, err = exec.LookPath("/usr/sbin/haproxy")
+	}
+	if err != nil {
+		return fmt.Errorf("looking for HAProxy: install it where the hub runs, or say where it is with option %s: %w", optionProgram, err)
+	}
+	if p.pool, err = addresses.NewPool(c.Addresses); err != nil {
+		return err
+	}
+	p.process = process{program: found, dir: p.dir}
+	return nil
+}
+
+func (p *Provider) logSocket() string { return filepath.Join(p.dir, "log.sock") }
+
+var errClosed = errors.New("this hub is ending")
+
+// GetMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.balancers[nameOf(mcs)]
+	return b.status(p.unbound), b != nil, nil
+}
+
+// UpdateMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
+	return p.EnsureMCSLoadBalancer(ctx, mcs)
+}
+
+// EnsureMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
+	name := nameOf(mcs)
+	service, err := p.backends.Service(name)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	before := p.balancers[name]
+	b, planErr := p.plan(mcs, service)
+	if planErr != nil && before != nil {
+		b = before.withBackends(service) // whatever may be wrong with the rest
+	}
+	if b == nil {
+		p.mu.Unlock()
+		return nil, planErr
+	}
+	want, err := p.adopt(b, before)
+	p.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(planErr, p.settle(ctx, want, name))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	status := b.status(p.unbound)
+	if before == nil && p.applied < want { // it may not have come to be
+		status = nil
+	}
+	return status, errors.Join(err, b.failures(p.unbound))
+}
+
+// plan is called with mu held.
+func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) (*balancer, error) {
+	options, err := cloudprovider.OptionsOf(mcs)
+	if err != nil {
+		return nil, err
+	}
+	ports := carried(s)
+	if len(ports) == 0 {
+		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New(
+			"there is no TCP port, and HAProxy carries no others: the provider embedded carries UDP too")}
+	}
+	var former []netip.Addr
+	for _, ingress := range mcs.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(ingress.IP); err == nil {
+			former = append(former, a)
+		}
+	}
+	at, err := p.pool.Assign(nameOf(mcs), addresses.Request{Families: s.Families, Ports: ports, Asked: options.Addresses, Former: former})
+	if err != nil {
+		return nil, err
+	}
+	return plan(nameOf(mcs), at, s, options)
+}
+
+// adopt makes b be what is wanted. It is called with mu held.
+func (p *Provider) adopt(b, before *balancer) (want int, err error) {
+	if p.ctx.Err() != nil {
+		return 0, errClosed
+	}
+	if err := p.remember(b); err != nil {
+		return 0, err
+	}
+	p.balancers[b.Name] = b
+	p.changed[b.Name] = true
+	if !b.sameStructure(before) || b.failures(p.unbound) != nil {
+		p.restructure = true
+	}
+	p.wanted++
+	return p.wanted, nil
+}
+
+// EnsureMCSLoadBalancerDeleted implements cloudprovider.MCSLoadBalancer.
+func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	name := nameOf(mcs)
+	p.mu.Lock()
+	if p.ctx.Err() != nil {
+		p.mu.Unlock()
+		return errClosed
+	}
+	if _, there := p.balancers[name]; !there && !p.restructure {
+		p.mu.Unlock()
+		return nil
+	}
+	if err := p.forget(name); err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	p.pool.Release(name)
+	delete(p.balancers, name)
+	p.restructure = true
+	p.wanted++
+	want := p.wanted
+	p.mu.Unlock()
+	return p.settle(ctx, want, name)
+}
+
+// LoadBalancers implements cloudprovider.Inventory.
+func (p *Provider) LoadBalancers() []types.NamespacedName {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.balancers))
+}
+
+// Close leaves HAProxy alone: it goes on without a hub.
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	p.end()
+	p.mu.Unlock()
+	_ = p.logged.Close()
+	p.running.Wait()
+	return os.Remove(p.logSocket())
+}
+
+// Unreachable implements cloudprovider.Reporter.
+func (p *Provider) Unreachable(name types.NamespacedName) (all []netip.AddrPort) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b := p.balancers[name]; b != nil {
+		for _, l := range b.Listens {
+			all = append(all, p.unreachable[l.Name]...)
+		}
+	}
+	slices.SortFunc(all, netip.AddrPort.Compare)
+	return slices.Compact(all)
+}
+
+// OnReport implements cloudprovider.Reporter.
+func (p *Provider) OnReport(f func(types.NamespacedName)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.added++
+	id := p.added
+	p.handlers[id] = f
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.handlers, id)
+	}
+}
+
+func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
+	return types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}
+}

@@ -1,0 +1,172 @@
+package haproxy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+)
+
+// configuration is what the template has.
+type configuration struct {
+	// Version tells the configurations of different structure apart. HAProxy gives it back as
+	// its description, so that any hub can tell what the running one has read.
+	Version string
+	// Folder is of the running HAProxy's sockets, LogSocket where it tells of health.
+	Folder, LogSocket string
+	HardStop          string
+	Listens           []listen
+}
+
+// idle is how long a connection may be idle: as long as HAProxy can count. Dead ends are found out by
+// keep-alives, as in the embedded provider.
+const idle = "24d"
+
+var page = template.Must(template.New("haproxy.cfg").Funcs(template.FuncMap{
+	"seconds": func(d time.Duration) int64 { return max(1, int64(d/time.Second)) },
+	"server":  serverName, "arguments": serverArguments,
+}).Parse(`# Written by atoll-hub. It is written again with each change of the load balancers.
+global
+  description {{.Version}}
+  stats socket {{.Folder}}/worker.sock mode 600 level admin expose-fd listeners
+  log {{.LogSocket}} len 1024 local0 notice
+  hard-stop-after {{.HardStop}}
+  # Another HAProxy on the same address would silently get a part of the connections.
+  noreuseport
+peers atoll
+  peer local unix@{{.Folder}}/peer.sock
+defaults
+  mode tcp
+  log global
+  balance roundrobin
+  timeout connect 3s
+  timeout check 2s
+  timeout client ` + idle + `
+  timeout server ` + idle + `
+  retries 3
+  option redispatch 1
+  option log-health-checks
+  option clitcpka
+  clitcpka-idle 15s
+  clitcpka-intvl 15s
+  clitcpka-cnt 3
+  option srvtcpka
+  srvtcpka-idle 15s
+  srvtcpka-intvl 15s
+  srvtcpka-cnt 3
+{{- range .Listens}}
+listen {{.Name}}
+{{- range .Binds}}
+  bind {{.}}
+{{- end}}
+{{- with .MaxConnections}}
+  maxconn {{.}}
+{{- end}}
+{{- with .ConnectionRate}}
+  rate-limit sessions {{.}}
+{{- end}}
+{{- range .Sources}}
+  acl admitted src {{.}}
+{{- end}}
+{{- if .Sources}}
+  tcp-request connection reject if !admitted
+{{- end}}
+{{- if .Affinity}}
+  stick-table type ipv6 size 100k expire {{seconds .Affinity}}s peers atoll
+  stick on src
+{{- end}}
+{{- $proxy := .ProxyProtocol}}
+{{- range .Servers}}
+  server {{server .}} {{.}} {{arguments $proxy}}
+{{- end}}
+{{- range .Resting}}
+  server {{server .}} {{.}} {{arguments $proxy}} disabled
+{{- end}}
+{{- end}}
+`))
+
+// serverName names a server by its address. Brackets may not be in names; the port is what
+// comes after the underscore.
+func serverName(a netip.AddrPort) string { return fmt.Sprintf("%s_%d", a.Addr(), a.Port()) }
+
+func parseServerName(name string) (netip.AddrPort, bool) {
+	host, port, _ := strings.Cut(name, "_")
+	a, err := netip.ParseAddr(host)
+	number, portErr := strconv.ParseUint(port, 10, 16)
+	return netip.AddrPortFrom(a, uint16(number)), err == nil && portErr == nil
+}
+
+// serverArguments are the same for each server of a section, in the configuration and by the
+// runtime socket: a failed connection has it go down at once, as two failed checks do, and one
+// check that succeeds brings it back.
+func serverArguments(proxyProtocol int) string {
+	arguments := "check inter 5s fastinter 1s downinter 1s fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down"
+	switch proxyProtocol {
+	case 1:
+		arguments += " send-proxy"
+	case 2:
+		arguments += " send-proxy-v2"
+	}
+	return arguments
+}
+
+// render writes the configuration, without places that can't be listened on.
+func render(c configuration, all []*balancer, unbound map[netip.AddrPort]error) (string, error) {
+	c.Listens = nil
+	for _, b := range all {
+		for _, l := range b.Listens {
+			var bound []netip.AddrPort
+			for _, place := range l.Binds {
+				if unbound[place] == nil {
+					bound = append(bound, place)
+				}
+			}
+			if l.Binds = bound; len(bound) > 0 {
+				c.Listens = append(c.Listens, l)
+			}
+		}
+	}
+	var err error
+	if c.Version, err = version(c); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	if err := page.Execute(&text, c); err != nil {
+		return "", fmt.Errorf("rendering HAProxy's configuration: %w", err)
+	}
+	return text.String(), nil
+}
+
+// version is a digest of the structure.
+func version(c configuration) (string, error) {
+	listens := c.Listens
+	c.Listens = nil
+	for _, l := range listens {
+		c.Listens = append(c.Listens, listen{structure: l.structure})
+	}
+	digest := sha256.New()
+	if err := page.Execute(digest, c); err != nil {
+		return "", fmt.Errorf("rendering HAProxy's configuration: %w", err)
+	}
+	return "atoll-" + hex.EncodeToString(digest.Sum(nil))[:24], nil
+}
+
+// versionOf reads it back, and the places that are listened on.
+func versionOf(text string) (version string, places []netip.AddrPort) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 2 && f[0] == "description" {
+			version = f[1]
+		}
+		if len(f) == 2 && f[0] == "bind" {
+			if place, err := netip.ParseAddrPort(f[1]); err == nil {
+				places = append(places, place)
+			}
+		}
+	}
+	return version, places
+}
