@@ -30,9 +30,17 @@ func (r *Run) countedOf(ctx context.Context, counts func(audit.Write) bool, do f
 	if err != nil {
 		return nil, err
 	}
+	if _, err := untilCalm(ctx, logs, counts); err != nil { // what was before does not count
+		return nil, err
+	}
 	if err := do(); err != nil {
 		return nil, err
 	}
+	return untilCalm(ctx, logs, counts)
+}
+
+// untilCalm returns what is written until nothing is written any more, by cluster.
+func untilCalm(ctx context.Context, logs map[string]*audit.Log, counts func(audit.Write) bool) (map[string][]audit.Write, error) {
 	found := map[string][]audit.Write{}
 	for last := time.Now(); time.Since(last) < calm; {
 		for cluster, log := range logs {

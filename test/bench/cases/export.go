@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/lab/audit"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
@@ -114,36 +116,45 @@ func small(namespace, prefix string, n int) []bed.Service {
 func burst(ctx context.Context, r *Run, c *figure.Case) error {
 	n := r.sized(200)
 	bare, whole := samples{}, samples{}
+	var writes map[string][]audit.Write
 	for _, form := range []struct {
 		name string
 		bare bool
 		into samples
 	}{{"burst-bare", true, bare}, {"burst", false, whole}} {
 		err := r.compare(ctx, form.name, form.bare, func(ctx context.Context, s side, block int) error {
-			return r.burstOnce(ctx, s, small(s.namespace, fmt.Sprintf("b%d", block), n), form.bare, form.into)
+			written, err := r.burstOnce(ctx, s, small(s.namespace, fmt.Sprintf("b%d", block), n), form.bare, form.into)
+			if s.name == "atoll" {
+				writes = written
+			}
+			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
+	for _, cluster := range []string{lab.Broker, exporter, importer} {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d exports %s: %d writes: %s", n, place(cluster), len(writes[cluster]), kinds(writes[cluster])))
+	}
 	c.Add(
 		bare.figure(fmt.Sprintf("all %d ServiceImports exist", n), "exists", figure.Seconds).AtMostFloors(3),
 		whole.figure("all have their clusterset IP and endpoints", "complete", figure.Seconds).AtMostFloors(3).
-			Because("each of Atoll's exports has conditions, an Event and an entry in the clusterset's catalogue written besides, within that time"),
+			Because("each of Atoll's exports has conditions, Events and an entry in the clusterset's catalogue written besides, and the exporting cluster's own import"),
 	)
 	return nil
 }
 
-func (r *Run) burstOnce(ctx context.Context, s side, services []bed.Service, bare bool, into samples) error {
+// burstOnce exports services at once, and returns what agents have written because of that.
+func (r *Run) burstOnce(ctx context.Context, s side, services []bed.Service, bare bool, into samples) (map[string][]audit.Write, error) {
 	o, err := bed.Observe(ctx, s.to, s.namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := bed.Each(ctx, services, func(ctx context.Context, service bed.Service) error { return service.Create(ctx, s.from) }); err != nil {
-		return err
+		return nil, err
 	}
 	if err := bed.Pause(ctx, time.Second); err != nil {
-		return err
+		return nil, err
 	}
 	what := map[bool]string{true: "exists", false: "complete"}[bare]
 	run := func() error {
@@ -159,13 +170,14 @@ func (r *Run) burstOnce(ctx context.Context, s side, services []bed.Service, bar
 		into.add(s.name, what, last.Sub(began))
 		return err
 	}
-	if s.name == "atoll" && !bare {
-		err = r.profile(ctx, "burst", importer, run)
-	} else {
-		err = run()
-	}
+	writes, err := r.counted(ctx, func() error {
+		if s.name == "atoll" && !bare {
+			return r.profile(ctx, "burst", importer, run)
+		}
+		return run()
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.clear(ctx, s, o, services...)
+	return writes, r.clear(ctx, s, o, services...)
 }
