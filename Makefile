@@ -26,7 +26,7 @@ root:
 	@[ "$$(id -u)" = 0 ] || { echo "the demo makes network namespaces, which needs root: run it as root"; exit 1; }
 
 .PHONY: test
-test: build lint test-short test-long ## Everything that must pass
+test: build lint test-long ## Everything that must pass
 
 ##@ Building
 
@@ -65,14 +65,15 @@ lint: ## Check format, generated files, modules, vet and staticcheck
 	@$(TOOL) staticcheck ./...
 
 .PHONY: test-short
-test-short: ## The tests that need no root, no API server and less than a minute
+test-short: ## The quick loop: tests that need no root, no API server and less than a minute (test-long has them too)
 	@echo "== short tests"
 	@go test -short ./...
 
 .PHONY: test-long
 test-long: kube ## All tests: with real API servers and real clusters (as root)
 	@echo "== tests with real API servers"
-	@go test -p 1 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /test/scenario)
+	@# Two packages at a time: those with API servers wait most of their time.
+	@go test -p 2 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /test/scenario)
 	@echo "== scenarios in real clusters"
 	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 
