@@ -100,6 +100,12 @@ bench-dns: ## Measure atoll-dns beside stock CoreDNS in the same run, for a quar
 	@go build -o bin/bench-dns ./test/bench/dns
 	@bin/bench-dns $(BENCH)
 
+.PHONY: bench-lb
+bench-lb: ## Measure the load balancers beside direct connections in the same run, for two minutes (BENCH as above)
+	@$(MAKE) --no-print-directory host-programs >&2
+	@mkdir -p bin && go build -o bin/bench-lb ./test/bench/lb
+	@bin/bench-lb $(BENCH)
+
 .PHONY: help
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

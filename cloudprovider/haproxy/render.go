@@ -50,6 +50,7 @@ defaults
   retries 3
   option redispatch 1
   option log-health-checks
+  option splice-auto
   option clitcpka
   clitcpka-idle 15s
   clitcpka-intvl 15s

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
 	"github.com/atoll-mcs/atoll/internal/version"
@@ -151,7 +149,7 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	if o.quick {
 		settings.Rounds, settings.Blocks, settings.Scale = min(o.rounds, 5), 1, 0.1
 	}
-	report := figure.Report{Version: version.String(), Started: time.Now(), Arguments: os.Args[1:], Machine: machine()}
+	report := figure.Report{Version: version.String(), Started: time.Now(), Arguments: os.Args[1:], Machine: figure.ThisMachine()}
 	failed := o.runCases(ctx, settings, chosen, progress, func(c figure.Case) {
 		c.Print(progress)
 		report.Cases = append(report.Cases, c)
@@ -189,17 +187,4 @@ func (o options) runCases(ctx context.Context, settings cases.Settings, chosen [
 		}
 	}
 	return nil
-}
-
-func machine() figure.Machine {
-	m := figure.Machine{CPUs: runtime.NumCPU(), Go: runtime.Version()}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		m.MemoryBytes, m.LoadBefore = int64(info.Totalram)*int64(info.Unit), float64(info.Loads[0])/(1<<16)
-	}
-	var name unix.Utsname
-	if unix.Uname(&name) == nil {
-		m.Kernel = unix.ByteSliceToString(name.Release[:])
-	}
-	return m
 }
