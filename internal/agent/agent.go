@@ -36,6 +36,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/importedslice"
 	"github.com/atoll-mcs/atoll/internal/controllers/importstatus"
 	"github.com/atoll-mcs/atoll/internal/controllers/interest"
+	"github.com/atoll-mcs/atoll/internal/controllers/policyexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
@@ -143,7 +144,7 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
-	self := local.Cluster{ID: view.Self, Network: network}
+	self := local.Cluster{ID: view.Self, Network: network, Policy: view.Policy}
 	// What others tell the controllers of status.
 	records, published, derived := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}
 	imported := &status.Outcomes[local.Part]{}
@@ -152,6 +153,7 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 		exportedslice.NewController(c, sources, view, self, published, measured, exportedslice.Options{
 			Mode: options.mode(), MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(),
 		}),
+		policyexport.NewController(c, mgr.GetAPIReader(), view, recorder),
 		exportstatus.NewController(c, mgr.GetAPIReader(), view, self, recorder, records, published),
 		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, recorder, derived),

@@ -42,10 +42,39 @@ func role(namespace string) *rbacv1.Role {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: memberRole},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: all},
+			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies", "hubs"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: all},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: all},
 			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports"}, Verbs: all},
 			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports/status"}, Verbs: []string{"update"}},
+		},
+	}
+}
+
+// hubRole is the name of the hub's role, and of its binding, in a clusterset's namespace.
+const hubRole = "atoll-hub"
+
+// HubAccess returns what lets the hub work in a clusterset's namespace: it reads what members
+// publish, and writes its policies.
+func HubAccess(namespace string) []client.Object {
+	read := []string{"get", "list", "watch"}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: hubRole}
+	return []client.Object{
+		&rbacv1.Role{
+			TypeMeta: roleType, ObjectMeta: meta,
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: read},
+				{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
+				{
+					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies", "hubs"},
+					Verbs: append(read, "create", "update", "delete"),
+				},
+			},
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: hubRole},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: names.HubNamespace, Name: names.HubAccount}},
 		},
 	}
 }

@@ -79,6 +79,10 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			},
 			Validations: append(shape(), []admissionv1.Validation{
 				{
+					Expression: "!(request.resource.resource in ['servicepolicies', 'hubs'])",
+					Message:    "what the hub says is the hub's to write",
+				},
+				{
 					Expression: "request.operation == 'DELETE' || " + label("object") + " == variables.self",
 					MessageExpression: fmt.Sprintf("'a member writes only objects that carry its own id: label %s must be ' + variables.self",
 						names.LabelSourceCluster),

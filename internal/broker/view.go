@@ -32,6 +32,7 @@ type View struct {
 	exports   cache.SharedIndexInformer
 	published cache.SharedIndexInformer
 	members   cache.SharedIndexInformer
+	policies  *policies
 
 	slices *informers.Slices
 
@@ -53,7 +54,8 @@ func NewView(c client.WithWatch, namespace string, self names.ClusterID) *View {
 				names.LabelSourceCluster:   self.String(),
 				discoveryv1.LabelManagedBy: names.AgentManager,
 			}),
-		members: newMembers(c, namespace),
+		members:  newMembers(c, namespace),
+		policies: newPolicies(c, namespace),
 	}
 	v.slices = informers.NewSlices(c, v.others, cache.Indexers{byCluster: indexCluster, bySource: indexSource})
 	return v
@@ -64,6 +66,7 @@ func (v *View) Start(ctx context.Context) error {
 	v.slices.Start(ctx)
 	go v.published.RunWithContext(ctx)
 	go v.members.RunWithContext(ctx)
+	go v.policies.run(ctx)
 	go v.redeliver(ctx)
 	v.exports.RunWithContext(ctx)
 	return nil
@@ -91,9 +94,9 @@ func (v *View) redeliver(ctx context.Context) {
 // finds it filled.
 func (v *View) NeedLeaderElection() bool { return false }
 
-// ExportsSynced tells whether the view holds all exports: before that, a missing one
-// means nothing.
-func (v *View) ExportsSynced() bool { return v.exports.HasSynced() }
+// ExportsSynced tells whether the view holds all exports, and what the hub says of them:
+// before that, a missing one means nothing.
+func (v *View) ExportsSynced() bool { return v.exports.HasSynced() && v.policies.synced() }
 
 // PublishedSynced tells the same of the member's own slices.
 func (v *View) PublishedSynced() bool { return v.published.HasSynced() }
@@ -116,17 +119,23 @@ func (v *View) Export(service types.NamespacedName, cluster names.ClusterID) *br
 	return nil
 }
 
-// Constituents returns all exports of a service: own, which may be nil, and those of
-// the other members. The own record is left out, for a cluster knows its own objects
-// best, and without the broker.
+// Constituents returns all exports of a service for the clusterset, with the ports that the
+// hub lets them have: own, which may be nil, and those of the other members. The own record is
+// left out, for a cluster knows its own objects best, and without the broker.
 func (v *View) Constituents(service types.NamespacedName, own *brokerv1alpha1.ExportedServiceSpec) []brokerv1alpha1.ExportedServiceSpec {
 	var all []brokerv1alpha1.ExportedServiceSpec
+	policy := v.Policy(service)
+	add := func(export *brokerv1alpha1.ExportedServiceSpec) {
+		if export.Scope != brokerv1alpha1.ScopeHub {
+			all = append(all, policy.Restrict(*export))
+		}
+	}
 	if own != nil {
-		all = append(all, *own)
+		add(own)
 	}
 	for _, e := range v.Exports(service) {
 		if e.Spec.ClusterID != v.Self.String() {
-			all = append(all, e.Spec)
+			add(&e.Spec)
 		}
 	}
 	return all
@@ -199,8 +208,12 @@ func (v *View) OnSlice(f informers.Handler[*discoveryv1.EndpointSlice]) { v.slic
 // first time since it is followed.
 func (v *View) OnSlicesSynced(f func(namespace string)) { v.slices.OnSynced(f) }
 
-// AwaitExports returns when the view holds all exports, or with ctx's error.
+// AwaitExports returns when the view holds all exports, and what the hub says of them, or with
+// ctx's error.
 func (v *View) AwaitExports(ctx context.Context) error {
+	if err := v.policies.await(ctx); err != nil {
+		return err
+	}
 	return informers.Await(ctx, v.exports.HasSyncedChecker())
 }
 

@@ -90,8 +90,9 @@ func IsDerived(service *corev1.Service) bool {
 }
 
 // Of returns what cluster, whose Services have the given IP families, contributes by
-// export and service, which must be valid. What LeftOut names is not in it.
-func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service) brokerv1alpha1.ExportedServiceSpec {
+// export and service, which must be valid, and as far as the hub's policy lets it, of which
+// there may be none. What LeftOut names is not in it.
+func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec) brokerv1alpha1.ExportedServiceSpec {
 	kept, _ := metadata.Exportable(exported(export))
 	spec := brokerv1alpha1.ExportedServiceSpec{
 		ClusterID:             cluster.String(),
@@ -113,12 +114,20 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 	if export.Annotations[names.AnnotationOnClusterLoss] == names.OnLossKeep {
 		spec.OnClusterLoss = names.OnLossKeep
 	}
+	if ByPolicy(export) && policy != nil && policy.Scope == brokerv1alpha1.ScopeHub {
+		spec.Scope = brokerv1alpha1.ScopeHub
+	}
 	for _, p := range service.Spec.Ports {
 		spec.Ports = append(spec.Ports, mcsv1beta1.ServicePort{
 			Name: p.Name, Protocol: cmp.Or(p.Protocol, corev1.ProtocolTCP), AppProtocol: p.AppProtocol, Port: p.Port,
 		})
 	}
-	return spec
+	return policy.Restrict(spec)
+}
+
+// ByPolicy tells whether a ServiceExport was made because a policy of the hub's asks for it.
+func ByPolicy(export *mcsv1beta1.ServiceExport) bool {
+	return export.Labels[names.LabelManagedBy] == names.AgentManager
 }
 
 // families are the IP families in which a Service of a cluster that has the given ones is

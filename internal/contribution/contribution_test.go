@@ -60,7 +60,7 @@ func TestLeftOut(t *testing.T) {
 		if got := LeftOut(e); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q", tt.name, got)
 		}
-		spec := Of("c1", nil, e, &corev1.Service{})
+		spec := Of("c1", nil, e, &corev1.Service{}, nil)
 		if got := len(spec.ExportedLabels) + len(spec.ExportedAnnotations); got != tt.kept {
 			t.Errorf("%s: exported are %v and %d annotations", tt.name, spec.ExportedLabels, len(spec.ExportedAnnotations))
 		}
@@ -105,12 +105,12 @@ func TestOf(t *testing.T) {
 		ExportedLabels:        map[string]string{"tier": "front"},
 		ExportedAnnotations:   map[string]string{"note": "x"},
 	}
-	if diff := cmp.Diff(want, Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service)); diff != "" {
+	if diff := cmp.Diff(want, Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service, nil)); diff != "" {
 		t.Errorf("contribution (-want +got):\n%s", diff)
 	}
 	for value, want := range map[string]string{"keep": "keep", "withdraw": "", "": "", "Keep": ""} {
 		export.Annotations["atoll.dev/on-cluster-loss"] = value
-		if got := Of("c1", nil, export, service).OnClusterLoss; got != want {
+		if got := Of("c1", nil, export, service, nil).OnClusterLoss; got != want {
 			t.Errorf("on loss %q: the record says %q", value, got)
 		}
 		if known := value != "Keep"; strings.Contains(LeftOut(export), `neither "withdraw" nor "keep"`) == known {
@@ -118,7 +118,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 	service.Spec.ClusterIP = corev1.ClusterIPNone
-	if got := Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service).Type; got != mcsv1beta1.Headless {
+	if got := Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service, nil).Type; got != mcsv1beta1.Headless {
 		t.Errorf("a Service without cluster IP has type %s", got)
 	}
 }
@@ -139,12 +139,43 @@ func TestFamilies(t *testing.T) {
 		{"asked for, with slices of somebody's own", []corev1.IPFamily{v6}, []corev1.IPFamily{v4}, []corev1.IPFamily{v6}},
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, IPFamilies: tt.service}}
-		got := Of("c1", tt.has, &mcsv1beta1.ServiceExport{}, service).IPFamilies
+		got := Of("c1", tt.has, &mcsv1beta1.ServiceExport{}, service, nil).IPFamilies
 		if diff := cmp.Diff(tt.wants, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		if len(service.Spec.IPFamilies) != len(tt.service) {
 			t.Errorf("%s: the Service has changed", tt.name)
+		}
+	}
+}
+
+// What a policy that is about load balancers has be exported is for the hub alone; what people
+// export is for the clusterset, whatever policy there is.
+func TestScope(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2}}}}
+	byPolicy := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"atoll.dev/managed-by": "agent.atoll.dev"}}}
+	byPerson := &mcsv1beta1.ServiceExport{}
+	clusterset, hub := brokerv1alpha1.ScopeClusterset, brokerv1alpha1.ScopeHub
+	for _, tt := range []struct {
+		name   string
+		export *mcsv1beta1.ServiceExport
+		policy brokerv1alpha1.ExportScope
+		want   brokerv1alpha1.ExportScope
+		ports  int
+	}{
+		{"made for clusters", byPolicy, clusterset, "", 1},
+		{"made for the hub", byPolicy, hub, hub, 1},
+		{"a person's, and a policy for clusters", byPerson, clusterset, "", 1},
+		{"a person's, and a policy for the hub", byPerson, hub, "", 2},
+		{"a person's alone", byPerson, "", "", 2},
+		{"made, and the policy is not known", byPolicy, "", "", 2},
+	} {
+		var policy *brokerv1alpha1.ServicePolicySpec
+		if tt.policy != "" {
+			policy = &brokerv1alpha1.ServicePolicySpec{Scope: tt.policy, Ports: []brokerv1alpha1.PolicyPort{{Name: "a"}}}
+		}
+		if got := Of("c1", nil, tt.export, service, policy); got.Scope != tt.want || len(got.Ports) != tt.ports {
+			t.Errorf("%s: scope %q, ports %v", tt.name, got.Scope, got.Ports)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // Exported is what is exported of a service, as far as it has to do with this cluster.
 type Exported struct {
-	// Imported is what this cluster imports: nothing where the namespace does not exist.
+	// Imported is what this cluster imports: nothing where the namespace does not exist, nor where
+	// the hub says that other clusters import the service and this one does not.
 	Imported []merge.Export
 	// LeftOut is what other clusters export from a namespace that is closed to it.
 	LeftOut []merge.Export
@@ -31,6 +32,9 @@ func Exports(ctx context.Context, r client.Reader, self Cluster, service types.N
 	own, err := Gather(ctx, r, self, service)
 	if err != nil {
 		return Exported{}, err
+	}
+	if !self.policy(service).Consumes(self.ID.String()) {
+		return Exported{Own: own}, nil
 	}
 	closed, err := Closed(ctx, r, service.Namespace)
 	if err != nil {

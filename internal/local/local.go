@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/contribution"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -62,6 +63,16 @@ func Behind(ctx context.Context, live client.Reader, own Own) (bool, error) {
 type Cluster struct {
 	ID      names.ClusterID
 	Network ServiceNetwork
+	// Policy returns what the hub says of a service, nil where it says nothing.
+	Policy func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec
+}
+
+// policy is Policy, of which a cluster may have none.
+func (c Cluster) policy(service types.NamespacedName) *brokerv1alpha1.ServicePolicySpec {
+	if c.Policy == nil {
+		return nil
+	}
+	return c.Policy(service)
 }
 
 // Gather reads what the cluster itself has to do with a service.
@@ -84,7 +95,7 @@ func Gather(ctx context.Context, r client.Reader, self Cluster, key types.Namesp
 	}
 	own := Own{Export: export, Service: service, Validity: contribution.Validate(service)}
 	if own.Validity.Valid {
-		spec := contribution.Of(self.ID, self.Network.Families, export, service)
+		spec := contribution.Of(self.ID, self.Network.Families, export, service, self.policy(key))
 		own.Contribution = &spec
 	}
 	return own, nil

@@ -17,8 +17,8 @@ const (
 	// LabelServiceNamespace is the namespace, in the member clusters, of the
 	// service that an object on the broker belongs to.
 	LabelServiceNamespace = "atoll.dev/service-namespace"
-	// LabelManagedBy marks a ServiceImport or a derived Service as Atoll's. Its value is
-	// AgentManager, or AggregateManager for a clusterset's ServiceImport on the broker.
+	// LabelManagedBy marks a ServiceImport, a derived Service or a ServiceExport as Atoll's. Its
+	// value is AgentManager, or AggregateManager for a clusterset's ServiceImport on the broker.
 	LabelManagedBy = "atoll.dev/managed-by"
 	// LabelClusterset marks the broker namespace of a clusterset.
 	LabelClusterset = "atoll.dev/clusterset"
@@ -114,8 +114,12 @@ const LostClusters = "atoll-lost-clusters"
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"
 
-// HubNamespace is the namespace of atoll-hub on a broker.
-const HubNamespace = "atoll-hub"
+// HubNamespace is the namespace of atoll-hub on a broker, HubAccount its service account there.
+const HubNamespace, HubAccount = "atoll-hub", "atoll-hub"
+
+// HubWebhook is the name of the configuration of the hub's webhook, and HubWebhookSecret that of
+// the Secret in HubNamespace with the certificate that it is served with.
+const HubWebhook, HubWebhookSecret = "multiclusterservices.atoll.dev", "atoll-hub-webhook"
 
 // Field managers for server-side apply: one for each controller, which owns the
 // fields it applies.
@@ -125,6 +129,8 @@ const (
 	ManagerVIP    = "atoll-vip"
 	ManagerSlices = "atoll-endpoints"
 	ManagerMember = "atoll-member"
+	ManagerPolicy = "atoll-policy"
+	ManagerHub    = "atoll-hub"
 )
 
 // ManagerAggregate is the field manager of aggregates, which several members write.

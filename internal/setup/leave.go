@@ -158,6 +158,7 @@ var imported = []struct {
 	kind  schema.GroupVersionKind
 	label string
 }{
+	{mcsKind("ServiceExport"), names.LabelManagedBy}, // for a policy of the hub's
 	{mcsKind("ServiceImport"), names.LabelManagedBy},
 	{corev1.SchemeGroupVersion.WithKind("Service"), names.LabelManagedBy},
 	{discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), discoveryv1.LabelManagedBy},

@@ -71,10 +71,12 @@ func (p Publication) served(family discoveryv1.AddressType) []mcsv1beta1.Service
 // hasPort tells whether a slice has a Service's port, by which kube-proxy tells them
 // apart: name and protocol.
 func hasPort(slice *discoveryv1.EndpointSlice, port mcsv1beta1.ServicePort) bool {
-	return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool {
-		return ptr.Deref(p.Name, "") == port.Name &&
-			ptr.Deref(p.Protocol, corev1.ProtocolTCP) == cmp.Or(port.Protocol, corev1.ProtocolTCP)
-	})
+	return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return isPort(p, port) })
+}
+
+// isPort tells whether a slice's port is a Service's.
+func isPort(p discoveryv1.EndpointPort, port mcsv1beta1.ServicePort) bool {
+	return ptr.Deref(p.Name, "") == port.Name && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == cmp.Or(port.Protocol, corev1.ProtocolTCP)
 }
 
 func hasReady(slice *discoveryv1.EndpointSlice) bool {

@@ -1,7 +1,6 @@
 package sliceplan
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -130,8 +129,7 @@ func (p Importation) ports(source []discoveryv1.EndpointPort) []discoveryv1.Endp
 	kept := []discoveryv1.EndpointPort{}
 	for _, port := range source {
 		i := slices.IndexFunc(importPorts, func(ip mcsv1beta1.ServicePort) bool {
-			return ip.Name == ptr.Deref(port.Name, "") &&
-				cmp.Or(ip.Protocol, corev1.ProtocolTCP) == ptr.Deref(port.Protocol, corev1.ProtocolTCP)
+			return isPort(port, ip)
 		})
 		if i < 0 || !merge.Serves(p.Ports, importPorts[i]) {
 			continue

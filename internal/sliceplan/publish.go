@@ -40,8 +40,11 @@ type Publication struct {
 	Published []*discoveryv1.EndpointSlice
 	// MaxEndpoints is the limit of endpoints for one slice.
 	MaxEndpoints int
-	// Ports and ClusterIPs are the Service's. They matter to PublishClusterIPs alone.
+	// Ports are those that are exported. In the slices of pods others are left out only where
+	// Restricted says that the Service has others.
 	Ports      []mcsv1beta1.ServicePort
+	Restricted bool
+	// ClusterIPs are the Service's. They matter to PublishClusterIPs alone.
 	ClusterIPs []string
 }
 
@@ -58,11 +61,25 @@ func Publish(p Publication) []discoveryv1.EndpointSlice {
 		for _, part := range divide(withoutLocalMeaning(source.Endpoints), have[source.Name], p.MaxEndpoints) {
 			slice := p.slice(source.Name, part.number, source.AddressType)
 			withTrigger(source, p.Exported, slice.Annotations)
-			slice.Endpoints, slice.Ports = part.endpoints, source.Ports
+			slice.Endpoints, slice.Ports = part.endpoints, p.exposed(source.Ports)
 			plan = append(plan, slice)
 		}
 	}
 	return plan
+}
+
+// exposed returns those of a source slice's ports that are exported.
+func (p Publication) exposed(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
+	if !p.Restricted {
+		return source
+	}
+	kept := []discoveryv1.EndpointPort{}
+	for _, port := range source {
+		if slices.ContainsFunc(p.Ports, func(exported mcsv1beta1.ServicePort) bool { return isPort(port, exported) }) {
+			kept = append(kept, port)
+		}
+	}
+	return kept
 }
 
 // slice is a slice on the broker without endpoints.

@@ -32,7 +32,7 @@ func (w *world) exports() map[types.NamespacedName][]merge.Export {
 	for _, c := range w.clusters {
 		for key, export := range c.users.exports {
 			if service := c.users.services[key]; contribution.Validate(service).Valid {
-				all[key] = append(all[key], contribution.Of(c.id, families, export, service))
+				all[key] = append(all[key], contribution.Of(c.id, families, export, service, nil))
 			}
 		}
 	}

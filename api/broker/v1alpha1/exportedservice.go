@@ -12,7 +12,7 @@ import (
 // Conflict Resolution"). Its endpoints are in EndpointSlices beside it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=2"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=3"
 // +kubebuilder:resource:scope=Namespaced,shortName=exsvc
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.serviceNamespace`
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
@@ -80,6 +80,11 @@ type ExportedServiceSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=withdraw;keep
 	OnClusterLoss string `json:"onClusterLoss,omitempty"`
+	// Scope says what the Service is exported for: the clusterset, which is the default, or the
+	// hub alone, and then nobody imports it.
+	// +optional
+	// +kubebuilder:validation:Enum=Clusterset;Hub
+	Scope ExportScope `json:"scope,omitempty"`
 }
 
 // ExportedServiceList is a list of ExportedServices.

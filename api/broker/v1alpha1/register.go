@@ -14,6 +14,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&ExportedService{}, &ExportedServiceList{},
 		&MemberCluster{}, &MemberClusterList{},
+		&ServicePolicy{}, &ServicePolicyList{},
+		&Hub{}, &HubList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

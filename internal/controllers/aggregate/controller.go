@@ -116,7 +116,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	// The own record too is the one on the broker: an entry says what is exported there.
 	var exports []merge.Export
 	for _, e := range c.broker.Exports(req.NamespacedName) {
-		exports = append(exports, e.Spec)
+		if e.Spec.Scope != brokerv1alpha1.ScopeHub {
+			exports = append(exports, e.Spec)
+		}
 	}
 	have := c.aggregates.Aggregate(req.NamespacedName)
 	if writer(exports, have, c.heartbeats.Members()) != c.broker.Self || have != nil && have.DeletionTimestamp != nil {

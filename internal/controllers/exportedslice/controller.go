@@ -70,7 +70,7 @@ func (c *Controller) Name() string { return "exportedslice" }
 // Reconcile brings the broker's slices of one Service up to date, or those that are made from
 // one slice.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
-	if !c.broker.PublishedSynced() || c.mode == brokerv1alpha1.AdvertiseClusterIP && !c.broker.ExportsSynced() {
+	if !c.broker.PublishedSynced() || !c.broker.ExportsSynced() {
 		c.overlaps.Forget(req.Service)
 		c.seen.Move(req, req.whole())
 		return reconcile.Result{}, nil // every export is queued once they are
@@ -173,6 +173,9 @@ func (c *Controller) plan(req Request, own local.Own) (have []*discoveryv1.Endpo
 	if own.Export != nil {
 		p.Exported = own.Export.CreationTimestamp.Time
 	}
+	if own.Contribution != nil {
+		p.Ports, p.Restricted = own.Contribution.Ports, len(own.Contribution.Ports) < len(own.Service.Spec.Ports)
+	}
 	if req.Slice != "" {
 		p.Published = c.broker.PublishedFrom(req.Service, req.Slice)
 		if slice := c.sources.Get(req.Service, req.Slice); slice != nil {
@@ -186,7 +189,7 @@ func (c *Controller) plan(req Request, own local.Own) (have []*discoveryv1.Endpo
 	}
 	p.Sources = c.sources.Of(req.Service)
 	if c.byClusterIP(own) {
-		p.Ports, p.ClusterIPs = own.Contribution.Ports, own.Service.Spec.ClusterIPs
+		p.ClusterIPs = own.Service.Spec.ClusterIPs
 		return p.Published, sliceplan.PublishClusterIPs(p), nil
 	}
 	return p.Published, sliceplan.Publish(p), remarks(p.Sources)

@@ -46,13 +46,20 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.export), builder.WithPredicates(controllers.SpecChanged)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.service), builder.WithPredicates(controllers.ServiceChanged)).
 		WatchesRawSource(controllers.Events(c.subscribe)).
-		WatchesRawSource(controllers.Once(c.broker.AwaitPublished, c.all)).
+		WatchesRawSource(controllers.Once(c.await, c.all)).
 		WithOptions(controllers.Options[Request]())
 	if c.mode == brokerv1alpha1.AdvertiseClusterIP { // what is published depends on the merged type
-		b = b.WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.all)).
-			WatchesRawSource(controllers.Events(c.followExports))
+		b = b.WatchesRawSource(controllers.Events(c.followExports))
 	}
 	return b.Complete(c)
+}
+
+// await returns when it is known what is published, and what the hub says of it.
+func (c *Controller) await(ctx context.Context) error {
+	if err := c.broker.AwaitExports(ctx); err != nil {
+		return err
+	}
+	return c.broker.AwaitPublished(ctx)
 }
 
 // followExports has requests queued for other clusters' exports of what this one exports.
@@ -91,6 +98,7 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		}
 		queue(req, initial)
 	})
+	c.broker.OnPolicy(func(service types.NamespacedName, initial bool) { queue(Request{Service: service}, initial) })
 	c.sources.OnSynced(func(namespace string) {
 		exported, err := c.exported(context.Background(), client.InNamespace(namespace))
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -216,7 +217,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	}
 	if importation.Own {
 		own, err := local.Gather(ctx, c.local, c.self, req.Service)
-		if err != nil || own.Contribution == nil {
+		if err != nil || own.Contribution == nil || own.Contribution.Scope == brokerv1alpha1.ScopeHub {
 			return err == nil, err
 		}
 		importation.Ports, importation.IPFamilies = own.Contribution.Ports, own.Contribution.IPFamilies
@@ -231,7 +232,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	if err != nil {
 		return false, err
 	}
-	if export := c.broker.Export(req.Service, req.Cluster); export != nil && !closed {
+	if export := c.broker.Export(req.Service, req.Cluster); export != nil && !closed && export.Spec.Scope != brokerv1alpha1.ScopeHub {
 		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
 		if !c.lost(req.Part, importation.Import, export) {
 			importation.Sources = c.othersSources(req)

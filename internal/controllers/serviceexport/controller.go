@@ -60,6 +60,11 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 				}
 			})
 		})).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.broker.OnPolicy(func(service types.NamespacedName, initial bool) {
+				add(reconcile.Request{NamespacedName: service}, initial)
+			})
+		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)

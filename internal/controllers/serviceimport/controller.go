@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,6 +61,11 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
 				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
+			})
+		})).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.broker.OnPolicy(func(service types.NamespacedName, initial bool) {
+				add(reconcile.Request{NamespacedName: service}, initial)
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.all)).
