@@ -9,7 +9,7 @@ import (
 	mcscrd "sigs.k8s.io/mcs-api/config/crd"
 )
 
-//go:embed crds/*.yaml agent/*.yaml dns/*.yaml
+//go:embed crds/*.yaml agent/*.yaml dns/*.yaml hub/*.yaml
 var files embed.FS
 
 // Corefile configures atoll-dns where nobody configures it otherwise.
@@ -34,6 +34,9 @@ func HubCRDs() [][]byte { return read("crds/networking.karmada.io_*.yaml") }
 // Agent holds what a member cluster has for atoll-agent: its namespace, account and
 // rights, the rights of people, and the admission policies.
 func Agent() [][]byte { return read("agent/*.yaml") }
+
+// Hub holds the namespace, account and rights of atoll-hub on a broker.
+func Hub() [][]byte { return read("hub/*.yaml") }
 
 // DNS holds the account and rights of atoll-dns in a member cluster.
 func DNS() [][]byte { return read("dns/*.yaml") }

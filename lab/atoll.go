@@ -46,6 +46,11 @@ func installAtoll(ctx context.Context, l *Lab) error {
 	if err := l.installBroker(ctx); err != nil {
 		return err
 	}
+	if l.Spec.Hub {
+		if err := l.installHub(ctx); err != nil {
+			return err
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range l.Spec.Clusters {
 		c := &l.Spec.Clusters[i]

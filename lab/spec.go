@@ -39,6 +39,8 @@ type Shape struct {
 	ControlPlaneOnly bool `json:"controlPlaneOnly,omitempty"`
 	// Bare clusters do not have Atoll in them.
 	Bare bool `json:"bare,omitempty"`
+	// Hub has the broker have a hub beside it.
+	Hub bool `json:"hub,omitempty"`
 	// AdvertiseMode is what the agents publish, and what the network lets through.
 	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
 	// DNS is what answers for the clusterset's zone.
@@ -57,6 +59,8 @@ type Spec struct {
 	Atoll    string `json:"atoll"`
 	// AgentArgs are further arguments of the agents.
 	AgentArgs []string `json:"agentArgs,omitempty"`
+	// HubArgs are further arguments of the hub.
+	HubArgs []string `json:"hubArgs,omitempty"`
 	// Audit has the API servers keep a log of all writes.
 	Audit bool `json:"audit,omitempty"`
 	// Ready is set when the lab has once been up entirely.
@@ -105,6 +109,8 @@ func (s Shape) validate() error {
 		return fmt.Errorf("%w: a lab has 1 to %d clusters, not %d", ErrUsage, maxClusters, s.Clusters)
 	case s.Nodes < 1 || s.Nodes > maxNodes:
 		return fmt.Errorf("%w: a cluster has 1 to %d nodes, not %d", ErrUsage, maxNodes, s.Nodes)
+	case s.Hub && s.Bare:
+		return fmt.Errorf("%w: a hub needs a clusterset, and there is none in bare clusters", ErrUsage)
 	case s.ControlPlaneOnly && s.Nodes > 1:
 		return fmt.Errorf("%w: a lab of control planes only has no nodes", ErrUsage)
 	}
@@ -125,6 +131,9 @@ func (s Shape) String() string {
 	text += " --ip-family " + string(s.IPFamily)
 	if s.Bare {
 		text += " --bare"
+	}
+	if s.Hub {
+		text += " --hub"
 	}
 	if s.AdvertiseMode != "" {
 		text += " --advertise-mode " + string(s.AdvertiseMode)

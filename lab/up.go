@@ -33,6 +33,8 @@ type Options struct {
 	Atoll string
 	// AgentArgs are further arguments of the agents.
 	AgentArgs []string
+	// HubArgs are further arguments of the hub.
+	HubArgs []string
 	// Audit has the API servers keep a log of all writes, for AuditLog.
 	Audit bool
 	// Progress gets lines about what happens; nil means nobody does.
@@ -226,7 +228,8 @@ func (o *Options) record(programs string) (*Lab, error) {
 		return nil, err
 	}
 	l := &Lab{Spec: newSpec(o.Shape), dir: dir}
-	l.Spec.Programs, l.Spec.Atoll, l.Spec.AgentArgs, l.Spec.Audit = programs, o.Atoll, o.AgentArgs, o.Audit
+	l.Spec.Programs, l.Spec.Atoll, l.Spec.Audit = programs, o.Atoll, o.Audit
+	l.Spec.AgentArgs, l.Spec.HubArgs = o.AgentArgs, o.HubArgs
 	if err := l.Spec.checkNamesFree(); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
+	"github.com/atoll-mcs/atoll/internal/cli/hub"
 	"github.com/atoll-mcs/atoll/internal/cli/join"
 	"github.com/atoll-mcs/atoll/internal/cli/lab"
 	"github.com/atoll-mcs/atoll/internal/cli/leave"
@@ -66,7 +67,7 @@ func newRoot(program string) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(broker.NewCommand(), dns.NewCommand(), join.NewCommand(), leave.NewCommand(), lab.NewCommand(), newVersion())
+	root.AddCommand(broker.NewCommand(), dns.NewCommand(), hub.NewCommand(), join.NewCommand(), leave.NewCommand(), lab.NewCommand(), newVersion())
 	return root
 }
 

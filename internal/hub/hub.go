@@ -6,8 +6,10 @@ import (
 	"log/slog"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -24,6 +26,10 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/controllers/policyword"
+	"github.com/atoll-mcs/atoll/internal/controllers/servicepolicy"
+	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
 	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -78,8 +84,14 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(p.health.Started()); err != nil {
-		return fmt.Errorf("adding to the manager: %w", err)
+	questions, err := newWebhook(ctx, mgr, p.options.WebhookAddress, p.log)
+	if err != nil {
+		return err
+	}
+	for _, runnable := range []manager.Runnable{questions, p.health.Started()} {
+		if err := mgr.Add(runnable); err != nil {
+			return fmt.Errorf("adding to the manager: %w", err)
+		}
 	}
 	for _, c := range controllerList(mgr, p.options) {
 		if err := c.Register(mgr); err != nil {
@@ -101,7 +113,13 @@ type controller interface {
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
 func controllerList(mgr ctrl.Manager, options Options) []controller {
-	return []controller{}
+	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Broker: true}
+	recorder := mgr.GetEventRecorder("atoll-hub")
+	return []controller{
+		servicepolicy.NewController(writer, options.Clusterset, recorder),
+		policyword.NewController(writer, options.Clusterset),
+		webhookcert.NewController(writer),
+	}
 }
 
 // served returns nil when the API server serves what the controllers watch.
@@ -109,9 +127,6 @@ func (p *process) served(ctx context.Context) error {
 	c, err := client.New(p.config, client.Options{Scheme: scheme()})
 	if err != nil {
 		return fmt.Errorf("making a client for the broker: %w", err)
-	}
-	if err := c.Get(ctx, client.ObjectKey{Name: p.options.Clusterset}, &corev1.Namespace{}); err != nil {
-		return fmt.Errorf("reading the clusterset's namespace: %w", err)
 	}
 	if err := c.List(ctx, &networkingv1alpha1.MultiClusterServiceList{}, client.Limit(1)); err != nil {
 		return fmt.Errorf("listing MultiClusterServices: %w", err)
@@ -170,6 +185,14 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 				&discoveryv1.EndpointSlice{}:      published,
 				&brokerv1alpha1.ExportedService{}: clusterset,
 				&brokerv1alpha1.MemberCluster{}:   clusterset,
+				&brokerv1alpha1.ServicePolicy{}:   clusterset,
+				&brokerv1alpha1.Hub{}:             clusterset,
+				// Of these it may see its own alone.
+				&admissionv1.ValidatingWebhookConfiguration{}: {Field: fields.OneTermEqualSelector("metadata.name", names.HubWebhook)},
+				&corev1.Secret{}: {
+					Namespaces: map[string]cache.Config{names.HubNamespace: {}},
+					Field:      fields.OneTermEqualSelector("metadata.name", names.HubWebhookSecret),
+				},
 			},
 		},
 		// One term after the other, and several hubs in one process, as in tests, have

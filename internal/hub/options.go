@@ -21,6 +21,8 @@ type Options struct {
 	Clusterset string
 	// LeaderElect has one of several replicas do the work.
 	LeaderElect bool
+	// WebhookAddress is where the hub answers the API server's questions.
+	WebhookAddress string
 	// MetricsAddress and HealthAddress are where the hub listens; "0" for nowhere.
 	MetricsAddress, HealthAddress string
 	// PprofAddress is where profiles of the running hub can be taken; "0" or empty for nowhere.
@@ -37,6 +39,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; without it, the pod's own service account is used")
 	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
+	flags.StringVar(&o.WebhookAddress, "webhook-bind-address", ":9443", "address where the API server asks about MultiClusterServices")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")

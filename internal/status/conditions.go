@@ -1,5 +1,5 @@
-// Package status decides how conditions change and writes those of
-// ServiceExports, several writers of which share one list.
+// Package status decides how conditions change and writes those of objects several writers
+// of which share one list.
 package status
 
 import (
@@ -49,16 +49,22 @@ func Decide(have []metav1.Condition, want metav1.Condition, generation int64, no
 	}
 }
 
-// ApplyExport sets conditions of a ServiceExport, all those of the field manager
-// owner, in one write, or in none when they stand already. It returns the transitions, and
-// whether they stand now: not so where export is not the newest version, which is on its
-// way. So each transition is told of once.
+// ApplyExport sets conditions of a ServiceExport, as Apply does.
 func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) (stands bool, transitions []Change, err error) {
+	kind := schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName)
+	return Apply(ctx, c, kind, export, export.Status.Conditions, owner, want...)
+}
+
+// Apply sets conditions of an object that has some, all those of the field manager owner, in
+// one write, or in none when they stand already. It returns the transitions, and whether they
+// stand now: not so where object is not the newest version, which is on its way. So each
+// transition is told of once.
+func Apply(ctx context.Context, c client.Client, kind schema.GroupVersionKind, about client.Object, have []metav1.Condition, owner string, want ...metav1.Condition) (stands bool, transitions []Change, err error) {
 	var list []any
 	written := false
 	now := metav1.Now().Rfc3339Copy()
 	for _, w := range want {
-		change := Decide(export.Status.Conditions, w, export.Generation, now)
+		change := Decide(have, w, about.GetGeneration(), now)
 		written = written || change.Written
 		if change.Transition {
 			transitions = append(transitions, change)
@@ -73,18 +79,18 @@ func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.Servic
 		return true, nil, nil
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
-	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName))
-	object.SetNamespace(export.Namespace)
-	object.SetName(export.Name)
-	object.SetUID(export.UID) // another one of the same name is not meant
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(about.GetNamespace())
+	object.SetName(about.GetName())
+	object.SetUID(about.GetUID()) // another one of the same name is not meant
 	// Nor is a newer version of it, for which the transitions below may be none.
-	object.SetResourceVersion(export.ResourceVersion)
+	object.SetResourceVersion(about.GetResourceVersion())
 	err = c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return false, nil, nil
 	}
 	if err != nil {
-		return false, nil, fmt.Errorf("writing conditions of ServiceExport %s/%s: %w", export.Namespace, export.Name, err)
+		return false, nil, fmt.Errorf("writing conditions of %s %s/%s: %w", kind.Kind, about.GetNamespace(), about.GetName(), err)
 	}
 	return true, transitions, nil
 }

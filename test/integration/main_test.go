@@ -20,6 +20,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/lab"
 )
 
@@ -52,7 +53,7 @@ func run(m *testing.M) int {
 	theLab, err = lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{
 			Name: fmt.Sprintf("integration-%d", os.Getpid()), Clusters: 2, Nodes: 1,
-			IPFamily: lab.IPv4, ControlPlaneOnly: true,
+			IPFamily: lab.IPv4, ControlPlaneOnly: true, Hub: true,
 		},
 		Atoll: filepath.Join(programs, "atoll"),
 		// Tests that kill an agent wait that long until it is missed.
@@ -95,7 +96,7 @@ func fail(err error) int {
 
 func clients() (map[string]client.WithWatch, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

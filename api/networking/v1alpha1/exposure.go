@@ -1,7 +1,9 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -40,6 +42,28 @@ func (s *MultiClusterServiceSpec) ExposedPorts(service *corev1.Service) []corev1
 		}
 	}
 	return exposed
+}
+
+// MissingPorts says which of ports a Service does not have, for people; nothing where it has all.
+func MissingPorts(ports []ExposurePort, service *corev1.Service) []string {
+	var missing []string
+	for _, p := range ports {
+		if !slices.ContainsFunc(service.Spec.Ports, func(have corev1.ServicePort) bool { return p.Is(have.Name, have.Port) }) {
+			missing = append(missing, p.String())
+		}
+	}
+	return missing
+}
+
+// String names the port for people.
+func (p ExposurePort) String() string {
+	switch {
+	case p.Name == "":
+		return fmt.Sprint(p.Port)
+	case p.Port == 0:
+		return strconv.Quote(p.Name)
+	}
+	return fmt.Sprintf("%q with number %d", p.Name, p.Port)
 }
 
 func clusterNames(selectors []ClusterSelector) []string {

@@ -47,6 +47,8 @@ interrupted is removed first.`,
 	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "addresses of nodes, pods and services: ipv4, ipv6 or dual; or one for each cluster, as ipv4,ipv6,dual")
 	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "only API servers and controllers, on the loopback interface; needs no root")
 	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
+	flags.BoolVar(&up.Hub, "hub", false, "run a hub beside the broker, for MultiClusterServices")
+	flags.StringArrayVar(&up.HubArgs, "hub-arg", nil, "argument of the hub; may be repeated")
 	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "what clusters publish: pods, in a flat network, or cluster-ip, where other clusters reach their Services only; a list by commas gives c1, c2, … a mode each")
 	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "what answers for clusterset.local in the clusters' DNS: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")
 	flags.BoolVar(&up.Audit, "audit", false, "have the API servers log every write, with who it was, to logs/audit.log in each cluster's folder")

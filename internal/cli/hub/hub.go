@@ -1,0 +1,121 @@
+// Package hub is the command `atoll hub`: the optional controller of MultiClusterServices, which
+// runs beside a broker.
+package hub
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// options are the flags that all commands have.
+type options struct {
+	target.Cluster
+	namespace string
+}
+
+// NewCommand returns the command with all its sub-commands.
+func NewCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "hub",
+		Short: "Install the controller of MultiClusterServices on a broker",
+		Long: `The hub is optional: a clusterset works without it. It runs in the broker's own cluster, and
+does what the MultiClusterServices there say: it has the members share a Service and load
+balancers expose it. See docs/multiclusterservice.md.
+
+These commands need the rights of a cluster administrator on the broker.`,
+		Example: `  atoll hub deploy --context hub
+  atoll hub remove --context hub`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	o.AddFlags(command.PersistentFlags())
+	command.PersistentFlags().StringVarP(&o.namespace, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
+	command.AddCommand(newDeploy(&o), newRemove(&o))
+	return command
+}
+
+// connect returns the broker.
+func (o *options) connect(cmd *cobra.Command, dryRun bool) (*install.Target, error) {
+	config, err := o.Config()
+	if err != nil {
+		return nil, err
+	}
+	return install.NewTarget(config, steps.Report(cmd, dryRun))
+}
+
+func newDeploy(o *options) *cobra.Command {
+	var hub render.Hub
+	var dryRun bool
+	command := &cobra.Command{
+		Use:   "deploy",
+		Short: "Install the hub of a clusterset",
+		Long: `Puts on the broker what MultiClusterServices need: their custom resource definition, which is
+left alone where somebody else has installed one, a namespace atoll-hub with the program and
+its rights, and a webhook that checks MultiClusterServices and nothing else. It can be
+repeated, for instance to upgrade.`,
+		Example: `  atoll hub deploy --context hub
+  atoll hub deploy --dry-run     # print the manifests`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			hub.Clusterset = o.namespace
+			if dryRun {
+				crds, objects := hub.Manifests()
+				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
+			}
+			on, err := o.connect(cmd, false)
+			if err != nil {
+				return err
+			}
+			if err := setup.DeployHub(cmd.Context(), on, hub); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is deployed on %s\n", o.namespace, on.Config.Host)
+			steps.Next(cmd, "kubectl apply -f MULTICLUSTERSERVICE%s", o.Flags())
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
+	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "where the image is")
+	flags.StringVar(&hub.Tag, "tag", "", "the image's tag, in place of this program's version")
+	flags.Int32Var(&hub.Replicas, "replicas", 2, "how many pods there are, of which one works and the others stand by")
+	flags.StringArrayVar(&hub.Args, "hub-arg", nil, "argument of atoll-hub; may be repeated")
+	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "leave out the program, which is run otherwise")
+	flags.StringVar(&hub.WebhookURL, "webhook-url", "", "where the API server reaches the program's webhook, in place of a Service in its cluster")
+	return command
+}
+
+func newRemove(o *options) *cobra.Command {
+	var dryRun bool
+	command := &cobra.Command{
+		Use:   "remove",
+		Short: "Remove the hub of a clusterset",
+		Long: `Takes the hub away, and its policies: members remove the ServiceExports that they have made
+for MultiClusterServices. These objects themselves and their definition stay.`,
+		Example: `  atoll hub remove --context hub --dry-run
+  atoll hub remove --context hub`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			on, err := o.connect(cmd, dryRun)
+			if err != nil {
+				return err
+			}
+			if err := setup.RemoveHub(cmd.Context(), on, o.namespace, dryRun); err != nil || dryRun {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s has no hub any more\n", o.namespace)
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted and change nothing")
+	return command
+}

@@ -1,0 +1,180 @@
+// Package servicepolicy keeps the ServicePolicies of a clusterset, by which the members' agents
+// know of MultiClusterServices, and the conditions of these that say what comes of it.
+package servicepolicy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Controller is the hub's controller of policies.
+type Controller struct {
+	writer     controllers.Writer
+	reader     client.Reader
+	clusterset string
+	recorder   events.EventRecorder
+}
+
+// NewController returns a controller that writes to the clusterset's namespace.
+func NewController(writer controllers.Writer, clusterset string, recorder events.EventRecorder) *Controller {
+	return &Controller{writer: writer, reader: writer.Client, clusterset: clusterset, recorder: recorder}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "servicepolicy" }
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	comesOrGoes := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(c.Name()).
+		For(&networkingv1alpha1.MultiClusterService{}).
+		Watches(&brokerv1alpha1.ServicePolicy{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			spec := &o.(*brokerv1alpha1.ServicePolicy).Spec
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName}}}
+		})).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return c.known(ctx, client.ObjectKeyFromObject(o))
+		})).
+		Watches(&brokerv1alpha1.ExportedService{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			spec := &o.(*brokerv1alpha1.ExportedService).Spec
+			return c.known(ctx, types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName})
+		}), builder.WithPredicates(comesOrGoes)).
+		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(comesOrGoes)).
+		WithOptions(controllers.Options[reconcile.Request]()).
+		Complete(c)
+}
+
+// known maps a service to its MultiClusterService, which most have not.
+func (c *Controller) known(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+	if c.reader.Get(ctx, service, &networkingv1alpha1.MultiClusterService{}) != nil {
+		return nil // if it comes, that is an event
+	}
+	return []reconcile.Request{{NamespacedName: service}}
+}
+
+// all maps a member to all MultiClusterServices, any of which may mean it.
+func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	list := &networkingv1alpha1.MultiClusterServiceList{}
+	if c.reader.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
+		return nil // a cache that is synced does not fail before the hub ends
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// Reconcile brings the policy and the conditions of one MultiClusterService up to date.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s, err := c.gather(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering what there is of MultiClusterService %s: %w", req, err)
+	}
+	if err := c.apply(ctx, req.NamespacedName, s.mcs); err != nil {
+		return reconcile.Result{}, fmt.Errorf("writing the policy of MultiClusterService %s: %w", req, err)
+	}
+	if s.mcs == nil {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, c.applyConditions(ctx, s)
+}
+
+// gather reads what there is. A MultiClusterService that is about to go counts as gone.
+func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (state, error) {
+	var s state
+	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
+	if err := c.reader.Get(ctx, key, mcs); err != nil || mcs.DeletionTimestamp != nil {
+		return s, client.IgnoreNotFound(err)
+	}
+	s.mcs = mcs
+	switch err := c.reader.Get(ctx, key, service); {
+	case err == nil:
+		s.service = service
+	case !apierrors.IsNotFound(err):
+		return s, err
+	}
+	members := &brokerv1alpha1.MemberClusterList{}
+	if err := c.reader.List(ctx, members, client.InNamespace(c.clusterset), client.UnsafeDisableDeepCopy); err != nil {
+		return s, err
+	}
+	for i := range members.Items {
+		id := members.Items[i].Name
+		s.members = append(s.members, id)
+		record := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
+		switch err := c.reader.Get(ctx, record, &brokerv1alpha1.ExportedService{}); {
+		case err == nil:
+			s.exporters = append(s.exporters, id)
+		case !apierrors.IsNotFound(err):
+			return s, err
+		}
+	}
+	slices.Sort(s.exporters)
+	return s, nil
+}
+
+// apply makes the policy what the MultiClusterService says, of which there may be none.
+func (c *Controller) apply(ctx context.Context, key types.NamespacedName, mcs *networkingv1alpha1.MultiClusterService) error {
+	have := &brokerv1alpha1.ServicePolicy{}
+	err := c.reader.Get(ctx, client.ObjectKey{Namespace: c.clusterset, Name: names.Aggregate(key.Namespace, key.Name)}, have)
+	there := err == nil
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return err
+	case mcs == nil && !there:
+		return nil
+	case mcs == nil:
+		return c.writer.Delete(ctx, have)
+	case !there:
+		return c.writer.Create(ctx, &brokerv1alpha1.ServicePolicy{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: c.clusterset, Name: names.Aggregate(key.Namespace, key.Name),
+				Labels: map[string]string{names.LabelServiceNamespace: key.Namespace, names.LabelServiceName: key.Name},
+			},
+			Spec: project(mcs),
+		})
+	}
+	if want := project(mcs); !equality.Semantic.DeepEqual(have.Spec, want) {
+		have.Spec = want
+		return c.writer.Update(ctx, have)
+	}
+	return nil
+}
+
+func (c *Controller) applyConditions(ctx context.Context, s state) error {
+	kind := networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind)
+	stands, _, err := status.Apply(ctx, c.writer.Client, kind, s.mcs, s.mcs.Status.Conditions, names.ManagerHub, s.conditions()...)
+	if !stands {
+		return err
+	}
+	for _, said := range news(s.mcs.Status.Conditions, s.conditions()) {
+		eventType := corev1.EventTypeNormal
+		if said.Status == metav1.ConditionFalse {
+			eventType = corev1.EventTypeWarning
+		}
+		status.Say(c.recorder, s.mcs, nil, eventType, said.Reason, "Expose", said.Message)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package servicepolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// project is what a MultiClusterService amounts to for the members' agents.
+func project(mcs *networkingv1alpha1.MultiClusterService) brokerv1alpha1.ServicePolicySpec {
+	policy := brokerv1alpha1.ServicePolicySpec{
+		ServiceNamespace: mcs.Namespace, ServiceName: mcs.Name,
+		Scope: brokerv1alpha1.ScopeHub, Providers: mcs.Spec.Providers(),
+	}
+	if mcs.Spec.Has(networkingv1alpha1.ExposureTypeCrossCluster) {
+		policy.Scope, policy.Consumers = brokerv1alpha1.ScopeClusterset, slices.Clone(mcs.Spec.Consumers())
+	}
+	for _, p := range mcs.Spec.Ports {
+		policy.Ports = append(policy.Ports, brokerv1alpha1.PolicyPort{Name: p.Name, Port: p.Port})
+	}
+	return policy
+}
+
+// state is what there is of one MultiClusterService.
+type state struct {
+	mcs     *networkingv1alpha1.MultiClusterService
+	service *corev1.Service // nil where there is none
+	members []string
+	// exporters are the members that export the Service.
+	exporters []string
+}
+
+// conditions are what is to be said of it.
+func (s state) conditions() []metav1.Condition {
+	return []metav1.Condition{s.serviceFound(), s.clustersFound(), s.exported()}
+}
+
+func (s state) serviceFound() metav1.Condition {
+	c := metav1.Condition{Type: networkingv1alpha1.ConditionServiceFound, Status: metav1.ConditionFalse}
+	if s.service == nil {
+		c.Reason = networkingv1alpha1.ReasonNoService
+		c.Message = "There is no Service of this name beside this object any more. What is exposed stays so; what is not is told by the member clusters' Services."
+		return c
+	}
+	if missing := networkingv1alpha1.MissingPorts(s.mcs.Spec.Ports, s.service); len(missing) > 0 {
+		c.Reason = networkingv1alpha1.ReasonNoSuchPort
+		c.Message = fmt.Sprintf("The Service has no port %s.", strings.Join(missing, ", nor "))
+		return c
+	}
+	c.Status, c.Reason, c.Message = metav1.ConditionTrue, networkingv1alpha1.ReasonFound, "The Service is there, with all ports that are named."
+	return c
+}
+
+func (s state) clustersFound() metav1.Condition {
+	if unknown := s.unknown(); len(unknown) > 0 {
+		return metav1.Condition{
+			Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNoSuchCluster,
+			Message: fmt.Sprintf("No member of the clusterset, and ignored until it joins: %s.", names.ListClusters(unknown)),
+		}
+	}
+	return metav1.Condition{
+		Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonFound,
+		Message: "All clusters that are named are members of the clusterset.",
+	}
+}
+
+// unknown are the clusters that are named and are no members, each once.
+func (s state) unknown() []string {
+	var unknown []string
+	for _, c := range slices.Concat(s.mcs.Spec.Providers(), s.mcs.Spec.Consumers()) {
+		if !slices.Contains(s.members, c) && !slices.Contains(unknown, c) {
+			unknown = append(unknown, c)
+		}
+	}
+	return unknown
+}
+
+func (s state) exported() metav1.Condition {
+	if len(s.exporters) == 0 {
+		return metav1.Condition{
+			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,
+			Message: fmt.Sprintf("No cluster exports the Service: none %s has a Service %s/%s that may be exported.",
+				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name),
+		}
+	}
+	to := "nobody but the load balancer"
+	if s.mcs.Spec.Has(networkingv1alpha1.ExposureTypeCrossCluster) {
+		to = "all members that have the namespace"
+		if consumers := s.mcs.Spec.Consumers(); len(consumers) > 0 {
+			to = names.ListClusters(consumers)
+		}
+	}
+	return metav1.Condition{
+		Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonExported,
+		Message: fmt.Sprintf("Exported by %s, to %s.", names.ListClusters(s.exporters), to),
+	}
+}
+
+func among(providers []string) string {
+	if len(providers) == 0 {
+		return "of the members"
+	}
+	return "of " + names.ListClusters(providers)
+}
+
+// news are those of the conditions that say something else than before, but not that all was
+// well from the first.
+func news(before, now []metav1.Condition) []metav1.Condition {
+	var news []metav1.Condition
+	for _, c := range now {
+		had := meta.FindStatusCondition(before, c.Type)
+		changed := had == nil || had.Status != c.Status || had.Message != c.Message
+		if changed && (had != nil || c.Reason != networkingv1alpha1.ReasonFound) {
+			news = append(news, c)
+		}
+	}
+	return news
+}

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/deploy"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// HubName is the hub's value of LabelName, and the name of its objects.
+const HubName = "atoll-hub"
+
+// portWebhook is where the hub serves its webhook.
+const portWebhook = 9443
+
+// Hub is what a person chooses about the hub of a clusterset. All but the clusterset has a
+// usual value.
+type Hub struct {
+	// Clusterset is the clusterset's namespace on the broker.
+	Clusterset string
+	// NoWorkloads leaves out what runs: the program is run otherwise.
+	NoWorkloads bool
+	// WebhookURL is where the API server reaches the hub, where that is not by its Service.
+	WebhookURL string
+	// Registry, Tag and Replicas are as of Member.
+	Registry, Tag string
+	Replicas      int32
+	// Args are further arguments of the hub.
+	Args []string
+}
+
+// Manifests returns what a broker has for a hub: custom resource definitions, and the objects
+// that need those, in the order in which they are applied.
+func (h Hub) Manifests() (crds, objects []*unstructured.Unstructured) {
+	crds = install.MustParse(deploy.HubCRDs()...)
+	objects = slices.Concat(install.MustParse(deploy.Hub()...), install.Objects(broker.HubAccess(h.Clusterset)...))
+	if !h.NoWorkloads {
+		objects = append(objects, h.workload()...)
+	}
+	return crds, append(objects, h.webhook())
+}
+
+// workload is what runs of the hub.
+func (h Hub) workload() []*unstructured.Unstructured {
+	m := Member{Registry: h.Registry, Tag: h.Tag, Replicas: h.Replicas}
+	container := corev1.Container{
+		Name:  "hub",
+		Image: m.image(HubName),
+		Args:  append([]string{"--clusterset=" + h.Clusterset}, h.Args...),
+		Ports: []corev1.ContainerPort{
+			{Name: "webhook", ContainerPort: portWebhook, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
+			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
+		},
+		LivenessProbe:  probe("/healthz", "probes", 10, 6),
+		ReadinessProbe: probe("/readyz", "probes", 5, 1),
+		Resources:      resources("50m", "128Mi", "1Gi"),
+	}
+	deployment := m.deployment(HubName, container)
+	deployment.Spec.Template.Spec.PriorityClassName = "" // which members have
+	all := install.Objects[client.Object](
+		deployment,
+		disruptionBudget(HubName),
+		service(HubName,
+			corev1.ServicePort{Name: "webhook", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("webhook")},
+			corev1.ServicePort{Name: "metrics", Port: portMetrics, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("metrics")}),
+	)
+	for _, o := range all {
+		o.SetNamespace(names.HubNamespace)
+	}
+	return all
+}
+
+// webhook has the API server ask the hub about MultiClusterServices, and about nothing else. It
+// does not for changes that the hub has nothing to say about, so that finalizers can be taken off
+// while it is down. The hub puts its certificate authority in by itself; until then, and whenever it can't
+// be reached, what it is asked about is refused.
+func (h Hub) webhook() *unstructured.Unstructured {
+	config := admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
+		Namespace: names.HubNamespace, Name: HubName, Path: ptr.To("/"), Port: ptr.To[int32](443),
+	}}
+	if h.WebhookURL != "" {
+		config = admissionv1.WebhookClientConfig{URL: &h.WebhookURL}
+	}
+	return install.Objects(&admissionv1.ValidatingWebhookConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{Name: names.HubWebhook, Labels: map[string]string{labelPartOf: partOf}},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name:         names.HubWebhook,
+			ClientConfig: config,
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+				Rule: admissionv1.Rule{
+					APIGroups: []string{networkingv1alpha1.GroupVersion.Group}, APIVersions: []string{networkingv1alpha1.GroupVersion.Version},
+					Resources: []string{networkingv1alpha1.MultiClusterServiceResource}, Scope: ptr.To(admissionv1.NamespacedScope),
+				},
+			}},
+			MatchConditions: []admissionv1.MatchCondition{{
+				Name:       "something-to-say",
+				Expression: "request.operation == 'CREATE' || object.spec != oldObject.spec && !has(object.metadata.deletionTimestamp)",
+			}},
+			FailurePolicy:           ptr.To(admissionv1.Fail),
+			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			TimeoutSeconds:          ptr.To[int32](5),
+		}},
+	})[0]
+}

@@ -1,0 +1,102 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/render"
+)
+
+// DeployHub puts the hub of a clusterset beside its broker. There is one hub on an API server. A
+// definition of MultiClusterServices that is somebody else's is left as it is.
+func DeployHub(ctx context.Context, on *install.Target, hub render.Hub) error {
+	if err := clusterset(ctx, on, hub.Clusterset); err != nil {
+		return err
+	}
+	if other, err := otherClusterset(ctx, on, hub.Clusterset); err != nil || other != "" {
+		if err != nil {
+			return err
+		}
+		return hint("remove that one first: atoll hub remove --namespace "+other,
+			"there is a hub on this API server already, of clusterset %s", other)
+	}
+	crds, objects := hub.Manifests()
+	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
+		return err
+	}
+	if err := on.CRDs(ctx, crds, false); err != nil {
+		return err
+	}
+	return on.Apply(ctx, objects...)
+}
+
+// otherClusterset returns another clusterset that has a hub, "" where there is none.
+func otherClusterset(ctx context.Context, on *install.Target, namespace string) (string, error) {
+	hubs := &brokerv1alpha1.HubList{}
+	if err := on.List(ctx, hubs); err != nil {
+		return "", hint("deploy the broker anew with this program: atoll broker deploy --namespace "+namespace,
+			"listing hubs on the broker: %w", err)
+	}
+	for _, h := range hubs.Items {
+		if h.Namespace != namespace && h.Spec.Policies > 0 {
+			return h.Namespace, nil
+		}
+	}
+	return "", nil
+}
+
+// RemoveHub takes the hub of a clusterset away, with its policies: the members undo what they did
+// because of them. MultiClusterServices and their definition stay.
+func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun bool) error {
+	if err := clusterset(ctx, on, namespace); err != nil {
+		return err
+	}
+	on.DryRun = dryRun
+	_, objects := render.Hub{Clusterset: namespace}.Manifests()
+	slices.Reverse(objects) // the namespace last
+	runs := func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "Deployment" || o.GetKind() == "ClusterRoleBinding" || o.GetKind() == "ValidatingWebhookConfiguration"
+	}
+	first := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !runs(o) })
+	if err := on.Delete(ctx, first...); err != nil {
+		return err
+	}
+	if err := on.AwaitNone(ctx, &appsv1.DeploymentList{}, client.InNamespace(names.HubNamespace), client.MatchingLabels{render.LabelName: render.HubName}); err != nil {
+		return err
+	}
+	policies := listOf(brokerv1alpha1.GroupVersion.WithKind("ServicePolicy"))
+	if err := on.List(ctx, policies, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("listing the hub's policies: %w", err)
+	}
+	if err := on.DeleteAll(ctx, policies.Items); err != nil {
+		return err
+	}
+	if err := lastWord(ctx, on, namespace); err != nil {
+		return err
+	}
+	return on.Delete(ctx, slices.DeleteFunc(objects, runs)...)
+}
+
+// lastWord says in the hub's name that there are no policies: members that are away now have to
+// know it when they come back.
+func lastWord(ctx context.Context, on *install.Target, namespace string) error {
+	hub := &brokerv1alpha1.Hub{}
+	err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: brokerv1alpha1.HubName}, hub)
+	if err != nil || on.DryRun {
+		return client.IgnoreNotFound(err)
+	}
+	hub.Spec = (&broker.PolicySet{}).Word()
+	if err := on.Update(ctx, hub); err != nil {
+		return fmt.Errorf("saying that there are no policies any more: %w", err)
+	}
+	return nil
+}

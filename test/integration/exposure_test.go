@@ -1,0 +1,325 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// exposed is a MultiClusterService of a Service web with ports p80 and p81 on the hub, in the
+// form of a manifest's spec.
+func exposed(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClusterService {
+	t.Helper()
+	mcs := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &mcs.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return mcs
+}
+
+// manifest is the same as people write it, whatever is in it.
+func manifest(t *testing.T, namespace, spec string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	text := fmt.Sprintf("apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: %s, name: web}\nspec: %s", namespace, spec)
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// What the document asks of a MultiClusterService is asked by the API server, each in words that
+// say what to do.
+func TestMultiClusterServiceIsValidated(t *testing.T) {
+	const ns = "exposure-rules"
+	namespace(t, ns, lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80, 81))
+	for _, tt := range []struct{ spec, want string }{
+		{"{types: [CrossCluster], range: {clusterNames: [member2]}}", ""}, // the document's example
+		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is called LoadBalancer"},
+		{"{types: [Other]}", "there are the types CrossCluster and LoadBalancer"},
+		{"{types: []}", "spec.types"},
+		{"{}", "spec.types"},
+		{"{types: [CrossCluster, CrossCluster]}", "Duplicate"},
+		{"{types: [CrossCluster, LoadBalancer], range: {clusterNames: [c1]}}", ""},
+		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "needs CrossCluster"},
+		{"{types: [LoadBalancer], range: {}}", ""}, // as Go clients of the document's types write it
+		{"{types: [LoadBalancer], consumerClusters: [{name: c1}]}", "needs CrossCluster"},
+		{"{types: [LoadBalancer], providerClusters: [{name: c1}]}", ""},
+		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "say the same thing"},
+		{"{types: [CrossCluster], consumerClusters: [{name: c1}], providerClusters: [{name: c2.eu}]}", ""},
+		{"{types: [CrossCluster], range: {clusterNames: [Member_2]}}", "one or two DNS labels"},
+		{"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}", "one or two DNS labels"},
+		{"{types: [CrossCluster], providerClusters: [{name: \"\"}]}", "one or two DNS labels"},
+		{"{types: [CrossCluster], ports: [{port: 70000}]}", "65535"},
+		{"{types: [CrossCluster], ports: [{port: -1}]}", "greater than or equal to 1"},
+		{"{types: [CrossCluster], ports: [{}]}", "by its name, its number or both"},
+		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},
+		{"{types: [CrossCluster], ports: [{name: p82}]}", `has no port "p82"; it has: "p80" with number 80, "p81" with number 81`},
+		{"{types: [CrossCluster], ports: [{name: p80, port: 81}]}", `has no port "p80" with number 81`},
+	} {
+		u := manifest(t, ns, tt.spec)
+		err := on[lab.Broker].Create(t.Context(), u, client.DryRunAll)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", tt.spec, err, tt.want)
+		}
+	}
+	other := manifest(t, ns, "{types: [CrossCluster]}")
+	other.SetName("other")
+	if err := on[lab.Broker].Create(t.Context(), other); err == nil || !strings.Contains(err.Error(), "there is no Service other") {
+		t.Errorf("without a Service: %v", err)
+	}
+}
+
+// expectExposed waits for a condition of a MultiClusterService.
+func expectExposed(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind string, status metav1.ConditionStatus, message string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("condition %s of %s", kind, mcs.Name), func() error {
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(mcs), mcs); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(mcs.Status.Conditions, kind)
+		if c == nil || c.Status != status || !strings.Contains(c.Message, message) || c.ObservedGeneration != mcs.Generation {
+			return fmt.Errorf("want %s with %q, have %+v", status, message, mcs.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// provider makes the Service web in a cluster, with two ports and an endpoint.
+func provider(t *testing.T, cluster, ns, address string) {
+	t.Helper()
+	create(t, cluster, service(ns, "web", 80, 81))
+	s := slice(ns, "web-x", "web", address)
+	s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To("p81"), Port: ptr.To(int32(8081))})
+	create(t, cluster, s)
+}
+
+// expectExport waits until there is a ServiceExport web that was made for a policy, or is not.
+func expectExport(t *testing.T, cluster, ns string, want bool) {
+	t.Helper()
+	if !want {
+		expectGone(t, cluster, export(ns, "web"))
+		return
+	}
+	eventually(t, "ServiceExport in "+cluster, func() error {
+		e := export(ns, "web")
+		if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+			return err
+		}
+		if e.Labels["atoll.dev/managed-by"] != "agent.atoll.dev" {
+			return fmt.Errorf("labels %v", e.Labels)
+		}
+		return nil
+	})
+}
+
+func noImport(t *testing.T, cluster, ns string) {
+	t.Helper()
+	expectGone(t, cluster, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectAddresses(t, cluster, ns)
+}
+
+func setSpec(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, spec string) {
+	t.Helper()
+	want := exposed(t, mcs.Namespace, spec).Spec
+	change(t, lab.Broker, mcs, func(m *networkingv1alpha1.MultiClusterService) { m.Spec = want })
+}
+
+// Pitfalls 38, 39: one object shares a Service of several clusters with several others, by the
+// ports that it names and no other, and whatever of it changes, what is not wanted any more goes.
+func TestCrossCluster(t *testing.T) {
+	const ns = "exposure"
+	namespace(t, ns, "c1", "c2", lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80, 81))
+	provider(t, "c1", ns, "10.1.1.1")
+	provider(t, "c2", ns, "10.2.1.1")
+	mcs := exposed(t, ns, "{types: [CrossCluster]}")
+	create(t, lab.Broker, mcs)
+	for _, cluster := range []string{"c1", "c2"} {
+		expectExport(t, cluster, ns, true)
+		expectImport(t, cluster, ns, "web", from("c1", "c2"))
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
+	}
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `Exported by "c1", "c2", to all members`)
+	expectExposed(t, mcs, "ServiceFound", metav1.ConditionTrue, "")
+	expectExposed(t, mcs, "ClustersFound", metav1.ConditionTrue, "")
+
+	setSpec(t, mcs, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}, providerClusters: [{name: c1}]}")
+	noImport(t, "c1", ns)
+	expectExport(t, "c2", ns, false)
+	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Port != 80 {
+			return fmt.Errorf("ports %v", imp.Spec.Ports)
+		}
+		return from("c1")(imp)
+	})
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	eventually(t, "only port p80 is exposed anywhere", func() error {
+		derived := service(ns, "web-clusterset")
+		if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(derived), derived); err != nil {
+			return err
+		}
+		if len(derived.Spec.Ports) != 1 || derived.Spec.Ports[0].Port != 80 {
+			return fmt.Errorf("the derived Service has %v", derived.Spec.Ports)
+		}
+		published := &discoveryv1.EndpointSliceList{}
+		if err := on[lab.Broker].List(t.Context(), published, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
+			return err
+		}
+		for _, s := range append(published.Items, slicesOf(t, "c2", ns)...) {
+			if len(s.Ports) != 1 || *s.Ports[0].Name != "p80" {
+				return fmt.Errorf("%s has ports %v", s.Name, s.Ports)
+			}
+		}
+		record := &brokerv1alpha1.ExportedService{}
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web." + ns + ".c1"}, record); err != nil {
+			return err
+		}
+		if len(record.Spec.Ports) != 1 {
+			return fmt.Errorf("the record has %v", record.Spec.Ports)
+		}
+		return nil
+	})
+
+	// The other way round, and to nobody but the hub.
+	setSpec(t, mcs, "{types: [CrossCluster], consumerClusters: [{name: c1}, {name: c9}], providerClusters: [{name: c2}, {name: c8}]}")
+	expectImport(t, "c1", ns, "web", from("c2"))
+	expectExport(t, "c1", ns, false)
+	noImport(t, "c2", ns)
+	expectExposed(t, mcs, "ClustersFound", metav1.ConditionFalse, `"c8", "c9"`)
+	eventually(t, "a warning about clusters that are no members", func() error {
+		for _, e := range eventsOn(t, lab.Broker, ns, "MultiClusterService", "web") {
+			if e.Reason == "NoSuchCluster" && e.Type == corev1.EventTypeWarning && strings.Contains(e.Note, `"c8", "c9"`) {
+				return nil
+			}
+		}
+		return fmt.Errorf("there is none")
+	})
+	setSpec(t, mcs, "{types: [LoadBalancer], ports: [{name: p81}]}")
+	for _, cluster := range []string{"c1", "c2"} {
+		expectExport(t, cluster, ns, true)
+		noImport(t, cluster, ns)
+	}
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, "to nobody but the load balancer")
+
+	remove(t, lab.Broker, mcs)
+	for _, cluster := range []string{"c1", "c2"} {
+		expectExport(t, cluster, ns, false)
+		noImport(t, cluster, ns)
+	}
+	expectBrokerEmpty(t, ns)
+}
+
+// A ServiceExport of somebody's own is as good as one that is made, is never touched, and
+// survives; so does one that somebody applies over what was made.
+func TestUsersOwnExportSurvives(t *testing.T) {
+	const ns = "exposure-own"
+	namespace(t, ns, "c1", "c2", lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80, 81))
+	provider(t, "c1", ns, "10.1.1.1")
+	provider(t, "c2", ns, "10.2.1.1")
+	own := export(ns, "web")
+	create(t, "c1", own)
+	expectImport(t, "c2", ns, "web", from("c1"))
+	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{name: p81}], range: {clusterNames: [c2]}}")
+	create(t, lab.Broker, mcs)
+	expectExport(t, "c2", ns, true)
+	noImport(t, "c1", ns)
+	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Name != "p81" {
+			return fmt.Errorf("ports %v", imp.Spec.Ports)
+		}
+		return from("c1", "c2")(imp)
+	})
+	change(t, "c2", export(ns, "web"), func(e *mcsv1beta1.ServiceExport) { // as kubectl apply does
+		e.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+	})
+	remove(t, lab.Broker, mcs)
+	for _, cluster := range []string{"c1", "c2"} {
+		expectImport(t, cluster, ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+			if len(imp.Spec.Ports) != 2 {
+				return fmt.Errorf("ports %v", imp.Spec.Ports)
+			}
+			return from("c1", "c2")(imp)
+		})
+	}
+	uid := own.UID
+	for _, cluster := range []string{"c1", "c2"} {
+		e := export(ns, "web")
+		if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Labels) > 0 || cluster == "c1" && e.UID != uid {
+			t.Errorf("in %s there is %+v", cluster, e.ObjectMeta)
+		}
+	}
+}
+
+// With a load balancer alone, nobody imports the service, but what somebody exports by himself, of
+// which all ports are.
+func TestLoadBalancerAloneIsNoImport(t *testing.T) {
+	const ns = "exposure-balancer"
+	namespace(t, ns, "c1", "c2", lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80, 81))
+	provider(t, "c1", ns, "10.1.1.1")
+	provider(t, "c2", ns, "10.2.1.1")
+	create(t, "c1", export(ns, "web"))
+	mcs := exposed(t, ns, "{types: [LoadBalancer], ports: [{name: p81}]}")
+	create(t, lab.Broker, mcs)
+	expectExport(t, "c2", ns, true)
+	for _, cluster := range []string{"c1", "c2"} {
+		expectImport(t, cluster, ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+			if len(imp.Spec.Ports) != 2 {
+				return fmt.Errorf("ports %v", imp.Spec.Ports)
+			}
+			return from("c1")(imp)
+		})
+	}
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `by "c1", "c2"`)
+	eventually(t, "what only the hub is for is published with the one port", func() error {
+		published := &discoveryv1.EndpointSliceList{}
+		if err := on[lab.Broker].List(t.Context(), published, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
+			return err
+		}
+		var all []string
+		for _, s := range published.Items {
+			all = append(all, fmt.Sprint(s.Labels["multicluster.kubernetes.io/source-cluster"], len(s.Ports)))
+		}
+		if slices.Sort(all); fmt.Sprint(all) != "[c12 c21]" {
+			return fmt.Errorf("published are %v", all)
+		}
+		return nil
+	})
+	for _, cluster := range []string{"c1", "c2"} {
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
+	}
+	remove(t, lab.Broker, mcs)
+	expectExport(t, "c2", ns, false)
+}
+
+// eventsOn returns the Events about an object.
+func eventsOn(t *testing.T, cluster, namespace, kind, name string) []eventsv1.Event {
+	t.Helper()
+	list := &eventsv1.EventList{}
+	if err := on[cluster].List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != kind || e.Regarding.Name != name })
+}
