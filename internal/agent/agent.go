@@ -220,6 +220,7 @@ func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
 		NewCache:                      lifecycle.NewCache(ctx),
 		Cache: cache.Options{
 			DefaultTransform: informers.Trim,
+			NewInformer:      informers.NewPersistent,
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Node{}:               {Transform: local.StripNode},
 				&corev1.Namespace{}:          {Transform: local.StripNamespace},

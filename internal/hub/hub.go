@@ -180,6 +180,7 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 		NewCache:                      lifecycle.NewCache(ctx),
 		Cache: cache.Options{
 			DefaultTransform: informers.Trim,
+			NewInformer:      informers.NewPersistent,
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Service{}:                 {Transform: local.StripService},
 				&discoveryv1.EndpointSlice{}:      published,

@@ -30,7 +30,7 @@ func New(c client.WithWatch, list client.ObjectList, object client.Object, index
 	if indexers == nil {
 		indexers = cache.Indexers{}
 	}
-	informer := cache.NewSharedIndexInformer(lw, object, 0, indexers)
+	informer := NewPersistent(lw, object, 0, indexers)
 	_ = informer.SetTransform(Trim) // can't fail before the informer has started
 	return informer
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,10 +21,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/pace"
 )
 
 // workers is small: a burst of exports must not have to wait for the catalogue.
 const workers = 2
+
+// apart is the least time between two writes to one entry. Two members of which one does not
+// see yet what the other one sees both take the entry for theirs, and undo what the other one
+// has written as soon as they see it.
+const apart = 500 * time.Millisecond
 
 // Controller keeps the entries of which its cluster is the writer.
 type Controller struct {
@@ -31,6 +38,7 @@ type Controller struct {
 	heartbeats *broker.Heartbeats
 	aggregates *broker.Aggregates
 	writer     controllers.Writer
+	pacer      *pace.Pacer[types.NamespacedName]
 }
 
 // NewController returns a controller that reads exports by view, and asks heartbeats which
@@ -46,6 +54,7 @@ func NewController(view *broker.View, heartbeats *broker.Heartbeats) *Controller
 			Reader: view.Client,
 			Broker: true,
 		},
+		pacer: pace.New[types.NamespacedName](pace.Limits{Additions: apart, Withdrawals: apart}),
 	}
 }
 
@@ -124,33 +133,41 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if writer(exports, have, c.heartbeats.Members()) != c.broker.Self || have != nil && have.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
-	var err error
-	if len(exports) == 0 {
-		err = c.remove(ctx, have)
-	} else {
-		err = c.apply(ctx, have, want(c.broker.Namespace, req.NamespacedName, exports))
+	write, follows := func(ctx context.Context) error { return c.remove(ctx, have) }, false
+	if len(exports) > 0 {
+		if write, follows = c.change(have, want(c.broker.Namespace, req.NamespacedName, exports)); write == nil {
+			return reconcile.Result{}, nil
+		}
 	}
-	if err != nil {
+	if now := time.Now(); !follows {
+		if wait := c.pacer.Wait(req.NamespacedName, true, now); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+		c.pacer.Wrote(req.NamespacedName, now)
+	}
+	if err := write(ctx); err != nil {
 		return reconcile.Result{}, fmt.Errorf("writing the aggregate of %s on the broker: %w", req, err)
 	}
 	return reconcile.Result{}, nil
 }
 
-func (c *Controller) apply(ctx context.Context, have, want *mcsv1beta1.ServiceImport) error {
+// change returns the next write on the way from have to want, or nil, and whether it only
+// follows another one.
+func (c *Controller) change(have, want *mcsv1beta1.ServiceImport) (write func(context.Context) error, follows bool) {
 	if have == nil {
-		return c.writer.Create(ctx, want)
+		return func(ctx context.Context) error { return c.writer.Create(ctx, want) }, false
 	}
 	updated := have.DeepCopy()
 	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
 	updated.Finalizers, updated.OwnerReferences = nil, nil
 	if !equality.Semantic.DeepEqual(have, updated) {
-		return c.writer.Update(ctx, updated)
+		return func(ctx context.Context) error { return c.writer.Update(ctx, updated) }, false
 	}
 	updated.Status = want.Status
 	if !equality.Semantic.DeepEqual(have.Status, updated.Status) {
-		return c.writer.UpdateStatus(ctx, updated)
+		return func(ctx context.Context) error { return c.writer.UpdateStatus(ctx, updated) }, true
 	}
-	return nil
+	return nil, false
 }
 
 // remove deletes the entry of a service that nobody exports any more. A cluster that it
