@@ -1,0 +1,74 @@
+package sliceplan
+
+import (
+	"encoding/json"
+	"net/netip"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// FuzzImport plans the import of EndpointSlices that another cluster may have published: whatever
+// they are, nothing of them gets a name, a manager, a Service or an address that is not theirs
+// to have.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(`[{"metadata":{"name":"web-1.shop.c2","annotations":{"atoll.dev/source-slice":"web-1","atoll.dev/source-part":"0"}},"addressType":"IPv4",
+		"ports":[{"name":"http","port":8080,"protocol":"TCP"},{}],"endpoints":[{"addresses":["10.2.0.1"]},{"addresses":["127.0.0.1","10.1.0.9","10.2.0.2"]},{}]}]`))
+	f.Add([]byte(`[{"metadata":{"name":"x","annotations":{"atoll.dev/source-slice":"a.b","atoll.dev/source-part":"-1"}},"addressType":"IPv6","endpoints":[{"addresses":["::1","fe80::1%eth0","::ffff:10.2.0.1"]}]},
+		{"metadata":{"labels":{"atoll.dev/advertise-mode":"cluster-ip","kubernetes.io/service-name":"kubernetes"}},"addressType":"FQDN","ports":null}]`))
+	own, err := ParseNetwork([]string{"10.101.0.0/16"}, []string{"10.1.0.0/16"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var published []*discoveryv1.EndpointSlice
+		if json.Unmarshal(data, &published) != nil {
+			return
+		}
+		for _, s := range published {
+			if s == nil {
+				return // a list of the API has none
+			}
+		}
+		ports := []mcsv1beta1.ServicePort{{Name: "http", Port: 80}}
+		imp := &mcsv1beta1.ServiceImport{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"},
+			Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}},
+		}
+		admitted, _ := own.Admit("c2", published)
+		plan := Import(Importation{Import: imp, DerivedService: "web-clusterset", Cluster: "c2", Ports: ports, Sources: admitted, MaxEndpoints: 100})
+		for i := range plan {
+			s := &plan[i]
+			from, part, ok := origin(s)
+			switch {
+			case !ok || s.Name != names.ImportedSlice("c2", from, part):
+				t.Errorf("slice %q of %q, part %d", s.Name, from, part)
+			case s.Namespace != "shop" || s.Labels[discoveryv1.LabelServiceName] != "web-clusterset" || s.Labels[discoveryv1.LabelManagedBy] != names.AgentManager:
+				t.Errorf("slice %s/%s with labels %v", s.Namespace, s.Name, s.Labels)
+			case len(s.OwnerReferences) != 1 || s.OwnerReferences[0].UID != "uid":
+				t.Errorf("slice %s is owned by %v", s.Name, s.OwnerReferences)
+			}
+			for _, e := range s.Endpoints {
+				if e.NodeName != nil || e.TargetRef != nil || e.Hints != nil {
+					t.Errorf("endpoint %+v means something here", e)
+				}
+				for _, a := range e.Addresses {
+					if address, err := netip.ParseAddr(a); err != nil || !own.Admits(address) {
+						t.Errorf("address %q", a)
+					}
+				}
+			}
+			for _, p := range s.Ports {
+				if *p.Name != "http" {
+					t.Errorf("port %+v is none of the import's", p)
+				}
+			}
+		}
+		Diff(published, plan)
+	})
+}
