@@ -90,6 +90,12 @@ SEED ?= 1
 
 ##@ Measuring
 
+.PHONY: faults
+faults: kube ## Measure what faults cost clients, for some 20 minutes: the table of docs/faults.md on stdout (as root)
+	@rm -f bin/faults.md; ATOLL_FORMS=all ATOLL_FIGURES=$(CURDIR)/bin/faults.md \
+		go test -timeout $(TEST_TIMEOUT) -v ./test/scenario -run 'TestScenarios/^faults$$' >&2
+	@printf '| Fault | Requests | Lost | Time to converge |\n|---|---|---|---|\n'; cat bin/faults.md
+
 .PHONY: bench
 bench: ## Measure Atoll against floors of the same run: tables on stderr, JSON on stdout (BENCH="--help" tells what can be chosen)
 	@$(MAKE) --no-print-directory build kube >&2

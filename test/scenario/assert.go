@@ -47,16 +47,13 @@ func assertVerbs() []Verb {
 			},
 		},
 		{
-			Name: "save", Args: "NAME", Min: 1, Max: 1, Always: true,
-			Summary: "keeps the last output, without the space around it, as `$NAME`, and as `$NAME_HOST` for URLs, with brackets around an IPv6 address",
-			Run: func(_ context.Context, r *Run, args []string) error {
-				value := strings.TrimSpace(r.output)
-				r.env[args[0]], r.env[args[0]+"_HOST"] = value, value
-				if address, err := netip.ParseAddr(value); err == nil && address.Is6() {
-					r.env[args[0]+"_HOST"] = "[" + value + "]"
-				}
-				return nil
+			Name: "save", Args: "NAME [REGEXP]", Min: 1, Max: 2, Always: true,
+			Summary: "keeps the last output, without the space around it, or what the pattern matches in it, as `$NAME`, and as `$NAME_HOST` for URLs, with brackets around an IPv6 address",
+			Check: func(_ *Script, _ bool, args []string) error {
+				_, err := regexp.Compile(strings.Join(args[1:], ""))
+				return err
 			},
+			Run: func(_ context.Context, r *Run, args []string) error { return r.save(args[0], args[1:]...) },
 		},
 		{
 			Name: "env", Args: "NAME=VALUE", Min: 1, Max: 1, Always: true,
@@ -107,6 +104,25 @@ func assertVerbs() []Verb {
 			Run: runCondition,
 		},
 	}
+}
+
+// save keeps the last output as a variable, or what a pattern matches in it.
+func (r *Run) save(name string, pattern ...string) error {
+	value := strings.TrimSpace(r.output)
+	if len(pattern) > 0 {
+		compiled, err := regexp.Compile(pattern[0])
+		if err != nil {
+			return usageErrorf("%v", err)
+		}
+		if value = compiled.FindString(value); value == "" {
+			return fmt.Errorf("nothing in the last output matches %q", pattern[0])
+		}
+	}
+	r.env[name], r.env[name+"_HOST"] = value, value
+	if address, err := netip.ParseAddr(value); err == nil && address.Is6() {
+		r.env[name+"_HOST"] = "[" + value + "]"
+	}
+	return nil
 }
 
 func checkPattern(_ *Script, _ bool, args []string) error {

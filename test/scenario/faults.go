@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// apiServerPort is where the API servers of labs listen.
+const apiServerPort = "6443"
+
 // cleanupTimeout bounds the cleaning up after one scenario.
 const cleanupTimeout = 3 * time.Minute
 
@@ -45,6 +48,21 @@ func faultVerbs() []Verb {
 				r.killed[args[0]] = true
 				cluster, unit, _ := strings.Cut(args[0], "/")
 				return r.lab.Kill(ctx, cluster, unit)
+			},
+		},
+		{
+			Name: "reset", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
+			Summary: "ends all connections with the API server of a cluster, or of the `broker`: every watch on it is lost",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], true) },
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				result := r.lab.Exec(ctx, args[0], "ss", "--kill", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", ":"+apiServerPort)
+				if err := withStderr(result).Err; err != nil {
+					return err
+				}
+				if r.output = result.Stdout; strings.TrimSpace(r.output) == "" {
+					return fmt.Errorf("there was no connection with the API server of %s", args[0])
+				}
+				return nil
 			},
 		},
 		{

@@ -49,6 +49,7 @@ type Run struct {
 	rewired    map[string]bool // clusters whose DNS may no longer ask atoll-dns
 	expelled   map[string]bool // clusters of which the broker may know nothing any more
 	cut        bool
+	figures    figures
 }
 
 // Execute runs the script in the lab and cleans up after it: networks are

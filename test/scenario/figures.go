@@ -1,0 +1,208 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// figuresVariable names a file to which the figures of scenarios are added, as rows of a table
+// in Markdown.
+const figuresVariable = "ATOLL_FIGURES"
+
+// figures are what is measured while something is broken.
+type figures struct {
+	clients   []podRef
+	title     string
+	began     time.Time
+	ended     time.Time // when it was put right, zero before
+	converged time.Time // when all was as it should be again, zero before
+}
+
+func figureVerbs() []Verb {
+	return []Verb{
+		{
+			Name: "requests", Args: "CLUSTER/NS/POD…", Min: 1, Max: -1, Always: true,
+			Summary: "names the pods that send requests all the time, and log a line for each: seconds, since 1970 and with a fraction, then `ok` or `failed`",
+			Check: func(s *Script, _ bool, args []string) error {
+				var failed error
+				for _, arg := range args {
+					_, err := s.checkPod(arg)
+					failed = errors.Join(failed, err)
+				}
+				return failed
+			},
+			Run: func(_ context.Context, r *Run, args []string) error {
+				r.figures.clients = nil
+				for _, arg := range args {
+					pod, err := parsePod(arg)
+					if err != nil {
+						return err
+					}
+					r.figures.clients = append(r.figures.clients, pod)
+				}
+				return nil
+			},
+		},
+		{
+			Name: "fault", Args: "TITLE", Min: 1, Max: 1, Always: true,
+			Summary: "something is broken from now on: requests are counted",
+			Run: func(_ context.Context, r *Run, args []string) error {
+				r.figures.title, r.figures.began, r.figures.ended, r.figures.converged = args[0], time.Now(), time.Time{}, time.Time{}
+				return nil
+			},
+		},
+		{
+			Name: "over", Args: "", Min: 0, Max: 0, Always: true,
+			Summary: "it has been put right, or there is nothing else to wait for than what Atoll does about it: the time is taken from now on",
+			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.ended = time.Now(); return nil },
+		},
+		{
+			Name: "converged", Args: "", Min: 0, Max: 0, Always: true,
+			Summary: "everything is as it should be: the time is taken until now",
+			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.converged = time.Now(); return nil },
+		},
+		{
+			Name: "lost", Args: "N", Min: 1, Max: 1, Always: true,
+			Summary: "of the requests since `fault`, of which there must have been some, at most N had no answer; the figures are logged, and added to the file that `$ATOLL_FIGURES` names",
+			Check: func(_ *Script, _ bool, args []string) error {
+				if _, err := strconv.Atoi(args[0]); err != nil && args[0] != unknown {
+					return fmt.Errorf("%q is no number", args[0])
+				}
+				return nil
+			},
+			Run: func(ctx context.Context, r *Run, args []string) error { return r.lost(ctx, args[0]) },
+		},
+		{
+			Name: "batter", Args: "CLUSTER/UNIT NS xN", Min: 3, Max: 3, Always: true,
+			Summary: "N times: exports five of the Services b0 to b9 of a namespace and ends the exports of the others, by turns, and kills the unit at some point of that and starts it again",
+			Check: func(s *Script, negate bool, args []string) error {
+				_, err := parseTimes(args[2])
+				return errors.Join(checkUnit(s, negate, args[:1]), err)
+			},
+			Run: runBatter,
+		},
+	}
+}
+
+// lost counts requests.
+func (r *Run) lost(ctx context.Context, most string) error {
+	limit, err := strconv.Atoi(most)
+	if err != nil {
+		return usageErrorf("%q is no number", most)
+	}
+	f := &r.figures
+	if f.began.IsZero() || len(f.clients) == 0 {
+		return usageErrorf("there was no fault, or nobody sends requests")
+	}
+	sent, lost, first := 0, 0, ""
+	for _, pod := range f.clients {
+		result := r.kubectl(ctx, pod.cluster, "logs", "-n", pod.namespace, pod.pod)
+		if result.Err != nil {
+			return result.Err
+		}
+		s, failures := countRequests(result.Stdout, f.began)
+		if s == 0 {
+			return fmt.Errorf("%s in %s has not sent any request", pod.pod, pod.cluster)
+		}
+		sent, lost = sent+s, lost+len(failures)
+		if len(failures) > 0 && first == "" {
+			first = pod.cluster + ": " + failures[0]
+		}
+	}
+	took := "–"
+	if !f.ended.IsZero() && !f.converged.IsZero() {
+		took = fmt.Sprintf("%.1f s", f.converged.Sub(f.ended).Seconds())
+	}
+	row := fmt.Sprintf("| %s | %d | %d | %s |", f.title, sent, lost, took)
+	r.logf("%s", row)
+	if name := os.Getenv(figuresVariable); name != "" {
+		if err := appendLine(name, row); err != nil {
+			return err
+		}
+	}
+	if lost > limit {
+		return fmt.Errorf("%d of %d requests had no answer, the first: %s", lost, sent, first)
+	}
+	return nil
+}
+
+// countRequests reads the log of a client: how many requests it has sent since then, and
+// which had no answer.
+func countRequests(log string, since time.Time) (sent int, failed []string) {
+	for text := range strings.Lines(log) {
+		stamp, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		seconds, err := strconv.ParseFloat(stamp, 64)
+		if err != nil || time.UnixMicro(int64(seconds*1e6)).Before(since) {
+			continue
+		}
+		sent++
+		if !strings.HasPrefix(rest, "ok") {
+			failed = append(failed, strings.TrimSpace(text))
+		}
+	}
+	return sent, failed
+}
+
+func appendLine(name, text string) error {
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text + "\n")
+	return errors.Join(err, file.Close())
+}
+
+// batterNames are the Services that batter exports.
+const batterNames = 10
+
+func runBatter(ctx context.Context, r *Run, args []string) error {
+	cluster, unit, _ := strings.Cut(args[0], "/")
+	times, err := parseTimes(args[2])
+	if err != nil {
+		return err
+	}
+	for round := range times {
+		changed := make(chan error, 1)
+		go func() { changed <- r.changeExports(ctx, cluster, args[1], round) }()
+		moment := time.NewTimer(time.Duration(rand.Int64N(int64(600 * time.Millisecond))))
+		select {
+		case <-moment.C:
+		case <-ctx.Done():
+		}
+		r.killed[args[0]] = true
+		err := r.lab.Kill(ctx, cluster, unit)
+		if err == nil {
+			err = r.startUnit(ctx, args[0])
+		}
+		if err := errors.Join(err, <-changed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeExports exports the Services of one half and not those of the other.
+func (r *Run) changeExports(ctx context.Context, cluster, namespace string, round int) error {
+	var wanted bytes.Buffer
+	unwanted := []string{"delete", "serviceexports", "-n", namespace, "--ignore-not-found", "--wait=false"}
+	for i := range batterNames {
+		name := fmt.Sprintf("b%d", i)
+		if (i+round)%2 == 0 {
+			fmt.Fprintf(&wanted, "---\n%s", serviceExport(namespace, name))
+		} else {
+			unwanted = append(unwanted, name)
+		}
+	}
+	result := r.lab.Kubectl(ctx, cluster, Command{Args: []string{"apply", "-f", "-"}, Stdin: wanted.String()})
+	if result.Err != nil {
+		return withStderr(result).Err
+	}
+	return withStderr(r.kubectl(ctx, cluster, unwanted...)).Err
+}
