@@ -82,6 +82,11 @@ func (l *Lab) Rejoin(ctx context.Context, clusters ...string) error {
 	if err := l.installBroker(ctx); err != nil {
 		return err
 	}
+	if l.Spec.Hub {
+		if err := l.installHub(ctx); err != nil {
+			return err
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range clusters {
 		c, err := l.Spec.Cluster(name)

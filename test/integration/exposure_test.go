@@ -142,8 +142,9 @@ func setSpec(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, spec str
 	change(t, lab.Broker, mcs, func(m *networkingv1alpha1.MultiClusterService) { m.Spec = want })
 }
 
-// Pitfalls 38, 39: one object shares a Service of several clusters with several others, by the
-// ports that it names and no other, and whatever of it changes, what is not wanted any more goes.
+// Pitfall 38: one object shares a Service by the ports that it names and no other, of both types
+// at once too. Pitfall 39: of several clusters with several others. Whatever of it changes, what
+// is not wanted any more goes.
 func TestCrossCluster(t *testing.T) {
 	const ns = "exposure"
 	namespace(t, ns, "c1", "c2", lab.Broker)
@@ -212,6 +213,8 @@ func TestCrossCluster(t *testing.T) {
 		}
 		return fmt.Errorf("there is none")
 	})
+	setSpec(t, mcs, "{types: [LoadBalancer, CrossCluster], consumerClusters: [{name: c1}]}")
+	expectImport(t, "c1", ns, "web", from("c1", "c2"))
 	setSpec(t, mcs, "{types: [LoadBalancer], ports: [{name: p81}]}")
 	for _, cluster := range []string{"c1", "c2"} {
 		expectExport(t, cluster, ns, true)

@@ -33,7 +33,7 @@ func newAgenda(forms []form) *agenda {
 	forms = slices.Clone(forms)
 	slices.SortStableFunc(forms, func(a, b form) int {
 		if a.shape.Bare == b.shape.Bare {
-			return cmp.Or(b.shape.Clusters-a.shape.Clusters, cmp.Compare(a.shape.DNS, b.shape.DNS))
+			return cmp.Or(compareHubs(a.shape, b.shape), b.shape.Clusters-a.shape.Clusters, cmp.Compare(a.shape.DNS, b.shape.DNS))
 		}
 		if b.shape.Bare {
 			return -1
@@ -51,6 +51,17 @@ func newAgenda(forms []form) *agenda {
 	}
 	slices.SortStableFunc(a.groups, func(x, y *group) int { return len(y.forms) - len(x.forms) })
 	return a
+}
+
+// compareHubs puts shapes with a hub first.
+func compareHubs(a, b Shape) int {
+	switch {
+	case a.Hub == b.Hub:
+		return 0
+	case a.Hub:
+		return -1
+	}
+	return 1
 }
 
 // next takes a form for a worker whose lab serves the group last, which is nil before the

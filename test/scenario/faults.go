@@ -76,10 +76,10 @@ func faultVerbs() []Verb {
 
 // units can be killed and started, in this order of dependence. Of several that
 // do one thing the number may follow: kube-proxy-n2.
-var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "podrunner", "agent", "dns"}
+var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "podrunner", "agent", "dns", "hub"}
 
 // brokerUnits are those that the broker has.
-var brokerUnits = units[:3]
+var brokerUnits = append(units[:3:3], "hub")
 
 func unitList() string {
 	return "`" + strings.Join(units, "`, `") + "`; of several, as the kube-proxy of each node, all, or one by its number (`kube-proxy-n2`)"

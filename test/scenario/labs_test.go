@@ -73,7 +73,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	}
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{
-			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: need.IPFamily, Bare: need.Bare,
+			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: need.IPFamily, Bare: need.Bare, Hub: need.Hub,
 			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode), DNS: lab.ClusterDNS(need.DNS),
 		},
 		Atoll:    filepath.Join(programs, "atoll"),

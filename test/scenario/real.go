@@ -28,7 +28,7 @@ func Use(l *lab.Lab) Lab { return realLab{l} }
 
 func (r realLab) Shape() Shape {
 	s := r.lab.Spec.Shape
-	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, AdvertiseMode: string(s.AdvertiseMode), DNS: string(s.DNS)}
+	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, Hub: s.Hub, AdvertiseMode: string(s.AdvertiseMode), DNS: string(s.DNS)}
 }
 
 // command makes a kubectl command. Its discovery cache is the lab's own: labs

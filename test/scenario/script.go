@@ -47,6 +47,7 @@ type Shape struct {
 	Nodes    int      // nodes in each cluster, 1 to 9
 	IPFamily IPFamily // address families
 	Bare     bool     // Atoll is not needed; a lab that has it will do too
+	Hub      bool     // there is a hub beside the broker, which does not matter to other scripts
 	// AdvertiseMode is what clusters publish, as `atoll lab up` spells it: "" (pods),
 	// "cluster-ip", or a list of one for each cluster.
 	AdvertiseMode string
@@ -64,6 +65,9 @@ func (s Shape) String() string {
 	if s.Bare {
 		text += " bare=true"
 	}
+	if s.Hub {
+		text += " hub=true"
+	}
 	if s.AdvertiseMode != "" {
 		text += " advertise-mode=" + s.AdvertiseMode
 	}
@@ -78,7 +82,7 @@ func (s Shape) String() string {
 // advertise modes change what a script sees, so they must be equal. The DNS is
 // changed where it is another.
 func (s Shape) Serves(need Shape) bool {
-	if s.Clusters < need.Clusters || s.Nodes != need.Nodes || s.AdvertiseMode != need.AdvertiseMode || (s.Bare && !need.Bare) {
+	if s.Clusters < need.Clusters || s.Nodes != need.Nodes || s.AdvertiseMode != need.AdvertiseMode || (s.Bare && !need.Bare) || (need.Hub && !s.Hub) {
 		return false
 	}
 	for i := range need.Clusters {
@@ -289,12 +293,14 @@ func (s *Shape) set(key, value string) (err error) {
 		s.IPFamily = IPFamily(value) // checked when the number of clusters is known
 	case "bare":
 		s.Bare, err = strconv.ParseBool(value)
+	case "hub":
+		s.Hub, err = strconv.ParseBool(value)
 	case "advertise-mode":
 		s.AdvertiseMode, err = advertiseMode(value)
 	case "dns":
 		s.DNS, err = dnsSetting(value)
 	default:
-		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, advertise-mode, dns)", key)
+		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, hub, advertise-mode, dns)", key)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)

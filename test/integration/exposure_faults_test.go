@@ -1,0 +1,204 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// stop ends one of the lab's programs, and has it be started again after the test at the latest.
+func stop(t *testing.T, unit string) {
+	t.Helper()
+	if err := theLab.Kill(t.Context(), unit); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := theLab.Start(context.Background(), unit); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func start(t *testing.T, unit string) {
+	t.Helper()
+	if err := theLab.Start(t.Context(), unit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A policy that vanishes from the broker is not withdrawn but by the hub's word: not while an agent
+// runs, nor when it starts; and when the hub is back, all is as it was. What was deleted while the
+// hub was away is undone then.
+func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
+	const ns = "exposure-vanishes"
+	namespace(t, ns, "c1", "c2", lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80, 81))
+	provider(t, "c1", ns, "10.1.1.1")
+	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}}")
+	create(t, lab.Broker, mcs)
+	expectImport(t, "c2", ns, "web", from("c1"))
+	e := export(ns, "web")
+	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+		t.Fatal(err)
+	}
+	key := client.ObjectKeyFromObject(e)
+	stands := func(when string) {
+		t.Helper()
+		now := &mcsv1beta1.ServiceExport{}
+		if err := on["c1"].Get(t.Context(), key, now); err != nil || now.UID != e.UID {
+			t.Errorf("%s the export is %v, %v", when, now.ObjectMeta, err)
+		}
+	}
+
+	stop(t, lab.Broker+"/hub")
+	meta := metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + ns}
+	remove(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: meta})
+	meta.Name = brokerv1alpha1.HubName
+	remove(t, lab.Broker, &brokerv1alpha1.Hub{ObjectMeta: meta})
+	// Another Service's export and import prove that the agents have gone on since.
+	other := func(name string) {
+		t.Helper()
+		create(t, "c1", service(ns, name, 80))
+		create(t, "c1", export(ns, name))
+		expectImport(t, "c2", ns, name, from("c1"))
+	}
+	other("after")
+	stands("without policy")
+	noImport(t, "c1", ns)
+	stop(t, "c1/agent")
+	start(t, "c1/agent")
+	other("restarted")
+	stands("after the agent's restart")
+
+	start(t, lab.Broker+"/hub")
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `"c1"`)
+	eventually(t, "the policy is back", func() error {
+		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: "web." + ns}, &brokerv1alpha1.ServicePolicy{})
+	})
+	stands("with the hub")
+
+	stop(t, lab.Broker+"/hub")
+	stop(t, "c1/agent")
+	remove(t, lab.Broker, mcs)
+	start(t, "c1/agent")
+	other("last")
+	stands("while nobody says that it is withdrawn")
+	start(t, lab.Broker+"/hub")
+	expectExport(t, "c1", ns, false)
+	noImport(t, "c2", ns)
+}
+
+// The webhook's certificate is made anew when it is lost, and trusted again when that is lost.
+func TestWebhookCertificate(t *testing.T) {
+	const ns = "exposure-certificate"
+	namespace(t, ns, lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80))
+	works := func(when string) {
+		t.Helper()
+		eventually(t, "the webhook answers "+when, func() error {
+			return on[lab.Broker].Create(t.Context(), manifest(t, ns, "{types: [CrossCluster]}"), client.DryRunAll)
+		})
+	}
+	works("at first")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: names.HubWebhookSecret}}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Fatal(err)
+	}
+	before := secret.Data[corev1.TLSCertKey]
+	remove(t, lab.Broker, secret)
+	eventually(t, "another certificate", func() error {
+		now := &corev1.Secret{}
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(secret), now); err != nil {
+			return err
+		}
+		if bytes.Equal(now.Data[corev1.TLSCertKey], before) {
+			return fmt.Errorf("it is the same")
+		}
+		return nil
+	})
+	works("with another certificate")
+	config := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: names.HubWebhook}}
+	change(t, lab.Broker, config, func(c *admissionv1.ValidatingWebhookConfiguration) { c.Webhooks[0].ClientConfig.CABundle = nil })
+	works("trusted again")
+
+	// Nobody answers: it is refused, and nothing else is.
+	create(t, lab.Broker, exposed(t, ns, "{types: [CrossCluster]}"))
+	stop(t, lab.Broker+"/hub")
+	mcs := manifest(t, ns, "{types: [CrossCluster]}")
+	mcs.SetName("other")
+	if err := on[lab.Broker].Create(t.Context(), mcs, client.DryRunAll); err == nil || !strings.Contains(err.Error(), names.HubWebhook) {
+		t.Errorf("without the hub: %v", err)
+	}
+	standing := exposed(t, ns, "{types: [CrossCluster]}")
+	change(t, lab.Broker, standing, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = []string{"example.org/test"} })
+	remove(t, lab.Broker, standing)
+	change(t, lab.Broker, standing, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = nil })
+	expectGone(t, lab.Broker, standing)
+}
+
+// What the document says of Services that are not there: without the hub's own there is no
+// MultiClusterService, one that goes later is told of, and a provider's is waited for.
+func TestServicesThatComeAndGo(t *testing.T) {
+	const ns = "exposure-services"
+	namespace(t, ns, "c1", lab.Broker)
+	hubs := service(ns, "web", 80, 81)
+	create(t, lab.Broker, hubs)
+	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{name: p81}]}")
+	create(t, lab.Broker, mcs)
+	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "none of the members has a Service")
+	provider(t, "c1", ns, "10.1.1.1")
+	expectImport(t, "c1", ns, "web", from("c1"))
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `"c1"`)
+	namespace(t, ns, "c2") // which had none, and gets what is exported
+	expectImport(t, "c2", ns, "web", from("c1"))
+
+	change(t, lab.Broker, hubs, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
+	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, `no port "p81"`)
+	remove(t, lab.Broker, hubs)
+	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, "no Service of this name")
+	remove(t, "c1", service(ns, "web"))
+	expectExport(t, "c1", ns, false)
+	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "none of the members has a Service")
+}
+
+// Members read what the hub says and write none of it, and agents touch nobody's ServiceExports
+// but their own.
+func TestRightsForPolicies(t *testing.T) {
+	const ns = "exposure-rights"
+	member := asMember(t, "c2")
+	policy := &brokerv1alpha1.ServicePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + ns, Labels: map[string]string{names.LabelSourceCluster: "c2"}},
+		Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: ns, ServiceName: "web", Scope: brokerv1alpha1.ScopeClusterset},
+	}
+	expectForbidden(t, "a member's policy", member.Create(t.Context(), policy))
+	hub := &brokerv1alpha1.Hub{}
+	if err := member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: brokerv1alpha1.HubName}, hub); err != nil {
+		t.Error(err)
+	}
+	hub.Spec.Policies = 0
+	expectForbidden(t, "a member's word for the hub's", member.Update(t.Context(), hub))
+
+	namespace(t, ns, "c1")
+	agent := as(t, "system:serviceaccount:atoll-system:atoll-agent")
+	expectForbidden(t, "an export that does not say that it is the agent's", agent.Create(t.Context(), export(ns, "other")), names.LabelManagedBy)
+	users := export(ns, "web")
+	create(t, "c1", users)
+	expectForbidden(t, "deleting a user's export", agent.Delete(t.Context(), users), names.LabelManagedBy)
+	adopted := users.DeepCopy()
+	adopted.Labels = map[string]string{names.LabelManagedBy: names.AgentManager}
+	expectForbidden(t, "adopting a user's export", agent.Patch(t.Context(), adopted, client.MergeFrom(users)), names.LabelManagedBy)
+}
