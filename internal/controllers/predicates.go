@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // What follows lets pass only those changes of an object that controllers of endpoints have
@@ -34,5 +36,14 @@ var ImportChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!equality.Semantic.DeepEqual(before.Spec, after.Spec)
 }}
+
+// OpennessChanged lets pass that a namespace is opened to others' exports, or closed.
+var OpennessChanged = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false }, // nothing is in it yet
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetLabels()[names.LabelExports] != e.ObjectNew.GetLabels()[names.LabelExports]
+	},
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
 
 func going(object client.Object) bool { return object.GetDeletionTimestamp() != nil }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/urgency"
 )
 
 // Controllers decide on copies that may be some milliseconds old. A write that fails
@@ -127,6 +128,9 @@ const OutdatedPause = 50 * time.Millisecond
 // for what goes may be what those would have taken over from. Where they were refused, what
 // they did not wait for goes (see expendable), and the error has them tried again.
 func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
+	if len(changes.Replace)+len(changes.Update)+len(changes.Delete) > 0 {
+		ctx = urgency.At(ctx, urgency.Now) // endpoints that live, or are dead, wait for what is created first
+	}
 	if failures := each(changes.Replace, "replacing", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) }); len(failures) > 0 {
 		return joined(failures)
 	}

@@ -96,10 +96,10 @@ func ServiceExports(ctx context.Context, r client.Reader, opts ...client.ListOpt
 	return requests, nil
 }
 
-// ServiceImports returns a request for every ServiceImport in the cluster.
-func ServiceImports(ctx context.Context, r client.Reader) ([]reconcile.Request, error) {
+// ServiceImports returns a request for every ServiceImport that opts select.
+func ServiceImports(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]reconcile.Request, error) {
 	imports := &mcsv1beta1.ServiceImportList{}
-	if err := r.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.List(ctx, imports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	requests := make([]reconcile.Request, 0, len(imports.Items))

@@ -49,6 +49,13 @@ const (
 	Broker Server = true
 )
 
+type key struct{}
+
+// At returns a context whose writes are of a class, whatever they look like.
+func At(ctx context.Context, class Class) context.Context {
+	return context.WithValue(ctx, key{}, class)
+}
+
 // Of returns the class of a request to a path of the Kubernetes API, and false for what never
 // gives way nor is given way to: reads, and leases.
 func Of(server Server, method, path string) (class Class, waits bool) {
@@ -184,6 +191,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	class, waits := Of(t.server, r.Method, r.URL.Path)
 	if !waits {
 		return t.next.RoundTrip(r)
+	}
+	if given, ok := r.Context().Value(key{}).(Class); ok {
+		class = given
 	}
 	defer t.gate.Enter(r.Context(), class)()
 	return t.next.RoundTrip(r)

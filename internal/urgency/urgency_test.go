@@ -113,6 +113,21 @@ func TestWhatIsLessUrgentGivesWay(t *testing.T) {
 	}
 }
 
+// What its caller knows to be urgent is, whatever it looks like.
+func TestAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		var log []string
+		server := gate.Transport(Local)(takes{time.Millisecond, &log, time.Now()})
+		leave := gate.Enter(t.Context(), Now)
+		defer leave()
+		r, _ := http.NewRequestWithContext(At(t.Context(), Now), "POST", "http://x/api/v1/namespaces/n/events", nil)
+		if _, err := server.RoundTrip(r); err != nil || log[0] != "/api/v1/namespaces/n/events 0s" {
+			t.Errorf("%v, error %v", log, err)
+		}
+	})
+}
+
 // However much that is more urgent goes on, nothing waits for longer than Patience.
 func TestNothingStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

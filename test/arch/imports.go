@@ -72,7 +72,7 @@ var table = []row{
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients)},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
-	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/broker", "./internal/metrics"})},
+	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/broker", "./internal/metrics", "./internal/urgency"})},
 	// Not each other.
 	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
 		"./internal/broker", "./internal/credential", "./internal/local", "./internal/metrics", "./internal/status", "=./internal/controllers",

@@ -84,6 +84,23 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	label(t.Context(), "c1", `"allowed"`)
 	expectImport(t, "c1", ns, "closed", from("c2"))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
+
+	// Where the cluster itself exports the service, as each does its DNS, others' parts come and go alike.
+	create(t, "c1", service(ns, "closed", 80))
+	create(t, "c1", slice(ns, "closed-x", "closed", "10.9.9.8"))
+	own := export(ns, "closed")
+	create(t, "c1", own)
+	expectImport(t, "c1", ns, "closed", from("c1", "c2"))
+	expectAddresses(t, "c1", ns, "c1/10.9.9.8", "c2/10.9.9.9")
+	label(t.Context(), "c1", `"refused"`)
+	expectImport(t, "c1", ns, "closed", from("c1"))
+	expectAddresses(t, "c1", ns, "c1/10.9.9.8")
+	label(t.Context(), "c1", `"allowed"`)
+	expectImport(t, "c1", ns, "closed", from("c1", "c2"))
+	expectAddresses(t, "c1", ns, "c1/10.9.9.8", "c2/10.9.9.9")
+	remove(t, "c1", own)
+	expectImport(t, "c1", ns, "closed", from("c2"))
+
 	label(t.Context(), "c1", `"refused"`)
 	eventually(t, "it is imported no more", func() error {
 		err := on["c1"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "closed"}, &mcsv1beta1.ServiceImport{})

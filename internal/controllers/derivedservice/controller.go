@@ -1,6 +1,6 @@
 // Package derivedservice keeps the derived Service of each ServiceImport, and what the
 // import takes from it: the clusterset IPs and the Service's name. How that went it tells the
-// import controller, which owns the import's status.
+// controller importstatus, which owns the import's status.
 package derivedservice
 
 import (
@@ -92,10 +92,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if service == nil {
+		c.await(req.NamespacedName)
 		return reconcile.Result{}, nil // being replaced: its being gone is the next event
 	}
-	if err := c.applyImport(ctx, imp, service.Name, derived.ClustersetIPs(service, imp.Spec.IPFamilies)); err != nil {
-		return reconcile.Result{}, ignoreOutdated(err)
+	if err := ignoreOutdated(c.applyImport(ctx, imp, service.Name, derived.ClustersetIPs(service, imp.Spec.IPFamilies))); err != nil {
+		c.note(req.NamespacedName, err)
+		return reconcile.Result{}, err
 	}
 	c.outcomes.Set(req.NamespacedName, status.Outcome{})
 	return reconcile.Result{}, nil
@@ -104,11 +106,16 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // note keeps that the Service could not be written. What passes by trying again says nothing
 // of one that was there before.
 func (c *Controller) note(imp types.NamespacedName, err error) {
-	_, known := c.outcomes.Get(imp)
-	switch {
-	case controllers.Refused(err):
+	if controllers.Refused(err) {
 		c.outcomes.Set(imp, status.Outcome{Failure: err.Error()})
-	case !known:
+		return
+	}
+	c.await(imp)
+}
+
+// await notes that the Service can't be made yet, where nothing was noted before.
+func (c *Controller) await(imp types.NamespacedName) {
+	if _, known := c.outcomes.Get(imp); !known {
 		c.outcomes.Set(imp, status.Outcome{Waiting: true})
 	}
 }
@@ -116,7 +123,9 @@ func (c *Controller) note(imp types.NamespacedName, err error) {
 // withdraw takes the derived Service away from an import that has no IP family in common
 // with this cluster. When it has one again, the Service asks for the addresses that it had.
 func (c *Controller) withdraw(ctx context.Context, imp *mcsv1beta1.ServiceImport) error {
-	if err := c.remove(ctx, client.ObjectKeyFromObject(imp)); err != nil {
+	name := client.ObjectKeyFromObject(imp)
+	c.outcomes.Forget(name)
+	if err := c.remove(ctx, name); err != nil {
 		return err
 	}
 	return ignoreOutdated(c.applyImport(ctx, imp, "", nil))
@@ -222,12 +231,14 @@ func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (s
 // applyImport writes the name and the addresses of the Service into the import, or takes
 // them out.
 func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImport, service string, ips []string) error {
-	if slices.Equal(imp.Spec.IPs, ips) && imp.Annotations[names.AnnotationDerivedService] == service {
-		return nil
-	}
 	name := client.ObjectKeyFromObject(imp)
-	if last, _ := c.patched.Load(name); last == imp.ResourceVersion {
-		return nil // it is written, and on its way
+	last, written := c.patched.Load(name)
+	onItsWay := written && last == imp.ResourceVersion
+	if written && !onItsWay {
+		c.patched.Delete(name) // the copy has moved on: should the version come again, it is not ours
+	}
+	if onItsWay || slices.Equal(imp.Spec.IPs, ips) && imp.Annotations[names.AnnotationDerivedService] == service {
+		return nil
 	}
 	updated := imp.DeepCopy()
 	derived.RememberIPs(updated, ips)

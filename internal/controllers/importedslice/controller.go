@@ -1,7 +1,7 @@
 // Package importedslice keeps the EndpointSlices of imported services in this cluster:
 // for each service and source cluster those that the cluster published, and for this
 // cluster's own contribution those of its own Service, with no need of the broker. What the
-// API server refuses the ServiceImport's condition Ready says, which the import controller owns.
+// API server refuses the ServiceImport's condition Ready says, which controller importstatus owns.
 package importedslice
 
 import (
@@ -292,13 +292,19 @@ func (c *Controller) note(req Request, gone bool, err error) {
 	switch {
 	case controllers.Refused(err):
 		c.outcomes.Set(req.Part, status.Outcome{Failure: controllers.Summary(err)})
-	case err != nil || req.Slice != "":
+	case err != nil:
+		if _, known := c.outcomes.Get(req.Part); !known {
+			c.outcomes.Set(req.Part, status.Outcome{Waiting: true})
+		}
+	case req.Slice != "":
 	case gone:
 		c.refusals.forget(req.Part)
 		c.losses.forget(req.Part)
 		c.leftOut.forget(req.Part)
 		c.outcomes.Forget(req.Part)
 		c.overlaps.Forget(req.Service)
+	case req.Cluster != c.broker.Self && c.broker.Export(req.Service, req.Cluster) == nil:
+		c.outcomes.Forget(req.Part) // it has none: the next export is a new one
 	default:
 		c.outcomes.Set(req.Part, status.Outcome{})
 	}

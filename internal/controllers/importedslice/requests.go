@@ -44,6 +44,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named(c.Name()).
 		Watches(&mcsv1beta1.ServiceImport{}, handler.TypedEnqueueRequestsFromMapFunc(c.partsOf), builder.WithPredicates(controllers.ImportChanged)).
+		Watches(&corev1.Namespace{}, handler.TypedEnqueueRequestsFromMapFunc(c.partsInNamespace), builder.WithPredicates(controllers.OpennessChanged)).
 		Watches(&discoveryv1.EndpointSlice{}, c.onImported()).
 		Watches(&corev1.Node{}, c.onNode(), builder.OnlyMetadata).
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.ownPart), builder.WithPredicates(controllers.SpecChanged)).
@@ -140,6 +141,15 @@ func (c *Controller) partsOf(ctx context.Context, object client.Object) []Reques
 	}
 	for _, id := range left {
 		requests = append(requests, part(imp.Namespace, imp.Name, id.String()))
+	}
+	return requests
+}
+
+// partsInNamespace maps a namespace to the parts of its imports.
+func (c *Controller) partsInNamespace(ctx context.Context, namespace client.Object) []Request {
+	requests, err := c.partsIn(ctx, namespace.GetName())
+	if err != nil {
+		return nil // the cache is not synced yet; every part is queued once it is
 	}
 	return requests
 }

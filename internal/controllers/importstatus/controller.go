@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -53,6 +55,10 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
 		For(&mcsv1beta1.ServiceImport{}).
+		// What the cluster itself exports of it.
+		Watches(&mcsv1beta1.ServiceExport{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.importsIn), builder.WithPredicates(controllers.OpennessChanged)).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
 				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
@@ -65,6 +71,15 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
+}
+
+// importsIn maps a namespace to its imports.
+func (c *Controller) importsIn(ctx context.Context, namespace client.Object) []reconcile.Request {
+	requests, err := local.ServiceImports(ctx, c.local, client.InNamespace(namespace.GetName()))
+	if err != nil {
+		return nil // the cache is not synced yet; every import is queued once it is
+	}
+	return requests
 }
 
 // Reconcile brings the status of one ServiceImport up to date.
