@@ -70,6 +70,11 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 			return w, err
 		}
 	}
+	if w.random.IntN(3) == 0 {
+		wrong := w.clusters[w.random.IntN(len(w.clusters))]
+		wrong.api.SetFast(time.Duration(w.random.IntN(3)-1) * time.Hour)
+		w.note("the clock of %s is wrong, or not", wrong.id)
+	}
 	w.names = append(w.names, services...)
 	w.random.Shuffle(len(w.names), func(i, j int) { w.names[i], w.names[j] = w.names[j], w.names[i] })
 	w.names = w.names[:1+w.random.IntN(len(w.names))]

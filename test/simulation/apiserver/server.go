@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,14 @@ func (s *Server) Writes() map[string]int { return s.store.counts(s.store.writes)
 // Wasted returns how many requests to write have changed nothing, because they were refused
 // or said what there was already, by resource.
 func (s *Server) Wasted() map[string]int { return s.store.counts(s.store.wasted) }
+
+// SetFast has the server's clock be fast by d, or slow where d is negative: it says when objects
+// were created.
+func (s *Server) SetFast(d time.Duration) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.fast = d
+}
 
 // Forget has the server forget what has happened so far: a watch that begins in the past is
 // told that it has expired, as after a compaction of etcd, and its client has to list anew.
