@@ -88,6 +88,10 @@ test-convergence: ## Break clustersets in memory at random for a while and look 
 FOR ?= 5m
 SEED ?= 1
 
+.PHONY: test-upgrade
+test-upgrade: kube ## Upgrade a clusterset from an older commit, cluster by cluster, and back, under traffic (FROM=COMMIT; as root)
+	@scripts/test-upgrade $(FROM)
+
 ##@ Measuring
 
 .PHONY: faults
