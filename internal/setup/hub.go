@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,14 +63,13 @@ func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun
 	on.DryRun = dryRun
 	_, objects := render.Hub{Clusterset: namespace}.Manifests()
 	slices.Reverse(objects) // the namespace last
-	runs := func(o *unstructured.Unstructured) bool {
-		return o.GetKind() == "Deployment" || o.GetKind() == "ClusterRoleBinding" || o.GetKind() == "ValidatingWebhookConfiguration"
-	}
+	works := []string{"Deployment", "ClusterRoleBinding", "RoleBinding", "ValidatingWebhookConfiguration"}
+	runs := func(o *unstructured.Unstructured) bool { return slices.Contains(works, o.GetKind()) }
 	first := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !runs(o) })
 	if err := on.Delete(ctx, first...); err != nil {
 		return err
 	}
-	if err := on.AwaitNone(ctx, &appsv1.DeploymentList{}, client.InNamespace(names.HubNamespace), client.MatchingLabels{render.LabelName: render.HubName}); err != nil {
+	if err := on.AwaitNone(ctx, &corev1.PodList{}, client.InNamespace(names.HubNamespace), client.MatchingLabels{render.LabelName: render.HubName}); err != nil {
 		return err
 	}
 	policies := listOf(brokerv1alpha1.GroupVersion.WithKind("ServicePolicy"))

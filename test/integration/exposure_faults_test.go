@@ -9,6 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -16,7 +17,9 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/setup"
 	"github.com/atoll-mcs/atoll/lab"
 )
 
@@ -201,4 +204,40 @@ func TestRightsForPolicies(t *testing.T) {
 	adopted := users.DeepCopy()
 	adopted.Labels = map[string]string{names.LabelManagedBy: names.AgentManager}
 	expectForbidden(t, "adopting a user's export", agent.Patch(t.Context(), adopted, client.MergeFrom(users)), names.LabelManagedBy)
+}
+
+// A hub that is removed takes its policies along, and the members what they did because of them;
+// the MultiClusterServices stay, and count again with the next hub.
+func TestRemoveHub(t *testing.T) {
+	const ns = "exposure-removed"
+	namespace(t, ns, "c1", lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80, 81))
+	provider(t, "c1", ns, "10.1.1.1")
+	mcs := exposed(t, ns, "{types: [CrossCluster]}")
+	create(t, lab.Broker, mcs)
+	expectExport(t, "c1", ns, true)
+	config, err := theLab.RESTConfig(lab.Broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := install.NewTarget(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := theLab.Rejoin(context.Background()); err != nil { // no member, but the hub
+			t.Error(err)
+		}
+	})
+	expectExport(t, "c1", ns, false)
+	if err := on[lab.Broker].Create(t.Context(), manifest(t, ns, "{types: [CrossCluster], ports: [{port: 99}]}"), client.DryRunAll); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("nobody is asked any more, and it is there: %v", err)
+	}
+	if err := theLab.Rejoin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expectExport(t, "c1", ns, true)
 }
