@@ -28,7 +28,7 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	}
 	p.mu.Lock()
 	target, restructure, changed := p.wanted, p.restructure, p.changed
-	done := p.applied >= want && !changed[name]
+	done := p.applied >= want && !changed[name] && !restructure
 	if done {
 		p.mu.Unlock()
 		return nil
@@ -246,6 +246,7 @@ func (p *Provider) awaitRelease(ctx context.Context) {
 
 // sync brings one load balancer's servers up to date.
 func (p *Provider) sync(ctx context.Context, b *balancer) error {
+	lingering := false
 	for _, l := range b.Listens {
 		if !slices.ContainsFunc(l.Binds, func(place netip.AddrPort) bool { return p.bound[place] }) {
 			continue
@@ -267,6 +268,13 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 		}
 		p.servers[l.Name] = have
 		p.note(l.Name, have)
+		lingering = lingering || len(have) > len(l.Servers)+len(l.Resting)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.lingering, b.Name)
+	if lingering {
+		p.lingering[b.Name] = true
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -76,6 +77,8 @@ type Provider struct {
 	wanted      int
 	restructure bool
 	changed     map[types.NamespacedName]bool
+	// lingering have servers that are not wanted any more, and have connections still.
+	lingering map[types.NamespacedName]bool
 
 	// applying is held, by who has put something into it, while HAProxy is dealt with, and the
 	// following are used.
@@ -97,7 +100,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	p := &Provider{
 		backends: c.Backends, log: c.Log, dir: defaultDir, restructure: true, hardStop: fmt.Sprint(defaultHardStop.Milliseconds()),
 		balancers: map[types.NamespacedName]*balancer{}, unbound: map[netip.AddrPort]error{}, unreachable: map[string][]netip.AddrPort{},
-		handlers: map[int]func(types.NamespacedName){}, changed: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
+		handlers: map[int]func(types.NamespacedName){}, changed: map[types.NamespacedName]bool{}, lingering: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
 	}
 	if err := p.configure(c); err != nil {
 		return nil, err
@@ -225,6 +228,9 @@ func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprov
 func (p *Provider) adopt(b, before *balancer) (want int, err error) {
 	if p.ctx.Err() != nil {
 		return 0, errClosed
+	}
+	if before != nil && reflect.DeepEqual(b, before) && b.failures(p.unbound) == nil && !p.lingering[b.Name] {
+		return 0, nil // what is not with HAProxy yet is noted
 	}
 	if err := p.remember(b); err != nil {
 		return 0, err

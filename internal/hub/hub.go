@@ -8,9 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -26,7 +24,9 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/controllers/policyword"
 	"github.com/atoll-mcs/atoll/internal/controllers/servicepolicy"
 	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
@@ -54,6 +54,9 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 		klog.SetLogger(p.logger) // client-go's messages; a process of several programs decides about them itself
 	}
 	var err error
+	if p.providers, err = loadbalancer.NewProviders(options.Provider, options.Addresses, options.ProviderOptions, log); err != nil {
+		return err
+	}
 	if p.config, err = loadConfig(options); err != nil {
 		return fmt.Errorf("configuring the client for the broker: %w", err)
 	}
@@ -64,6 +67,9 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	}
 	log.Info("starting", "version", version.String(), "broker", p.config.Host, "clusterset", options.Clusterset)
 	lifecycle.Terms(ctx, log, "waiting for the clusterset and the kinds on its broker", p.served, p.term)
+	if err := p.providers.Close(); err != nil {
+		log.Error("ending the load balancers", "error", err)
+	}
 	return nil
 }
 
@@ -74,6 +80,8 @@ type process struct {
 	logger  logr.Logger
 	config  *rest.Config
 	health  *lifecycle.Health
+	// providers carry the traffic of load balancers, from one term to the next.
+	providers *loadbalancer.Providers
 }
 
 // term runs the controllers until they end by themselves, or ctx is done.
@@ -93,7 +101,15 @@ func (p *process) term(ctx context.Context) error {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	for _, c := range controllerList(mgr, p.options) {
+	brokerClient, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("making a client for the broker: %w", err)
+	}
+	endpoints := broker.NewEndpoints(brokerClient, p.options.Clusterset)
+	if err := mgr.Add(endpoints); err != nil {
+		return fmt.Errorf("adding to the manager: %w", err)
+	}
+	for _, c := range controllerList(mgr, p.options, endpoints, p.providers) {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
@@ -112,13 +128,14 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, options Options) []controller {
+func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, providers *loadbalancer.Providers) []controller {
 	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Broker: true}
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	return []controller{
 		servicepolicy.NewController(writer, options.Clusterset, recorder),
 		policyword.NewController(writer, options.Clusterset),
 		webhookcert.NewController(writer),
+		loadbalancer.NewController(mgr.GetClient(), options.Clusterset, endpoints, providers, recorder, options.AbandonAfter),
 	}
 }
 
@@ -162,8 +179,6 @@ func scheme() *runtime.Scheme {
 // everywhere, and of what the clusterset's namespace holds of exports and members.
 func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
-	published := clusterset
-	published.Label = labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: names.AgentManager})
 	mgr, err := ctrl.NewManager(p.config, ctrl.Options{
 		Scheme:                        scheme(),
 		Logger:                        p.logger,
@@ -183,7 +198,6 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 			NewInformer:      informers.NewPersistent,
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Service{}:                 {Transform: local.StripService},
-				&discoveryv1.EndpointSlice{}:      published,
 				&brokerv1alpha1.ExportedService{}: clusterset,
 				&brokerv1alpha1.MemberCluster{}:   clusterset,
 				&brokerv1alpha1.ServicePolicy{}:   clusterset,

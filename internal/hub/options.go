@@ -5,10 +5,15 @@ package hub
 
 import (
 	"errors"
+	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/embedded"
+	_ "github.com/atoll-mcs/atoll/cloudprovider/haproxy" // registers itself
 	"github.com/atoll-mcs/atoll/internal/broker"
 )
 
@@ -27,6 +32,14 @@ type Options struct {
 	MetricsAddress, HealthAddress string
 	// PprofAddress is where profiles of the running hub can be taken; "0" or empty for nowhere.
 	PprofAddress string
+	// Provider carries the load balancers of MultiClusterServices that name no other.
+	Provider string
+	// Addresses are those for load balancers, and ProviderOptions what providers are told, as
+	// loadbalancer.NewProviders reads them.
+	Addresses, ProviderOptions []string
+	// AbandonAfter is how long it is tried to delete a load balancer whose MultiClusterService is
+	// to go.
+	AbandonAfter time.Duration
 	// Verbose makes the hub log what it does in detail.
 	Verbose bool
 
@@ -43,6 +56,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
+	flags.StringVar(&o.Provider, "lb-provider", embedded.Name, "provider of load balancers, where a MultiClusterService names no other: "+strings.Join(cloudprovider.Names(), ", "))
+	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20, with PROVIDER= in front where they are another provider's; may be given several times")
+	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "an option of a provider, as [PROVIDER.]NAME=VALUE; may be given several times")
+	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "how long a MultiClusterService is kept from going because its load balancer can't be deleted")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
 }
 

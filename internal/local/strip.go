@@ -21,7 +21,7 @@ func StripService(object any) (any, error) {
 	}
 	service.ObjectMeta = identity(&service.ObjectMeta)
 	service.Status = corev1.ServiceStatus{}
-	service.Spec.Selector, service.Spec.ExternalIPs, service.Spec.LoadBalancerSourceRanges = nil, nil, nil
+	service.Spec.Selector, service.Spec.ExternalIPs = nil, nil // the source ranges are of use to the hub
 	return object, nil
 }
 

@@ -124,13 +124,14 @@ const HubWebhook, HubWebhookSecret = "multiclusterservices.atoll.dev", "atoll-hu
 // Field managers for server-side apply: one for each controller, which owns the
 // fields it applies.
 const (
-	ManagerExport = "atoll-export"
-	ManagerImport = "atoll-import"
-	ManagerVIP    = "atoll-vip"
-	ManagerSlices = "atoll-endpoints"
-	ManagerMember = "atoll-member"
-	ManagerPolicy = "atoll-policy"
-	ManagerHub    = "atoll-hub"
+	ManagerExport       = "atoll-export"
+	ManagerImport       = "atoll-import"
+	ManagerVIP          = "atoll-vip"
+	ManagerSlices       = "atoll-endpoints"
+	ManagerMember       = "atoll-member"
+	ManagerPolicy       = "atoll-policy"
+	ManagerHub          = "atoll-hub"
+	ManagerLoadBalancer = "atoll-load-balancer"
 )
 
 // ManagerAggregate is the field manager of aggregates, which several members write.

@@ -1,0 +1,61 @@
+package broker
+
+import (
+	"context"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Endpoints is a live copy of what all members have published of the Services in a set of
+// namespaces, for the hub. A broker that can't be reached leaves the copy as it was.
+//
+// The slices that it returns are shared and must not be changed.
+type Endpoints struct{ slices *informers.Slices }
+
+// NewEndpoints returns a copy of no namespace of a clusterset's.
+func NewEndpoints(c client.WithWatch, clusterset string) *Endpoints {
+	selector := func(namespace string) []client.ListOption {
+		return []client.ListOption{client.InNamespace(clusterset), client.MatchingLabels{
+			names.LabelServiceNamespace: namespace,
+			discoveryv1.LabelManagedBy:  names.AgentManager,
+		}}
+	}
+	return &Endpoints{slices: informers.NewSlices(c, selector, cache.Indexers{byService: indexLabels})}
+}
+
+// Start keeps the copy current until ctx is done.
+func (e *Endpoints) Start(ctx context.Context) error {
+	e.slices.Start(ctx)
+	<-ctx.Done()
+	return nil
+}
+
+// Follow adds a namespace, of the member clusters'.
+func (e *Endpoints) Follow(namespace string) { e.slices.Follow(namespace) }
+
+// Synced tells whether all slices of a namespace are there: before that, a missing one means
+// nothing.
+func (e *Endpoints) Synced(namespace string) bool { return e.slices.Synced(namespace) }
+
+// Of returns all slices of a service.
+func (e *Endpoints) Of(service types.NamespacedName) []*discoveryv1.EndpointSlice {
+	return e.slices.ByIndex(service.Namespace, byService, serviceKey(service))
+}
+
+// OnChange has f called for every slice that appears, changes or goes.
+func (e *Endpoints) OnChange(f informers.Handler[*discoveryv1.EndpointSlice]) { e.slices.OnChange(f) }
+
+// OnSynced has f called with each namespace whose slices are complete for the first time since
+// it is followed.
+func (e *Endpoints) OnSynced(f func(namespace string)) { e.slices.OnSynced(f) }
+
+// ServiceOf returns the service, in the member clusters, that a slice on the broker belongs to.
+func ServiceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Labels[names.LabelServiceNamespace], Name: slice.Labels[names.LabelServiceName]}
+}

@@ -1,0 +1,141 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// Conditions of a MultiClusterService that this controller owns.
+const (
+	// ConditionReady tells whether the load balancer carries what it should.
+	ConditionReady = "LoadBalancerReady"
+	// ConditionReachable tells whether its backends answer it.
+	ConditionReachable = "BackendsReachable"
+)
+
+// Reasons of the conditions, beside those of errors (cloudprovider.Reason).
+const (
+	reasonProvisioned  = "Provisioned"
+	reasonNotCarried   = "PortsNotCarried"
+	reasonNoService    = "ServiceNotFound"
+	reasonExternalName = "InvalidServiceType"
+	reasonNoProvider   = "NoSuchProvider"
+	reasonDeleting     = "DeletionFailed"
+	reasonReachable    = "Reachable"
+	reasonSome         = "SomeUnreachable"
+	reasonNone         = "NoneReachable"
+	reasonNoBackends   = "NoBackends"
+	reasonUnknown      = "NotReported"
+)
+
+// outcome is what came of asking a provider.
+type outcome struct {
+	provider string
+	// status is what the load balancer has; nil where there is none.
+	status *corev1.LoadBalancerStatus
+	err    error
+	// service is what it was to forward.
+	service cloudprovider.Service
+	// unreachable are backends that do not answer, where the provider knows.
+	unreachable []netip.AddrPort
+	reports     bool
+}
+
+func (o outcome) conditions() []metav1.Condition {
+	return []metav1.Condition{o.ready(), o.reachable()}
+}
+
+func (o outcome) ready() metav1.Condition {
+	c := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse}
+	switch notCarried := o.notCarried(); {
+	case o.err != nil:
+		c.Reason = cloudprovider.Reason(o.err)
+		c.Message = fmt.Sprintf("Provider %s, and it is being tried again: %v.", o.provider, o.err)
+	case o.status == nil || len(o.status.Ingress) == 0:
+		c.Reason, c.Message = cloudprovider.ReasonFailed, fmt.Sprintf("Provider %s says of no address.", o.provider)
+	case len(notCarried) > 0:
+		c.Reason = reasonNotCarried
+		c.Message = fmt.Sprintf("Provider %s does not carry %s; the other ports it does, at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonProvisioned, fmt.Sprintf("Provider %s carries the traffic, at %s.", o.provider, o.at())
+	}
+	return c
+}
+
+// at says where the load balancer is.
+func (o outcome) at() string {
+	var places []string
+	for _, i := range o.status.Ingress {
+		places = append(places, i.IP+i.Hostname)
+	}
+	return strings.Join(places, ", ")
+}
+
+// notCarried are the ports with an error in the status.
+func (o outcome) notCarried() (ports []string) {
+	if o.status == nil {
+		return nil
+	}
+	for _, i := range o.status.Ingress {
+		for _, p := range i.Ports {
+			if p.Error != nil {
+				ports = append(ports, fmt.Sprintf("%d/%s (%s)", p.Port, p.Protocol, strings.TrimPrefix(*p.Error, cloudprovider.AnnotationPrefix)))
+			}
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// maxNamed is how many backends a message names.
+const maxNamed = 5
+
+func (o outcome) reachable() metav1.Condition {
+	c := metav1.Condition{Type: ConditionReachable, Status: metav1.ConditionFalse}
+	clusters := map[netip.AddrPort]string{}
+	var empty []string
+	for _, port := range o.service.Ports {
+		if len(port.Backends) == 0 {
+			empty = append(empty, fmt.Sprintf("%d/%s", port.Number, port.Protocol))
+		}
+		for _, b := range port.Backends {
+			clusters[b.Address] = b.Cluster
+		}
+	}
+	var down []string
+	for _, a := range o.unreachable {
+		if cluster, wanted := clusters[a]; wanted {
+			down = append(down, fmt.Sprintf("%s of %s", a, cluster))
+		}
+	}
+	switch {
+	case len(clusters) == 0:
+		c.Reason, c.Message = reasonNoBackends, "No provider cluster has a ready endpoint for any exposed port."
+	case len(down) > 0 && len(down) == len(clusters):
+		c.Reason, c.Message = reasonNone, "None of the backends answers the load balancer: "+named(down)+"."
+	case len(down) > 0:
+		c.Reason, c.Message = reasonSome, fmt.Sprintf("%d of %d backends do not answer the load balancer and get no traffic: %s.", len(down), len(clusters), named(down))
+	case len(empty) > 0:
+		c.Reason, c.Message = reasonNoBackends, fmt.Sprintf("No provider cluster has a ready endpoint for port %s.", strings.Join(empty, ", "))
+	case !o.reports:
+		c.Status, c.Reason = metav1.ConditionUnknown, reasonUnknown
+		c.Message = fmt.Sprintf("Provider %s does not tell which backends answer.", o.provider)
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "The backends answer the load balancer."
+	}
+	return c
+}
+
+func named(list []string) string {
+	if len(list) <= maxNamed {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
+}

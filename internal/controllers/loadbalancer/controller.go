@@ -1,0 +1,353 @@
+// Package loadbalancer has load balancers carry traffic from outside to the endpoints of
+// MultiClusterServices of the type LoadBalancer, in all provider clusters. It asks providers
+// (package cloudprovider) for them, and owns status.loadBalancer and the conditions
+// LoadBalancerReady and BackendsReachable.
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// callTimeout is for one call of a provider.
+const callTimeout = time.Minute
+
+// Controller is the one of load balancers, in a hub.
+type Controller struct {
+	client     client.Client
+	clusterset string
+	endpoints  *broker.Endpoints
+	providers  *Providers
+	recorder   events.EventRecorder
+	// abandon is how long a load balancer that can't be deleted keeps its object.
+	abandon time.Duration
+
+	mu sync.Mutex
+	// recorded are those that had addresses when this controller began, and have not asked for them
+	// again. Others wait, so that nobody else gets these. It is nil before that is known.
+	recorded map[types.NamespacedName]bool
+	waiting  map[types.NamespacedName]bool
+	failing  map[types.NamespacedName]time.Time // since when deleting has failed
+	add      func(reconcile.Request, bool)
+}
+
+// NewController returns a controller that reads and writes by c, and has the clusterset's slices
+// from endpoints.
+func NewController(c client.Client, clusterset string, endpoints *broker.Endpoints, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
+	return &Controller{
+		client: c, clusterset: clusterset, endpoints: endpoints, providers: providers, recorder: recorder, abandon: abandon,
+		waiting: map[types.NamespacedName]bool{}, failing: map[types.NamespacedName]time.Time{},
+	}
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "loadbalancer" }
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(c.Name()).
+		For(&networkingv1alpha1.MultiClusterService{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return c.concerned(ctx, client.ObjectKeyFromObject(o))
+		})).
+		Watches(&brokerv1alpha1.ExportedService{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			spec := &o.(*brokerv1alpha1.ExportedService).Spec
+			return c.concerned(ctx, types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName})
+		})).
+		WatchesRawSource(controllers.Events(c.subscribe)).
+		WithOptions(controllers.Options[reconcile.Request]()).
+		Complete(c)
+}
+
+// subscribe has what does not come from the manager's copies queued.
+func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
+	c.mu.Lock()
+	c.add = add
+	c.mu.Unlock()
+	queue := func(name types.NamespacedName, initial bool) { add(reconcile.Request{NamespacedName: name}, initial) }
+	c.providers.serve(c.service, func(name types.NamespacedName) { queue(name, false) })
+	c.endpoints.OnChange(func(slice *discoveryv1.EndpointSlice, initial bool) {
+		name := broker.ServiceOf(slice)
+		for _, r := range c.concerned(context.Background(), name) {
+			add(r, initial)
+		}
+	})
+	c.endpoints.OnSynced(func(namespace string) {
+		list := &networkingv1alpha1.MultiClusterServiceList{}
+		if c.client.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
+			return // a cache that is synced does not fail before the hub ends
+		}
+		for i := range list.Items {
+			queue(client.ObjectKeyFromObject(&list.Items[i]), true)
+		}
+	})
+}
+
+// concerned maps a service to its MultiClusterService, if it has a load balancer.
+func (c *Controller) concerned(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+	mcs := &networkingv1alpha1.MultiClusterService{}
+	if c.client.Get(ctx, service, mcs, client.UnsafeDisableDeepCopy) != nil || !wanted(mcs) {
+		return nil // if it comes, that is an event
+	}
+	return []reconcile.Request{{NamespacedName: service}}
+}
+
+// matters tells whether a change of an object is not one of its status alone, which this
+// controller writes, and others that have nothing to do with it.
+func matters(e event.UpdateEvent) bool {
+	before, now := e.ObjectOld, e.ObjectNew
+	return before.GetGeneration() != now.GetGeneration() || before.GetUID() != now.GetUID() ||
+		!maps.Equal(before.GetAnnotations(), now.GetAnnotations()) || !slices.Equal(before.GetFinalizers(), now.GetFinalizers())
+}
+
+// errOutdated is that an object was not written because it has a newer version, which the copy shows in
+// a moment.
+var errOutdated = errors.New("the object has changed meanwhile")
+
+func wanted(mcs *networkingv1alpha1.MultiClusterService) bool {
+	return mcs.DeletionTimestamp == nil && mcs.Spec.Has(networkingv1alpha1.ExposureTypeLoadBalancer)
+}
+
+// Reconcile brings one load balancer and its status up to date.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	mcs := &networkingv1alpha1.MultiClusterService{}
+	if err := c.client.Get(ctx, req.NamespacedName, mcs); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("reading MultiClusterService %s: %w", req, err)
+		}
+		c.settled(req.NamespacedName)
+		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
+	}
+	if err := c.begin(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	var err error
+	if wanted(mcs) {
+		err = c.provide(ctx, mcs)
+	} else {
+		c.settled(req.NamespacedName)
+		err = c.withdraw(ctx, mcs)
+	}
+	if err == errOutdated { // nothing else has failed
+		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// provide makes the load balancer, or brings it up to date.
+func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	name := client.ObjectKeyFromObject(mcs)
+	c.endpoints.Follow(mcs.Namespace)
+	if !c.endpoints.Synced(mcs.Namespace) {
+		return nil // queued again when they are
+	}
+	options, _ := cloudprovider.OptionsOf(mcs) // the provider tells what is wrong with them
+	if options.Provider == "" {
+		options.Provider = c.providers.standard
+	}
+	out := outcome{provider: options.Provider}
+	provider, err := c.providers.get(options.Provider)
+	if err != nil {
+		c.settled(name)
+		out.err = err
+		return errors.Join(err, c.applyStatus(ctx, mcs, nil, out.conditions()))
+	}
+	switch out.service, err = c.service(name); {
+	case errors.Is(err, errNoService), errors.Is(err, errExternalName):
+		c.settled(name)
+		return c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{unserved(err)})
+	case err != nil:
+		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
+	}
+	if len(mcs.Status.LoadBalancer.Ingress) == 0 && c.mustWait(name) {
+		return nil // queued again when the others have asked for what they had
+	}
+	if err := c.hold(ctx, mcs, options.Provider); err != nil {
+		return err
+	}
+	c.providers.changed(name)
+	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if len(mcs.Status.LoadBalancer.Ingress) > 0 {
+		out.status, out.err = provider.UpdateMCSLoadBalancer(callCtx, mcs)
+	} else {
+		out.status, out.err = provider.EnsureMCSLoadBalancer(callCtx, mcs)
+	}
+	if out.err != nil && out.status == nil {
+		out.status, _, _ = provider.GetMCSLoadBalancer(callCtx, mcs)
+	}
+	c.settled(name)
+	if reporter, ok := provider.(cloudprovider.Reporter); ok {
+		out.reports, out.unreachable = true, reporter.Unreachable(name)
+	}
+	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
+}
+
+// join is of a provider's error and one of writing.
+func join(err, writing error) error {
+	if err == nil {
+		return writing
+	}
+	return errors.Join(err, writing)
+}
+
+// Errors of service.
+var (
+	errNoService    = errors.New("there is no Service of this name beside this object any more")
+	errExternalName = errors.New("a Service of type ExternalName has no endpoints")
+)
+
+// unserved says why it is not known what to forward. The load balancer stays as it is.
+func unserved(err error) metav1.Condition {
+	reason := reasonNoService
+	if errors.Is(err, errExternalName) {
+		reason = reasonExternalName
+	}
+	return metav1.Condition{
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. The load balancer stays as it is.", err),
+	}
+}
+
+// service is what the providers are told that there is to forward.
+func (c *Controller) service(name types.NamespacedName) (s cloudprovider.Service, err error) {
+	ctx := context.Background() // all is read from copies
+	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
+	if err := c.client.Get(ctx, name, mcs, client.UnsafeDisableDeepCopy); err != nil {
+		return s, err
+	}
+	switch err := c.client.Get(ctx, name, service, client.UnsafeDisableDeepCopy); {
+	case apierrors.IsNotFound(err):
+		return s, errNoService
+	case err != nil:
+		return s, err
+	case service.Spec.Type == corev1.ServiceTypeExternalName:
+		return s, errExternalName
+	case !c.endpoints.Synced(name.Namespace):
+		return s, errNotYet
+	}
+	published := c.endpoints.Of(name)
+	records := map[string]*brokerv1alpha1.ExportedServiceSpec{}
+	for _, slice := range published {
+		cluster := clusterOf(slice)
+		if _, known := records[cluster]; known {
+			continue
+		}
+		record := &brokerv1alpha1.ExportedService{}
+		key := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(cluster), name.Namespace, name.Name)}
+		switch err := c.client.Get(ctx, key, record, client.UnsafeDisableDeepCopy); {
+		case err == nil:
+			records[cluster] = &record.Spec
+		case apierrors.IsNotFound(err):
+			records[cluster] = nil
+		default:
+			return s, err
+		}
+	}
+	return forwards(mcs, service, records, published), nil
+}
+
+// begin notes which MultiClusterServices have addresses to ask for again, and has load balancers
+// looked at whose objects have gone.
+func (c *Controller) begin(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recorded != nil {
+		return nil
+	}
+	list := &networkingv1alpha1.MultiClusterServiceList{}
+	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing MultiClusterServices: %w", err)
+	}
+	recorded := map[types.NamespacedName]bool{}
+	for i := range list.Items {
+		if m := &list.Items[i]; wanted(m) && len(m.Status.LoadBalancer.Ingress) > 0 {
+			recorded[client.ObjectKeyFromObject(m)] = true
+		}
+	}
+	for _, name := range c.providers.configured() {
+		provider, err := c.providers.get(name)
+		if err != nil {
+			continue // told where it is needed
+		}
+		if inventory, ok := provider.(cloudprovider.Inventory); ok {
+			for _, left := range inventory.LoadBalancers() {
+				c.add(reconcile.Request{NamespacedName: left}, true)
+			}
+		}
+	}
+	c.recorded = recorded
+	return nil
+}
+
+// settled says that a MultiClusterService has asked for its addresses, or does not.
+func (c *Controller) settled(name types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.recorded, name)
+	if c.recorded == nil || len(c.recorded) > 0 {
+		return
+	}
+	for waiting := range c.waiting {
+		c.add(reconcile.Request{NamespacedName: waiting}, false)
+	}
+	clear(c.waiting)
+}
+
+func (c *Controller) mustWait(name types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.recorded) > 0 {
+		c.waiting[name] = true
+	}
+	return len(c.recorded) > 0
+}
+
+// forgotten deletes what providers have of a MultiClusterService that there is not any more: its
+// finalizer was taken away by hand.
+func (c *Controller) forgotten(ctx context.Context, name types.NamespacedName) error {
+	var failed []error
+	gone := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	for _, each := range c.providers.configured() {
+		provider, err := c.providers.get(each)
+		if err != nil {
+			continue
+		}
+		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+		failed = append(failed, provider.EnsureMCSLoadBalancerDeleted(callCtx, gone))
+		cancel()
+	}
+	return errors.Join(failed...)
+}
+
+// say records an Event.
+func (c *Controller) say(mcs *networkingv1alpha1.MultiClusterService, kind, reason, text string) {
+	status.Say(c.recorder, mcs, nil, kind, reason, "Expose", text)
+}

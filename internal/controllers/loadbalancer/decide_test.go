@@ -1,0 +1,203 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// published is a slice of a cluster's, with ports as "name:number" and endpoints as
+// "address[/state]".
+func published(cluster string, ports []string, endpoints ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{names.LabelSourceCluster: cluster}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	for _, p := range ports {
+		name, number, _ := strings.Cut(p, ":")
+		var n int32
+		_, _ = fmt.Sscan(number, &n)
+		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To(name), Port: ptr.To(n), Protocol: ptr.To(corev1.ProtocolTCP)})
+	}
+	for _, e := range endpoints {
+		address, state, _ := strings.Cut(e, "/")
+		endpoint := discoveryv1.Endpoint{Addresses: []string{address}}
+		switch state {
+		case "ready":
+			endpoint.Conditions.Ready = ptr.To(true)
+		case "not":
+			endpoint.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(false), Terminating: ptr.To(false)}
+		case "ending":
+			endpoint.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true)}
+		case "ended":
+			endpoint.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(false), Terminating: ptr.To(true)}
+		}
+		s.Endpoints = append(s.Endpoints, endpoint)
+	}
+	return s
+}
+
+func record(ports ...mcsv1beta1.ServicePort) *brokerv1alpha1.ExportedServiceSpec {
+	return &brokerv1alpha1.ExportedServiceSpec{Ports: ports}
+}
+
+func port(name string, number int32) mcsv1beta1.ServicePort {
+	return mcsv1beta1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP}
+}
+
+// Pitfall 38: spec.ports is enforced at load balancers too: what is not listed is not forwarded.
+func TestForwards(t *testing.T) {
+	http := []string{"http:8080", "admin:9090"}
+	records := map[string]*brokerv1alpha1.ExportedServiceSpec{
+		"c1": record(port("http", 80), port("admin", 81)),
+		"c2": record(port("web", 80)),
+		"c3": record(port("other", 7)),
+	}
+	for _, tt := range []struct {
+		name   string
+		spec   networkingv1alpha1.MultiClusterServiceSpec
+		slices []*discoveryv1.EndpointSlice
+		want   string
+	}{
+		{"all ports", networkingv1alpha1.MultiClusterServiceSpec{}, []*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1")},
+			"http 80: c1/10.1.0.1:8080; admin 81: c1/10.1.0.1:9090"},
+		{"listed ports", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Port: 80}}},
+			[]*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1")}, "http 80: c1/10.1.0.1:8080"},
+		{"of several clusters, where a port may have another name", networkingv1alpha1.MultiClusterServiceSpec{},
+			[]*discoveryv1.EndpointSlice{published("c2", []string{"web:8000"}, "10.2.0.1"), published("c1", http, "10.1.0.1")},
+			"http 80: c1/10.1.0.1:8080 c2/10.2.0.1:8000; admin 81: c1/10.1.0.1:9090"},
+		{"of one that has none of the ports", networkingv1alpha1.MultiClusterServiceSpec{},
+			[]*discoveryv1.EndpointSlice{published("c3", []string{"other:7"}, "10.3.0.1")}, "http 80:; admin 81:"},
+		{"of one whose record is not there", networkingv1alpha1.MultiClusterServiceSpec{},
+			[]*discoveryv1.EndpointSlice{published("c4", http, "10.4.0.1")}, "http 80: c4/10.4.0.1:8080; admin 81: c4/10.4.0.1:9090"},
+		{"provider clusters", networkingv1alpha1.MultiClusterServiceSpec{
+			ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c1"}}, Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}},
+		}, []*discoveryv1.EndpointSlice{published("c2", []string{"web:8000"}, "10.2.0.1"), published("c1", http, "10.1.0.1")}, "http 80: c1/10.1.0.1:8080"},
+		{"states", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
+			[]*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1/ready", "10.1.0.2/not", "10.1.0.3/ending", "10.1.0.4/ended", "10.1.0.5")},
+			"http 80: c1/10.1.0.1:8080 c1/10.1.0.3:8080(draining) c1/10.1.0.5:8080"},
+		{"each once, and ready if it is so anywhere", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
+			[]*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1/ending", "10.1.0.2"), published("c1", http, "10.1.0.1", "10.1.0.2/ending")},
+			"http 80: c1/10.1.0.1:8080 c1/10.1.0.2:8080"},
+		{"addresses that are not another machine's", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
+			[]*discoveryv1.EndpointSlice{published("c1", http, "127.0.0.1", "169.254.169.254", "224.0.0.1", "0.0.0.0", "x")}, "http 80:"},
+	} {
+		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP}}}}
+		s := forwards(&networkingv1alpha1.MultiClusterService{Spec: tt.spec}, service, records, tt.slices)
+		var ports []string
+		for _, p := range s.Ports {
+			text := fmt.Sprintf("%s %d:", p.Name, p.Number)
+			for _, b := range p.Backends {
+				text += fmt.Sprintf(" %s/%s", b.Cluster, b.Address)
+				if b.Draining {
+					text += "(draining)"
+				}
+			}
+			ports = append(ports, text)
+		}
+		if got := strings.Join(ports, "; "); got != tt.want {
+			t.Errorf("%s:\n%s, want\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestForwardsOfTheService(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{
+		IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}, LoadBalancerSourceRanges: []string{"192.0.2.0/24"}, SessionAffinity: corev1.ServiceAffinityClientIP,
+		Ports: []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}},
+	}}
+	s := forwards(&networkingv1alpha1.MultiClusterService{}, service, nil, nil)
+	if s.Affinity != 3*time.Hour || s.Families[0] != corev1.IPv6Protocol || s.SourceRanges[0] != netip.MustParsePrefix("192.0.2.0/24") || s.Ports[0].Protocol != corev1.ProtocolUDP {
+		t.Errorf("got %+v", s)
+	}
+	service.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](7)}}
+	if s := forwards(&networkingv1alpha1.MultiClusterService{}, service, nil, nil); s.Affinity != 7*time.Second {
+		t.Errorf("got %v", s.Affinity)
+	}
+	service.Spec.SessionAffinity = corev1.ServiceAffinityNone
+	if s := forwards(&networkingv1alpha1.MultiClusterService{}, service, nil, nil); s.Affinity != 0 {
+		t.Errorf("got %v", s.Affinity)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	at := netip.MustParseAddrPort
+	one := cloudprovider.Service{Ports: []cloudprovider.Port{{Number: 80, Protocol: corev1.ProtocolTCP, Backends: []cloudprovider.Backend{{Address: at("10.0.0.1:8080"), Cluster: "c1"}, {Address: at("10.0.0.2:8080"), Cluster: "c2"}}}}}
+	half := cloudprovider.Service{Ports: append([]cloudprovider.Port{{Number: 81, Protocol: corev1.ProtocolUDP}}, one.Ports...)}
+	fine := &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1", Ports: []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}}}}}
+	partly := fine.DeepCopy()
+	partly.Ingress[0].Ports = append(partly.Ingress[0].Ports, corev1.PortStatus{Port: 81, Protocol: corev1.ProtocolUDP, Error: ptr.To(cloudprovider.PortUnsupported)})
+	for _, tt := range []struct {
+		name             string
+		out              outcome
+		ready, reachable string
+	}{
+		{"all is well", outcome{status: fine, service: one, reports: true}, "True/Provisioned", "True/Reachable"},
+		{"an error", outcome{err: errors.New("x"), service: one, reports: true}, "False/ProviderFailed", "True/Reachable"},
+		{"an error with a reason", outcome{status: fine, err: &cloudprovider.Error{Reason: "TooSmall", Err: errors.New("x")}, service: one, reports: true}, "False/TooSmall", "True/Reachable"},
+		{"no address", outcome{status: &corev1.LoadBalancerStatus{}, service: one}, "False/ProviderFailed", "Unknown/NotReported"},
+		{"a port that is not carried", outcome{status: partly, service: half, reports: true}, "False/PortsNotCarried", "False/NoBackends"},
+		{"one does not answer", outcome{status: fine, service: one, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "True/Provisioned", "False/SomeUnreachable"},
+		{"none does", outcome{status: fine, service: one, reports: true, unreachable: []netip.AddrPort{at("10.0.0.1:8080"), at("10.0.0.2:8080")}}, "True/Provisioned", "False/NoneReachable"},
+		{"one that is not wanted any more does not", outcome{status: fine, service: one, reports: true, unreachable: []netip.AddrPort{at("10.0.0.3:8080")}}, "True/Provisioned", "True/Reachable"},
+		{"no backends", outcome{status: fine, reports: true}, "True/Provisioned", "False/NoBackends"},
+	} {
+		tt.out.provider = "p"
+		conditions := tt.out.conditions()
+		for i, want := range []string{tt.ready, tt.reachable} {
+			if got := fmt.Sprintf("%s/%s", conditions[i].Status, conditions[i].Reason); got != want {
+				t.Errorf("%s: %s is %s (%s), want %s", tt.name, conditions[i].Type, got, conditions[i].Message, want)
+			}
+		}
+	}
+	if got := (outcome{provider: "p", status: partly, service: half}).ready().Message; got != "Provider p does not carry 81/UDP (ProtocolNotSupported); the other ports it does, at 192.0.2.1." {
+		t.Error(got)
+	}
+	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 and 2 more" {
+		t.Error(got)
+	}
+}
+
+func TestNewProviders(t *testing.T) {
+	cloudprovider.Register("a-test", func(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
+		return nil, fmt.Errorf("%v %v", c.Addresses, c.Options)
+	})
+	cloudprovider.Register("b-test", func(cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) { return nil, errors.New("b") })
+	p, err := NewProviders("a-test", []string{"192.0.2.1", "b-test=192.0.2.2", "192.0.2.3"}, []string{"x=1", "a-test.y=2=3"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.get("a-test"); err == nil || !strings.Contains(err.Error(), "[192.0.2.1 192.0.2.3] map[x:1 y:2=3]") {
+		t.Errorf("got %v", err)
+	}
+	if got := p.configured(); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+	if _, err := p.get("c-test"); cloudprovider.Reason(err) != reasonNoProvider || !strings.Contains(err.Error(), "a-test, b-test") {
+		t.Errorf("got %v", err)
+	}
+	for _, wrong := range [][3]string{{"c-test", "", ""}, {"a-test", "c-test=192.0.2.1", ""}, {"a-test", "192.0.2.1", "x"}} {
+		var options []string
+		if wrong[2] != "" {
+			options = []string{wrong[2]}
+		}
+		if _, err := NewProviders(wrong[0], []string{wrong[1]}, options, slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("%v: no error", wrong)
+		}
+	}
+}

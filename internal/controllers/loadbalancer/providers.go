@@ -1,0 +1,177 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// Providers are those that this hub has, made when they are needed first. They live as long as
+// the process does, while controllers end and begin anew when the API server is away for long:
+// the traffic goes on meanwhile, with the backends known last.
+type Providers struct {
+	standard string
+	configs  map[string]cloudprovider.Config
+
+	mu       sync.Mutex
+	made     map[string]cloudprovider.MCSLoadBalancer
+	closed   bool
+	service  func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
+	handlers map[int]func(types.NamespacedName)
+	added    int
+
+	// report is the controller's, which providers call with locks of their own held.
+	report atomic.Pointer[func(types.NamespacedName)]
+}
+
+// NewProviders reads what a hub's flags say: the provider for MultiClusterServices that name
+// none, the addresses, each with "NAME=" in front where it is another provider's, and options as
+// "[NAME.]KEY=VALUE".
+func NewProviders(standard string, addresses, options []string, log *slog.Logger) (*Providers, error) {
+	p := &Providers{standard: standard, configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, handlers: map[int]func(types.NamespacedName){}}
+	configOf := func(name string) cloudprovider.Config {
+		c, there := p.configs[name]
+		if !there {
+			c = cloudprovider.Config{Backends: lister{p}, Options: map[string]string{}, Log: log.With("provider", name)}
+		}
+		return c
+	}
+	p.configs[standard] = configOf(standard)
+	for _, text := range addresses {
+		name, list, others := strings.Cut(text, "=")
+		if !others {
+			name, list = standard, text
+		}
+		c := configOf(name)
+		c.Addresses = append(c.Addresses, list)
+		p.configs[name] = c
+	}
+	for _, text := range options {
+		key, value, found := strings.Cut(text, "=")
+		if !found {
+			return nil, fmt.Errorf("--lb-option: %q has no value: it is [PROVIDER.]OPTION=VALUE", text)
+		}
+		name, option, others := strings.Cut(key, ".")
+		if !others {
+			name, option = standard, key
+		}
+		c := configOf(name)
+		c.Options[option] = value
+		p.configs[name] = c
+	}
+	for name := range p.configs {
+		if !slices.Contains(cloudprovider.Names(), name) {
+			return nil, fmt.Errorf("there is no load-balancer provider %q: this program has %s", name, strings.Join(cloudprovider.Names(), ", "))
+		}
+	}
+	return p, nil
+}
+
+// lister is what the providers are handed.
+type lister struct{ *Providers }
+
+var errNotYet = errors.New("the hub does not know its backends yet")
+
+// Service implements cloudprovider.Lister.
+func (l lister) Service(name types.NamespacedName) (cloudprovider.Service, error) {
+	l.mu.Lock()
+	service := l.service
+	l.mu.Unlock()
+	if service == nil {
+		return cloudprovider.Service{}, errNotYet
+	}
+	return service(name)
+}
+
+// OnChange implements cloudprovider.Lister.
+func (l lister) OnChange(f func(types.NamespacedName)) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.added++
+	id := l.added
+	l.handlers[id] = f
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.handlers, id)
+	}
+}
+
+// serve has the providers ask this controller, in place of a former one, and tell it of backends.
+func (p *Providers) serve(service func(types.NamespacedName) (cloudprovider.Service, error), report func(types.NamespacedName)) {
+	p.report.Store(&report)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.service = service
+}
+
+// changed tells the providers that backends may have changed.
+func (p *Providers) changed(name types.NamespacedName) {
+	p.mu.Lock()
+	handlers := slices.Collect(maps.Values(p.handlers))
+	p.mu.Unlock()
+	for _, f := range handlers {
+		f(name)
+	}
+}
+
+// errNoProvider is that this hub has no provider of that name.
+var errNoProvider = errors.New("there is no such provider")
+
+// get returns a provider, which it makes the first time.
+func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if provider := p.made[name]; provider != nil {
+		return provider, nil
+	}
+	config, there := p.configs[name]
+	if !there {
+		return nil, &cloudprovider.Error{Reason: reasonNoProvider, Err: fmt.Errorf(
+			"%w %q: this hub has %s; more are added by addresses for them, --lb-addresses=NAME=…", errNoProvider, name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
+	}
+	if p.closed {
+		return nil, errors.New("this hub is ending")
+	}
+	provider, err := cloudprovider.New(name, config)
+	if err != nil {
+		return nil, err
+	}
+	p.made[name] = provider
+	if reporter, ok := provider.(cloudprovider.Reporter); ok {
+		reporter.OnReport(func(name types.NamespacedName) {
+			if report := p.report.Load(); report != nil {
+				(*report)(name)
+			}
+		})
+	}
+	return provider, nil
+}
+
+// configured are the names of the providers that there may be.
+func (p *Providers) configured() []string { return slices.Sorted(maps.Keys(p.configs)) }
+
+// Close ends the providers.
+func (p *Providers) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	made := maps.Clone(p.made)
+	p.mu.Unlock()
+	var failed []error
+	for _, provider := range made {
+		if closer, ok := provider.(io.Closer); ok {
+			failed = append(failed, closer.Close())
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,123 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// A finalizer says which provider has, or may have, a load balancer of the object's: the prefix
+// and the provider's name.
+const finalizerPrefix = "lb.atoll.dev/"
+
+// reasonAbandoned is that of an Event: the load balancer could not be deleted.
+const reasonAbandoned = "LoadBalancerAbandoned"
+
+// holders are the providers that the object's finalizers name.
+func holders(mcs *networkingv1alpha1.MultiClusterService) (providers []string) {
+	for _, f := range mcs.Finalizers {
+		if name, ours := strings.CutPrefix(f, finalizerPrefix); ours {
+			providers = append(providers, name)
+		}
+	}
+	return providers
+}
+
+// hold sets the provider's finalizer, before there is anything to delete, after the load balancers
+// of other providers have gone.
+func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
+	for _, other := range holders(mcs) {
+		if other == provider {
+			continue
+		}
+		if err := c.release(ctx, mcs, other); err != nil {
+			return err
+		}
+	}
+	return c.patch(ctx, mcs, func() bool { return controllerutil.AddFinalizer(mcs, finalizerPrefix+provider) })
+}
+
+// patch changes finalizers.
+func (c *Controller) patch(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, change func() bool) error {
+	before := mcs.DeepCopy()
+	if !change() {
+		return nil
+	}
+	err := c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return errOutdated
+	}
+	if err != nil {
+		return fmt.Errorf("writing the finalizers of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)
+	}
+	return nil
+}
+
+// withdraw deletes the load balancers of an object that is to have none.
+func (c *Controller) withdraw(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	for _, provider := range holders(mcs) {
+		if err := c.release(ctx, mcs, provider); err != nil {
+			return err
+		}
+	}
+	if mcs.DeletionTimestamp != nil {
+		return nil
+	}
+	return c.applyStatus(ctx, mcs, nil, nil)
+}
+
+// release deletes a provider's load balancer, and then its finalizer. One that can't be deleted
+// does not keep the object for ever.
+func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, name string) error {
+	key := client.ObjectKeyFromObject(mcs)
+	provider, err := c.providers.get(name)
+	if err == nil {
+		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+		err = provider.EnsureMCSLoadBalancerDeleted(callCtx, mcs)
+		cancel()
+	}
+	since := c.fails(mcs, err != nil)
+	if err != nil {
+		options, _ := cloudprovider.OptionsOf(mcs)
+		if !options.Abandon && time.Since(since) < c.abandon {
+			condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
+				"The load balancer of provider %s can't be deleted, which is tried again for %v: %v. It is given up at once with the annotation %s: \"true\".",
+				name, c.abandon, err, cloudprovider.AnnotationAbandon)}
+			return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition}))
+		}
+		c.say(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted, and may be there still: %v", name, err))
+	}
+	if err := c.patch(ctx, mcs, func() bool { return controllerutil.RemoveFinalizer(mcs, finalizerPrefix+name) }); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.failing, key)
+	return nil
+}
+
+// fails returns since when deleting has failed, by this hub's own clock.
+func (c *Controller) fails(mcs *networkingv1alpha1.MultiClusterService, failed bool) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := client.ObjectKeyFromObject(mcs)
+	if !failed {
+		delete(c.failing, key)
+		return time.Time{}
+	}
+	if _, before := c.failing[key]; !before {
+		c.failing[key] = time.Now()
+	}
+	return c.failing[key]
+}

@@ -1,0 +1,266 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+)
+
+func TestLifeOfALoadBalancer(t *testing.T) {
+	const ns = "life"
+	p := provided["steered"]
+	p.reset()
+	start(t)
+	mcs := exposed(t, ns, "web", nil)
+	name := nameOf(mcs)
+	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, mcs, loadbalancer.ConditionReachable, "False/NoBackends")
+	if len(mcs.Status.LoadBalancer.Ingress) != 1 || mcs.Status.LoadBalancer.Ingress[0].Hostname != "web.example.com" {
+		t.Errorf("status: %+v", mcs.Status.LoadBalancer)
+	}
+	expectEvent(t, ns, "Provisioned")
+
+	// Others' conditions are theirs.
+	other := mcs.DeepCopy()
+	meta.SetStatusCondition(&other.Status.Conditions, metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "X"})
+	if err := hub.Status().Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+
+	c1, c2 := published("c1", ns, "web", "10.1.0.1"), published("c2", ns, "web", "10.2.0.1", "10.2.0.2")
+	create(t, c1)
+	create(t, c2)
+	eventually(t, "the backends of two clusters", func() error {
+		return p.has(name, "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080", "80>c2/10.2.0.2:8080")
+	})
+	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
+	p.report(name, netip.MustParseAddrPort("10.2.0.1:8080"))
+	if c := expect(t, mcs, loadbalancer.ConditionReachable, "False/SomeUnreachable"); c.Message != "1 of 3 backends do not answer the load balancer and get no traffic: 10.2.0.1:8080 of c2." {
+		t.Error(c.Message)
+	}
+	p.report(name)
+	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
+
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Spec.ProviderClusters = []networkingv1alpha1.ClusterSelector{{Name: "c1"}}
+	})
+	eventually(t, "the backends of one cluster", func() error { return p.has(name, "80>c1/10.1.0.1:8080") })
+	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.9"} })
+	eventually(t, "another backend", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
+
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
+	if err := hub.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound")
+	if err := p.has(name, "80>c1/10.1.0.9:8080"); err != nil || len(mcs.Status.LoadBalancer.Ingress) != 1 {
+		t.Errorf("without a Service: %v, %+v", err, mcs.Status.LoadBalancer)
+	}
+	create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 81}}}})
+	eventually(t, "another port", func() error { return p.has(name, "81>c1/10.1.0.9:8080") })
+	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}
+	})
+	eventually(t, "no load balancer", func() error { return p.has(name, "none") })
+	eventually(t, "no status", func() error {
+		if err := hub.Get(t.Context(), name, mcs); err != nil {
+			return err
+		}
+		if len(mcs.Finalizers) > 0 || len(mcs.Status.LoadBalancer.Ingress) > 0 || len(mcs.Status.Conditions) != 1 || mcs.Status.Conditions[0].Type != "Other" {
+			return fmt.Errorf("%v %+v", mcs.Finalizers, mcs.Status)
+		}
+		return nil
+	})
+}
+
+func TestProviderFailsAndRecovers(t *testing.T) {
+	const ns = "failing"
+	p := provided["steered"]
+	p.reset()
+	p.set(func(p *steered) {
+		p.refuse["web"] = &cloudprovider.Error{Reason: "QuotaExceeded", Err: errors.New("no more of them")}
+	})
+	start(t)
+	mcs := exposed(t, ns, "web", nil)
+	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/QuotaExceeded"); c.Message != "Provider steered, and it is being tried again: no more of them." {
+		t.Error(c.Message)
+	}
+	expectEvent(t, ns, "QuotaExceeded")
+	if len(mcs.Status.LoadBalancer.Ingress) > 0 {
+		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
+	}
+	p.set(func(p *steered) { clear(p.refuse) })
+	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	// One that is there stays so while the provider fails.
+	p.set(func(p *steered) { p.refuse["web"] = errors.New("away") })
+	create(t, published("c1", ns, "web", "10.1.0.1"))
+	expect(t, mcs, loadbalancer.ConditionReady, "False/ProviderFailed")
+	if len(mcs.Status.LoadBalancer.Ingress) != 1 {
+		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
+	}
+	p.set(func(p *steered) { clear(p.refuse) })
+	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	if err := p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"); err != nil {
+		t.Error(err)
+	}
+	// Annotations.
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Annotations = map[string]string{cloudprovider.AnnotationProvider: "nobody"}
+	})
+	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
+}
+
+func TestDeleting(t *testing.T) {
+	const ns = "deleting"
+	p := provided["steered"]
+	p.reset()
+	start(t)
+	remove := func(mcs *networkingv1alpha1.MultiClusterService) {
+		t.Helper()
+		expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+		if err := hub.Delete(t.Context(), mcs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fine := exposed(t, ns, "fine", nil)
+	remove(fine)
+	expectGone(t, fine)
+	if err := p.has(nameOf(fine), "none"); err != nil {
+		t.Error(err)
+	}
+
+	p.set(func(p *steered) {
+		p.keep["kept"], p.keep["told"] = errors.New("it is in use"), errors.New("it is in use")
+	})
+	told := exposed(t, ns, "told", map[string]string{cloudprovider.AnnotationAbandon: "true"})
+	remove(told)
+	expectGone(t, told)
+	expectEvent(t, ns, "LoadBalancerAbandoned")
+
+	kept := exposed(t, ns, "kept", nil)
+	remove(kept)
+	expect(t, kept, loadbalancer.ConditionReady, "False/DeletionFailed")
+	expectGone(t, kept) // after abandonAfter
+	if err := p.has(nameOf(kept)); err != nil {
+		t.Errorf("the provider kept it, and has %v", err)
+	}
+}
+
+// What moves to another provider is deleted at the former one first.
+func TestAnotherProvider(t *testing.T) {
+	const ns = "another"
+	p, q := provided["steered"], provided["other"]
+	p.reset()
+	q.reset()
+	start(t)
+	mcs := exposed(t, ns, "web", nil)
+	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Annotations = map[string]string{cloudprovider.AnnotationProvider: "other"}
+	})
+	eventually(t, "the move", func() error { return errors.Join(p.has(nameOf(mcs), "none"), q.has(nameOf(mcs))) })
+	eventually(t, "the finalizer", func() error {
+		if err := hub.Get(t.Context(), nameOf(mcs), mcs); err != nil || !slices.Equal(mcs.Finalizers, []string{"lb.atoll.dev/other"}) {
+			return fmt.Errorf("%v, %w", mcs.Finalizers, err)
+		}
+		return nil
+	})
+}
+
+// A hub that starts asks for the addresses that there are, before it asks for new ones, and
+// deletes load balancers whose objects have gone.
+func TestRestart(t *testing.T) {
+	const ns = "restart"
+	p := provided["steered"]
+	p.reset()
+	stop := start(t)
+	old, gone := exposed(t, ns, "zz-old", nil), exposed(t, ns, "gone", nil)
+	expect(t, old, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, gone, loadbalancer.ConditionReady, "True/Provisioned")
+	stop()
+	var fresh []*networkingv1alpha1.MultiClusterService
+	for i := range 10 {
+		fresh = append(fresh, exposed(t, ns, fmt.Sprintf("fresh-%d", i), nil))
+	}
+	change(t, gone, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = nil })
+	if err := hub.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	expectGone(t, gone)
+	p.set(func(p *steered) { p.order = nil })
+	start(t)
+	for _, m := range fresh {
+		expect(t, m, loadbalancer.ConditionReady, "True/Provisioned")
+	}
+	eventually(t, "the one that has gone", func() error { return p.has(nameOf(gone), "none") })
+	p.set(func(p *steered) {
+		if len(p.order) < 11 || p.order[0] != nameOf(old) {
+			t.Errorf("asked for in the order %v", p.order)
+		}
+	})
+}
+
+// An event is dealt with where it belongs, whatever else there is.
+func TestAnEventConcernsOne(t *testing.T) {
+	const ns, n = "many", 50
+	p := provided["steered"]
+	p.reset()
+	start(t)
+	var all []*networkingv1alpha1.MultiClusterService
+	for i := range n {
+		all = append(all, exposed(t, ns, fmt.Sprintf("web-%d", i), nil))
+	}
+	for _, m := range all {
+		expect(t, m, loadbalancer.ConditionReady, "True/Provisioned")
+	}
+	p.set(func(p *steered) { clear(p.calls) })
+	create(t, published("c1", ns, "web-7", "10.1.0.1"))
+	create(t, published("c1", ns, "nobody", "10.1.0.1")) // of a Service without MultiClusterService
+	expect(t, all[7], loadbalancer.ConditionReachable, "True/Reachable")
+	p.set(func(p *steered) {
+		// One for the slice, and one for the status that was written for it.
+		for name, calls := range p.calls {
+			if name != (types.NamespacedName{Namespace: ns, Name: "web-7"}) || calls > 3 {
+				t.Errorf("%s was updated %d times", name, calls)
+			}
+		}
+	})
+	versions := func() (list []string) {
+		found := &networkingv1alpha1.MultiClusterServiceList{}
+		if err := hub.List(t.Context(), found, client.InNamespace(ns)); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range found.Items {
+			list = append(list, m.ResourceVersion)
+		}
+		return list
+	}
+	before := versions()
+	p.report(nameOf(all[8])) // which changes nothing
+	create(t, published("c2", ns, "web-9", "10.2.0.1"))
+	expect(t, all[9], loadbalancer.ConditionReachable, "True/Reachable")
+	changed := 0
+	for i, v := range versions() {
+		if v != before[i] {
+			changed++
+		}
+	}
+	if changed != 1 {
+		t.Errorf("%d objects were written, for one", changed)
+	}
+}

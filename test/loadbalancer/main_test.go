@@ -1,0 +1,281 @@
+// Package loadbalancer tests the hub's controller of load balancers against a real API server,
+// with a provider that does as it is told.
+package loadbalancer
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/deploy"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+const (
+	// patience is how long something that must come is waited for.
+	patience   = 30 * time.Second
+	clusterset = "atoll-clusterset"
+	// abandonAfter is how long deleting is tried here.
+	abandonAfter = 2 * time.Second
+)
+
+var (
+	configuration *rest.Config
+	scheme        = runtime.NewScheme()
+	// hub is an administrator's client for the API server of broker and hub.
+	hub client.WithWatch
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped: needs an API server")
+		return
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx := context.Background()
+	ctrl.SetLogger(logr.Discard())
+	l, err := lab.Up(ctx, lab.Options{
+		Shape: lab.Shape{
+			Name: fmt.Sprintf("loadbalancer-%d", os.Getpid()), Clusters: 1, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: true,
+		},
+		Progress: os.Stderr,
+	})
+	if err != nil {
+		return fail(err)
+	}
+	defer func() {
+		if err := lab.Down(ctx, l.Name()); err != nil {
+			fail(err)
+		}
+	}()
+	if err := prepare(ctx, l); err != nil {
+		return fail(err)
+	}
+	return m.Run()
+}
+
+func prepare(ctx context.Context, l *lab.Lab) (err error) {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	if configuration, err = l.RESTConfig(lab.Broker); err != nil {
+		return err
+	}
+	configuration.QPS = -1
+	if hub, err = client.NewWithWatch(configuration, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	target, err := install.NewTarget(configuration, nil)
+	if err != nil {
+		return err
+	}
+	if err := target.CRDs(ctx, install.MustParse(append(deploy.BrokerCRDs(), deploy.HubCRDs()...)...), false); err != nil {
+		return err
+	}
+	return hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterset}})
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, "loadbalancer:", err)
+	return 1
+}
+
+// start runs the controller, as a hub does, until stop or the end of the test.
+func start(t *testing.T, addresses ...string) (stop func()) {
+	t.Helper()
+	providers, err := loadbalancer.NewProviders("steered", append([]string{"other="}, addresses...), nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(configuration, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoints := broker.NewEndpoints(hub, clusterset)
+	if err := mgr.Add(endpoints); err != nil {
+		t.Fatal(err)
+	}
+	c := loadbalancer.NewController(mgr.GetClient(), clusterset, endpoints, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	if err := c.Register(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := providers.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func eventually(t *testing.T, what string, f func() error) {
+	t.Helper()
+	deadline := time.After(patience)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s: %v", what, err)
+		case <-again.C:
+		}
+	}
+}
+
+func create(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := hub.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change changes the newest version of an object.
+func change[T client.Object](t *testing.T, object T, f func(T)) {
+	t.Helper()
+	eventually(t, "changing "+object.GetName(), func() error {
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		f(object)
+		return hub.Update(t.Context(), object)
+	})
+}
+
+// exposed makes a namespace with a Service, port 80, and its MultiClusterService, and deletes all in the end.
+func exposed(t *testing.T, namespace, name string, annotations map[string]string) *networkingv1alpha1.MultiClusterService {
+	t.Helper()
+	if err := hub.Get(t.Context(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}); err != nil {
+		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}},
+	}
+	create(t, service)
+	mcs := &networkingv1alpha1.MultiClusterService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations},
+		Spec:       networkingv1alpha1.MultiClusterServiceSpec{Types: []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}},
+	}
+	create(t, mcs)
+	t.Cleanup(func() {
+		fresh := &networkingv1alpha1.MultiClusterService{}
+		if hub.Get(context.Background(), client.ObjectKeyFromObject(mcs), fresh) == nil {
+			fresh.Finalizers = nil
+			_ = hub.Update(context.Background(), fresh)
+			_ = hub.Delete(context.Background(), fresh)
+		}
+	})
+	return mcs
+}
+
+// published is what a cluster's agent has on the broker of a Service's endpoints.
+func published(cluster, namespace, service string, addresses ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.BrokerSlice(names.ClusterID(cluster), namespace, service+"-x", 0), Labels: map[string]string{
+			names.LabelServiceName: service, names.LabelServiceNamespace: namespace, names.LabelSourceCluster: cluster, discoveryv1.LabelManagedBy: names.AgentManager,
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
+	}
+	for _, a := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+	}
+	return s
+}
+
+// expect waits for a condition, as STATUS/REASON.
+func expect(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind, want string) metav1.Condition {
+	t.Helper()
+	var found metav1.Condition
+	eventually(t, fmt.Sprintf("%s of %s being %s", kind, mcs.Name, want), func() error {
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(mcs), mcs); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(mcs.Status.Conditions, kind)
+		if c == nil || fmt.Sprintf("%s/%s", c.Status, c.Reason) != want {
+			return fmt.Errorf("conditions are %+v", mcs.Status.Conditions)
+		}
+		found = *c
+		return nil
+	})
+	return found
+}
+
+func expectEvent(t *testing.T, namespace, reason string) {
+	t.Helper()
+	eventually(t, "Event "+reason, func() error {
+		list := &eventsv1.EventList{}
+		if err := hub.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		var found []string
+		for _, e := range list.Items {
+			if e.Reason == reason {
+				return nil
+			}
+			found = append(found, e.Reason)
+		}
+		return fmt.Errorf("there are %v", found)
+	})
+}
+
+func expectGone(t *testing.T, mcs *networkingv1alpha1.MultiClusterService) {
+	t.Helper()
+	eventually(t, mcs.Name+" being gone", func() error {
+		err := hub.Get(t.Context(), client.ObjectKeyFromObject(mcs), &networkingv1alpha1.MultiClusterService{})
+		if err == nil {
+			return fmt.Errorf("it is there")
+		}
+		return client.IgnoreNotFound(err)
+	})
+}

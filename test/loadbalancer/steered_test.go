@@ -1,0 +1,163 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// steered is a provider that does as a test says, and remembers what it was asked. Its load balancers outlive
+// hubs, and are shared by all of them.
+type steered struct {
+	mu          sync.Mutex
+	lister      cloudprovider.Lister
+	balancers   map[types.NamespacedName][]string // their backends
+	calls       map[types.NamespacedName]int
+	order       []types.NamespacedName // of those that were ensured or updated
+	refuse      map[string]error       // by the names of services
+	keep        map[string]error       // refuses deleting
+	unreachable []netip.AddrPort
+	handlers    []func(types.NamespacedName)
+}
+
+var provided = map[string]*steered{"steered": {}, "other": {}}
+
+func init() {
+	for name, p := range provided {
+		p.reset()
+		cloudprovider.Register(name, func(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.lister = c.Backends
+			return p, nil
+		})
+	}
+}
+
+func (p *steered) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.balancers, p.calls, p.order = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
+	p.refuse, p.keep, p.unreachable = map[string]error{}, map[string]error{}, nil
+}
+
+// set changes what the provider does.
+func (p *steered) set(f func(*steered)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p)
+}
+
+func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
+	return types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}
+}
+
+func (p *steered) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, there := p.balancers[nameOf(mcs)]; !there {
+		return nil, false, nil
+	}
+	return status(mcs), true, nil
+}
+
+// status has an address that is made of the name, or the one that it had.
+func status(mcs *networkingv1alpha1.MultiClusterService) *corev1.LoadBalancerStatus {
+	if len(mcs.Status.LoadBalancer.Ingress) > 0 {
+		return mcs.Status.LoadBalancer.DeepCopy()
+	}
+	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: mcs.Name + ".example.com"}}}
+}
+
+func (p *steered) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
+	return p.EnsureMCSLoadBalancer(ctx, mcs)
+}
+
+func (p *steered) EnsureMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
+	s, err := p.lister.Service(nameOf(mcs))
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls[nameOf(mcs)]++
+	p.order = append(p.order, nameOf(mcs))
+	if err := p.refuse[mcs.Name]; err != nil {
+		return nil, err
+	}
+	var backends []string
+	for _, port := range s.Ports {
+		for _, b := range port.Backends {
+			backends = append(backends, fmt.Sprintf("%d>%s/%s", port.Number, b.Cluster, b.Address))
+		}
+	}
+	p.balancers[nameOf(mcs)] = backends
+	return status(mcs), nil
+}
+
+func (p *steered) EnsureMCSLoadBalancerDeleted(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.keep[mcs.Name]; err != nil {
+		return err
+	}
+	delete(p.balancers, nameOf(mcs))
+	return nil
+}
+
+func (p *steered) LoadBalancers() (all []types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.balancers {
+		all = append(all, name)
+	}
+	return all
+}
+
+func (p *steered) Unreachable(types.NamespacedName) []netip.AddrPort {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unreachable
+}
+
+func (p *steered) OnReport(f func(types.NamespacedName)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.handlers = append(p.handlers, f)
+	return func() {}
+}
+
+// report says of a load balancer that these backends do not answer.
+func (p *steered) report(name types.NamespacedName, unreachable ...netip.AddrPort) {
+	p.mu.Lock()
+	p.unreachable = unreachable
+	handlers := slices.Clone(p.handlers)
+	p.mu.Unlock()
+	for _, f := range handlers {
+		f(name)
+	}
+}
+
+// has returns an error unless a load balancer has these backends; "none" is that there is none.
+func (p *steered) has(name types.NamespacedName, want ...string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	backends, there := p.balancers[name]
+	if !there {
+		backends = []string{"none"}
+	}
+	if !slices.Equal(backends, want) {
+		return errors.New(strings.Join(backends, " "))
+	}
+	return nil
+}
