@@ -26,12 +26,15 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
 	name := nameOf(mcs)
-	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	expect(t, mcs, loadbalancer.ConditionReachable, "False/NoBackends")
 	if len(mcs.Status.LoadBalancer.Ingress) != 1 || mcs.Status.LoadBalancer.Ingress[0].Hostname != "web.example.com" {
 		t.Errorf("status: %+v", mcs.Status.LoadBalancer)
 	}
-	expectEvent(t, ns, "Provisioned")
+	if ports := mcs.Status.LoadBalancer.Ingress[0].Ports; len(ports) != 1 || ports[0].Port != 53 {
+		t.Errorf("ports: %+v", ports)
+	}
+	expectEvent(t, ns, "PortsNotCarried")
 
 	// Others' conditions are theirs.
 	other := mcs.DeepCopy()
@@ -71,7 +74,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	}
 	create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 81}}}})
 	eventually(t, "another port", func() error { return p.has(name, "81>c1/10.1.0.9:8080") })
-	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
 		m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}
@@ -105,7 +108,7 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
 	}
 	p.set(func(p *steered) { clear(p.refuse) })
-	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	// One that is there stays so while the provider fails.
 	p.set(func(p *steered) { p.refuse["web"] = errors.New("away") })
 	create(t, published("c1", ns, "web", "10.1.0.1"))
@@ -114,7 +117,7 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
 	}
 	p.set(func(p *steered) { clear(p.refuse) })
-	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	if err := p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"); err != nil {
 		t.Error(err)
 	}
@@ -132,7 +135,7 @@ func TestDeleting(t *testing.T) {
 	start(t)
 	remove := func(mcs *networkingv1alpha1.MultiClusterService) {
 		t.Helper()
-		expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+		expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 		if err := hub.Delete(t.Context(), mcs); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +172,7 @@ func TestAnotherProvider(t *testing.T) {
 	q.reset()
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
-	expect(t, mcs, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
 		m.Annotations = map[string]string{cloudprovider.AnnotationProvider: "other"}
 	})
@@ -190,8 +193,8 @@ func TestRestart(t *testing.T) {
 	p.reset()
 	stop := start(t)
 	old, gone := exposed(t, ns, "zz-old", nil), exposed(t, ns, "gone", nil)
-	expect(t, old, loadbalancer.ConditionReady, "True/Provisioned")
-	expect(t, gone, loadbalancer.ConditionReady, "True/Provisioned")
+	expect(t, old, loadbalancer.ConditionReady, "False/PortsNotCarried")
+	expect(t, gone, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	stop()
 	var fresh []*networkingv1alpha1.MultiClusterService
 	for i := range 10 {
@@ -205,7 +208,7 @@ func TestRestart(t *testing.T) {
 	p.set(func(p *steered) { p.order = nil })
 	start(t)
 	for _, m := range fresh {
-		expect(t, m, loadbalancer.ConditionReady, "True/Provisioned")
+		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	}
 	eventually(t, "the one that has gone", func() error { return p.has(nameOf(gone), "none") })
 	p.set(func(p *steered) {
@@ -226,7 +229,7 @@ func TestAnEventConcernsOne(t *testing.T) {
 		all = append(all, exposed(t, ns, fmt.Sprintf("web-%d", i), nil))
 	}
 	for _, m := range all {
-		expect(t, m, loadbalancer.ConditionReady, "True/Provisioned")
+		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	}
 	p.set(func(p *steered) { clear(p.calls) })
 	create(t, published("c1", ns, "web-7", "10.1.0.1"))

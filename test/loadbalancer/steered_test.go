@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
@@ -71,12 +72,12 @@ func (p *steered) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.
 	return status(mcs), true, nil
 }
 
-// status has an address that is made of the name, or the one that it had.
+// status has an address that is made of the name, and one port that is carried and one that is not.
 func status(mcs *networkingv1alpha1.MultiClusterService) *corev1.LoadBalancerStatus {
-	if len(mcs.Status.LoadBalancer.Ingress) > 0 {
-		return mcs.Status.LoadBalancer.DeepCopy()
-	}
-	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: mcs.Name + ".example.com"}}}
+	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{
+		Hostname: mcs.Name + ".example.com",
+		Ports:    []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}, {Port: 53, Protocol: corev1.ProtocolUDP, Error: ptr.To(cloudprovider.PortUnsupported)}},
+	}}}
 }
 
 func (p *steered) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {

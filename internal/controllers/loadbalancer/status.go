@@ -23,6 +23,7 @@ import (
 // all that it owns of the status, in one write, or none where they stand. It tells of what has changed by
 // Events. Nothing at all is what a MultiClusterService without load balancer has.
 func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, lb *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+	lb = storable(lb)
 	object := map[string]any{}
 	written := false
 	var told []metav1.Condition
@@ -85,4 +86,20 @@ func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.Mu
 		status.Say(c.recorder, mcs, nil, kind, condition.Reason, "Expose", condition.Message)
 	}
 	return nil
+}
+
+// storable leaves of ports those with an error: the definition of the kind requires one of each
+// (so does Karmada's, for both are made from corev1.PortStatus, which marks it so).
+func storable(lb *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
+	lb = lb.DeepCopy()
+	if lb == nil {
+		return nil
+	}
+	for i := range lb.Ingress {
+		lb.Ingress[i].Ports = slices.DeleteFunc(lb.Ingress[i].Ports, func(p corev1.PortStatus) bool { return p.Error == nil })
+		if len(lb.Ingress[i].Ports) == 0 {
+			lb.Ingress[i].Ports = nil
+		}
+	}
+	return lb
 }
