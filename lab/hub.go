@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
@@ -13,6 +14,27 @@ import (
 
 // unitHub is the name of the hub's unit, beside the broker, which runs no pods.
 const unitHub = "hub"
+
+// balancerAddresses are those of the broker's node for load balancers: the two after each of its own,
+// one for each provider.
+func (n *Node) balancerAddresses() (embedded, haproxy []netip.Addr) {
+	for _, a := range n.Addresses {
+		embedded, haproxy = append(embedded, a.Next()), append(haproxy, a.Next().Next())
+	}
+	return embedded, haproxy
+}
+
+// balancerArgs give the hub its addresses for load balancers. Where there are no nodes there are none.
+func (l *Lab) balancerArgs(c *Cluster) (args []string) {
+	if l.Spec.ControlPlaneOnly {
+		return nil
+	}
+	embedded, haproxy := c.Nodes[0].balancerAddresses()
+	for i := range embedded {
+		args = append(args, "--lb-addresses="+embedded[i].String(), "--lb-addresses=haproxy="+haproxy[i].String())
+	}
+	return append(args, "--lb-option=haproxy.dir="+filepath.Join(l.Dir(c.Name), "lb"))
+}
 
 // installHub puts a hub beside the broker, as the commands of atoll do it, and starts it as a
 // process, with the credentials that a pod would have.
@@ -42,6 +64,7 @@ func (l *Lab) installHub(ctx context.Context) error {
 		"--kubeconfig", filepath.Join(l.Dir(c.Name), "hub.conf"), "--webhook-bind-address", webhook,
 		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}
+	args = append(args, l.balancerArgs(c)...)
 	u := l.atollUnit(c, unitHub, webhook, render.HubName, append(args, l.Spec.HubArgs...)...)
 	u.Files = map[string]string{"hub.conf": string(kubeconfig)}
 	u.Probe = "tcp://" + webhook

@@ -25,7 +25,12 @@ func (l *Lab) makeNetwork() error {
 	}
 	for _, c := range l.Spec.Clusters {
 		for _, n := range c.Nodes {
-			if err := network.AttachBridge(l.Spec.Fabric, bridge, n.Name, n.Namespace, onFabric(n.Addresses)); err != nil {
+			addresses := n.Addresses
+			if l.Spec.Hub && c.Name == Broker {
+				embedded, haproxy := n.balancerAddresses()
+				addresses = slices.Concat(addresses, embedded, haproxy)
+			}
+			if err := network.AttachBridge(l.Spec.Fabric, bridge, n.Name, n.Namespace, onFabric(addresses)); err != nil {
 				return err
 			}
 			if err := n.Namespace.AddRoutes(l.Spec.routes(c.Name, &n)); err != nil {

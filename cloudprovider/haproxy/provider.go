@@ -51,7 +51,7 @@ const (
 	defaultHardStop = 24 * time.Hour
 	// maxDir is the longest name of a folder for which the names of the sockets in it, while HAProxy
 	// makes them, fit what the kernel allows.
-	maxDir = 50
+	maxDir = 64
 )
 
 // Provider is the HAProxy provider.
