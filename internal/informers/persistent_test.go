@@ -71,7 +71,7 @@ func TestAway(t *testing.T) {
 			apierrors.NewNotFound(schema.GroupResource{}, ""),
 		},
 		false: {
-			tooNew, apierrors.NewResourceExpired(""), apierrors.NewGone(""), apierrors.NewBadRequest(""),
+			tooNew, apierrors.NewResourceExpired(""), apierrors.NewBadRequest(""),
 			apierrors.NewForbidden(schema.GroupResource{}, "", nil), &meta.NoKindMatchError{},
 		},
 	} {
