@@ -171,11 +171,7 @@ func rolling(b *bench) {
 				b.more(clients, 20)
 			}
 		}
-		answered, failed := clients.stop()
-		b.Logf("%s: %d requests while 6 backends were replaced, %d lost", tt.protocol, answered, len(failed))
-		if len(failed) > 0 {
-			b.Errorf("%s: %d of %d requests were lost, the first with: %v", tt.protocol, len(failed), answered+len(failed), failed[0])
-		}
+		b.noneLost(clients, fmt.Sprintf("by %s, while 6 backends were replaced", tt.protocol))
 	}
 }
 
@@ -305,9 +301,7 @@ func ports(b *bench) {
 	b.apply(m, service(8080, servers[0]))
 	b.unreached(address(m, 8081))
 	b.more(clients, 20)
-	if answered, failed := clients.stop(); len(failed) > 0 {
-		b.Errorf("%d of %d requests at one port were lost while another came and went, the first with: %v", len(failed), answered+len(failed), failed[0])
-	}
+	b.noneLost(clients, "at one port, while another came and went")
 	if err := c.echo("still there"); err != nil {
 		b.Errorf("a connection to one port, while another came and went: %v", err)
 	}
@@ -361,9 +355,7 @@ func others(b *bench) {
 		b.unreached(address(two, 8080))
 		b.more(clients, 20)
 	}
-	if answered, failed := clients.stop(); len(failed) > 0 {
-		b.Errorf("%d of %d requests were lost while another load balancer came and went, the first with: %v", len(failed), answered+len(failed), failed[0])
-	}
+	b.noneLost(clients, "while another load balancer came and went")
 	if err := c.echo("still there"); err != nil {
 		b.Errorf("a connection, while another load balancer came and went: %v", err)
 	}
@@ -423,5 +415,15 @@ func untold(b *bench) {
 	m := b.mcs("untold")
 	if status, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); err == nil {
 		b.Errorf("made without knowing what of: %v", status)
+	}
+}
+
+// noneLost ends clients, and says what they have lost.
+func (b *bench) noneLost(clients *traffic, when string) {
+	b.Helper()
+	answered, failed := clients.stop()
+	b.Logf("%d requests %s: %d lost", answered+len(failed), when, len(failed))
+	if len(failed) > 0 {
+		b.Errorf("%d of %d requests %s were lost, the first with: %v", len(failed), answered+len(failed), when, failed[0])
 	}
 }

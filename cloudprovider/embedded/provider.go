@@ -45,8 +45,7 @@ type Provider struct {
 
 	mu        sync.Mutex
 	balancers map[types.NamespacedName]*balancer // nil when closed
-	handlers  map[int]func(types.NamespacedName)
-	added     int
+	reports   cloudprovider.Reports
 }
 
 // New makes the provider. It needs addresses, and has the option drain.
@@ -67,7 +66,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	}
 	return &Provider{
 		backends: c.Backends, pool: pool, drain: drain, log: c.Log, dialer: &net.Dialer{KeepAliveConfig: keepAlive},
-		balancers: map[types.NamespacedName]*balancer{}, handlers: map[int]func(types.NamespacedName){},
+		balancers: map[types.NamespacedName]*balancer{},
 	}, nil
 }
 
@@ -171,25 +170,7 @@ func (p *Provider) Unreachable(name types.NamespacedName) []netip.AddrPort {
 
 // OnReport implements cloudprovider.Reporter.
 func (p *Provider) OnReport(f func(types.NamespacedName)) (stop func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.added++
-	id := p.added
-	p.handlers[id] = f
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.handlers, id)
-	}
-}
-
-// report tells that a backend of a load balancer has gone up or down.
-func (p *Provider) report(name types.NamespacedName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, f := range p.handlers {
-		f(name)
-	}
+	return p.reports.On(f)
 }
 
 // carried returns the ports that this provider can carry.

@@ -317,9 +317,7 @@ func (p *Provider) note(section string, states map[netip.AddrPort]serverState) {
 	if len(down) == 0 {
 		delete(p.unreachable, section)
 	}
-	for _, f := range p.handlers {
-		f(name)
-	}
+	p.reports.Report(name)
 }
 
 const (

@@ -70,8 +70,7 @@ type Provider struct {
 	balancers   map[types.NamespacedName]*balancer
 	unbound     map[netip.AddrPort]error
 	unreachable map[string][]netip.AddrPort // by section
-	handlers    map[int]func(types.NamespacedName)
-	added       int
+	reports     cloudprovider.Reports
 	// wanted counts the changes of balancers. What is not with HAProxy yet is in the others:
 	// whether the structure has changed, and of which the servers have.
 	wanted      int
@@ -100,7 +99,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	p := &Provider{
 		backends: c.Backends, log: c.Log, dir: defaultDir, restructure: true, hardStop: fmt.Sprint(defaultHardStop.Milliseconds()),
 		balancers: map[types.NamespacedName]*balancer{}, unbound: map[netip.AddrPort]error{}, unreachable: map[string][]netip.AddrPort{},
-		handlers: map[int]func(types.NamespacedName){}, changed: map[types.NamespacedName]bool{}, lingering: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
+		changed: map[types.NamespacedName]bool{}, lingering: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
 	}
 	if err := p.configure(c); err != nil {
 		return nil, err
@@ -301,16 +300,7 @@ func (p *Provider) Unreachable(name types.NamespacedName) (all []netip.AddrPort)
 
 // OnReport implements cloudprovider.Reporter.
 func (p *Provider) OnReport(f func(types.NamespacedName)) (stop func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.added++
-	id := p.added
-	p.handlers[id] = f
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.handlers, id)
-	}
+	return p.reports.On(f)
 }
 
 func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
