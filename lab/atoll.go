@@ -38,18 +38,24 @@ const (
 	replicas = 2
 )
 
+// installClusterset makes a clusterset on the broker, with a hub where the lab has one.
+func (l *Lab) installClusterset(ctx context.Context) error {
+	if err := l.installBroker(ctx); err != nil {
+		return err
+	}
+	if l.Spec.Hub {
+		return l.installHub(ctx)
+	}
+	return nil
+}
+
 // installAtoll makes a clusterset on the broker and joins the lab's clusters to it, by what
 // is behind the commands of atoll. In clusters with nodes agents and DNS servers run in pods,
 // as anywhere; in control planes alone agents are processes, with the credentials that a pod
 // would have.
 func installAtoll(ctx context.Context, l *Lab) error {
-	if err := l.installBroker(ctx); err != nil {
+	if err := l.installClusterset(ctx); err != nil {
 		return err
-	}
-	if l.Spec.Hub {
-		if err := l.installHub(ctx); err != nil {
-			return err
-		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range l.Spec.Clusters {

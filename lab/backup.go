@@ -79,13 +79,8 @@ func (l *Lab) replaceData(ctx context.Context, write func(data string) error) er
 // Rejoin makes a clusterset on the broker where there is none, and has clusters join it with
 // new join files, as their administrators would after the broker was lost.
 func (l *Lab) Rejoin(ctx context.Context, clusters ...string) error {
-	if err := l.installBroker(ctx); err != nil {
+	if err := l.installClusterset(ctx); err != nil {
 		return err
-	}
-	if l.Spec.Hub {
-		if err := l.installHub(ctx); err != nil {
-			return err
-		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range clusters {
