@@ -17,11 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -40,7 +38,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
-	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
@@ -204,23 +201,15 @@ func scheme() *runtime.Scheme {
 }
 
 func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
-	mgr, err := ctrl.NewManager(s.local, ctrl.Options{
-		Scheme:                        scheme(),
-		Logger:                        s.logger.WithValues("cluster", s.membership.ClusterID),
-		LeaderElection:                s.options.LeaderElect,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       names.SystemNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 ptr.To(lifecycle.LeaseDuration),
-		RenewDeadline:                 ptr.To(lifecycle.RenewDeadline),
-		RetryPeriod:                   ptr.To(lifecycle.RetryPeriod),
-		Metrics:                       metricsserver.Options{BindAddress: s.options.MetricsAddress},
-		HealthProbeBindAddress:        "0", // the process has probes of its own
-		PprofBindAddress:              s.options.PprofAddress,
-		NewCache:                      lifecycle.NewCache(ctx),
+	mgr, err := ctrl.NewManager(s.local, lifecycle.Options(ctx, ctrl.Options{
+		Scheme:                  scheme(),
+		Logger:                  s.logger.WithValues("cluster", s.membership.ClusterID),
+		LeaderElection:          s.options.LeaderElect,
+		LeaderElectionID:        leaderElectionID,
+		LeaderElectionNamespace: names.SystemNamespace,
+		Metrics:                 metricsserver.Options{BindAddress: s.options.MetricsAddress},
+		PprofBindAddress:        s.options.PprofAddress,
 		Cache: cache.Options{
-			DefaultTransform: informers.Trim,
-			NewInformer:      informers.NewPersistent,
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Node{}:               {Transform: local.StripNode},
 				&corev1.Namespace{}:          {Transform: local.StripNamespace},
@@ -228,10 +217,7 @@ func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
 				&discoveryv1.EndpointSlice{}: {Label: local.Imported()}, // local.Sources has the own ones
 			},
 		},
-		// One term after the other, and several agents in one process, as in tests, have
-		// controllers of the same names.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager for this cluster: %w", err)
 	}

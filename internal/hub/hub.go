@@ -14,11 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -30,7 +28,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/policyword"
 	"github.com/atoll-mcs/atoll/internal/controllers/servicepolicy"
 	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
-	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -179,23 +176,15 @@ func scheme() *runtime.Scheme {
 // everywhere, and of what the clusterset's namespace holds of exports and members.
 func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
-	mgr, err := ctrl.NewManager(p.config, ctrl.Options{
-		Scheme:                        scheme(),
-		Logger:                        p.logger,
-		LeaderElection:                p.options.LeaderElect,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       names.HubNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 ptr.To(lifecycle.LeaseDuration),
-		RenewDeadline:                 ptr.To(lifecycle.RenewDeadline),
-		RetryPeriod:                   ptr.To(lifecycle.RetryPeriod),
-		Metrics:                       metricsserver.Options{BindAddress: p.options.MetricsAddress},
-		HealthProbeBindAddress:        "0", // the process has probes of its own
-		PprofBindAddress:              p.options.PprofAddress,
-		NewCache:                      lifecycle.NewCache(ctx),
+	mgr, err := ctrl.NewManager(p.config, lifecycle.Options(ctx, ctrl.Options{
+		Scheme:                  scheme(),
+		Logger:                  p.logger,
+		LeaderElection:          p.options.LeaderElect,
+		LeaderElectionID:        leaderElectionID,
+		LeaderElectionNamespace: names.HubNamespace,
+		Metrics:                 metricsserver.Options{BindAddress: p.options.MetricsAddress},
+		PprofBindAddress:        p.options.PprofAddress,
 		Cache: cache.Options{
-			DefaultTransform: informers.Trim,
-			NewInformer:      informers.NewPersistent,
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Service{}:                 {Transform: local.StripService},
 				&brokerv1alpha1.ExportedService{}: clusterset,
@@ -210,10 +199,7 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 				},
 			},
 		},
-		// One term after the other, and several hubs in one process, as in tests, have
-		// controllers of the same names.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager for the broker: %w", err)
 	}

@@ -66,7 +66,9 @@ var table = []row{
 
 	// What talks to API servers.
 	{folder: "internal/metrics", allowed: []string{"github.com/prometheus/client_golang", "k8s.io/client-go/rest"}},
-	{folder: "internal/lifecycle", allowed: []string{"k8s.io/client-go/rest", "sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/manager"}},
+	{folder: "internal/lifecycle", allowed: []string{"k8s.io/client-go/rest", "k8s.io/utils/ptr", "./internal/informers",
+		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
+	}},
 	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/utils/ptr"})},
 	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
