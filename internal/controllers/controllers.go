@@ -8,12 +8,17 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 )
 
 const (
@@ -43,6 +48,15 @@ func Events[request comparable](subscribe func(add func(r request, initial bool)
 	return source.TypedFunc[request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
 		subscribe(func(r request, initial bool) { add(queue, initial, r) })
 		return nil
+	})
+}
+
+// Exported is a source of requests for the service of each export on the broker that changes.
+func Exported(view *broker.View) source.TypedSource[reconcile.Request] {
+	return Events(func(add func(reconcile.Request, bool)) {
+		view.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+			add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
+		})
 	})
 }
 

@@ -67,7 +67,7 @@ func Resolve(exports []Export) Resolution {
 		},
 		Labels:      maps.Clone(oldest.ExportedLabels),
 		Annotations: maps.Clone(oldest.ExportedAnnotations),
-		Clusters:    slices.Sorted(slices.Values(Precedence(exports))),
+		Clusters:    Clusters(exports),
 		Conflicts:   append(conflicts, familyConflicts...),
 	}
 }
@@ -83,6 +83,11 @@ func Precedence(exports []Export) []string {
 		ids = append(ids, e.ClusterID)
 	}
 	return ids
+}
+
+// Clusters returns the ids of the exporting clusters, sorted.
+func Clusters(exports []Export) []string {
+	return slices.Sorted(slices.Values(Precedence(exports)))
 }
 
 // byPrecedence returns the exports oldest first. Creation times have a

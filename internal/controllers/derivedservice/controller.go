@@ -23,6 +23,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/derived"
+	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -80,7 +81,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
 	}
-	if imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager {
+	if imp.DeletionTimestamp != nil || !local.Managed(imp) {
 		return reconcile.Result{}, nil
 	}
 	if len(imp.Spec.IPFamilies) == 0 {

@@ -111,7 +111,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req.Service, err)
 	}
-	gone := err != nil || imp.DeletionTimestamp != nil || imp.Labels[names.LabelManagedBy] != names.AgentManager
+	gone := err != nil || imp.DeletionTimestamp != nil || !local.Managed(imp)
 	if req.Slice != "" && !gone && !c.alone(req) {
 		c.whole(req)
 		return reconcile.Result{}, nil

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -59,10 +58,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.importsIn), builder.WithPredicates(controllers.OpennessChanged)).
+		WatchesRawSource(controllers.Exported(c.broker)).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
-				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
-			})
 			c.so.service.OnChange(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
 			c.so.endpoints.OnChange(func(part local.Part) { add(reconcile.Request{NamespacedName: part.Service}, false) })
 		})).
@@ -101,7 +98,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if len(exported.Imported) == 0 {
 		return reconcile.Result{}, nil // it goes
 	}
-	return reconcile.Result{}, c.apply(ctx, have, want(have, merge.Resolve(exported.Imported).Clusters, c.self.Network.Families, c.so))
+	return reconcile.Result{}, c.apply(ctx, have, want(have, merge.Clusters(exported.Imported), c.self.Network.Families, c.so))
 }
 
 func (c *Controller) apply(ctx context.Context, have *mcsv1beta1.ServiceImport, wanted *wanted) error {

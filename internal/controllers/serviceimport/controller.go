@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -58,11 +57,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.servicesOf)).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
-				add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
-			})
-		})).
+		WatchesRawSource(controllers.Exported(c.broker)).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.broker.OnPolicy(func(service types.NamespacedName, initial bool) {
 				add(reconcile.Request{NamespacedName: service}, initial)
