@@ -19,10 +19,11 @@ import (
 type Class int
 
 const (
-	// Now is what endpoints' lives depend on, and what all other clusters wait for: changes of
-	// EndpointSlices, and what is published on the broker.
+	// Now is what endpoints' lives depend on, and what all other clusters wait for first: changes
+	// of EndpointSlices, and exports on the broker.
 	Now Class = iota
-	// First is what makes a service known in a cluster: its ServiceImport.
+	// First is what makes a service known in a cluster, its ServiceImport, and what the others
+	// wait for next: its EndpointSlices on the broker.
 	First
 	// Next is what makes it usable.
 	Next
@@ -68,9 +69,10 @@ func Of(server Server, method, path string) (class Class, waits bool) {
 		return 0, false
 	case subresource != "":
 		return Last, true
-	case resource == "exportedservices", resource == "endpointslices" && (server == Broker || method != http.MethodPost):
+	case resource == "exportedservices", resource == "endpointslices" && method != http.MethodPost:
 		return Now, true
-	case resource == "serviceimports" && server == Local && (method == http.MethodPost || method == http.MethodDelete):
+	case resource == "serviceimports" && server == Local && (method == http.MethodPost || method == http.MethodDelete),
+		resource == "endpointslices" && server == Broker:
 		return First, true
 	case resource == "serviceimports" && server == Local, resource == "services", resource == "endpointslices":
 		return Next, true

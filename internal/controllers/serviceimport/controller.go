@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
+	"github.com/atoll-mcs/atoll/internal/urgency"
 )
 
 // Controller is the import controller of one member cluster.
@@ -120,6 +121,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if len(exports) == 0 {
 		c.refused.news(req.NamespacedName, "")
 		return reconcile.Result{}, c.remove(ctx, have)
+	}
+	if exported.Own.Export != nil {
+		ctx = urgency.At(ctx, urgency.Next) // the service works here without it, and the others wait for theirs
 	}
 	err = c.apply(ctx, have, want(have, req.NamespacedName, merge.Resolve(exports), c.self.Network))
 	c.reportRefusal(req.NamespacedName, have, exported.Own.Export, err)
