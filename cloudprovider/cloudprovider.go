@@ -49,7 +49,8 @@ type Reporter interface {
 	// Unreachable returns the backends that get no traffic because they do not answer.
 	Unreachable(name types.NamespacedName) []netip.AddrPort
 	// OnReport has f called with the name of a MultiClusterService of which that has changed.
-	// f returns at once. It is called no more after stop.
+	// f returns at once, and calls nothing of the provider's nor stop, for the provider may hold locks. It is called
+	// no more after stop.
 	OnReport(f func(name types.NamespacedName)) (stop func())
 }
 
@@ -60,6 +61,23 @@ type Inventory interface {
 	LoadBalancers() []types.NamespacedName
 }
 
+// Meter is implemented by providers that know how much they carry.
+type Meter interface {
+	// Traffic returns what the load balancers carry and have carried, all of them together, with a Traffic for each
+	// protocol. It returns when the context is done at the latest.
+	Traffic(ctx context.Context) ([]Traffic, error)
+}
+
+// Traffic is what load balancers carry by one protocol.
+type Traffic struct {
+	Protocol corev1.Protocol
+	// Open is how many connections there are. Of UDP they are clients that have a backend.
+	Open int
+	// Taken is how many have been taken from clients, and Failed for how many of them no backend could be reached. Both
+	// begin at 0 whenever the process does that carries the traffic.
+	Taken, Failed uint64
+}
+
 // Lister tells a provider what a load balancer is to forward, and to whom.
 type Lister interface {
 	// Service returns what there is to forward for a MultiClusterService. An error says that it
@@ -67,7 +85,7 @@ type Lister interface {
 	Service(name types.NamespacedName) (Service, error)
 	// OnChange has f called with the name of a MultiClusterService when what Service returns may
 	// have changed. The hub calls UpdateMCSLoadBalancer then too; this is for providers that have
-	// more to do. f returns at once. It is called no more after stop.
+	// more to do. f returns at once, and does not call stop. It is called no more after stop.
 	OnChange(f func(name types.NamespacedName)) (stop func())
 }
 
@@ -78,7 +96,8 @@ type Service struct {
 	// Affinity is how long connections of one client go to one backend, counted from the last
 	// of them; 0 is not at all.
 	Affinity time.Duration
-	// SourceRanges are those from which clients are let in; none means all.
+	// SourceRanges are those from which clients are let in; none means all. Connections that there are
+	// when they change go on; what a UDP client sends after that is let in or not by the new ones.
 	SourceRanges []netip.Prefix
 	// Families are the Service's, the preferred first.
 	Families []corev1.IPFamily

@@ -96,9 +96,9 @@ func (b *balancer) listen(ctx context.Context, p place, s settings, o cloudprovi
 		var err error
 		address := netip.AddrPortFrom(p.address, uint16(p.port.Number))
 		if p.port.Protocol == corev1.ProtocolUDP {
-			l, err = listenUDP(ctx, address, b.groups[p.port], b.provider.dialer, &b.provider.running)
+			l, err = listenUDP(ctx, address, b.groups[p.port], b.provider)
 		} else {
-			l, err = listenTCP(ctx, address, b.groups[p.port], b.provider.dialer, &b.provider.running)
+			l, err = listenTCP(ctx, address, b.groups[p.port], b.provider)
 		}
 		if err != nil {
 			return fmt.Errorf("listening (the address must be this machine's, and the port free): %w", err)

@@ -42,6 +42,7 @@ type Provider struct {
 	drain    time.Duration
 	log      *slog.Logger
 	running  sync.WaitGroup // everything that this provider has running
+	tcp, udp counts
 
 	mu        sync.Mutex
 	balancers map[types.NamespacedName]*balancer // nil when closed

@@ -43,6 +43,7 @@ type tcpListener struct {
 	settings atomic.Pointer[settings]
 	limits   limits
 	running  *sync.WaitGroup
+	counts   *counts
 	open     sync.WaitGroup // connections
 
 	// closing is done when no more connections are taken, killing when those that there are end.
@@ -51,17 +52,19 @@ type tcpListener struct {
 	stop, kill       context.CancelFunc
 }
 
-func listenTCP(ctx context.Context, address netip.AddrPort, g *group, d dialer, running *sync.WaitGroup) (*tcpListener, error) {
+func listenTCP(ctx context.Context, address netip.AddrPort, g *group, p *Provider) (*tcpListener, error) {
 	config := net.ListenConfig{KeepAliveConfig: keepAlive}
 	listener, err := config.Listen(ctx, "tcp", address.String())
 	if err != nil {
 		return nil, err
 	}
-	l := &tcpListener{listener: listener.(*net.TCPListener), group: g, dialer: d, running: running, accepted: make(chan struct{})}
+	l := &tcpListener{
+		listener: listener.(*net.TCPListener), group: g, dialer: p.dialer, running: &p.running, counts: &p.tcp, accepted: make(chan struct{}),
+	}
 	l.settings.Store(&settings{})
 	l.killing, l.kill = context.WithCancel(context.Background())
 	l.closing, l.stop = context.WithCancel(l.killing)
-	running.Go(l.accept)
+	l.running.Go(l.accept)
 	return l, nil
 }
 
@@ -115,8 +118,10 @@ func (l *tcpListener) serve(client *net.TCPConn) {
 		_ = client.SetLinger(0)
 		return
 	}
+	defer l.counts.begin()()
 	upstream, err := l.connect(from.Addr())
 	if err != nil {
+		l.counts.failed.Add(1)
 		_ = client.SetLinger(0) // a reset tells clients more than an answer of nothing
 		return
 	}

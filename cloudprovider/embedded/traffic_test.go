@@ -272,3 +272,67 @@ func TestUDPFlows(t *testing.T) {
 		t.Error("a backend that is not wanted any more is sent to")
 	}
 }
+
+// UDP clients that new source ranges shut out have no connection that could end: what they send is let in no more. The
+// others' flows stay as they are, and TCP connections go on.
+func TestSourceRangesEndFlows(t *testing.T) {
+	w := newWorld(t, "1s")
+	server, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		for buffer := make([]byte, 100); ; {
+			_, from, err := server.ReadFromUDPAddrPort(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = server.WriteToUDPAddrPort([]byte(from.String()), from)
+		}
+	}()
+	backend := server.LocalAddr().(*net.UDPAddr).AddrPort()
+	where := w.apply(corev1.ProtocolUDP, backend)
+	from := func(network, client string) net.Conn {
+		var local net.Addr = &net.UDPAddr{IP: net.ParseIP(client)}
+		if network == "tcp" {
+			local = &net.TCPAddr{IP: net.ParseIP(client)}
+		}
+		conn, err := (&net.Dialer{LocalAddr: local}).Dial(network, where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	in, out := from("udp", "127.0.0.2"), from("udp", "127.0.0.3")
+	var flow string
+	for _, c := range []net.Conn{out, in} {
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if flow = w.talk(c, "x"); !strings.HasPrefix(flow, "127.0.0.1:") {
+			t.Fatal(flow)
+		}
+	}
+	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
+	w.apply(corev1.ProtocolUDP, backend)
+	if got := w.talk(in, "x"); got != flow {
+		t.Errorf("who is let in still had the flow %s, and has %s", flow, got)
+	}
+	_ = out.SetDeadline(time.Now().Add(300 * time.Millisecond))
+	if got := w.talk(out, "x"); !strings.Contains(got, "timeout") {
+		t.Errorf("who is shut out gets %s", got)
+	}
+
+	w.lister.s.SourceRanges = nil
+	where = w.apply(corev1.ProtocolTCP, w.serve(echo))
+	tcp := from("tcp", "127.0.0.3")
+	_ = tcp.SetDeadline(time.Now().Add(10 * time.Second))
+	if got := w.talk(tcp, "x"); got != "x" {
+		t.Fatal(got)
+	}
+	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
+	w.apply(corev1.ProtocolTCP, netip.MustParseAddrPort("127.0.0.1:1"))
+	if got := w.talk(tcp, "y"); got != "y" {
+		t.Errorf("a connection that there was: %s", got)
+	}
+}

@@ -33,6 +33,7 @@ type udpListener struct {
 	settings atomic.Pointer[settings]
 	limits   limits
 	running  *sync.WaitGroup
+	counts   *counts
 	ctx      context.Context // ends all
 	end      context.CancelFunc
 
@@ -48,25 +49,35 @@ type flow struct {
 	used    atomic.Int64 // when, in nanoseconds of Unix time
 }
 
-func listenUDP(ctx context.Context, address netip.AddrPort, g *group, d dialer, running *sync.WaitGroup) (*udpListener, error) {
+func listenUDP(ctx context.Context, address netip.AddrPort, g *group, p *Provider) (*udpListener, error) {
 	conn, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address.String())
 	if err != nil {
 		return nil, err
 	}
-	l := &udpListener{conn: conn.(*net.UDPConn), group: g, dialer: d, running: running, flows: map[netip.AddrPort]*flow{}}
+	l := &udpListener{
+		conn: conn.(*net.UDPConn), group: g, dialer: p.dialer, running: &p.running, counts: &p.udp, flows: map[netip.AddrPort]*flow{},
+	}
 	_ = l.conn.SetReadBuffer(4 << 20) // as much as the kernel lets
 	l.settings.Store(&settings{})
 	l.ctx, l.end = context.WithCancel(context.Background())
-	running.Go(l.receive)
+	l.running.Go(l.receive)
 	return l, nil
 }
 
+// configure ends the flows of clients that are not admitted any more: their streams have no end of their own.
 func (l *udpListener) configure(s settings, maxConnections, rate int) {
 	l.settings.Store(&s)
 	if maxConnections == 0 {
 		maxConnections = maxFlows
 	}
 	l.limits.set(maxConnections, rate)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for client, f := range l.flows {
+		if !s.admits(client.Addr()) {
+			_ = f.conn.Close() // and so the flow ends
+		}
+	}
 }
 
 // close ends all flows: no datagram of theirs can come in any more.
@@ -126,6 +137,7 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 	now := time.Now()
 	b := l.group.pick(client.Addr(), failed, now)
 	if b == nil {
+		l.counts.failed.Add(1)
 		return nil
 	}
 	if ok, _ := l.limits.take(now); !ok {
@@ -139,7 +151,11 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 	f := &flow{client: client, backend: b, conn: conn.(*net.UDPConn)}
 	f.used.Store(now.UnixNano())
 	l.flows[client] = f
-	l.running.Go(func() { l.answers(f) })
+	end := l.counts.begin()
+	l.running.Go(func() {
+		defer end()
+		l.answers(f)
+	})
 	return f
 }
 

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -55,7 +54,7 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	var own error
 	for _, b := range each {
 		if err := p.sync(ctx, b); err != nil {
-			p.again(false, map[types.NamespacedName]bool{b.Name: true})
+			p.again(!reached(err), map[types.NamespacedName]bool{b.Name: true})
 			if b.Name == name {
 				own = err
 			}
@@ -67,6 +66,11 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	return own
 }
 
+// reached tells whether an error is anything but that nobody listens any more.
+func reached(err error) bool {
+	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, os.ErrNotExist)
+}
+
 // again puts back what could not be done.
 func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool) {
 	p.mu.Lock()
@@ -75,22 +79,20 @@ func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool
 	maps.Copy(p.changed, changed)
 }
 
-// load has HAProxy run with the structure that is wanted.
+// load has HAProxy run with the structure that is wanted. While it is not known whether it runs, nothing is done.
 func (p *Provider) load(ctx context.Context, all map[types.NamespacedName]*balancer) error {
-	running := p.find(ctx)
+	running, err := p.find(ctx)
+	if err != nil {
+		return err
+	}
 	if running == "" {
-		p.rebound(nil)
+		p.ended()
+	} else if version, places, err := p.written(); err == nil && version == running {
+		p.rebound(places) // also where it took the configuration later than was waited for
 	}
 	unbound := p.tryBinds(ctx, binds(all))
 	if len(unbound) == len(binds(all)) {
-		p.rebound(nil)
-		p.servers = nil
-		if running == "" {
-			return nil
-		}
-		err := p.process.stop(ctx)
-		p.awaitRelease(ctx)
-		return err
+		return p.rest(ctx, running)
 	}
 	if running == "" {
 		if err := p.process.prepare(); err != nil {
@@ -103,21 +105,49 @@ func (p *Provider) load(ctx context.Context, all map[types.NamespacedName]*balan
 	}
 	version, places := versionOf(text)
 	if running != version {
-		if err := p.write(ctx, text); err != nil {
-			return err
-		}
-		if running == "" {
-			err = p.start(ctx, version)
-		} else {
-			err = p.process.reload(ctx, version)
-		}
-		if err != nil {
+		if err := p.run(ctx, running, version, text); err != nil {
 			return err
 		}
 		p.fresh(all)
 	}
 	p.rebound(places)
 	return nil
+}
+
+// run has HAProxy start with a configuration, or take another one.
+func (p *Provider) run(ctx context.Context, running, version, text string) error {
+	if err := p.write(ctx, text); err != nil {
+		return err
+	}
+	p.servers = nil // whatever comes of it, they are others then
+	if running != "" {
+		return p.process.reload(ctx, version)
+	}
+	err := p.process.start(ctx, version)
+	if p.process.folder != "" {
+		p.watch() // also one that is slow to begin
+	}
+	return err
+}
+
+// rest ends HAProxy, where it runs: there is nothing that it could listen on.
+func (p *Provider) rest(ctx context.Context, running string) error {
+	if running == "" {
+		return nil
+	}
+	if err := p.process.stop(ctx); err != nil {
+		return err
+	}
+	p.ended()
+	p.awaitRelease(ctx)
+	return nil
+}
+
+// ended notes that there is no HAProxy any more.
+func (p *Provider) ended() {
+	p.process.folder = ""
+	p.rebound(nil)
+	p.servers = nil
 }
 
 // rebound notes what is listened on now.
@@ -135,31 +165,35 @@ func (p *Provider) rebound(places []netip.AddrPort) {
 
 // find returns the version of the configuration that HAProxy runs with, "" where it does not.
 // The first time it looks for one that a former hub has started.
-func (p *Provider) find(ctx context.Context) (version string) {
+func (p *Provider) find(ctx context.Context) (version string, err error) {
 	if p.looked {
 		return p.process.version(ctx)
 	}
-	version = p.process.find(ctx)
-	p.looked = true
-	if version == "" {
-		return ""
+	version, err = p.process.find(ctx)
+	if err != nil {
+		return "", err
 	}
-	if text, err := os.ReadFile(p.process.configFile()); err == nil {
-		_, places := versionOf(string(text))
+	if version != "" {
+		_, places, err := p.written()
+		if err != nil {
+			return "", fmt.Errorf("reading what a running HAProxy listens on: %w", err)
+		}
 		p.rebound(places)
+		p.log.Info("taking over a running HAProxy", "version", version)
+		p.watch()
 	}
-	p.log.Info("taking over a running HAProxy", "version", version)
-	p.watch(ctx)
-	return version
+	p.looked = true
+	return version, nil
 }
 
-// start starts HAProxy, and has it started again whenever it ends.
-func (p *Provider) start(ctx context.Context, version string) error {
-	if err := p.process.start(ctx, version); err != nil {
-		return err
+// written returns what the configuration says that was written last.
+func (p *Provider) written() (version string, places []netip.AddrPort, err error) {
+	text, err := os.ReadFile(p.process.configFile())
+	if err != nil {
+		return "", nil, err
 	}
-	p.watch(ctx)
-	return nil
+	version, places = versionOf(string(text))
+	return version, places, nil
 }
 
 // write replaces the configuration, if HAProxy finds the new one right.
@@ -279,23 +313,32 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	return nil
 }
 
-// refresh looks at the servers of a section of which HAProxy has logged something.
-func (p *Provider) refresh(section string) {
+// refresh looks at the servers of sections of which HAProxy has logged something, and at all of them where it could not
+// log everything.
+func (p *Provider) refresh(sections map[string]bool) {
 	select {
 	case p.applying <- struct{}{}:
 		defer func() { <-p.applying }()
 	case <-p.ctx.Done():
 		return
 	}
-	found, err := states(p.ctx, p.process.worker(), section)
-	if err != nil {
-		return // it has gone meanwhile
+	if lost, err := p.process.lostLines(p.ctx); err == nil && lost != p.lost {
+		p.lost = lost
+		for section := range p.servers {
+			sections[section] = true
+		}
 	}
-	if p.servers == nil {
-		p.servers = map[string]map[netip.AddrPort]serverState{}
+	for section := range sections {
+		found, err := states(p.ctx, p.process.worker(), section)
+		if err != nil {
+			continue // it has gone meanwhile
+		}
+		if p.servers == nil {
+			p.servers = map[string]map[netip.AddrPort]serverState{}
+		}
+		p.servers[section] = found
+		p.note(section, found)
 	}
-	p.servers[section] = found
-	p.note(section, found)
 }
 
 // note tells of servers that have gone up or down.
@@ -318,83 +361,4 @@ func (p *Provider) note(section string, states map[netip.AddrPort]serverState) {
 		delete(p.unreachable, section)
 	}
 	p.reports.Report(name)
-}
-
-const (
-	firstRestart = 100 * time.Millisecond
-	lastRestart  = 30 * time.Second
-)
-
-// watch has HAProxy be started again when its master ends.
-func (p *Provider) watch(ctx context.Context) {
-	pid, err := p.process.pid(ctx)
-	if err != nil {
-		p.log.Warn("HAProxy is not watched", "error", err)
-		return
-	}
-	ended, err := watchProcess(p.ctx, pid)
-	if err != nil {
-		p.log.Warn("HAProxy is not watched", "error", err)
-		return
-	}
-	p.running.Go(func() {
-		select {
-		case <-p.ctx.Done():
-			<-ended
-		case <-ended:
-			p.restart(pid)
-		}
-	})
-}
-
-// restart starts HAProxy, until it runs.
-func (p *Provider) restart(pid int) {
-	for pause := firstRestart; p.ctx.Err() == nil; pause = min(2*pause, lastRestart) {
-		p.mu.Lock()
-		p.restructure = true
-		p.wanted++
-		want := p.wanted
-		needed := len(p.balancers) > 0
-		p.mu.Unlock()
-		if !needed {
-			return
-		}
-		p.log.Warn("HAProxy has ended, and is started again", "pid", pid)
-		err := p.settle(p.ctx, want, types.NamespacedName{})
-		if err == nil {
-			return
-		}
-		p.log.Error("starting HAProxy again", "error", err)
-		select {
-		case <-p.ctx.Done():
-		case <-time.After(pause):
-		}
-	}
-}
-
-// watchProcess returns a channel that is closed when the process has ended, or ctx is done.
-func watchProcess(ctx context.Context, pid int) (<-chan struct{}, error) {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if err != nil {
-		return nil, fmt.Errorf("watching process %d: %w", pid, err)
-	}
-	file := os.NewFile(uintptr(fd), "pidfd")
-	raw, err := file.SyscallConn()
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	ended := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { _ = file.Close() })
-	go func() {
-		defer close(ended)
-		defer file.Close()
-		defer stop()
-		_ = raw.Read(func(fd uintptr) bool { // fails when the file is closed
-			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			n, err := unix.Poll(poll, 0)
-			return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
-		})
-	}()
-	return ended, nil
 }

@@ -1,7 +1,6 @@
 package haproxy
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -40,11 +39,8 @@ func folder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p := process{dir: dir}
-		if p.find(context.Background()) != "" {
-			if pid, err := p.pid(context.Background()); err == nil {
-				_ = syscall.Kill(pid, syscall.SIGTERM)
-			}
+		for _, pid := range processesOf(dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		_ = os.RemoveAll(dir)
 	})

@@ -83,6 +83,9 @@ func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o
 func (l *listen) share(backends []cloudprovider.Backend) {
 	l.Servers, l.Resting = nil, nil
 	for _, b := range backends {
+		if b.Address.Addr().Zone() != "" {
+			continue // a zone is any text, and an interface of this machine's: no pod has one
+		}
 		if b.Draining {
 			l.Resting = append(l.Resting, b.Address)
 		} else {
@@ -107,6 +110,17 @@ func (b *balancer) withBackends(s cloudprovider.Service) *balancer {
 		}
 	}
 	return &changed
+}
+
+// zoned tells whether any of the addresses has a zone. What is planned here has none.
+func (b *balancer) zoned() bool {
+	all := slices.Clone(b.Addresses)
+	for _, l := range b.Listens {
+		for _, a := range slices.Concat(l.Binds, l.Servers, l.Resting) {
+			all = append(all, a.Addr())
+		}
+	}
+	return slices.ContainsFunc(all, func(a netip.Addr) bool { return a.Zone() != "" })
 }
 
 // sameStructure tells whether only servers differ.

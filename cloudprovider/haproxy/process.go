@@ -33,42 +33,69 @@ func (p *process) currentFile() string { return filepath.Join(p.dir, "current") 
 func (p *process) worker() string      { return filepath.Join(p.folder, "worker.sock") }
 func (p *process) master() string      { return filepath.Join(p.folder, "master.sock") }
 
-// find looks for a HAProxy that another hub has started. It returns what version of the
-// configuration it has; "" is that none is running.
-func (p *process) find(ctx context.Context) (version string) {
+// find looks for a HAProxy that another hub has started. It returns what version does.
+func (p *process) find(ctx context.Context) (version string, err error) {
 	name, err := os.ReadFile(p.currentFile())
 	if err != nil {
-		return ""
+		if errors.Is(err, os.ErrNotExist) {
+			return "", nil
+		}
+		return "", fmt.Errorf("reading where HAProxy's sockets are: %w", err)
 	}
 	p.folder = filepath.Join(p.dir, filepath.Base(strings.TrimSpace(string(name))))
-	if version = p.version(ctx); version == "" {
+	version, err = p.version(ctx)
+	if err == nil && version == "" {
 		p.folder = ""
 	}
-	return version
+	return version, err
 }
 
-// version asks the worker which configuration it has read; "" when it does not answer, or is ending.
-func (p *process) version(ctx context.Context) (version string) {
+// version asks the worker which configuration it has read. "" is that there is none that takes connections, and another
+// may take its place. An error is that this is not known: HAProxy may be well, and slow to answer.
+func (p *process) version(ctx context.Context) (version string, err error) {
 	if p.folder == "" {
-		return ""
+		return "", nil
 	}
 	answer, err := ask(ctx, p.worker(), "show info")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(answer) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch {
-		case name == "Stopping" && value != "0":
-			return ""
-		case name == "description":
-			version = value
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "", nil // it has closed its socket: it has ended, or is ending
+	case errors.Is(err, os.ErrNotExist):
+		if pids := processesOf(p.folder); len(pids) > 0 {
+			return "", fmt.Errorf("HAProxy's sockets in %s have been deleted, and it can't be told anything without them: end process %d", p.folder, pids[0])
 		}
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("asking HAProxy what it does: %w", err)
 	}
-	return version
+	info := fieldsOf(answer)
+	if stopping := info["Stopping"]; stopping != "" && stopping != "0" {
+		return "", errors.New("HAProxy is ending, or handing over to another process of its own")
+	}
+	if info["description"] == "" {
+		return "", fmt.Errorf("asking HAProxy what it does: it answers %q", answer)
+	}
+	return info["description"], nil
 }
 
-// prepare makes the folder of a process that is to be started.
+// lostLines returns how many lines the worker could not log, because nobody took them in time.
+func (p *process) lostLines(ctx context.Context) (lost string, err error) {
+	answer, err := ask(ctx, p.worker(), "show info")
+	return fieldsOf(answer)["DroppedLogs"], err
+}
+
+// fieldsOf reads an answer of lines like "Name: value".
+func fieldsOf(answer string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(answer) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ": "); found {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// prepare makes the folder of a process that is to be started, and removes those of which no process is left.
 func (p *process) prepare() error {
 	p.folder = filepath.Join(p.dir, "run-"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err := os.MkdirAll(p.folder, 0o700); err != nil {
@@ -76,33 +103,36 @@ func (p *process) prepare() error {
 	}
 	old, _ := filepath.Glob(filepath.Join(p.dir, "run-*")) // fails for bad patterns only
 	for _, folder := range old {
-		if folder != p.folder {
-			_ = os.RemoveAll(folder) // its process, if it has one, is ending
+		if folder != p.folder && len(processesOf(folder)) == 0 {
+			_ = os.RemoveAll(folder)
 		}
 	}
 	return nil
 }
 
 // start starts it with the configuration that is written, in a session of its own, so that
-// nothing ends with this program.
-func (p *process) start(ctx context.Context, version string) error {
+// nothing ends with this program. When it fails there is none, or it is one that version asks.
+func (p *process) start(ctx context.Context, version string) (err error) {
+	defer func() {
+		if err != nil && len(processesOf(p.folder)) == 0 {
+			p.folder = ""
+		}
+	}()
 	if err := os.WriteFile(p.currentFile(), []byte(filepath.Base(p.folder)+"\n"), 0o600); err != nil {
 		return fmt.Errorf("noting where HAProxy's sockets are: %w", err)
 	}
+	// Whoever waits may give up; what has been begun is brought to an end all the same.
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+	defer cancel()
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, p.program, "-W", "-D", "-f", p.configFile(), "-L", "local",
+	cmd := exec.CommandContext(starting, p.program, "-W", "-D", "-f", p.configFile(), "-L", "local",
 		"-S", p.master()+",mode,600", "-p", filepath.Join(p.folder, "pid"))
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, p.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Run(); err != nil {
-		p.folder = ""
 		return fmt.Errorf("starting HAProxy: %w: %s", err, output.String())
 	}
-	if err := p.await(ctx, version); err != nil {
-		p.folder = ""
-		return err
-	}
-	return nil
+	return p.await(ctx, version)
 }
 
 // reload has it read the configuration anew. The listening sockets are handed over to the new
@@ -119,15 +149,21 @@ func (p *process) await(ctx context.Context, version string) error {
 	defer cancel()
 	tick := time.NewTicker(askInterval)
 	defer tick.Stop()
-	// The master opens its socket last.
-	for p.version(ctx) != version || !p.answers(ctx) {
+	for {
+		// The master opens its socket last.
+		now, err := p.version(ctx)
+		if err == nil && now == version && p.answers(ctx) {
+			return nil
+		}
+		if err == nil && now == "" && len(processesOf(p.folder)) == 0 {
+			return errors.New("HAProxy has ended while it was to take its new configuration: look at its output, or at what other programs listen on")
+		}
 		select {
 		case <-ctx.Done():
-			return errors.New("HAProxy does not take its new configuration: look at its output, or at what other programs listen on")
+			return errors.Join(errors.New("HAProxy does not take its new configuration, or not in time: look at its output, or at what other programs listen on"), err)
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 func (p *process) answers(ctx context.Context) bool {
@@ -162,11 +198,12 @@ func (p *process) pid(ctx context.Context) (int, error) {
 func (p *process) stop(ctx context.Context) error {
 	pid, err := p.pid(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("ending HAProxy, which has nothing to carry: %w", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+		return fmt.Errorf("ending HAProxy, which has nothing to carry: %w", err)
 	}
 	p.folder = ""
-	if err := os.Remove(p.currentFile()); err != nil {
-		return err
-	}
-	return syscall.Kill(pid, syscall.SIGUSR1)
+	_ = os.Remove(p.currentFile()) // where it stays, nobody answers there
+	return nil
 }

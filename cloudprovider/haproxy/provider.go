@@ -62,6 +62,7 @@ type Provider struct {
 	hardStop string
 	log      *slog.Logger
 	logged   *net.UnixConn
+	logFile  os.FileInfo // of the socket
 	running  sync.WaitGroup
 	ctx      context.Context // ends with Close
 	end      context.CancelFunc
@@ -88,6 +89,7 @@ type Provider struct {
 	bound    map[netip.AddrPort]bool
 	released map[netip.AddrPort]bool                   // bound formerly: a process that is ending may have them for a moment
 	servers  map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
+	lost     string                                    // how many lines HAProxy could not log
 }
 
 // New makes the provider. It finds what a former one has left, and does not start HAProxy before
@@ -111,8 +113,13 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	if p.logged, err = listenLog(p.logSocket()); err != nil {
 		return nil, err
 	}
+	if p.logFile, err = os.Lstat(p.logSocket()); err != nil {
+		return nil, errors.Join(err, p.logged.Close())
+	}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	p.running.Go(func() { readLog(p.logged, p.refresh) })
+	lines := newLog()
+	p.running.Go(func() { lines.read(p.logged) })
+	p.running.Go(func() { lines.handle(p.refresh) })
 	return p, nil
 }
 
@@ -185,6 +192,9 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 		return nil, planErr
 	}
 	want, err := p.adopt(b, before)
+	if err != nil && before == nil {
+		p.pool.Release(name) // which nothing else would do
+	}
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -252,6 +262,7 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 		return errClosed
 	}
 	if _, there := p.balancers[name]; !there && !p.restructure {
+		p.pool.Release(name)
 		p.mu.Unlock()
 		return nil
 	}
@@ -282,6 +293,10 @@ func (p *Provider) Close() error {
 	p.mu.Unlock()
 	_ = p.logged.Close()
 	p.running.Wait()
+	now, err := os.Lstat(p.logSocket())
+	if err != nil || !os.SameFile(now, p.logFile) {
+		return nil // it is the next hub's
+	}
 	return os.Remove(p.logSocket())
 }
 

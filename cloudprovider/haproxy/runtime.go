@@ -106,9 +106,6 @@ func change(ctx context.Context, socket string, l listen, have map[netip.AddrPor
 			if err := do(ctx, socket, "New server registered.", fmt.Sprintf("add server %s %s %s", at(a), a, serverArguments(l.ProxyProtocol))); err != nil {
 				return err
 			}
-			if err := do(ctx, socket, "", "enable health "+at(a)); err != nil {
-				return err
-			}
 			have[a] = serverState{resting: true}
 		}
 	}
@@ -116,8 +113,12 @@ func change(ctx context.Context, socket string, l listen, have map[netip.AddrPor
 		if !have[a].resting {
 			continue
 		}
-		if err := do(ctx, socket, "", "set server "+at(a)+" state ready"); err != nil {
-			return err
+		// Checks are off where it was added (HAProxy's management guide, section 9.3, "add server"), and on already
+		// elsewhere. It is not known which of them it is when a former call has failed.
+		for _, command := range []string{"enable health " + at(a), "set server " + at(a) + " state ready"} {
+			if err := do(ctx, socket, "", command); err != nil {
+				return err
+			}
 		}
 		have[a] = serverState{}
 	}
