@@ -53,7 +53,7 @@ func (l *Lab) installHub(ctx context.Context) error {
 	}
 	webhook := ports[0].String()
 	hub := render.Hub{Clusterset: broker.DefaultNamespace, NoWorkloads: true, WebhookURL: "https://" + webhook + "/"}
-	if err := setup.DeployHub(ctx, target, hub); err != nil {
+	if err := setup.DeployHub(ctx, target, hub, setup.RefuseForeign); err != nil {
 		return fmt.Errorf("deploying the hub: %w", err)
 	}
 	kubeconfig, err := l.accountKubeconfig(ctx, c, names.HubNamespace, names.HubAccount)

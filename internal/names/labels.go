@@ -117,6 +117,10 @@ const SystemNamespace = "atoll-system"
 // HubNamespace is the namespace of atoll-hub on a broker, HubAccount its service account there.
 const HubNamespace, HubAccount = "atoll-hub", "atoll-hub"
 
+// FinalizerLoadBalancer begins the finalizers of MultiClusterServices that say which provider has, or may have, a load
+// balancer of the object's; the provider's name is the rest.
+const FinalizerLoadBalancer = "lb.atoll.dev/"
+
 // HubWebhook is the name of the configuration of the hub's webhook, and HubWebhookSecret that of
 // the Secret in HubNamespace with the certificate that it is served with.
 const HubWebhook, HubWebhookSecret = "multiclusterservices.atoll.dev", "atoll-hub-webhook"

@@ -4,21 +4,22 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/render"
 )
 
-// DeployHub puts the hub of a clusterset beside its broker. There is one hub on an API server. A
-// definition of MultiClusterServices that is somebody else's is left as it is.
-func DeployHub(ctx context.Context, on *install.Target, hub render.Hub) error {
+// DeployHub puts the hub of a clusterset beside its broker. There is one hub on an API server.
+func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, definition Definition) error {
 	if err := clusterset(ctx, on, hub.Clusterset); err != nil {
 		return err
 	}
@@ -31,6 +32,9 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub) error {
 	}
 	crds, objects := hub.Manifests()
 	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
+		return err
+	}
+	if err := definition.settle(ctx, on, crds); err != nil {
 		return err
 	}
 	if err := on.CRDs(ctx, crds, false); err != nil {
@@ -82,7 +86,29 @@ func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun
 	if err := lastWord(ctx, on, namespace); err != nil {
 		return err
 	}
-	return on.Delete(ctx, slices.DeleteFunc(objects, runs)...)
+	if err := on.Delete(ctx, slices.DeleteFunc(objects, runs)...); err != nil {
+		return err
+	}
+	return reportHeld(ctx, on)
+}
+
+// reportHeld tells of MultiClusterServices that nobody but a hub, or a person, takes the finalizer off.
+func reportHeld(ctx context.Context, on *install.Target) error {
+	all := listOf(networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind))
+	if err := on.List(ctx, all); err != nil {
+		if noSuchKind(err) {
+			return nil
+		}
+		return fmt.Errorf("listing MultiClusterServices: %w", err)
+	}
+	for i := range all.Items {
+		for _, f := range all.Items[i].GetFinalizers() {
+			if strings.HasPrefix(f, names.FinalizerLoadBalancer) {
+				on.Report(install.Kept, &all.Items[i], fmt.Sprintf("it has the finalizer %s, and its load balancer may be there still: see atoll hub remove --help", f))
+			}
+		}
+	}
+	return nil
 }
 
 // lastWord says in the hub's name that there are no policies: members that are away now have to

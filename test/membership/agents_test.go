@@ -113,3 +113,5 @@ func expectImport(t *testing.T, cluster, namespace, name string, from ...string)
 	t.Helper()
 	eventually(t, cluster+" has imported "+name, func() error { return imported(t.Context(), cluster, namespace, name, from...) })
 }
+
+func metaOf(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }

@@ -21,6 +21,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
 )
@@ -68,6 +69,7 @@ func run(m *testing.M) int {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, aboutv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
+		networkingv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return fail(err)

@@ -54,14 +54,18 @@ func (o *options) connect(cmd *cobra.Command, dryRun bool) (*install.Target, err
 
 func newDeploy(o *options) *cobra.Command {
 	var hub render.Hub
-	var dryRun bool
+	var dryRun, keep, replace bool
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Install the hub of a clusterset",
-		Long: `Puts on the broker what MultiClusterServices need: their custom resource definition, which is
-left alone where somebody else has installed one, a namespace atoll-hub with the program and
-its rights, and a webhook that checks MultiClusterServices and nothing else. It can be
-repeated, for instance to upgrade.`,
+		Long: `Puts on the broker what MultiClusterServices need: their custom resource definition, a namespace
+atoll-hub with the program and its rights, and a webhook that checks MultiClusterServices and
+nothing else. It can be repeated, for instance to upgrade.
+
+Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed, for
+two controllers would act on them. Once the other one does not, --keep-crds has the hub work with
+that definition, if it has all that the hub needs; its webhook then checks what the definition
+does not. --replace-crds puts Atoll's in its place, which keeps the objects.`,
 		Example: `  atoll hub deploy --context hub
   atoll hub deploy --dry-run     # print the manifests`,
 		Args: cobra.NoArgs,
@@ -75,7 +79,7 @@ repeated, for instance to upgrade.`,
 			if err != nil {
 				return err
 			}
-			if err := setup.DeployHub(cmd.Context(), on, hub); err != nil {
+			if err := setup.DeployHub(cmd.Context(), on, hub, definition(keep, replace)); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is deployed on %s\n", o.namespace, on.Config.Host)
@@ -85,6 +89,9 @@ repeated, for instance to upgrade.`,
 	}
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
+	flags.BoolVar(&keep, "keep-crds", false, "work with a definition of MultiClusterServices that somebody else has installed")
+	flags.BoolVar(&replace, "replace-crds", false, "replace a definition of MultiClusterServices that somebody else has installed")
+	command.MarkFlagsMutuallyExclusive("keep-crds", "replace-crds")
 	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "where the image is")
 	flags.StringVar(&hub.Tag, "tag", "", "the image's tag, in place of this program's version")
 	flags.Int32Var(&hub.Replicas, "replicas", 2, "how many pods there are, of which one works and the others stand by")
@@ -94,13 +101,31 @@ repeated, for instance to upgrade.`,
 	return command
 }
 
+// definition is what the flags say of somebody else's definition.
+func definition(keep, replace bool) setup.Definition {
+	switch {
+	case keep:
+		return setup.KeepForeign
+	case replace:
+		return setup.ReplaceForeign
+	}
+	return setup.RefuseForeign
+}
+
 func newRemove(o *options) *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
 		Use:   "remove",
 		Short: "Remove the hub of a clusterset",
 		Long: `Takes the hub away, and its policies: members remove the ServiceExports that they have made
-for MultiClusterServices. These objects themselves and their definition stay.`,
+for MultiClusterServices. These objects themselves and their definition stay.
+
+Delete the MultiClusterServices of the type LoadBalancer first, while the hub is there: it deletes
+their load balancers. Those that remain keep a finalizer, lb.atoll.dev/PROVIDER, with which they
+can't be deleted before there is a hub again, and their load balancers may be left over at the
+provider; HAProxy goes on with them. To take the finalizers away by hand:
+
+  kubectl patch mcs -n NAMESPACE NAME --type merge -p '{"metadata":{"finalizers":null}}'`,
 		Example: `  atoll hub remove --context hub --dry-run
   atoll hub remove --context hub`,
 		Args: cobra.NoArgs,

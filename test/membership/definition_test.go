@@ -1,0 +1,179 @@
+package membership
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/deploy"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// older is a definition with the fields that Karmada's has had in some of its versions.
+const older = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: multiclusterservices.networking.karmada.io}
+spec:
+  group: networking.karmada.io
+  names: {kind: MultiClusterService, listKind: MultiClusterServiceList, plural: multiclusterservices, singular: multiclusterservice, shortNames: [mcs]}
+  scope: Namespaced
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          apiVersion: {type: string}
+          kind: {type: string}
+          metadata: {type: object}
+          spec:
+            type: object
+            properties:
+              types: {type: array, items: {type: string}}
+              ports: {type: array, items: {type: object, properties: {name: {type: string}, port: {type: integer, format: int32}}}}
+              range: {type: object, properties: {clusterNames: {type: array, items: {type: string}}}}
+              serviceProvisionClusters: {type: array, items: {type: string}}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+
+const definitionName = "multiclusterservices.networking.karmada.io"
+
+// define installs a definition of MultiClusterServices in somebody else's name, in place of one that there is.
+func define(t *testing.T, crd *unstructured.Unstructured) {
+	t.Helper()
+	target, err := theLab.RESTConfig(lab.Broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as, err := install.NewTarget(target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.IgnoreNotFound(as.Client.Delete(t.Context(), crd.DeepCopy())); err != nil {
+		t.Fatal(err)
+	}
+	expectGone(t, lab.Broker, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metaOf(definitionName)})
+	if err := as.Client.Create(t.Context(), crd.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// complete is Atoll's definition as it is without what checks values, in somebody else's name.
+func complete() *unstructured.Unstructured {
+	crd := install.MustParse(deploy.HubCRDs()...)[0]
+	crd.SetLabels(nil)
+	return &unstructured.Unstructured{Object: unchecked(crd.Object).(map[string]any)}
+}
+
+func unchecked(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		delete(v, "x-kubernetes-validations")
+		for key, each := range v {
+			v[key] = unchecked(each)
+		}
+	case []any:
+		for i, each := range v {
+			v[i] = unchecked(each)
+		}
+	}
+	return value
+}
+
+// isOurs tells whether the definition that is there is Atoll's.
+func isOurs(t *testing.T) bool {
+	t.Helper()
+	have := &apiextensionsv1.CustomResourceDefinition{}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: definitionName}, have); err != nil {
+		t.Fatal(err)
+	}
+	return have.Labels["atoll.dev/crd-revision"] != ""
+}
+
+// Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed before a person has decided
+// what is to become of that: it is kept, if it has all fields, or replaced, and then the objects are kept.
+func TestForeignDefinition(t *testing.T) {
+	const ns, command = "defined", "hub deploy --no-workloads --webhook-url https://127.0.0.1:1/ --context broker"
+	must(t, "", "broker deploy --context broker")
+	create(t, lab.Broker, namespace(ns), service(ns, "web"), service(ns, "other"))
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(older), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := on[lab.Broker].Delete(t.Context(), crd); err != nil {
+			t.Error(err)
+		}
+	}()
+	define(t, crd)
+	for _, flags := range []string{"", " --keep-crds"} {
+		refused(t, "", command+flags, "is not Atoll's, and lacks what the hub needs: spec.consumerClusters, spec.providerClusters\n",
+			"no other controller acts on MultiClusterServices", "but of what only the other one has nothing (spec.serviceProvisionClusters): atoll hub deploy --replace-crds")
+	}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: names.HubNamespace}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("something was installed: %v", err)
+	}
+	standing := expose(t, ns, "web")
+
+	t.Run("replaced", func(t *testing.T) {
+		deployHub(t, "--replace-crds")
+		if !isOurs(t) {
+			t.Error("the definition is not Atoll's")
+		}
+		expectCondition(t, standing, "ServiceFound", "True", "")
+		mcs := &networkingv1alpha1.MultiClusterService{ObjectMeta: metaOf("other")}
+		mcs.Namespace, mcs.Spec.Types = ns, []networkingv1alpha1.ExposureType{"LoadBalance"}
+		if err := on[lab.Broker].Create(t.Context(), mcs, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "the type is called LoadBalancer") {
+			t.Errorf("got %v", err)
+		}
+		must(t, "", command) // it is Atoll's now
+	})
+
+	define(t, complete()) // which takes the objects along
+	t.Run("kept", func(t *testing.T) {
+		refused(t, "", command, definitionName+" is here already, and is not Atoll's", "as it is: atoll hub deploy --keep-crds", "which keeps the objects: atoll hub deploy --replace-crds")
+		deployHub(t, "--keep-crds")
+		if isOurs(t) {
+			t.Error("the definition was replaced")
+		}
+		mcs := expose(t, ns, "other")
+		expectCondition(t, mcs, "ServiceFound", "True", "")
+		wrong := &networkingv1alpha1.MultiClusterService{ObjectMeta: metaOf("web")}
+		wrong.Namespace, wrong.Spec.Types = ns, []networkingv1alpha1.ExposureType{"LoadBalance"}
+		if err := on[lab.Broker].Create(t.Context(), wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "the type is called LoadBalancer") {
+			t.Errorf("the webhook, in place of the definition: %v", err)
+		}
+	})
+
+	// What remains when the hub has gone, and can't be deleted by itself, is told of.
+	standing = expose(t, ns, "web")
+	held := &networkingv1alpha1.MultiClusterService{}
+	finalizers := func(list ...string) {
+		t.Helper()
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(standing), held); err != nil {
+			t.Fatal(err)
+		}
+		held.Finalizers = list
+		if err := on[lab.Broker].Update(t.Context(), held); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finalizers("example.org/others", "lb.atoll.dev/embedded")
+	if r := atoll("", "hub remove --dry-run --context broker"); r.status != 0 || strings.Contains(r.stderr, "example.org") ||
+		!strings.Contains(r.stderr, "kept MultiClusterService defined/web: it has the finalizer lb.atoll.dev/embedded") {
+		t.Errorf("hub remove --dry-run: status %d\n%s", r.status, r.stderr)
+	}
+	finalizers()
+}
