@@ -2,12 +2,12 @@ package local
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // Exported is what is exported of a service, as far as it has to do with this cluster.
@@ -36,19 +36,26 @@ func Exports(ctx context.Context, r client.Reader, self Cluster, service types.N
 	if !self.policy(service).Consumes(self.ID.String()) {
 		return Exported{Own: own}, nil
 	}
+	exported := Exported{Own: own}
+	exported.Imported, exported.LeftOut, err = Weighing(ctx, r, self.ID, service, constituents(service, own.Contribution))
+	return exported, err
+}
+
+// Weighing tells apart those of a service's exports that mean anything to the cluster self, and
+// those of others that it leaves out, because they are from a namespace that is closed to them:
+// there the name means another thing in each cluster, so that they neither are imported nor can
+// be in conflict with what the cluster exports itself.
+func Weighing(ctx context.Context, r client.Reader, self names.ClusterID, service types.NamespacedName, exports []merge.Export) (weigh, leftOut []merge.Export, err error) {
 	closed, err := Closed(ctx, r, service.Namespace)
-	if err != nil {
-		return Exported{}, err
+	if err != nil || !closed {
+		return exports, nil, err
 	}
-	exported := Exported{Own: own, Imported: constituents(service, own.Contribution)}
-	if closed {
-		others := func(e merge.Export) bool { return e.ClusterID != self.ID.String() }
-		for _, e := range exported.Imported {
-			if others(e) {
-				exported.LeftOut = append(exported.LeftOut, e)
-			}
+	for _, e := range exports {
+		if e.ClusterID == self.String() {
+			weigh = append(weigh, e)
+		} else {
+			leftOut = append(leftOut, e)
 		}
-		exported.Imported = slices.DeleteFunc(exported.Imported, others)
 	}
-	return exported, nil
+	return weigh, leftOut, nil
 }

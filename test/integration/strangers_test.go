@@ -98,6 +98,19 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	label(t.Context(), "c1", `"allowed"`)
 	expectImport(t, "c1", ns, "closed", from("c1", "c2"))
 	expectAddresses(t, "c1", ns, "c1/10.9.9.8", "c2/10.9.9.9")
+
+	// Nor does what is not imported weigh in what the cluster says of its own export.
+	create(t, "c2", service(ns, "other", 8080))
+	create(t, "c2", export(ns, "other"))
+	create(t, "c1", service(ns, "other", 80))
+	other := export(ns, "other")
+	create(t, "c1", other)
+	expectCondition(t, "c1", other, "Conflict", metav1.ConditionTrue, "PortConflict")
+	label(t.Context(), "c1", `"refused"`)
+	expectCondition(t, "c1", other, "Conflict", metav1.ConditionFalse, "NoConflicts")
+	label(t.Context(), "c1", `"allowed"`)
+	expectCondition(t, "c1", other, "Conflict", metav1.ConditionTrue, "PortConflict")
+
 	remove(t, "c1", own)
 	expectImport(t, "c1", ns, "closed", from("c2"))
 

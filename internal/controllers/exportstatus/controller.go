@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -50,18 +51,28 @@ func (c *Controller) Name() string { return "exportstatus" }
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	builder := ctrl.NewControllerManagedBy(mgr).
+	build := ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
 		For(&mcsv1beta1.ServiceExport{}).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.exportsIn), builder.WithPredicates(controllers.OpennessChanged)).
 		WatchesRawSource(controllers.Exported(c.broker)).
 		WithOptions(controllers.Options[reconcile.Request]())
 	for _, outcomes := range []*status.Outcomes[types.NamespacedName]{c.records, c.endpoints} {
-		builder = builder.WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+		build = build.WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			outcomes.OnChange(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
 		}))
 	}
-	return builder.Complete(c)
+	return build.Complete(c)
+}
+
+// exportsIn maps a namespace to its exports.
+func (c *Controller) exportsIn(ctx context.Context, namespace client.Object) []reconcile.Request {
+	requests, err := local.ServiceExports(ctx, c.local, client.InNamespace(namespace.GetName()))
+	if err != nil {
+		return nil // the cache is not synced yet; every export is queued once it is
+	}
+	return requests
 }
 
 // Reconcile brings the conditions of one ServiceExport up to date.
@@ -86,7 +97,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	so.endpoints, so.tried = c.endpoints.Get(req.NamespacedName)
 	so.endpoints.Remarks = slices.Concat(remarks(own), so.endpoints.Remarks)
 	if own.Contribution != nil && c.broker.ExportsSynced() { // what is not valid is no constituent, and has no conflict
-		so.conflicts = merge.Resolve(c.broker.Constituents(req.NamespacedName, own.Contribution)).Conflicts
+		weigh, _, err := local.Weighing(ctx, c.local, c.self.ID, req.NamespacedName, c.broker.Constituents(req.NamespacedName, own.Contribution))
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
+		}
+		so.conflicts = merge.Resolve(weigh).Conflicts
 	}
 	wanted := conditions(own, so)
 	if !slices.ContainsFunc(wanted, isReady) && c.broker.PublishedSynced() {
