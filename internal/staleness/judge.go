@@ -67,6 +67,14 @@ func NewJudge(timeout time.Duration, withdrawn ...string) *Judge {
 	return j
 }
 
+// Inherit is called with a member that was withdrawn before this process began, where NewJudge
+// could not be told. It is until it is heard of.
+func (j *Judge) Inherit(id string) {
+	if m := j.member(id); !m.withdrawn {
+		m.missing, m.withdrawn, m.flaps = true, true, 1
+	}
+}
+
 // Known is called with a member that there is, of which nothing has been heard yet.
 func (j *Judge) Known(id string, at time.Time) { j.member(id).seen = at }
 
@@ -198,14 +206,14 @@ func (j *Judge) Due(at time.Time) (probe []string, renew bool, wake time.Time) {
 		renew = renew || m.missing && !m.withdrawn && m.silent.After(j.asked)
 		if m.missing && !m.probing {
 			if at.Before(m.nextProbe) {
-				wake = earliest(wake, m.nextProbe)
+				wake = Earliest(wake, m.nextProbe)
 			} else {
 				m.probing = true
 				probe = append(probe, id)
 			}
 		}
 		if m.withdrawn {
-			wake = earliest(wake, m.comesBack)
+			wake = Earliest(wake, m.comesBack)
 		}
 	}
 	if renew {
@@ -215,8 +223,8 @@ func (j *Judge) Due(at time.Time) (probe []string, renew bool, wake time.Time) {
 	return probe, renew, wake
 }
 
-// earliest returns the earlier of two times, of which zero ones do not count.
-func earliest(a, b time.Time) time.Time {
+// Earliest returns the earlier of two times, of which zero ones do not count.
+func Earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

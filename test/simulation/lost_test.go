@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -181,6 +184,39 @@ func lost(ctx context.Context, m *Member, want ...string) error {
 	return nil
 }
 
+// sayings are how often an agent has told of something, by reason and name of the object.
+type sayings struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// listen hears what a member's agents tell from now on.
+func listen(m *Member) *sayings {
+	s := &sayings{count: map[string]int{}}
+	m.API.OnEvent(func(e *eventsv1.Event) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.count[e.Reason+" "+e.Regarding.Name]++
+	})
+	return s
+}
+
+// once waits until something is told, and finds that it is once.
+func (s *sayings) once(t *testing.T, reason, about string) {
+	t.Helper()
+	eventually(t, "an Event "+reason+" on "+about, func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch n := s.count[reason+" "+about]; {
+		case n > 1:
+			t.Fatalf("%d Events %s on %s", n, reason, about)
+		case n == 0:
+			return errors.New("there is none")
+		}
+		return nil
+	})
+}
+
 // TestLostMembers cuts members off: from the broker, and entirely. Only what does not answer is
 // withdrawn, and not where that is chosen; it comes back; a restart brings back nothing;
 // and who is cut off itself withdraws nothing, nor does who sees the majority go.
@@ -207,6 +243,7 @@ func TestLostMembers(t *testing.T) {
 		export(t, m, "db", fmt.Sprintf("10.20%d.0.2", i+1), "keep")
 	}
 	first, second, third := members[0], members[1], members[2]
+	said := listen(first)
 	all := []string{"10.201.0.1", "10.201.0.2", "10.202.0.1", "10.202.0.2", "10.203.0.1", "10.203.0.2"}
 	everybody := func(what string) {
 		t.Helper()
@@ -248,6 +285,7 @@ func TestLostMembers(t *testing.T) {
 		return nil
 	})
 	expect(t, "nothing dead comes back with a new agent", first, without...)
+	said.once(t, "ClusterLost", "web")
 	expect(t, "who is cut off withdraws nothing", third, all...)
 
 	// It is back.
@@ -256,6 +294,7 @@ func TestLostMembers(t *testing.T) {
 	}
 	n.heal(third.ID)
 	everybody("what was withdrawn is back")
+	said.once(t, "ClusterBack", "web")
 
 	// Two of three seem to be gone.
 	before := n.dials("10.202.0")
@@ -274,4 +313,88 @@ func TestLostMembers(t *testing.T) {
 	}
 	n.heal(second.ID)
 	n.heal(third.ID)
+}
+
+// refusal is whether an API server refuses the ConfigMap of lost members, and how often it has.
+type refusal struct {
+	atomic.Bool
+	refused atomic.Int32
+}
+
+// refusing is a way to such an API server.
+type refusing struct {
+	*refusal
+	next http.RoundTripper
+}
+
+func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.Load() && strings.HasSuffix(request.URL.Path, "/configmaps/"+names.LostClusters) {
+		r.refused.Add(1)
+		return &http.Response{
+			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
+			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)),
+		}, nil
+	}
+	return r.next.RoundTrip(request)
+}
+
+// TestWhoIsLostCanNotBeRead has an agent start that may not read who was lost before. What is heard
+// of is imported all the same, what dies is withdrawn, and what was withdrawn does not come back.
+//
+// Pitfall 29.
+func TestWhoIsLostCanNotBeRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	b, _, err := MemoryBroker()
+	must(t, err)
+	n := newNetwork(b)
+	members, err := JoinAll(t.Context(), n, 1, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := StopAll(members); err != nil {
+			t.Error(err)
+		}
+	})
+	dying, alive, judging := members[0], members[1], members[2]
+	for _, m := range members {
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.SystemNamespace}}))
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	}
+	export(t, dying, "web", "10.201.0.1", "")
+	export(t, alive, "web", "10.202.0.1", "")
+	expect(t, "everything is imported", judging, "10.201.0.1", "10.202.0.1")
+
+	way := &refusal{}
+	way.Store(true)
+	judging.options.Local = rest.CopyConfig(judging.options.Local)
+	judging.options.Local.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusing{way, next} })
+	restart := func() {
+		t.Helper()
+		must(t, judging.Stop())
+		must(t, judging.Start(t.Context()))
+		before := way.refused.Load()
+		eventually(t, "it tries to read who is lost", func(context.Context) error {
+			if way.refused.Load() <= before {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	restart()
+	export(t, alive, "db", "10.202.0.2", "")
+	expect(t, "what is new is imported", judging, "10.201.0.1", "10.202.0.1", "10.202.0.2")
+	n.cutOff(dying.ID)
+	n.pods("10.201.0", false)
+	expect(t, "what dies is withdrawn", judging, "10.202.0.1", "10.202.0.2")
+	way.Store(false)
+	eventually(t, "who is lost is kept", func(ctx context.Context) error { return lost(ctx, judging, "sim1") })
+
+	way.Store(true)
+	restart()
+	export(t, alive, "cache", "10.202.0.3", "")
+	expect(t, "what was withdrawn does not come back", judging, "10.202.0.1", "10.202.0.2", "10.202.0.3")
+	n.pods("10.201.0", true)
+	n.heal(dying.ID)
+	expect(t, "what is back is imported", judging, "10.201.0.1", "10.202.0.1", "10.202.0.2", "10.202.0.3")
 }

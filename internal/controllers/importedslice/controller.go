@@ -224,7 +224,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		importation.Sources = c.ownSources(req)
 		return c.sources.Synced(req.Service.Namespace), nil
 	}
-	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) || !c.options.Withdrawn.Known() ||
+	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) || !c.options.Withdrawn.Knows(req.Cluster.String()) ||
 		!c.broker.MembersSynced() && topology.Wanted(importation.Import) {
 		return false, nil
 	}

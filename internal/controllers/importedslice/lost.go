@@ -22,7 +22,7 @@ func (c *Controller) lost(part local.Part, imp *mcsv1beta1.ServiceImport, export
 		}
 		return false
 	}
-	if c.losses.news(part, refusal{imp: imp.UID}) {
+	if c.losses.news(part, refusal{imp: imp.UID}) && !c.options.Withdrawn.Told(part.Cluster.String(), imp.CreationTimestamp.Time) {
 		status.Say(c.recorder, imp, c.member(part.Cluster), corev1.EventTypeWarning, "ClusterLost", "Withdraw",
 			fmt.Sprintf("Nothing has been heard of cluster %q, and none of its endpoints answers: they are withdrawn until it is back.", part.Cluster))
 	}

@@ -44,6 +44,9 @@ type Controller struct {
 	// look. They are the loop's.
 	since    map[string]string
 	doubtful bool
+	// present are the members of which there is a heartbeat, and heard those whose has been
+	// renewed, or that have answered, since this process began. With mu.
+	present, heard map[string]bool
 }
 
 // NewController returns a controller that tells withdrawn whose endpoints are. A member is
@@ -65,27 +68,38 @@ func (c *Controller) Register(mgr ctrl.Manager) error { return mgr.Add(c) }
 // NeedLeaderElection has the leader alone decide.
 func (c *Controller) NeedLeaderElection() bool { return true }
 
-// Start decides until ctx is done.
+// Start decides until ctx is done. Who was withdrawn before is what a new process has to know first.
+// As long as that can't be read, nothing changes for members that are not heard of: they may be dead,
+// and what there is of them may be all that there is.
 func (c *Controller) Start(ctx context.Context) error {
-	stored, err := c.load(ctx)
-	if err != nil {
-		return nil // ctx is done
+	stored, err := c.store.read(ctx)
+	if err == nil {
+		c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
+	} else {
+		stored = nil
+		c.log.Error("reading which members are withdrawn failed, will try again. Until then nothing changes for members that are not heard of", "error", err)
 	}
-	c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
 	if c.heartbeats.Await(ctx) != nil {
 		return nil
 	}
-	c.since = maps.Clone(stored)
+	c.since = map[string]string{}
+	maps.Copy(c.since, stored)
 	c.begin()
-	for retry := firstRetry; ; {
-		next := c.step(ctx)
-		if !maps.Equal(c.since, stored) {
-			if err := c.store.write(ctx, c.since); err == nil {
-				stored, retry = maps.Clone(c.since), firstRetry
-			} else if ctx.Err() == nil {
-				c.log.Error("writing which members are withdrawn failed, will try again", "error", err)
-				next, retry = time.Now().Add(retry), min(2*retry, lastRetry)
+	var retry backOff
+	for {
+		next := c.step(ctx, stored != nil)
+		if due := retry.at; time.Now().Before(due) {
+			next = staleness.Earliest(next, due)
+		} else if now, err := c.keep(ctx, stored); err == nil {
+			inherited := stored == nil && now != nil
+			stored, retry = now, backOff{}
+			if inherited {
+				continue
 			}
+		} else if ctx.Err() == nil {
+			retry.failed()
+			next = staleness.Earliest(next, retry.at)
+			c.log.Error("keeping which members are withdrawn failed, will try again", "error", err)
 		}
 		if !c.sleep(ctx, next) {
 			return nil
@@ -93,20 +107,47 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 }
 
-// load reads the ConfigMap, and again until that succeeds.
-func (c *Controller) load(ctx context.Context) (map[string]string, error) {
-	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		stored, err := c.store.read(ctx)
-		if err == nil {
-			return stored, nil
+// backOff is when to try again what failed, later each time.
+type backOff struct {
+	at    time.Time
+	pause time.Duration
+}
+
+func (b *backOff) failed() {
+	b.pause = max(firstRetry, min(2*b.pause, lastRetry))
+	b.at = time.Now().Add(b.pause)
+}
+
+// keep has the ConfigMap say who is withdrawn. Where what it said before is not known, nil, that
+// is read instead. It returns what is stored then.
+func (c *Controller) keep(ctx context.Context, stored map[string]string) (map[string]string, error) {
+	if stored == nil {
+		before, err := c.store.read(ctx)
+		if err != nil {
+			return nil, err
 		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		c.inherit(before)
+		return before, nil
+	}
+	if maps.Equal(c.since, stored) {
+		return stored, nil
+	}
+	if err := c.store.write(ctx, c.since); err != nil {
+		return nil, err
+	}
+	return maps.Clone(c.since), nil
+}
+
+// inherit takes members for withdrawn that were, and have not been heard of since.
+func (c *Controller) inherit(before map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, since := range before {
+		if _, there := c.heard[id]; there || !c.present[id] {
+			continue
 		}
-		c.log.Error("reading which members are withdrawn failed, will try again", "error", err)
-		if !c.sleep(ctx, time.Now().Add(pause)) {
-			return nil, ctx.Err()
-		}
+		c.judge.Inherit(id)
+		c.since[id] = since
 	}
 }
 
@@ -117,6 +158,10 @@ func (c *Controller) begin() {
 	c.judge = staleness.NewJudge(c.timeout, slices.Sorted(maps.Keys(c.since))...)
 	now := time.Now()
 	members := c.heartbeats.Listen(c)
+	c.present, c.heard = map[string]bool{}, map[string]bool{}
+	for _, id := range members {
+		c.present[id.String()] = true
+	}
 	for id := range c.since {
 		if !slices.Contains(members, names.ClusterID(id)) {
 			c.judge.Gone(id) // it was removed meanwhile
@@ -133,11 +178,13 @@ func (c *Controller) begin() {
 	}
 }
 
-// step does what is to be done now, and returns when to look again.
-func (c *Controller) step(ctx context.Context) time.Time {
+// step does what is to be done now, and returns when to look again. It is known, or not, who was
+// withdrawn before.
+func (c *Controller) step(ctx context.Context, known bool) time.Time {
 	c.mu.Lock()
 	probe, renew, wake := c.judge.Due(time.Now())
 	withdrawn, doubtful := c.judge.Withdrawn(), c.judge.Doubtful()
+	heard := slices.Sorted(maps.Keys(c.heard))
 	c.mu.Unlock()
 	for _, id := range probe {
 		go c.probe(ctx, names.ClusterID(id))
@@ -150,7 +197,11 @@ func (c *Controller) step(ctx context.Context) time.Time {
 	}
 	c.doubtful = doubtful
 	c.note(withdrawn)
-	c.withdrawn.Replace(withdrawn)
+	if known {
+		c.withdrawn.Replace(withdrawn)
+	} else {
+		c.withdrawn.Suppose(withdrawn, slices.DeleteFunc(heard, func(id string) bool { return slices.Contains(withdrawn, id) }))
+	}
 	return wake
 }
 
@@ -177,7 +228,12 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	if ctx.Err() != nil {
 		return
 	}
-	c.hear(func(j *staleness.Judge, now time.Time) { j.Probed(id.String(), answered, now) })
+	c.hear(func(j *staleness.Judge, now time.Time) {
+		if answered {
+			c.heard[id.String()] = true
+		}
+		j.Probed(id.String(), answered, now)
+	})
 }
 
 // Renewed implements broker.Listener.
@@ -186,6 +242,7 @@ func (c *Controller) Renewed(id names.ClusterID) {
 		if id == c.broker.Self {
 			j.Confirmed(now)
 		} else {
+			c.present[id.String()], c.heard[id.String()] = true, true
 			j.Renewed(id.String(), now)
 		}
 	})
@@ -198,7 +255,11 @@ func (c *Controller) Missed(id names.ClusterID) {
 
 // Gone implements broker.Listener.
 func (c *Controller) Gone(id names.ClusterID) {
-	c.hear(func(j *staleness.Judge, _ time.Time) { j.Gone(id.String()) })
+	c.hear(func(j *staleness.Judge, _ time.Time) {
+		delete(c.present, id.String())
+		delete(c.heard, id.String())
+		j.Gone(id.String())
+	})
 }
 
 func (c *Controller) hear(f func(*staleness.Judge, time.Time)) {

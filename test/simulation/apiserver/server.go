@@ -14,8 +14,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
@@ -26,6 +28,7 @@ import (
 type Server struct {
 	store   *store
 	version string
+	told    atomic.Pointer[func(*eventsv1.Event)]
 }
 
 // New returns a server that holds what every cluster has: the namespaces default and
@@ -41,6 +44,9 @@ func New(network byte) *Server {
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: "http://in-memory", Transport: roundTripper{s}, QPS: -1}
 }
+
+// OnEvent has f called with each Event that is created. None is kept.
+func (s *Server) OnEvent(f func(*eventsv1.Event)) { s.told.Store(&f) }
 
 // Writes returns how many writes have changed something, by resource.
 func (s *Server) Writes() map[string]int { return s.store.counts(s.store.writes) }
@@ -157,6 +163,9 @@ func (s *Server) create(t target, body []byte) (Object, error) {
 		return nil, err
 	}
 	if t.kind.discarded {
+		if f := s.told.Load(); f != nil {
+			(*f)(object.(*eventsv1.Event))
+		}
 		return object, nil
 	}
 	return s.store.create(t, object)
