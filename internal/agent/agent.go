@@ -31,6 +31,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/derivedservice"
 	"github.com/atoll-mcs/atoll/internal/controllers/exportedslice"
 	"github.com/atoll-mcs/atoll/internal/controllers/exportstatus"
+	"github.com/atoll-mcs/atoll/internal/controllers/hosts"
 	"github.com/atoll-mcs/atoll/internal/controllers/importedslice"
 	"github.com/atoll-mcs/atoll/internal/controllers/importstatus"
 	"github.com/atoll-mcs/atoll/internal/controllers/interest"
@@ -93,6 +94,10 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	sources := local.NewSources(localClient)
 	m := s.membership
 	view := broker.NewView(s.broker, m.Clusterset, m.ClusterID)
+	view.Limit(s.options.MaxServicesPerMember, func() map[names.ClusterID][]types.NamespacedName {
+		imported, _ := local.ImportedServices(ctx, mgr.GetClient()) // fails when ctx is done
+		return imported
+	})
 	heartbeats := broker.NewHeartbeats(s.broker, m.Clusterset, m.ClusterID, s.options.LeaseTimeout)
 	withdrawn := staleness.NewSet()
 	for _, runnable := range []manager.Runnable{
@@ -111,12 +116,18 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
-	own.Hosts = s.hosts
+	nodes, err := local.ReadHosts(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return fmt.Errorf("reading which addresses are this cluster's nodes': %w", err)
+	}
+	own.IsHost = nodes.Has
 	measured := metrics.New(s.traffic)
 	measured.Follow("broker", view.Followed)
+	measured.Limit("services", view.LeftOut)
+	measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, withdrawn) })
 	measured.Follow("own", sources.Count)
 	defer measured.Serve(ctrlmetrics.Registry)()
-	list := controllerList(mgr, sources, view, heartbeats, s.network, own, withdrawn, measured, s.options)
+	list := controllerList(mgr, sources, view, heartbeats, s.network, own, nodes, withdrawn, measured, s.options)
 	list = append(list, withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.renew, log))
 	for _, c := range list {
 		if err := c.Register(mgr); err != nil {
@@ -129,6 +140,15 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	return mgr.Start(ctx)
 }
 
+// remotes is what is known of the other members.
+func remotes(heartbeats *broker.Heartbeats, withdrawn *staleness.Set) map[string]metrics.Remote {
+	all := map[string]metrics.Remote{}
+	for id, renewed := range heartbeats.Renewals() {
+		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), Renewed: renewed}
+	}
+	return all
+}
+
 // controller is what all controllers have in common.
 type controller interface {
 	Name() string
@@ -137,7 +157,7 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, withdrawn *staleness.Set, measured *metrics.Metrics, options Options) []controller {
+func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, nodes *local.Hosts, withdrawn *staleness.Set, measured *metrics.Metrics, options Options) []controller {
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
@@ -155,11 +175,12 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, recorder, derived),
 		importedslice.NewController(writer, sources, view, self, recorder, imported, measured, importedslice.Options{
-			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own, Withdrawn: withdrawn,
+			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own, Hosts: nodes, MaxPerMember: options.MaxEndpointsPerMember, Withdrawn: withdrawn,
 			Locality: importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones},
 		}),
 		importstatus.NewController(c, view, self, recorder, derived, imported),
 		aggregate.NewController(view, heartbeats),
+		hosts.NewController(c, mgr.GetAPIReader(), nodes),
 	}
 }
 

@@ -33,6 +33,14 @@ const (
 	minLeaseTimeout = 2 * time.Second
 )
 
+const (
+	// defaultMaxServices is as many as Kubernetes is made for in a whole cluster, and
+	// defaultMaxEndpoints as many as it has pods then
+	// (https://kubernetes.io/docs/setup/best-practices/cluster-large/).
+	defaultMaxServices  = 10_000
+	defaultMaxEndpoints = 150_000
+)
+
 // minTokenLifetime is the API's limit.
 const minTokenLifetime = 10 * time.Minute
 
@@ -64,6 +72,9 @@ type Options struct {
 	AdvertiseMode string
 	// MaxEndpointsPerSlice is the number of endpoints beyond which a slice is split.
 	MaxEndpointsPerSlice int
+	// MaxServicesPerMember and MaxEndpointsPerMember are how much is imported from one other
+	// cluster at most, 0 for any number.
+	MaxServicesPerMember, MaxEndpointsPerMember int
 	// CoalesceAdditions and CoalesceRemovals are how long a change of a slice waits at most
 	// for more that have happened after it, once the slice was just written: one that adds
 	// something to use, and one that takes something away.
@@ -100,6 +111,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
 	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
+	flags.IntVar(&o.MaxServicesPerMember, "max-services-per-member", defaultMaxServices, "how many services this cluster imports from one other member at most; 0 for any number")
+	flags.IntVar(&o.MaxEndpointsPerMember, "max-endpoints-per-member", defaultMaxEndpoints, "how many endpoints this cluster imports from one other member at most, by their addresses; 0 for any number")
 	flags.DurationVar(&o.CoalesceAdditions, "coalesce-additions", defaultCoalesceAdditions, "least time between two writes of an EndpointSlice of this cluster's that add endpoints; the first change is always written at once, and 0 writes all at once")
 	flags.DurationVar(&o.CoalesceRemovals, "coalesce-removals", defaultCoalesceRemovals, "the same where an endpoint goes or is not ready any more")
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")
@@ -126,6 +139,14 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > maxSliceEndpoints {
 		return fmt.Errorf("--max-endpoints-per-slice: %d is not between 1 and %d", o.MaxEndpointsPerSlice, maxSliceEndpoints)
+	}
+	for _, limit := range []struct {
+		flag string
+		of   int
+	}{{"--max-services-per-member", o.MaxServicesPerMember}, {"--max-endpoints-per-member", o.MaxEndpointsPerMember}} {
+		if limit.of < 0 {
+			return fmt.Errorf("%s: %d is less than 0, which means any number", limit.flag, limit.of)
+		}
 	}
 	for _, limit := range []struct {
 		flag string

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 	"sync"
 
@@ -51,8 +50,7 @@ type session struct {
 	broker     client.WithWatch
 	facts      brokerv1alpha1.MemberClusterSpec
 	network    local.ServiceNetwork
-	hosts      []netip.Addr // which no other cluster's endpoint may have
-	renew      func()       // has the heartbeat be renewed at once
+	renew      func() // has the heartbeat be renewed at once
 }
 
 // run is one membership after the other, until ctx is done.
@@ -173,9 +171,6 @@ func (s *session) describe(ctx context.Context) error {
 		return fmt.Errorf("making a client for this cluster: %w", err)
 	}
 	if s.network, err = local.ReadServiceNetwork(ctx, reader); err != nil {
-		return err
-	}
-	if s.hosts, err = local.ReadHosts(ctx, reader); err != nil {
 		return err
 	}
 	kubeSystem := &corev1.Namespace{}

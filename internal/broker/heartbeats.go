@@ -90,6 +90,10 @@ func (h *Heartbeats) Await(ctx context.Context) error {
 // Live tells whether a member lives.
 func (h *Heartbeats) Live(cluster names.ClusterID) bool { return h.observer.Live(cluster.String()) }
 
+// Renewals returns when the heartbeat of each other member was last seen here to have been
+// renewed, or when it was seen for the first time.
+func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewals() }
+
 // Members returns the members that live, sorted by id.
 func (h *Heartbeats) Members() []names.ClusterID {
 	var members []names.ClusterID

@@ -35,6 +35,7 @@ type View struct {
 	policies  *policies
 
 	slices *informers.Slices
+	limit  limit
 
 	mu                sync.Mutex
 	exportHandlers    []informers.Handler[*brokerv1alpha1.ExportedService]
@@ -121,7 +122,8 @@ func (v *View) Export(service types.NamespacedName, cluster names.ClusterID) *br
 
 // Constituents returns all exports of a service for the clusterset, with the ports that the
 // hub lets them have: own, which may be nil, and those of the other members. The own record is
-// left out, for a cluster knows its own objects best, and without the broker.
+// left out, for a cluster knows its own objects best, and without the broker. So are those of
+// members that export too many (Limit).
 func (v *View) Constituents(service types.NamespacedName, own *brokerv1alpha1.ExportedServiceSpec) []brokerv1alpha1.ExportedServiceSpec {
 	var all []brokerv1alpha1.ExportedServiceSpec
 	policy := v.Policy(service)
@@ -134,7 +136,7 @@ func (v *View) Constituents(service types.NamespacedName, own *brokerv1alpha1.Ex
 		add(own)
 	}
 	for _, e := range v.Exports(service) {
-		if e.Spec.ClusterID != v.Self.String() {
+		if e.Spec.ClusterID != v.Self.String() && v.Admits(e) {
 			add(&e.Spec)
 		}
 	}
@@ -166,7 +168,10 @@ func (v *View) SlicesFrom(service types.NamespacedName, cluster names.ClusterID,
 func (v *View) Follow(namespace string) { v.slices.Follow(namespace) }
 
 // Unfollow drops the copy of a namespace's slices.
-func (v *View) Unfollow(namespace string) { v.slices.Unfollow(namespace) }
+func (v *View) Unfollow(namespace string) {
+	v.slices.Unfollow(namespace)
+	v.releaseNamespace(namespace)
+}
 
 // Followed returns how many namespaces are followed, and how many slices the view holds of
 // them.

@@ -25,8 +25,9 @@ type Observer struct {
 
 // heartbeat is what is known of one member's.
 type heartbeat struct {
-	seen time.Time // when it was last renewed, or when looking began
-	lost bool
+	seen    time.Time // when it was last renewed, or when looking began
+	renewed time.Time // when it was last renewed, or seen for the first time
+	lost    bool
 }
 
 // NewObserver returns the observer of the member self. Another one is lost when its
@@ -54,7 +55,7 @@ func (o *Observer) Renewed(member string, at time.Time) (changed []string) {
 		changed = append(changed, member)
 	}
 	blind := at.Sub(h.seen)
-	h.seen, h.lost = at, false
+	h.seen, h.renewed, h.lost = at, at, false
 	switch {
 	case member != o.self:
 		return changed
@@ -121,4 +122,18 @@ func (o *Observer) Members() []string {
 	}
 	slices.Sort(live)
 	return live
+}
+
+// Renewals returns when the heartbeat of each other member was last seen to have been renewed, or
+// when it was seen for the first time.
+func (o *Observer) Renewals() map[string]time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	renewals := map[string]time.Time{}
+	for member, h := range o.members {
+		if member != o.self {
+			renewals[member] = h.renewed
+		}
+	}
+	return renewals
 }

@@ -132,3 +132,17 @@ func TestWhoRenewsInTimeIsNeverLost(t *testing.T) {
 		}
 	})
 }
+
+// When a member was heard of is no matter of whether looking began anew.
+func TestRenewals(t *testing.T) {
+	s := newScene(t)
+	s.see(0, "self a", "a")
+	s.see(60, "self") // after a pause, in which nobody was seen
+	if got := s.Renewals(); len(got) != 1 || !got["a"].Equal(start) {
+		t.Errorf("renewals %v", got)
+	}
+	s.see(61, "a")
+	if got := s.Renewals(); !got["a"].Equal(start.Add(61 * time.Second)) {
+		t.Errorf("renewals %v", got)
+	}
+}

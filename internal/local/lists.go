@@ -109,6 +109,26 @@ func ServiceImports(ctx context.Context, r client.Reader, opts ...client.ListOpt
 	return requests, nil
 }
 
+// ImportedServices returns the services that this cluster has imported, by the clusters that it
+// has imported them from.
+func ImportedServices(ctx context.Context, r client.Reader) (map[names.ClusterID][]types.NamespacedName, error) {
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := r.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	imported := map[names.ClusterID][]types.NamespacedName{}
+	for i := range imports.Items {
+		imp := &imports.Items[i]
+		if !Managed(imp) {
+			continue
+		}
+		for _, c := range imp.Status.Clusters {
+			imported[names.ClusterID(c.Cluster)] = append(imported[names.ClusterID(c.Cluster)], client.ObjectKeyFromObject(imp))
+		}
+	}
+	return imported, nil
+}
+
 // Managed tells whether a ServiceImport is one of Atoll's.
 func Managed(imp *mcsv1beta1.ServiceImport) bool {
 	return imp.Labels[names.LabelManagedBy] == names.AgentManager

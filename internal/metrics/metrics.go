@@ -34,6 +34,8 @@ type Metrics struct {
 	propagation *prometheus.HistogramVec
 	traffic     *Traffic
 	copies      *copies
+	limits      *limits
+	remotes     *remotes
 }
 
 // New returns metrics of nothing but the traffic with the broker, which lasts longer.
@@ -51,6 +53,8 @@ func New(traffic *Traffic) *Metrics {
 		}, []string{"stage"}),
 		traffic: traffic,
 		copies:  newCopies(),
+		limits:  newLimits(),
+		remotes: newRemotes(),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
 	m.Publish, m.Transit = m.propagation.WithLabelValues("publish"), m.propagation.WithLabelValues("broker")
@@ -59,7 +63,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.copies)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.copies, m.limits, m.remotes)
 }
 
 // Describe implements prometheus.Collector.

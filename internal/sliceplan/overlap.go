@@ -16,8 +16,8 @@ import (
 type Network struct {
 	// Services and Pods are the cluster's own ranges, as far as they are known.
 	Services, Pods []netip.Prefix
-	// Hosts are addresses of its nodes, and of its API server, sorted.
-	Hosts []netip.Addr
+	// IsHost tells whether an address is one of its nodes', or of its API server; nil for none.
+	IsHost func(netip.Addr) bool
 }
 
 // ParseNetwork reads the ranges of a cluster's Services and pods.

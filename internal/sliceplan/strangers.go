@@ -88,7 +88,7 @@ func (n Network) refuses(family discoveryv1.AddressType, text string) string {
 		return "is a multicast address"
 	case !address.IsGlobalUnicast():
 		return "is no address of a pod"
-	case n.isHost(address):
+	case n.IsHost != nil && n.IsHost(address):
 		return "is the address of a node, or of the API server, here"
 	}
 	for _, own := range []struct {
@@ -102,9 +102,4 @@ func (n Network) refuses(family discoveryv1.AddressType, text string) string {
 		}
 	}
 	return ""
-}
-
-func (n Network) isHost(address netip.Addr) bool {
-	_, found := slices.BinarySearchFunc(n.Hosts, address, netip.Addr.Compare)
-	return found
 }

@@ -16,7 +16,9 @@ func ownNetwork(t testing.TB) Network {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Hosts = []netip.Addr{netip.MustParseAddr("192.168.1.10"), netip.MustParseAddr("fd00:1::10")}
+	n.IsHost = func(a netip.Addr) bool {
+		return a == netip.MustParseAddr("192.168.1.10") || a == netip.MustParseAddr("fd00:1::10")
+	}
 	return n
 }
 

@@ -27,7 +27,7 @@ var (
 	}
 	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
-	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/pace", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
+	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/pace", "./internal/quota", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
 )
 
 // table is the layout of the repository (docs/design). A folder that no row
@@ -52,6 +52,7 @@ var table = []row{
 	{folder: "internal/liveness"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace"},
+	{folder: "internal/quota"},
 	{folder: "internal/urgency"},
 	{folder: "internal/servingcert"},
 	{folder: "internal/merge", allowed: join(pure, []string{"./internal/metadata"})},
@@ -70,7 +71,7 @@ var table = []row{
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
 	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/utils/ptr"})},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/credential", "./internal/informers"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/quota", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients)},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},

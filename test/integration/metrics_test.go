@@ -168,6 +168,14 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 	}
+	now := bed.ParseMetrics(metricsAt(t, at["c1"]))
+	if ready := now.Sum("atoll_remote_cluster_ready", "cluster", "c2"); ready != 1 {
+		t.Errorf("c2 is ready by %v", ready)
+	}
+	age := time.Since(time.UnixMilli(int64(1000 * now.Sum("atoll_remote_cluster_last_sync_timestamp_seconds", "cluster", "c2"))))
+	if age < 0 || age > patience {
+		t.Errorf("the last of c2 was seen %v ago", age)
+	}
 	expectDocumented(t, metricsAt(t, at["c1"])+metricsAt(t, at["c2"]))
 
 	remove(t, "c1", e)

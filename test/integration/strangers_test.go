@@ -37,6 +37,17 @@ func TestStrangeAddressesAreRefused(t *testing.T) {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.10"}}, discoveryv1.Endpoint{Addresses: []string{"10.101.7.7"}})
 	})
 	expectAddresses(t, "c1", ns, "c2/10.9.9.10", "c2/10.9.9.9")
+
+	// So is what was there before a node had its address, until the node is gone.
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}
+	create(t, "c1", node)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "stranger"}, {Type: corev1.NodeInternalIP, Address: "10.9.9.10"}}
+	if err := on["c1"].Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
+	remove(t, "c1", node)
+	expectAddresses(t, "c1", ns, "c2/10.9.9.10", "c2/10.9.9.9")
 }
 
 // What another cluster exports from a namespace of the system is not imported, which the namespace

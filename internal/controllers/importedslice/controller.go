@@ -48,6 +48,8 @@ type Controller struct {
 	refusals refusals
 	losses   refusals
 	leftOut  refusals
+	beyond   refusals
+	share    *share
 	outcomes *status.Outcomes[local.Part]
 	pacer    *pace.Pacer[Request]
 	queue    func(Request, bool) // set when the controller starts
@@ -67,6 +69,10 @@ type Options struct {
 	Locality Locality
 	// Network is what addresses other clusters may not have.
 	Network sliceplan.Network
+	// Hosts are those of the cluster. That they change is looked for here, and what they are in Network.
+	Hosts *local.Hosts
+	// MaxPerMember is how many endpoints are imported from one other cluster at most, 0 for any number.
+	MaxPerMember int
 	// Withdrawn are the clusters that are lost.
 	Withdrawn *staleness.Set
 }
@@ -74,9 +80,11 @@ type Options struct {
 // NewController returns a controller of the cluster self that writes by writer. sources are
 // the cluster's own endpoints. How it goes is noted in outcomes.
 func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], measured *metrics.Metrics, options Options) *Controller {
+	share := newShare(options.MaxPerMember)
+	measured.Limit("endpoints", share.Lacking)
 	return &Controller{
 		local: writer.Client, writer: writer, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, exports: view.Constituents, self: self, recorder: recorder, outcomes: outcomes,
-		metrics: measured, options: options, pacer: pace.New[Request](options.Pace),
+		metrics: measured, options: options, pacer: pace.New[Request](options.Pace), share: share,
 	}
 }
 
@@ -232,7 +240,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	if err != nil {
 		return false, err
 	}
-	if export := c.broker.Export(req.Service, req.Cluster); export != nil && !closed && export.Spec.Scope != brokerv1alpha1.ScopeHub {
+	if export := c.broker.Export(req.Service, req.Cluster); export != nil && !closed && export.Spec.Scope != brokerv1alpha1.ScopeHub && c.broker.Admits(export) {
 		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
 		if !c.lost(req.Part, importation.Import, export) {
 			importation.Sources = c.othersSources(req)
@@ -240,7 +248,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	}
 	known = req.Slice != "" || c.admit(req.Part, importation)
 	c.leaveOut(req, importation)
-	return known, nil
+	return known, c.limit(ctx, req, importation)
 }
 
 func (c *Controller) ownSources(req Request) []*discoveryv1.EndpointSlice {
@@ -302,6 +310,7 @@ func (c *Controller) note(req Request, gone bool, err error) {
 		c.losses.forget(req.Part)
 		c.leftOut.forget(req.Part)
 		c.outcomes.Forget(req.Part)
+		c.release(req.Part)
 		c.overlaps.Forget(req.Service)
 	case req.Cluster != c.broker.Self && c.broker.Export(req.Service, req.Cluster) == nil:
 		c.outcomes.Forget(req.Part) // it has none: the next export is a new one

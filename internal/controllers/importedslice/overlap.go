@@ -2,11 +2,15 @@ package importedslice
 
 import (
 	"context"
+	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -64,6 +68,31 @@ func (c *Controller) partsByClusterIP(ctx context.Context, of names.ClusterID) (
 	}), nil
 }
 
+// partsAt returns the parts of other clusters that have endpoints at one of these addresses, and those
+// of which endpoints are left out, for it may be for an address that is not what it was.
+func (c *Controller) partsAt(ctx context.Context, addresses []netip.Addr) ([]Request, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := c.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var parts []Request
+	for i := range list.Items {
+		s := &list.Items[i]
+		if req := partOf(s); req.Cluster != c.broker.Self && !slices.Contains(parts, req) && slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool {
+			return slices.ContainsFunc(e.Addresses, func(text string) bool {
+				a, err := netip.ParseAddr(text)
+				return err == nil && slices.Contains(addresses, a)
+			})
+		}) {
+			parts = append(parts, req)
+		}
+	}
+	for _, part := range c.leftOut.all() {
+		parts = append(parts, Request{Part: part})
+	}
+	return parts, nil
+}
+
 // refusals remembers what is refused and was said, so that it is said once.
 type refusals struct {
 	mu   sync.Mutex
@@ -96,6 +125,13 @@ func (r *refusals) over(part local.Part) bool {
 	_, said := r.said[part]
 	delete(r.said, part)
 	return said
+}
+
+// all returns the parts of which something was said.
+func (r *refusals) all() []local.Part {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.said))
 }
 
 // has tells whether something was said of a part.

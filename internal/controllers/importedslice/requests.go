@@ -2,6 +2,7 @@ package importedslice
 
 import (
 	"context"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -104,6 +105,10 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		for _, service := range c.broker.ServicesOf(names.ClusterID(cluster)) {
 			queue(part(service.Namespace, service.Name, cluster), false)
 		}
+	})
+	c.options.Hosts.OnChange(func(added []netip.Addr) {
+		parts, err := c.partsAt(ctx, added)
+		all(parts, false, err)
 	})
 	c.broker.OnSlicesSynced(func(namespace string) {
 		parts, err := c.partsIn(ctx, namespace)

@@ -40,6 +40,7 @@ type Controller struct {
 	foreign  reports // ServiceImports of others
 	closed   reports // what others export from the system's namespaces
 	refused  reports // by the API server
+	beyond   reports // members that export too many services, by namespace
 }
 
 // NewController returns a controller for the cluster self.
@@ -107,6 +108,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	exports := exported.Imported
 	c.reportClosed(req.NamespacedName, exported.LeftOut)
+	c.reportLimit(req.NamespacedName)
 	inTheWay := ""
 	if have.UID != "" && !local.Managed(have) && len(exports) > 0 {
 		inTheWay = string(have.UID)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -57,6 +58,23 @@ func (c *Controller) reportClosed(service types.NamespacedName, leftOut []merge.
 	status.Say(c.recorder, namespace, wanted, corev1.EventTypeWarning, "SystemNamespace", "Import", fmt.Sprintf(
 		"Cluster %q exports %s from this namespace, into which nothing is imported, for each cluster has its own. To allow it here, run: kubectl label namespace %s %s=%s",
 		from, service.Name, service.Namespace, names.LabelExports, names.ExportsAllowed))
+}
+
+// reportLimit says, on the namespace, that services of a cluster that exports too many are not
+// imported. It says so once in a namespace, for they may be any number.
+func (c *Controller) reportLimit(service types.NamespacedName) {
+	for _, cluster := range c.broker.Refused(service) {
+		if !c.beyond.news(types.NamespacedName{Namespace: service.Namespace, Name: cluster.String()}, "limit") {
+			continue
+		}
+		namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: service.Namespace, Name: service.Namespace}
+		member := &corev1.ObjectReference{
+			APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster", Namespace: c.broker.Namespace, Name: cluster.String(),
+		}
+		status.Say(c.recorder, namespace, member, corev1.EventTypeWarning, "ServicesLimited", "Import", fmt.Sprintf(
+			"Cluster %q exports more services than the %d that this cluster imports from one: %s and perhaps others of this namespace are left out. "+
+				"Export fewer there, or have the agent here take more by --max-services-per-member.", cluster, c.broker.MaxServices(), service.Name))
+	}
 }
 
 // reportRefusal says that the API server refuses an import, where people look: on the import, or

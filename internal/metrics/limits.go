@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// limits are what is left out of imports because one cluster exports too much.
+type limits struct {
+	desc *prometheus.Desc
+	mu   sync.Mutex
+	of   map[string]func() map[string]int
+}
+
+func newLimits() *limits {
+	return &limits{
+		desc: prometheus.NewDesc(namespace+"_import_left_out",
+			"Number of services, or of endpoints, that are not imported because their cluster exports more than this one takes.",
+			[]string{"of", "source_cluster"}, nil),
+		of: map[string]func() map[string]int{},
+	}
+}
+
+// Limit has what is left out of one kind, by source cluster, be told when the metrics are
+// collected.
+func (m *Metrics) Limit(of string, leftOut func() map[string]int) {
+	m.limits.mu.Lock()
+	defer m.limits.mu.Unlock()
+	m.limits.of[of] = leftOut
+}
+
+// Describe implements prometheus.Collector.
+func (l *limits) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- l.desc }
+
+// Collect implements prometheus.Collector.
+func (l *limits) Collect(values chan<- prometheus.Metric) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for of, leftOut := range l.of {
+		for cluster, n := range leftOut() {
+			values <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, float64(n), of, cluster)
+		}
+	}
+}

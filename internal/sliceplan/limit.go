@@ -1,0 +1,53 @@
+package sliceplan
+
+import discoveryv1 "k8s.io/api/discovery/v1"
+
+// Units are what a slice takes up in a cluster that imports it: its addresses, and one where it
+// has none.
+func Units(slice *discoveryv1.EndpointSlice) int {
+	units := 0
+	for i := range slice.Endpoints {
+		units += len(slice.Endpoints[i].Addresses)
+	}
+	return max(1, units)
+}
+
+// Limit returns as much of slices as units are enough for: those that are ready before those that
+// are not, and else the first ones. The slices are the given ones as far as nothing is left out.
+func Limit(sources []*discoveryv1.EndpointSlice, units int) []*discoveryv1.EndpointSlice {
+	var limited []*discoveryv1.EndpointSlice
+	for _, source := range sources {
+		if takes := Units(source); takes <= units {
+			limited = append(limited, source)
+			units -= takes
+			continue
+		}
+		if units > 0 {
+			limited = append(limited, cut(source, units))
+		}
+		units = 0
+	}
+	return limited
+}
+
+// cut returns a slice with fewer addresses.
+func cut(source *discoveryv1.EndpointSlice, units int) *discoveryv1.EndpointSlice {
+	stays := make([]bool, len(source.Endpoints))
+	for _, wanted := range []bool{true, false} {
+		for i, e := range source.Endpoints {
+			if isReady(&e) != wanted || len(e.Addresses) > units {
+				continue
+			}
+			stays[i] = true
+			units -= len(e.Addresses)
+		}
+	}
+	short := *source
+	short.Endpoints = nil
+	for i, e := range source.Endpoints {
+		if stays[i] {
+			short.Endpoints = append(short.Endpoints, e)
+		}
+	}
+	return &short
+}

@@ -1,0 +1,134 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// What one member exports beyond a limit is not imported, whatever others export; what was
+// imported first stays, after a restart too, and what was left out comes in when there is room.
+func TestOneMemberExportsTooMuch(t *testing.T) {
+	b, onBroker, err := MemoryBroker()
+	must(t, err)
+	members, err := JoinAll(t.Context(), b, 1, 3, Options{Args: []string{"--max-services-per-member=2", "--max-endpoints-per-member=3"}})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := StopAll(members); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, m := range members {
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	}
+	greedy, other, importer := members[0], members[1], members[2]
+	imports := func(what string, wanted ...string) {
+		t.Helper()
+		eventually(t, what, func(ctx context.Context) error {
+			list := &mcsv1beta1.ServiceImportList{}
+			if err := importer.Client.List(ctx, list); err != nil {
+				return err
+			}
+			var got []string
+			for _, imp := range list.Items {
+				for _, c := range imp.Status.Clusters {
+					got = append(got, c.Cluster+"/"+imp.Name)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, wanted) {
+				return fmt.Errorf("imports are %v, not %v", got, wanted)
+			}
+			return nil
+		})
+	}
+	has := func(what string, wanted ...string) {
+		t.Helper()
+		eventually(t, what, func(ctx context.Context) error {
+			got, err := endpoints(ctx, importer)
+			if err == nil && !slices.Equal(got, wanted) {
+				err = fmt.Errorf("endpoints are %v, not %v", got, wanted)
+			}
+			return err
+		})
+	}
+	said := listen(importer)
+
+	export(t, greedy, "b", "10.1.0.2", "")
+	imports("the first service", "sim1/b")
+	export(t, greedy, "c", "10.1.0.3", "")
+	imports("the second service", "sim1/b", "sim1/c")
+	export(t, greedy, "a", "10.1.0.1", "")
+	export(t, greedy, "d", "10.1.0.4", "")
+	export(t, other, "a", "10.2.0.1", "")
+	export(t, other, "d", "10.2.0.4", "")
+	imports("all of the other member's", "sim1/b", "sim1/c", "sim2/a", "sim2/d")
+	said.once(t, "ServicesLimited", "shop")
+	has("all that is imported", "10.1.0.2", "10.1.0.3", "10.2.0.1", "10.2.0.4")
+
+	// One more endpoint has room.
+	grow := func(name string, addresses ...string) {
+		t.Helper()
+		source := &discoveryv1.EndpointSlice{}
+		must(t, greedy.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name + "-1"}, source))
+		source.Endpoints = nil
+		for _, a := range addresses {
+			source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+		}
+		must(t, greedy.Client.Update(t.Context(), source))
+	}
+	grow("c", "10.1.0.3", "10.1.3.1", "10.1.3.2")
+	has("as many endpoints as there is room for", "10.1.0.2", "10.1.0.3", "10.1.3.1", "10.2.0.1", "10.2.0.4")
+	said.once(t, "EndpointsLimited", "c")
+	// Who comes first with a new agent does not matter.
+	must(t, importer.Stop())
+	grow("b", "10.1.0.2", "10.1.2.1", "10.1.2.2")
+	eventually(t, "it is on the broker", func(ctx context.Context) error {
+		list := &discoveryv1.EndpointSliceList{}
+		if err := onBroker.List(ctx, list); err != nil {
+			return err
+		}
+		for _, s := range list.Items {
+			if len(s.Endpoints) == 3 && s.Endpoints[0].Addresses[0] == "10.1.0.2" {
+				return nil
+			}
+		}
+		return fmt.Errorf("it is not")
+	})
+	said = listen(importer)
+	must(t, importer.Start(t.Context()))
+	said.once(t, "EndpointsLimited", "b")
+	said.once(t, "EndpointsLimited", "c")
+	said.once(t, "ServicesLimited", "shop")
+	export(t, other, "e", "10.2.0.5", "") // which stays beyond the other's limit
+	imports("the same after a restart", "sim1/b", "sim1/c", "sim2/a", "sim2/d")
+	has("the same endpoints after a restart", "10.1.0.2", "10.1.0.3", "10.1.3.1", "10.2.0.1", "10.2.0.4")
+
+	must(t, greedy.Client.Delete(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"}}))
+	eventually(t, "another takes its place", func(ctx context.Context) error {
+		imp := &mcsv1beta1.ServiceImport{}
+		for _, name := range []string{"a", "d"} {
+			if err := importer.Client.Get(ctx, client.ObjectKey{Namespace: "shop", Name: name}, imp); err != nil {
+				return err
+			}
+			if len(imp.Status.Clusters) == 2 {
+				return nil
+			}
+		}
+		return fmt.Errorf("neither has both exporters")
+	})
+	grow("c", "10.1.3.2")
+	eventually(t, "all endpoints have room now", func(ctx context.Context) error {
+		got, err := endpoints(ctx, importer)
+		if err == nil && (len(got) != 4 || !slices.Contains(got, "10.1.3.2")) {
+			err = fmt.Errorf("endpoints are %v", got)
+		}
+		return err
+	})
+}
