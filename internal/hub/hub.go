@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -57,11 +58,15 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if p.config, err = loadConfig(options); err != nil {
 		return fmt.Errorf("configuring the client for the broker: %w", err)
 	}
+	if p.identity, err = lifecycle.NewIdentity(); err != nil {
+		return err
+	}
 	p.config = rest.CopyConfig(p.config)
 	p.config.QPS = -1 // the API server's priority and fairness limits, not the client
 	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
 		return err
 	}
+	defer p.providers.Serve(ctrlmetrics.Registry)()
 	log.Info("starting", "version", version.String(), "broker", p.config.Host, "clusterset", options.Clusterset)
 	lifecycle.Terms(ctx, log, "waiting for the clusterset and the kinds on its broker", p.served, p.term)
 	if err := p.providers.Close(); err != nil {
@@ -77,7 +82,9 @@ type process struct {
 	logger  logr.Logger
 	config  *rest.Config
 	health  *lifecycle.Health
-	// providers carry the traffic of load balancers, from one term to the next.
+	// identity is this replica's in elections.
+	identity string
+	// providers carry the traffic of load balancers, from one term to the next, until another replica is the leader.
 	providers *loadbalancer.Providers
 }
 
@@ -176,14 +183,17 @@ func scheme() *runtime.Scheme {
 // everywhere, and of what the clusterset's namespace holds of exports and members.
 func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
+	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.providers.StandDown)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(p.config, lifecycle.Options(ctx, ctrl.Options{
-		Scheme:                  scheme(),
-		Logger:                  p.logger,
-		LeaderElection:          p.options.LeaderElect,
-		LeaderElectionID:        leaderElectionID,
-		LeaderElectionNamespace: names.HubNamespace,
-		Metrics:                 metricsserver.Options{BindAddress: p.options.MetricsAddress},
-		PprofBindAddress:        p.options.PprofAddress,
+		Scheme:                              scheme(),
+		Logger:                              p.logger,
+		LeaderElection:                      p.options.LeaderElect,
+		LeaderElectionResourceLockInterface: lease,
+		Metrics:                             metricsserver.Options{BindAddress: p.options.MetricsAddress},
+		PprofBindAddress:                    p.options.PprofAddress,
 		Cache: cache.Options{
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Service{}:                 {Transform: local.StripService},

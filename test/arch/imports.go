@@ -67,7 +67,7 @@ var table = []row{
 
 	// What talks to API servers.
 	{folder: "internal/metrics", allowed: []string{"github.com/prometheus/client_golang", "k8s.io/client-go/rest"}},
-	{folder: "internal/lifecycle", allowed: []string{"k8s.io/client-go/rest", "k8s.io/utils/ptr", "./internal/informers",
+	{folder: "internal/lifecycle", allowed: []string{"k8s.io/apimachinery/pkg/util/uuid", "k8s.io/client-go/rest", "k8s.io/client-go/tools/leaderelection/resourcelock", "k8s.io/utils/ptr", "./internal/informers",
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
 	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/utils/ptr"})},

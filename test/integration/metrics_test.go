@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -197,6 +198,7 @@ func expectDocumented(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	page, _, _ = bytes.Cut(page, []byte("\n## The hub's\n"))
 	documented := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {
 		documented[row[1]] = row[2] + " " + strings.NewReplacer("`", "", " ", "").Replace(row[3])

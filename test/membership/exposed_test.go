@@ -26,7 +26,7 @@ import (
 
 // deployHub puts a hub beside the broker, by the command and its flags, and runs it with the rights that it has there,
 // until the test ends.
-func deployHub(t *testing.T, flags ...string) {
+func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +34,7 @@ func deployHub(t *testing.T, flags ...string) {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	must(t, "", fmt.Sprintf("hub deploy --no-workloads --webhook-url https://%s/ --context broker %s", address, strings.Join(flags, " ")))
+	must(t, "", fmt.Sprintf("hub deploy --no-workloads --webhook-url https://%s/ --context broker %s", address, flags))
 	request := &authenticationv1.TokenRequest{}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: names.HubAccount}}
 	if err := on[lab.Broker].SubResource("token").Create(t.Context(), account, request); err != nil {
@@ -46,15 +46,18 @@ func deployHub(t *testing.T, flags ...string) {
 	}
 	config = rest.AnonymousClientConfig(config)
 	config.BearerToken = request.Status.Token
+	options := hub.Options{
+		Config: config, Clusterset: "atoll-clusterset", WebhookAddress: address, MetricsAddress: "0", HealthAddress: "0",
+		Provider: "embedded", AbandonAfter: time.Second,
+	}
+	for _, f := range change {
+		f(&options)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		err := hub.Run(ctx, hub.Options{
-			Config: config, Clusterset: "atoll-clusterset", WebhookAddress: address, MetricsAddress: "0", HealthAddress: "0",
-			Provider: "embedded", AbandonAfter: time.Second,
-		}, slog.New(slog.NewTextHandler(t.Output(), nil)))
-		if err != nil {
+		if err := hub.Run(ctx, options, slog.New(slog.NewTextHandler(t.Output(), nil))); err != nil {
 			t.Errorf("the hub has ended: %v", err)
 		}
 	}()
@@ -140,7 +143,7 @@ func expectPolicyExport(t *testing.T, cluster, namespace, name string, want bool
 func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	const ns = "followed"
 	must(t, "", "broker deploy --context broker")
-	deployHub(t)
+	deployHub(t, "")
 	for _, c := range clusters {
 		create(t, c, namespace(ns))
 		for _, name := range []string{"all", "named", "own"} {

@@ -156,8 +156,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.settled(req.NamespacedName)
 		err = c.withdraw(ctx, mcs)
 	}
-	if err == errOutdated { // nothing else has failed
+	switch {
+	case err == errOutdated: // nothing else has failed
 		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+	case errors.Is(err, errElsewhere):
+		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -175,6 +178,9 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	}
 	out := outcome{provider: options.Provider}
 	provider, err := c.providers.get(options.Provider)
+	if errors.Is(err, errElsewhere) {
+		return err
+	}
 	if err != nil {
 		c.settled(name)
 		out.err = err
@@ -196,17 +202,22 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	c.providers.changed(name)
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	operation, call := opEnsure, provider.EnsureMCSLoadBalancer
 	if len(mcs.Status.LoadBalancer.Ingress) > 0 {
-		out.status, out.err = provider.UpdateMCSLoadBalancer(callCtx, mcs)
-	} else {
-		out.status, out.err = provider.EnsureMCSLoadBalancer(callCtx, mcs)
+		operation, call = opUpdate, provider.UpdateMCSLoadBalancer
 	}
+	began := time.Now()
+	out.status, out.err = call(callCtx, mcs)
+	c.providers.metrics.called(options.Provider, operation, began, out.err)
 	if out.err != nil && out.status == nil {
 		out.status, _, _ = provider.GetMCSLoadBalancer(callCtx, mcs)
 	}
 	c.settled(name)
 	if reporter, ok := provider.(cloudprovider.Reporter); ok {
 		out.reports, out.unreachable = true, reporter.Unreachable(name)
+	}
+	if out.status != nil {
+		c.providers.metrics.note(name, out)
 	}
 	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
 }
@@ -340,11 +351,22 @@ func (c *Controller) forgotten(ctx context.Context, name types.NamespacedName) e
 		if err != nil {
 			continue
 		}
-		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
-		failed = append(failed, provider.EnsureMCSLoadBalancerDeleted(callCtx, gone))
-		cancel()
+		failed = append(failed, c.remove(ctx, provider, each, gone))
 	}
 	return errors.Join(failed...)
+}
+
+// remove has a provider delete a load balancer.
+func (c *Controller) remove(ctx context.Context, provider cloudprovider.MCSLoadBalancer, name string, mcs *networkingv1alpha1.MultiClusterService) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	began := time.Now()
+	err := provider.EnsureMCSLoadBalancerDeleted(ctx, mcs)
+	c.providers.metrics.called(name, opDelete, began, err)
+	if err == nil {
+		c.providers.metrics.forget(client.ObjectKeyFromObject(mcs))
+	}
+	return err
 }
 
 // say records an Event.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -199,5 +200,25 @@ func TestNewProviders(t *testing.T) {
 		if _, err := NewProviders(wrong[0], []string{wrong[1]}, options, slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%v: no error", wrong)
 		}
+	}
+}
+
+// Backends are counted by what they get, and what is known no more is not counted.
+func TestTally(t *testing.T) {
+	m := newMetrics()
+	name := types.NamespacedName{Namespace: "n", Name: "web"}
+	backend := func(text string, draining bool) cloudprovider.Backend {
+		return cloudprovider.Backend{Address: netip.MustParseAddrPort(text), Draining: draining}
+	}
+	m.note(name, outcome{provider: "p", unreachable: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.3:80")}, service: cloudprovider.Service{Ports: []cloudprovider.Port{
+		{Backends: []cloudprovider.Backend{backend("10.0.0.1:80", false), backend("10.0.0.2:80", true), backend("10.0.0.3:80", false)}},
+		{Backends: []cloudprovider.Backend{backend("10.0.0.1:81", false)}},
+	}}})
+	if want := (tally{"p", 2, 1, 1}); m.known[name] != want {
+		t.Errorf("got %+v, want %+v", m.known[name], want)
+	}
+	m.forget(name)
+	if len(m.known) > 0 {
+		t.Errorf("it is known still: %v", m.known)
 	}
 }

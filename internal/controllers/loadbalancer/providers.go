@@ -16,19 +16,23 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// Providers are those that this hub has, made when they are needed first. They live as long as
-// the process does, while controllers end and begin anew when the API server is away for long:
+// Providers are those that this hub has, made when they are needed first. They live until another replica leads or the process
+// ends, while controllers end and begin anew when the API server is away for long:
 // the traffic goes on meanwhile, with the backends known last.
 type Providers struct {
 	standard string
+	log      *slog.Logger
 	configs  map[string]cloudprovider.Config
+	metrics  *metrics
 
-	mu       sync.Mutex
-	made     map[string]cloudprovider.MCSLoadBalancer
-	closed   bool
-	service  func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
-	handlers map[int]func(types.NamespacedName)
-	added    int
+	mu        sync.Mutex
+	made      map[string]cloudprovider.MCSLoadBalancer
+	closed    bool
+	elsewhere bool                                                      // another replica is the leader
+	ending    sync.WaitGroup                                            // those that have stood down
+	service   func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
+	handlers  map[int]func(types.NamespacedName)
+	added     int
 
 	// report is the controller's, which providers call with locks of their own held.
 	report atomic.Pointer[func(types.NamespacedName)]
@@ -38,7 +42,7 @@ type Providers struct {
 // none, the addresses, each with "NAME=" in front where it is another provider's, and options as
 // "[NAME.]KEY=VALUE".
 func NewProviders(standard string, addresses, options []string, log *slog.Logger) (*Providers, error) {
-	p := &Providers{standard: standard, configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, handlers: map[int]func(types.NamespacedName){}}
+	p := &Providers{standard: standard, log: log, metrics: newMetrics(), configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, handlers: map[int]func(types.NamespacedName){}}
 	configOf := func(name string) cloudprovider.Config {
 		c, there := p.configs[name]
 		if !there {
@@ -112,7 +116,7 @@ func (p *Providers) serve(service func(types.NamespacedName) (cloudprovider.Serv
 	p.report.Store(&report)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.service = service
+	p.service, p.elsewhere = service, false
 }
 
 // changed tells the providers that backends may have changed.
@@ -125,6 +129,9 @@ func (p *Providers) changed(name types.NamespacedName) {
 	}
 }
 
+// errElsewhere is that another replica is the leader, and this one's controllers are about to end.
+var errElsewhere = errors.New("another replica has the load balancers")
+
 // errNoProvider is that this hub has no provider of that name.
 var errNoProvider = errors.New("there is no such provider")
 
@@ -134,6 +141,9 @@ func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
 	defer p.mu.Unlock()
 	if provider := p.made[name]; provider != nil {
 		return provider, nil
+	}
+	if p.elsewhere {
+		return nil, errElsewhere
 	}
 	config, there := p.configs[name]
 	if !there {
@@ -161,12 +171,37 @@ func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
 // configured are the names of the providers that there may be.
 func (p *Providers) configured() []string { return slices.Sorted(maps.Keys(p.configs)) }
 
+// StandDown ends the providers because another replica is the leader, which has load balancers carry the traffic now. They
+// are made again when this one is, and a controller begins. It returns at once.
+func (p *Providers) StandDown() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.elsewhere = true
+	if len(p.made) == 0 || p.closed {
+		return
+	}
+	made := p.made
+	p.metrics.forgetAll()
+	p.made = map[string]cloudprovider.MCSLoadBalancer{}
+	p.log.Info("another replica is the leader: this one ends its load balancers", "providers", slices.Sorted(maps.Keys(made)))
+	p.ending.Go(func() {
+		if err := closeAll(made); err != nil {
+			p.log.Error("ending the load balancers", "error", err)
+		}
+	})
+}
+
 // Close ends the providers.
 func (p *Providers) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	made := maps.Clone(p.made)
 	p.mu.Unlock()
+	defer p.ending.Wait()
+	return closeAll(made)
+}
+
+func closeAll(made map[string]cloudprovider.MCSLoadBalancer) error {
 	var failed []error
 	for _, provider := range made {
 		if closer, ok := provider.(io.Closer); ok {

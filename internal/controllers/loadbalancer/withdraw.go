@@ -15,11 +15,8 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/names"
 )
-
-// A finalizer says which provider has, or may have, a load balancer of the object's: the prefix
-// and the provider's name.
-const finalizerPrefix = "lb.atoll.dev/"
 
 // reasonAbandoned is that of an Event: the load balancer could not be deleted.
 const reasonAbandoned = "LoadBalancerAbandoned"
@@ -27,7 +24,7 @@ const reasonAbandoned = "LoadBalancerAbandoned"
 // holders are the providers that the object's finalizers name.
 func holders(mcs *networkingv1alpha1.MultiClusterService) (providers []string) {
 	for _, f := range mcs.Finalizers {
-		if name, ours := strings.CutPrefix(f, finalizerPrefix); ours {
+		if name, ours := strings.CutPrefix(f, names.FinalizerLoadBalancer); ours {
 			providers = append(providers, name)
 		}
 	}
@@ -45,7 +42,7 @@ func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 			return err
 		}
 	}
-	return c.patch(ctx, mcs, func() bool { return controllerutil.AddFinalizer(mcs, finalizerPrefix+provider) })
+	return c.patch(ctx, mcs, func() bool { return controllerutil.AddFinalizer(mcs, names.FinalizerLoadBalancer+provider) })
 }
 
 // patch changes finalizers.
@@ -82,10 +79,11 @@ func (c *Controller) withdraw(ctx context.Context, mcs *networkingv1alpha1.Multi
 func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, name string) error {
 	key := client.ObjectKeyFromObject(mcs)
 	provider, err := c.providers.get(name)
+	if errors.Is(err, errElsewhere) {
+		return err
+	}
 	if err == nil {
-		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
-		err = provider.EnsureMCSLoadBalancerDeleted(callCtx, mcs)
-		cancel()
+		err = c.remove(ctx, provider, name, mcs)
 	}
 	since := c.fails(mcs, err != nil)
 	if err != nil {
@@ -98,7 +96,7 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		}
 		c.say(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted, and may be there still: %v", name, err))
 	}
-	if err := c.patch(ctx, mcs, func() bool { return controllerutil.RemoveFinalizer(mcs, finalizerPrefix+name) }); err != nil {
+	if err := c.patch(ctx, mcs, func() bool { return controllerutil.RemoveFinalizer(mcs, names.FinalizerLoadBalancer+name) }); err != nil {
 		return err
 	}
 	c.mu.Lock()

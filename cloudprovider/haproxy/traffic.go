@@ -1,0 +1,69 @@
+package haproxy
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// Traffic implements cloudprovider.Meter. Connections that workers go on with which a reload has replaced are not in it,
+// and a reload has the counters begin anew.
+func (p *Provider) Traffic(ctx context.Context) ([]cloudprovider.Traffic, error) {
+	select {
+	case p.applying <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	folder, socket := p.process.folder, p.process.worker()
+	<-p.applying
+	if folder == "" {
+		return []cloudprovider.Traffic{{Protocol: corev1.ProtocolTCP}}, nil
+	}
+	answer, err := ask(ctx, socket, "show stat -1 3 -1") // of all sections, where clients come in and where servers are
+	if err != nil {
+		return nil, fmt.Errorf("asking HAProxy for its statistics: %w", err)
+	}
+	traffic, err := parseStatistics(answer)
+	return []cloudprovider.Traffic{traffic}, err
+}
+
+// parseStatistics reads the answer (HAProxy's management guide, section 9.1, "CSV format").
+func parseStatistics(answer string) (cloudprovider.Traffic, error) {
+	sum := cloudprovider.Traffic{Protocol: corev1.ProtocolTCP}
+	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(answer, "# "))).ReadAll()
+	if err != nil || len(rows) == 0 {
+		return sum, errors.Join(errors.New("HAProxy's statistics can't be read"), err)
+	}
+	column := map[string]int{}
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	number := func(row []string, name string) uint64 {
+		i, has := column[name]
+		if !has {
+			return 0
+		}
+		n, _ := strconv.ParseUint(row[i], 10, 64) // what does not apply is empty
+		return n
+	}
+	if _, has := column["svname"]; !has {
+		return sum, fmt.Errorf("HAProxy's statistics can't be read: they begin with %q", rows[0])
+	}
+	for _, row := range rows[1:] {
+		switch row[column["svname"]] {
+		case "FRONTEND":
+			sum.Open += int(number(row, "scur"))
+			sum.Taken += number(row, "stot")
+		case "BACKEND":
+			sum.Failed += number(row, "econ")
+		}
+	}
+	return sum, nil
+}

@@ -1,0 +1,169 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// collectTimeout is for one provider to tell what it carries.
+const collectTimeout = 2 * time.Second
+
+// Operations of providers, as values of a label.
+const (
+	opEnsure = "ensure"
+	opUpdate = "update"
+	opDelete = "delete"
+)
+
+// metrics are the hub's of load balancers. docs/metrics.md describes them.
+type metrics struct {
+	calls                                           *prometheus.HistogramVec
+	balancers, backends, connections, taken, failed *prometheus.Desc
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]tally
+}
+
+// tally is what there is of one load balancer.
+type tally struct {
+	provider                     string
+	ready, draining, unreachable int
+}
+
+func newMetrics() *metrics {
+	describe := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("atoll_"+name, help, append([]string{"provider"}, labels...), nil)
+	}
+	return &metrics{
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "atoll", Name: "loadbalancer_call_duration_seconds", Help: "How long calls of providers of load balancers take.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
+		}, []string{"provider", "operation", "result"}),
+		balancers:   describe("loadbalancers", "Number of MultiClusterServices that have a load balancer."),
+		backends:    describe("loadbalancer_backends", "Number of backends of all ports of load balancers, by what they get: new connections, none any more, or none because they do not answer.", "state"),
+		connections: describe("loadbalancer_connections", "Number of connections that load balancers carry; of UDP, of clients.", "protocol"),
+		taken:       describe("loadbalancer_connections_total", "Number of connections that load balancers have taken.", "protocol"),
+		failed:      describe("loadbalancer_connections_failed_total", "Number of connections that load balancers have taken and for which no backend could be reached.", "protocol"),
+		known:       map[types.NamespacedName]tally{},
+	}
+}
+
+// called notes that a provider has been called.
+func (m *metrics) called(provider, operation string, began time.Time, err error) {
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	m.calls.WithLabelValues(provider, operation, result).Observe(time.Since(began).Seconds())
+}
+
+// note notes what there is of a load balancer.
+func (m *metrics) note(name types.NamespacedName, out outcome) {
+	t := tally{provider: out.provider}
+	for _, port := range out.service.Ports {
+		for _, b := range port.Backends {
+			switch {
+			case slices.Contains(out.unreachable, b.Address):
+				t.unreachable++
+			case b.Draining:
+				t.draining++
+			default:
+				t.ready++
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[name] = t
+}
+
+// forget notes that there is none any more.
+func (m *metrics) forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, name)
+}
+
+// forgetAll notes that this process has nothing to do with any.
+func (m *metrics) forgetAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.known)
+}
+
+// Serve has what the providers do be served by a registry until stop is called. Of several hubs in one process, as in
+// tests, the first one's is.
+func (p *Providers) Serve(registry prometheus.Registerer) (stop func()) {
+	err := registry.Register(p)
+	if errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+		return func() {}
+	}
+	if err != nil {
+		panic(err) // two metrics of one name: a fault of the program's, seen by any test
+	}
+	return func() { registry.Unregister(p) }
+}
+
+// Describe implements prometheus.Collector.
+func (p *Providers) Describe(descriptions chan<- *prometheus.Desc) {
+	m := p.metrics
+	m.calls.Describe(descriptions)
+	for _, d := range []*prometheus.Desc{m.balancers, m.backends, m.connections, m.taken, m.failed} {
+		descriptions <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p *Providers) Collect(values chan<- prometheus.Metric) {
+	m := p.metrics
+	m.calls.Collect(values)
+	p.mu.Lock()
+	made := maps.Clone(p.made)
+	p.mu.Unlock()
+	m.mu.Lock()
+	sums, balancers := map[string]tally{}, map[string]int{}
+	for _, t := range m.known {
+		sum := sums[t.provider]
+		sum.ready, sum.draining, sum.unreachable = sum.ready+t.ready, sum.draining+t.draining, sum.unreachable+t.unreachable
+		sums[t.provider] = sum
+		balancers[t.provider]++
+	}
+	m.mu.Unlock()
+	gauge := func(d *prometheus.Desc, value int, labels ...string) {
+		values <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	}
+	for name, provider := range made {
+		gauge(m.balancers, balancers[name], name)
+		gauge(m.backends, sums[name].ready, name, "ready")
+		gauge(m.backends, sums[name].draining, name, "draining")
+		gauge(m.backends, sums[name].unreachable, name, "unreachable")
+		if meter, ok := provider.(cloudprovider.Meter); ok {
+			m.collectTraffic(values, name, meter)
+		}
+	}
+}
+
+// collectTraffic leaves out what a provider does not tell now.
+func (m *metrics) collectTraffic(values chan<- prometheus.Metric, name string, meter cloudprovider.Meter) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	traffic, err := meter.Traffic(ctx)
+	if err != nil {
+		return
+	}
+	for _, t := range traffic {
+		protocol := string(t.Protocol)
+		values <- prometheus.MustNewConstMetric(m.connections, prometheus.GaugeValue, float64(t.Open), name, protocol)
+		values <- prometheus.MustNewConstMetric(m.taken, prometheus.CounterValue, float64(t.Taken), name, protocol)
+		values <- prometheus.MustNewConstMetric(m.failed, prometheus.CounterValue, float64(t.Failed), name, protocol)
+	}
+}

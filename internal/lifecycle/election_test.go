@@ -1,0 +1,30 @@
+package lifecycle
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+type heldBy struct {
+	resourcelock.Interface
+	holder string
+}
+
+func (h heldBy) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: h.holder}, nil, nil
+}
+
+func (h heldBy) Identity() string { return "me" }
+
+// A lease that nobody has, or that this replica had in its last term, is not another's.
+func TestObservedLock(t *testing.T) {
+	for holder, want := range map[string]bool{"": false, "me": false, "other": true} {
+		told := false
+		record, _, err := observedLock{heldBy{holder: holder}, func() { told = true }}.Get(t.Context())
+		if err != nil || record.HolderIdentity != holder || told != want {
+			t.Errorf("held by %q: told is %v, %v", holder, told, err)
+		}
+	}
+}

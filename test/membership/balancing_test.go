@@ -1,0 +1,195 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/hub"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+)
+
+// balanced deploys a hub, and has it carry port 18080 of a Service by a load balancer, to nobody yet. It returns where.
+func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkingv1alpha1.MultiClusterService, string) {
+	t.Helper()
+	must(t, "", "broker deploy --context broker")
+	address := fmt.Sprintf("127.%d.%d.9", 1+rand.N(250), rand.N(250))
+	deployHub(t, "", append(change, func(o *hub.Options) {
+		o.Addresses, o.ProviderOptions = []string{address}, []string{"drain=100ms"}
+	})...)
+	web := service(ns, "web")
+	web.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 18080}}
+	create(t, lab.Broker, namespace(ns), web)
+	mcs := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
+	mcs.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}
+	eventually(t, "the hub's webhook answers", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
+	expectCondition(t, mcs, "LoadBalancerReady", metav1.ConditionTrue, address)
+	t.Cleanup(func() { // before the hub goes, which frees it
+		ctx := context.Background()
+		if err := on[lab.Broker].Delete(ctx, mcs); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "it is gone", func() error {
+			if err := on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(mcs), mcs); err == nil || client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("it is there: %w", err)
+			}
+			return nil
+		})
+	})
+	return mcs, net.JoinHostPort(address, "18080")
+}
+
+// accepts returns nil where somebody listens. Without backends connections are reset.
+func accepts(address string) error {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if errors.Is(err, syscall.ECONNRESET) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// A leader that has lost its lease to another replica carries no traffic any more, which is the other's business now; and when it
+// is the leader again, it does again, at the same address.
+func TestFormerLeaderStandsDown(t *testing.T) {
+	mcs, address := balanced(t, "standing-down", func(o *hub.Options) { o.LeaderElect = true })
+	if err := accepts(address); err != nil {
+		t.Fatal(err)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: "atoll-hub.atoll.dev"}}
+	eventually(t, "the lease is taken", func() error {
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To("another-replica"), ptr.To(metav1.NowMicro())
+		return on[lab.Broker].Update(t.Context(), lease)
+	})
+	eventually(t, "it carries no traffic", func() error {
+		if err := accepts(address); !errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	})
+	eventually(t, "the other gives its lease up", func() error {
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity = ptr.To("")
+		return on[lab.Broker].Update(t.Context(), lease)
+	})
+	eventually(t, "it does again", func() error { return accepts(address) })
+	expectCondition(t, mcs, "LoadBalancerReady", metav1.ConditionTrue, strings.TrimSuffix(address, ":18080"))
+}
+
+// What the hub measures is what it does, and all of it is documented.
+func TestHubServesMetrics(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := listener.Addr().String()
+	_ = listener.Close()
+	const ns = "measured"
+	_, address := balanced(t, ns, func(o *hub.Options) { o.MetricsAddress = at })
+	read := func() string {
+		t.Helper()
+		response, err := http.Get("http://" + at + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	expect := func(when string, want map[string]float64) {
+		t.Helper()
+		eventually(t, when, func() error {
+			metrics := bed.ParseMetrics(read())
+			for key, value := range want {
+				words := strings.Fields(key)
+				if got := metrics.Sum("atoll_loadbalancer"+words[0], append([]string{"provider", "embedded"}, words[1:]...)...); got != value {
+					return fmt.Errorf("%s is %v, not %v", key, got, value)
+				}
+			}
+			return nil
+		})
+	}
+	_ = accepts(address)
+	expect("without backends", map[string]float64{
+		"s": 1, "_backends": 0, "_connections protocol TCP": 0, "_connections_total protocol TCP": 1, "_connections_failed_total protocol TCP": 1,
+	})
+
+	// What an agent publishes; whether anybody has this address, and answers, depends on the machine's network.
+	create(t, lab.Broker, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "web-x", Labels: map[string]string{
+			names.LabelServiceName: "web", names.LabelServiceNamespace: ns, names.LabelSourceCluster: "c1", discoveryv1.LabelManagedBy: names.AgentManager,
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"203.0.113.1"}}},
+	})
+	expect("with one", map[string]float64{"_backends": 1, "_backends state draining": 0})
+	if got := bed.ParseMetrics(read()).Sum("atoll_loadbalancer_call_duration_seconds_count", "operation", "update", "result", "success"); got < 1 {
+		t.Errorf("%v calls", got)
+	}
+	expectDocumented(t, read())
+}
+
+// expectDocumented compares the hub's metrics with its table in docs/metrics.md.
+func expectDocumented(t *testing.T, text string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "\n## The hub's\n")
+	documented, served := map[string]string{}, map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(table, -1) {
+		documented[row[1]] = row[2]
+		for _, label := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[3], -1) {
+			documented[row[1]] += " " + label[1]
+		}
+	}
+	for _, line := range regexp.MustCompile(`(?m)^# TYPE (atoll_loadbalancer\w+) (\w+)\n[^{\n]*\{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
+		served[line[1]] = line[2]
+		labels := map[string]bool{}
+		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(line[3], -1) {
+			labels[label[1]] = label[1] != "le"
+		}
+		for _, name := range []string{"provider", "state", "protocol", "operation", "result"} {
+			if labels[name] {
+				served[line[1]] += " " + name
+			}
+		}
+	}
+	if !found || !maps.Equal(served, documented) {
+		t.Errorf("docs/metrics.md has\n%v\nand the hub serves\n%v", documented, served)
+	}
+}
