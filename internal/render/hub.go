@@ -2,9 +2,12 @@ package render
 
 import (
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,6 +23,13 @@ import (
 
 // HubName is the hub's value of LabelName, and the name of its objects.
 const HubName = "atoll-hub"
+
+const (
+	// runDir is a directory that the hub may write to.
+	runDir = "/run/atoll"
+	// flagAddresses is the hub's flag for the addresses of load balancers.
+	flagAddresses = "--lb-addresses"
+)
 
 // portWebhook is where the hub serves its webhook.
 const portWebhook = 9443
@@ -67,11 +77,24 @@ func (h Hub) workload() []*unstructured.Unstructured {
 		ReadinessProbe: probe("/readyz", "probes", 5, 1),
 		Resources:      resources("50m", "128Mi", "1Gi"),
 	}
+	// Where HAProxy keeps what it needs, in an image that has one.
+	container.VolumeMounts = []corev1.VolumeMount{{Name: "run", MountPath: runDir}}
 	deployment := m.deployment(HubName, container)
-	deployment.Spec.Template.Spec.PriorityClassName = "" // which members have
+	pod := &deployment.Spec.Template.Spec
+	pod.PriorityClassName = "" // which members have
+	pod.Volumes = []corev1.Volume{{Name: "run", VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("64Mi"))},
+	}}}
+	policy := networkPolicy(HubName, "webhook", "metrics", "probes")
+	if h.balances() {
+		// The ports of load balancers are any, and those below 1024 need no capability then.
+		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
+		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
+	}
 	all := install.Objects[client.Object](
 		deployment,
 		disruptionBudget(HubName),
+		policy,
 		service(HubName,
 			corev1.ServicePort{Name: "webhook", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("webhook")},
 			corev1.ServicePort{Name: "metrics", Port: portMetrics, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("metrics")}),
@@ -80,6 +103,11 @@ func (h Hub) workload() []*unstructured.Unstructured {
 		o.SetNamespace(names.HubNamespace)
 	}
 	return all
+}
+
+// balances tells whether the hub has load balancers to itself.
+func (h Hub) balances() bool {
+	return slices.ContainsFunc(h.Args, func(arg string) bool { return arg == flagAddresses || strings.HasPrefix(arg, flagAddresses+"=") })
 }
 
 // webhook has the API server ask the hub about MultiClusterServices, and about nothing else. It

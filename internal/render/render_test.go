@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -19,51 +20,126 @@ import (
 func deployments(t *testing.T, m Member) map[string]*appsv1.Deployment {
 	t.Helper()
 	_, objects := m.Manifests()
+	return deploymentsOf(t, objects)
+}
+
+func deploymentsOf(t *testing.T, objects []*unstructured.Unstructured) map[string]*appsv1.Deployment {
+	t.Helper()
 	all := map[string]*appsv1.Deployment{}
 	for _, o := range objects {
-		if o.GetKind() != "Deployment" {
-			continue
+		if o.GetKind() == "Deployment" {
+			all[o.GetName()] = converted(t, o, &appsv1.Deployment{})
 		}
-		d := &appsv1.Deployment{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
-			t.Fatal(err)
-		}
-		all[d.Name] = d
 	}
 	return all
 }
 
+// converted is an object as its own type.
+func converted[T any](t *testing.T, o *unstructured.Unstructured, into *T) *T {
+	t.Helper()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+// everything is all that is ever installed to run: in a member, and beside a broker, where the
+// hub has load balancers or not.
+func everything() []*unstructured.Unstructured {
+	_, member := Member{}.Manifests()
+	_, hub := Hub{Clusterset: "set"}.Manifests()
+	return append(member, hub...)
+}
+
+// unrestricted says what a pod may do that it should not.
+func unrestricted(pod corev1.PodSpec) (problems []string) {
+	own := ptr.Deref(pod.SecurityContext, corev1.PodSecurityContext{})
+	if !ptr.Deref(own.RunAsNonRoot, false) || ptr.Deref(own.RunAsUser, 0) == 0 || ptr.Deref(own.RunAsGroup, 0) == 0 {
+		problems = append(problems, "may run as root")
+	}
+	if own.SeccompProfile == nil || own.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		problems = append(problems, "has all system calls")
+	}
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
+		problems = append(problems, "sees its node")
+	}
+	for _, v := range pod.Volumes {
+		if v.ConfigMap == nil && (v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil) {
+			problems = append(problems, "mounts "+v.Name+", which is neither a ConfigMap nor a small directory of its own")
+		}
+	}
+	for _, container := range append(pod.InitContainers, pod.Containers...) {
+		restricted := ptr.Deref(container.SecurityContext, corev1.SecurityContext{})
+		capabilities := ptr.Deref(restricted.Capabilities, corev1.Capabilities{})
+		switch {
+		case ptr.Deref(restricted.AllowPrivilegeEscalation, true) || ptr.Deref(restricted.Privileged, false) ||
+			!slices.Equal(capabilities.Drop, []corev1.Capability{"ALL"}) || len(capabilities.Add) > 0:
+			problems = append(problems, container.Name+" may have privileges")
+		case restricted.RunAsNonRoot != nil || restricted.RunAsUser != nil || restricted.SeccompProfile != nil:
+			problems = append(problems, container.Name+" overrides what is of the pod")
+		case !ptr.Deref(restricted.ReadOnlyRootFilesystem, false):
+			problems = append(problems, container.Name+" may write to its file system")
+		case container.Resources.Requests.Memory().IsZero() || container.Resources.Limits.Memory().IsZero() || container.Resources.Requests.Cpu().IsZero():
+			problems = append(problems, container.Name+" asks for no memory, or for any amount")
+		}
+	}
+	return problems
+}
+
 func TestWhatRunsHasNoRightsOnItsNode(t *testing.T) {
-	all := deployments(t, Member{})
-	if len(all) != 2 {
+	all := deploymentsOf(t, everything())
+	if len(all) != 3 {
 		t.Fatalf("there are %d Deployments", len(all))
 	}
 	for name, d := range all {
 		pod := d.Spec.Template.Spec
-		own, container := pod.SecurityContext, pod.Containers[0]
-		restricted := container.SecurityContext
-		switch {
-		case !*own.RunAsNonRoot || *own.RunAsUser == 0 || *own.RunAsGroup == 0:
-			t.Errorf("%s may run as root", name)
-		case own.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
-			t.Errorf("%s has all system calls", name)
-		case *restricted.AllowPrivilegeEscalation || ptr.Deref(restricted.Privileged, false) || !slices.Equal(restricted.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(restricted.Capabilities.Add) > 0:
-			t.Errorf("%s may have privileges: %+v", name, restricted)
-		case !*restricted.ReadOnlyRootFilesystem:
-			t.Errorf("%s may write to its file system", name)
-		case pod.HostNetwork || pod.HostPID || pod.HostIPC:
-			t.Errorf("%s sees its node", name)
+		for _, problem := range unrestricted(pod) {
+			t.Errorf("%s: %s", name, problem)
+		}
+		switch container := pod.Containers[0]; {
 		case container.LivenessProbe == nil || container.ReadinessProbe == nil:
 			t.Errorf("nobody asks %s how it is", name)
-		case container.Resources.Requests.Memory().IsZero() || container.Resources.Limits.Memory().IsZero() || container.Resources.Requests.Cpu().IsZero():
-			t.Errorf("%s asks for no memory, or for any amount", name)
-		case *d.Spec.Replicas != 2 || pod.Affinity.PodAntiAffinity == nil || pod.PriorityClassName == "":
+		case *d.Spec.Replicas != 2 || pod.Affinity.PodAntiAffinity == nil || (pod.PriorityClassName == "") != (name == HubName):
 			t.Errorf("%s does not survive the loss of a node", name)
 		}
-		for _, v := range pod.Volumes {
-			if v.ConfigMap == nil {
-				t.Errorf("%s mounts %s, which is no ConfigMap", name, v.Name)
+	}
+	for _, o := range everything() {
+		switch o.GetKind() {
+		case "Namespace":
+			if o.GetLabels()["pod-security.kubernetes.io/enforce"] != "restricted" {
+				t.Errorf("in %s anything may run", install.Name(o))
 			}
+		case "Pod", "DaemonSet", "StatefulSet", "Job", "CronJob", "ReplicaSet":
+			t.Errorf("%s is not looked at by this test", install.Name(o))
+		}
+	}
+}
+
+// Everything that could be wrong with a pod is found.
+func TestUnrestricted(t *testing.T) {
+	good := deployments(t, Member{})[AgentName].Spec.Template.Spec
+	for name, spoil := range map[string]func(*corev1.PodSpec){
+		"root":         func(p *corev1.PodSpec) { p.SecurityContext.RunAsNonRoot = nil },
+		"no user":      func(p *corev1.PodSpec) { p.SecurityContext.RunAsUser = nil },
+		"no context":   func(p *corev1.PodSpec) { p.SecurityContext = nil },
+		"unconfined":   func(p *corev1.PodSpec) { p.SecurityContext.SeccompProfile.Type = corev1.SeccompProfileTypeUnconfined },
+		"host network": func(p *corev1.PodSpec) { p.HostNetwork = true },
+		"host path": func(p *corev1.PodSpec) {
+			p.Volumes = []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}}
+		},
+		"escalation": func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil },
+		"a capability": func(p *corev1.PodSpec) {
+			p.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+		},
+		"root all the same":  func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.RunAsUser = ptr.To[int64](0) },
+		"writes":             func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil },
+		"any memory":         func(p *corev1.PodSpec) { p.Containers[0].Resources.Limits = nil },
+		"an init container":  func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: "init"}} },
+		"a second container": func(p *corev1.PodSpec) { p.Containers = append(p.Containers, corev1.Container{Name: "second"}) },
+	} {
+		pod := *good.DeepCopy()
+		if spoil(&pod); len(unrestricted(pod)) == 0 {
+			t.Errorf("%s: it is not found", name)
 		}
 	}
 }
@@ -71,8 +147,8 @@ func TestWhatRunsHasNoRightsOnItsNode(t *testing.T) {
 // Every port that something names is one of the container's, and what selects pods selects
 // those of one Deployment.
 func TestNamesFit(t *testing.T) {
-	all := deployments(t, Member{})
-	_, objects := Member{}.Manifests()
+	objects := everything()
+	all := deploymentsOf(t, objects)
 	found := map[string]int{}
 	for _, o := range objects {
 		var selector map[string]string
@@ -87,11 +163,14 @@ func TestNamesFit(t *testing.T) {
 			selector, _, _ = unstructured.NestedStringMap(o.Object, "spec", "podSelector", "matchLabels")
 			rules, _, _ := unstructured.NestedSlice(o.Object, "spec", "ingress")
 			ports = collect(&unstructured.Unstructured{Object: rules[0].(map[string]any)}, "port", "ports")
+			if len(rules) != 1 || len(ports) == 0 {
+				t.Errorf("%s lets anybody in", install.Name(o))
+			}
 		default:
 			continue
 		}
 		d := all[o.GetName()]
-		if d == nil {
+		if d == nil || d.Namespace != o.GetNamespace() {
 			t.Errorf("%s is of no Deployment", install.Name(o))
 			continue
 		}
@@ -114,6 +193,26 @@ func TestNamesFit(t *testing.T) {
 	}
 }
 
+// A hub that has load balancers lets their clients in, at any port, and needs no privilege for it.
+func TestHubWithLoadBalancers(t *testing.T) {
+	for _, args := range [][]string{{"--lb-addresses=192.0.2.1"}, {"--verbose", "--lb-addresses", "192.0.2.1"}} {
+		_, objects := Hub{Clusterset: "set", Args: args}.Manifests()
+		pod := deploymentsOf(t, objects)[HubName].Spec.Template.Spec
+		if problems := unrestricted(pod); len(problems) > 0 || len(pod.SecurityContext.Sysctls) != 1 {
+			t.Errorf("%v: %v, %v", args, problems, pod.SecurityContext.Sysctls)
+		}
+		for _, o := range objects {
+			if o.GetKind() != "NetworkPolicy" {
+				continue
+			}
+			rules := converted(t, o, &networkingv1.NetworkPolicy{}).Spec.Ingress
+			if !slices.ContainsFunc(rules, func(r networkingv1.NetworkPolicyIngressRule) bool { return len(r.Ports) == 0 && len(r.From) == 0 }) {
+				t.Errorf("%v: clients are kept out by %+v", args, rules)
+			}
+		}
+	}
+}
+
 // collect returns one field of each of a list's elements.
 func collect(o *unstructured.Unstructured, field string, path ...string) []string {
 	list, _, _ := unstructured.NestedSlice(o.Object, path...)
@@ -126,10 +225,10 @@ func collect(o *unstructured.Unstructured, field string, path ...string) []strin
 }
 
 func TestWhatAPersonChooses(t *testing.T) {
-	_, everything := Member{}.Manifests()
+	_, with := Member{}.Manifests()
 	_, without := Member{NoWorkloads: true}.Manifests()
-	if len(without) == 0 || len(without) >= len(everything) {
-		t.Errorf("%d objects without what runs, %d with it", len(without), len(everything))
+	if len(without) == 0 || len(without) >= len(with) {
+		t.Errorf("%d objects without what runs, %d with it", len(without), len(with))
 	}
 	for _, o := range without {
 		if kind := o.GetKind(); kind == "Deployment" || kind == "PriorityClass" || kind == "Service" {
