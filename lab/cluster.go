@@ -73,6 +73,7 @@ func (l *Lab) images() map[string][]string {
 		"alpine/socat":                                  {"socat"},
 		render.DefaultRegistry + "/" + render.AgentName: {"/" + render.AgentName},
 		render.DefaultRegistry + "/" + render.DNSName:   {"/" + render.DNSName},
+		render.DefaultRegistry + "/" + render.HubName:   {"/" + render.HubName},
 		// These have a shell, as this machine.
 		"busybox": {}, "alpine": {}, "debian": {}, "ubuntu": {},
 	}
@@ -83,7 +84,7 @@ func (l *Lab) images() map[string][]string {
 // which prints names without a dot at the end, and people's scripts count on it.
 func (l *Lab) imagePrograms() map[string]map[string]string {
 	programs := map[string]map[string]string{}
-	for _, name := range []string{render.AgentName, render.DNSName} {
+	for _, name := range []string{render.AgentName, render.DNSName, render.HubName} {
 		programs[render.DefaultRegistry+"/"+name] = map[string]string{"/" + name: filepath.Join(filepath.Dir(l.Spec.Atoll), name)}
 	}
 	busybox, err := exec.LookPath("busybox")

@@ -1,0 +1,54 @@
+// Package hub is the program atoll-hub, for who compiles one with providers of load balancers of his own: a main package that
+// imports these, each of which registers itself (cloudprovider.Register), and calls Main.
+package hub
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/atoll-mcs/atoll/internal/hub"
+	"github.com/atoll-mcs/atoll/internal/version"
+)
+
+// Main runs the program with the arguments of the process, until it is told to end by SIGTERM or SIGINT. It does not return
+// where the arguments are wrong: it says so on standard error then, and exits with status 1.
+func Main() {
+	if err := NewCommand().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "atoll-hub:", err)
+		os.Exit(1)
+	}
+}
+
+// NewCommand returns the program as a command, with its flags. It logs to standard error, and ends at SIGTERM and SIGINT.
+func NewCommand() *cobra.Command {
+	var options hub.Options
+	command := &cobra.Command{
+		Use:   "atoll-hub",
+		Short: "Expose Services as MultiClusterServices say",
+		Long: `The controller of the MultiClusterServices on a clusterset's broker. It tells the members'
+agents which clusters provide and which import a Service, and has load balancers send
+traffic to the endpoints of all providers.
+
+A clusterset works without it: only MultiClusterServices need it.
+
+It logs JSON to standard error.`,
+		Args:          cobra.NoArgs,
+		Version:       version.String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			level := slog.LevelInfo
+			if options.Verbose {
+				level = slog.LevelDebug
+			}
+			log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+			return hub.Run(ctrl.SetupSignalHandler(), options, log)
+		},
+	}
+	options.AddFlags(command.Flags())
+	return command
+}
