@@ -2,12 +2,14 @@ package convergence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,9 +19,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
+// systemNamespace is one into which others' exports are imported only where that is allowed.
+const systemNamespace = metav1.NamespacePublic
+
 // What users have to do with. One service has the name that another one's derived Service has.
 var (
-	namespaces = []string{"shop", "bank"}
+	namespaces = []string{"shop", "bank", systemNamespace}
 	services   = []string{"web", "db", "7up", "web-clusterset"}
 )
 
@@ -36,6 +41,8 @@ var acts = []act{
 	{8, "exports, or changes an export", changeExport},
 	{3, "ends an export", endExport},
 	{12, "has other endpoints", changeEndpoints},
+	{8, "has an endpoint in another slice", moveEndpoint},
+	{2, "opens or closes a namespace", openNamespace},
 	{3, "has a namespace more or less", changeNamespace},
 	{4, "has its imports edited", editImports},
 	{2, "has its records on the broker edited", editRecords},
@@ -49,6 +56,18 @@ var acts = []act{
 	{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }},
 	{2, "is cut off from everything", isolate},
 	{8, "heals", healOne},
+}
+
+// populate has users of a cluster make something to begin with, so that what happens then comes together.
+func (w *world) populate(ctx context.Context, c *cluster) error {
+	for range namespaces {
+		for _, f := range []func(context.Context, *world, *cluster) error{changeService, changeExport, changeEndpoints, moveEndpoint} {
+			if err := f(ctx, w, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // someName returns the name of a Service that users have to do with.
@@ -161,6 +180,62 @@ func changeEndpoints(ctx context.Context, w *world, c *cluster) error {
 		have.Endpoints = append(have.Endpoints, c.someEndpoint(w.random, have.AddressType))
 	}
 	return c.makeSlice(ctx, have)
+}
+
+// moveEndpoint has an endpoint be in another slice of its Service, or in both for longer: when a
+// Service gets a selector or loses it, and with slices that people write.
+func moveEndpoint(ctx context.Context, w *world, c *cluster) error {
+	service := c.users.services[w.someName()]
+	if service == nil {
+		return nil
+	}
+	all := slices.DeleteFunc(c.users.slicesOf(keyOf(service)), func(s *discoveryv1.EndpointSlice) bool { return len(s.Endpoints) == 0 })
+	if len(all) == 0 {
+		return nil
+	}
+	from := all[w.random.IntN(len(all))].DeepCopy()
+	to := c.someSlice(w.random, service, w.random.IntN(3))
+	if have := c.users.slices[keyOf(to)]; have != nil {
+		to = have.DeepCopy()
+	}
+	i := w.random.IntN(len(from.Endpoints))
+	e := *from.Endpoints[i].DeepCopy()
+	if to.Name == from.Name || to.AddressType != from.AddressType ||
+		slices.ContainsFunc(to.Endpoints, func(o discoveryv1.Endpoint) bool { return o.Addresses[0] == e.Addresses[0] }) {
+		return nil
+	}
+	if w.random.IntN(3) == 0 {
+		e.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(w.random.IntN(2) == 0)}
+	}
+	to.Endpoints = append(to.Endpoints, e)
+	switch w.random.IntN(3) {
+	case 0: // it stays where it was too
+		return c.makeSlice(ctx, to)
+	case 1:
+		from.Endpoints = slices.Delete(from.Endpoints, i, i+1)
+		return errors.Join(c.makeSlice(ctx, from), c.makeSlice(ctx, to))
+	default:
+		from.Endpoints = slices.Delete(from.Endpoints, i, i+1)
+		return errors.Join(c.makeSlice(ctx, to), c.makeSlice(ctx, from))
+	}
+}
+
+// openNamespace has an administrator allow that others' exports are imported into the system's
+// namespace, or not any more.
+func openNamespace(ctx context.Context, _ *world, c *cluster) error {
+	if !c.users.namespaces[systemNamespace] {
+		return nil
+	}
+	object := &corev1.Namespace{}
+	if err := c.admin.Get(ctx, types.NamespacedName{Name: systemNamespace}, object); err != nil {
+		return err
+	}
+	c.users.open = !c.users.open
+	object.Labels = nil
+	if c.users.open {
+		object.Labels = map[string]string{names.LabelExports: names.ExportsAllowed}
+	}
+	return c.admin.Update(ctx, object)
 }
 
 func changeNamespace(ctx context.Context, w *world, c *cluster) error {

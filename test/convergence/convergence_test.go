@@ -59,7 +59,7 @@ func newSeeds() *seeds {
 	case testing.Short():
 		s.waiting, s.left = kept, 12
 	default:
-		s.waiting, s.left = kept, 40
+		s.waiting, s.left = kept, 30
 	}
 	return s
 }

@@ -78,13 +78,12 @@ type source struct {
 // published are the sources of an exported service on the broker, by the slice's name.
 func (c *cluster) published(service types.NamespacedName) map[string]source {
 	all := map[string]source{}
-	for _, s := range c.users.slicesOf(service) {
-		if s.AddressType == discoveryv1.AddressTypeFQDN {
-			continue
-		}
+	addresses := c.addresses(service)
+	endpoints := once(addresses)
+	for _, s := range addresses {
 		of := source{Addresses: s.AddressType, Ports: writePorts(s.Ports)}
-		for _, e := range s.Endpoints {
-			of.Endpoints = append(of.Endpoints, writeEndpoint(e, false))
+		for _, e := range endpoints[s.Name] {
+			of.Endpoints = append(of.Endpoints, writeEndpoint(foreign(e)))
 		}
 		slices.Sort(of.Endpoints)
 		all[s.Name] = of
@@ -92,17 +91,113 @@ func (c *cluster) published(service types.NamespacedName) map[string]source {
 	return all
 }
 
+// addresses are the slices of a service but those of names.
+func (c *cluster) addresses(service types.NamespacedName) []*discoveryv1.EndpointSlice {
+	return slices.DeleteFunc(c.users.slicesOf(service), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType == discoveryv1.AddressTypeFQDN })
+}
+
+// foreign is another cluster's endpoint: what node it is on, and what pod, means nothing here.
+func foreign(e discoveryv1.Endpoint) discoveryv1.Endpoint {
+	e.NodeName, e.TargetRef = nil, nil
+	return e
+}
+
+// once are the endpoints of each slice, by its name, without those that another one has: of
+// copies that are reached at the same ports the best stays, and of equal ones the older slice's
+// (docs/adr/0015). The built-in controller's alone are taken as they are.
+func once(all []*discoveryv1.EndpointSlice) map[string][]discoveryv1.Endpoint {
+	best := slices.Clone(all)
+	kept := map[string][]discoveryv1.Endpoint{}
+	several := slices.ContainsFunc(all, func(s *discoveryv1.EndpointSlice) bool {
+		return s.Labels[discoveryv1.LabelManagedBy] != "endpointslice-controller.k8s.io"
+	})
+	find := func(s *discoveryv1.EndpointSlice, address string) *discoveryv1.Endpoint {
+		i := slices.IndexFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
+		if i < 0 {
+			return nil
+		}
+		return &s.Endpoints[i]
+	}
+	for _, s := range all {
+		for _, e := range s.Endpoints {
+			address := e.Addresses[0]
+			slices.SortStableFunc(best, func(a, b *discoveryv1.EndpointSlice) int {
+				return better(find(a, address), find(b, address), a, b)
+			})
+			reached := map[string]bool{}
+			for _, other := range best {
+				if other == s || !several || find(other, address) == nil {
+					break
+				}
+				for _, p := range other.Ports {
+					reached[writePorts([]discoveryv1.EndpointPort{{Name: p.Name, Protocol: p.Protocol, Port: p.Port}})] = true
+				}
+				reached[""] = true
+			}
+			if !reached[""] || slices.ContainsFunc(s.Ports, func(p discoveryv1.EndpointPort) bool {
+				return !reached[writePorts([]discoveryv1.EndpointPort{{Name: p.Name, Protocol: p.Protocol, Port: p.Port}})]
+			}) {
+				kept[s.Name] = append(kept[s.Name], e)
+			}
+		}
+	}
+	return kept
+}
+
+// better orders slices by the copy of an endpoint that they have: those without it are last.
+func better(a, b *discoveryv1.Endpoint, of, other *discoveryv1.EndpointSlice) int {
+	if a == nil || b == nil {
+		return yesFirst(a != nil, b != nil)
+	}
+	return cmp.Or(
+		yesFirst(ptr.Deref(a.Conditions.Ready, true), ptr.Deref(b.Conditions.Ready, true)),
+		-yesFirst(ptr.Deref(a.Conditions.Terminating, false), ptr.Deref(b.Conditions.Terminating, false)),
+		yesFirst(ptr.Deref(a.Conditions.Serving, true), ptr.Deref(b.Conditions.Serving, true)),
+		yesFirst(a.Hostname != nil, b.Hostname != nil),
+		yesFirst(a.NodeName != nil, b.NodeName != nil),
+		yesFirst(a.Zone != nil, b.Zone != nil),
+		len(other.Ports)-len(of.Ports),
+		of.CreationTimestamp.Compare(other.CreationTimestamp.Time),
+		strings.Compare(of.Name, other.Name),
+	)
+}
+
+func yesFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// weighing are those of a service's exports that mean anything to a cluster.
+func (c *cluster) weighing(service types.NamespacedName, exports []merge.Export) []merge.Export {
+	if service.Namespace != systemNamespace || c.users.open {
+		return exports
+	}
+	return slices.DeleteFunc(slices.Clone(exports), func(e merge.Export) bool { return e.ClusterID != c.id.String() })
+}
+
 // imported are the sources of one cluster's part of an import.
 func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export merge.Export) map[string]source {
 	all := map[string]source{}
-	for _, s := range from.users.slicesOf(types.NamespacedName{Namespace: imp.Namespace, Name: imp.Name}) {
-		if s.AddressType != discoveryv1.AddressTypeIPv4 {
-			continue
-		}
+	unserved := func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != discoveryv1.AddressTypeIPv4 }
+	addresses := from.addresses(types.NamespacedName{Namespace: imp.Namespace, Name: imp.Name})
+	if from == c {
+		addresses = slices.DeleteFunc(addresses, unserved) // others publish what they have
+	}
+	endpoints := once(addresses)
+	for _, s := range slices.DeleteFunc(addresses, unserved) {
 		of := source{Addresses: s.AddressType, Ports: writePorts(portsOf(s.Ports, imp, export))}
-		for _, e := range s.Endpoints {
-			if from == c || c.admits(e) {
-				of.Endpoints = append(of.Endpoints, writeEndpoint(e, from == c))
+		for _, e := range endpoints[s.Name] {
+			switch {
+			case from == c:
+				of.Endpoints = append(of.Endpoints, writeEndpoint(e))
+			case c.admits(e):
+				of.Endpoints = append(of.Endpoints, writeEndpoint(foreign(e)))
 			}
 		}
 		slices.Sort(of.Endpoints)
@@ -148,15 +243,11 @@ func writePorts(all []discoveryv1.EndpointPort) string {
 	return strings.Join(texts, ", ")
 }
 
-// writeEndpoint writes everything of an endpoint but its hints; node and pod where they are
-// the cluster's own.
-func writeEndpoint(e discoveryv1.Endpoint, own bool) string {
-	text := fmt.Sprintf("%v ready=%s serving=%s terminating=%s host=%s zone=%s", e.Addresses,
-		writeBool(e.Conditions.Ready), writeBool(e.Conditions.Serving), writeBool(e.Conditions.Terminating), ptr.Deref(e.Hostname, "-"), ptr.Deref(e.Zone, "-"))
-	if own {
-		text += fmt.Sprintf(" node=%s pod=%s", ptr.Deref(e.NodeName, "-"), cmp.Or(ptr.Deref(e.TargetRef, corev1.ObjectReference{}).Name, "-"))
-	}
-	return text
+// writeEndpoint writes everything of an endpoint but its hints.
+func writeEndpoint(e discoveryv1.Endpoint) string {
+	return fmt.Sprintf("%v ready=%s serving=%s terminating=%s host=%s zone=%s node=%s pod=%s", e.Addresses,
+		writeBool(e.Conditions.Ready), writeBool(e.Conditions.Serving), writeBool(e.Conditions.Terminating), ptr.Deref(e.Hostname, "-"), ptr.Deref(e.Zone, "-"),
+		ptr.Deref(e.NodeName, "-"), cmp.Or(ptr.Deref(e.TargetRef, corev1.ObjectReference{}).Name, "-"))
 }
 
 func writeBool(b *bool) string {

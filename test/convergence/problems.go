@@ -94,7 +94,7 @@ func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[typ
 			f.same("record "+name, have[name], e)
 			delete(have, name)
 			part := part{service, e.ClusterID}
-			f.compare(part, parts[part], w.cluster(e.ClusterID).published(service), false, func(source string, n int) string {
+			f.compare(part, parts[part], w.cluster(e.ClusterID).published(service), func(source string, n int) string {
 				return names.BrokerSlice(id, service.Namespace, source, n)
 			})
 			delete(parts, part)
@@ -184,7 +184,8 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, ex
 	}
 	parts := partsOf(ours, "")
 	for _, service := range sorted(exports) {
-		if !c.users.namespaces[service.Namespace] {
+		weighing := c.weighing(service, exports[service])
+		if !c.users.namespaces[service.Namespace] || len(weighing) == 0 {
 			continue
 		}
 		w.right++
@@ -194,7 +195,7 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, ex
 			f.add("%s is not imported", service)
 			continue
 		}
-		w.importProblems(f, c, imp, exports[service], derivedServices, parts)
+		w.importProblems(f, c, imp, weighing, derivedServices, parts)
 	}
 	for service := range have {
 		f.add("import %s should not be there", service)
@@ -276,7 +277,7 @@ func (c *cluster) usersExports(ctx context.Context, f *findings, others map[type
 		if service == nil {
 			service = others[keyOf(e)] // one can ask for the export of a derived one
 		}
-		for _, want := range conditions(e, service, exports[keyOf(e)]) {
+		for _, want := range conditions(e, service, c.weighing(keyOf(e), exports[keyOf(e)])) {
 			have := meta.FindStatusCondition(e.Status.Conditions, want.Type)
 			switch {
 			case have == nil:
@@ -334,7 +335,7 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 		id := names.ClusterID(e.ClusterID)
 		part := part{keyOf(imp), e.ClusterID}
 		from := w.cluster(e.ClusterID)
-		f.compare(part, parts[part], c.imported(imp, from, e), from == c, func(source string, n int) string {
+		f.compare(part, parts[part], c.imported(imp, from, e), func(source string, n int) string {
 			return names.ImportedSlice(id, source, n)
 		})
 		for _, s := range parts[part] {
@@ -403,7 +404,7 @@ func partsOf(all []discoveryv1.EndpointSlice, namespace string) map[part][]disco
 
 // compare looks whether slices hold what they should: of each source all endpoints once, in
 // slices of its ports and none too long.
-func (f *findings) compare(of part, have []discoveryv1.EndpointSlice, want map[string]source, own bool, name func(source string, n int) string) {
+func (f *findings) compare(of part, have []discoveryv1.EndpointSlice, want map[string]source, name func(source string, n int) string) {
 	found := map[string]source{}
 	for _, s := range have {
 		from := s.Annotations[names.AnnotationSourceSlice]
@@ -420,7 +421,7 @@ func (f *findings) compare(of part, have []discoveryv1.EndpointSlice, want map[s
 		}
 		one.Addresses, one.Ports = s.AddressType, writePorts(s.Ports)
 		for _, e := range s.Endpoints {
-			one.Endpoints = append(one.Endpoints, writeEndpoint(e, own))
+			one.Endpoints = append(one.Endpoints, writeEndpoint(e))
 		}
 		slices.Sort(one.Endpoints)
 		found[from] = one

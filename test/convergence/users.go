@@ -24,6 +24,7 @@ import (
 // that everything of Atoll's has to follow from. Atoll must not change it.
 type users struct {
 	namespaces map[string]bool
+	open       bool // the system's namespace, for others' exports
 	services   map[types.NamespacedName]*corev1.Service
 	exports    map[types.NamespacedName]*mcsv1beta1.ServiceExport
 	slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
@@ -60,6 +61,7 @@ func (c *cluster) makeNamespace(ctx context.Context, name string, exists bool) e
 		return c.admin.Create(ctx, object)
 	}
 	delete(u.namespaces, name)
+	u.open = u.open && name != systemNamespace
 	maps.DeleteFunc(u.services, func(n types.NamespacedName, _ *corev1.Service) bool { return n.Namespace == name })
 	maps.DeleteFunc(u.exports, func(n types.NamespacedName, _ *mcsv1beta1.ServiceExport) bool { return n.Namespace == name })
 	maps.DeleteFunc(u.slices, func(n types.NamespacedName, _ *discoveryv1.EndpointSlice) bool { return n.Namespace == name })

@@ -87,6 +87,9 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 				}
 			}
 		}
+		if err := w.populate(ctx, c); err != nil {
+			return w, err
+		}
 	}
 	return w, nil
 }
