@@ -93,7 +93,12 @@ func (l *Lab) target(cluster string) (*install.Target, error) {
 
 // installMember makes a cluster a member of the clusterset, and has it ask its DNS servers.
 func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
-	if err := l.join(ctx, c); err != nil {
+	return l.installMemberAs(ctx, c, c.Name)
+}
+
+// installMemberAs does the same under an id that need not be the cluster's name.
+func (l *Lab) installMemberAs(ctx context.Context, c *Cluster, id string) error {
+	if err := l.join(ctx, c, id); err != nil {
 		return err
 	}
 	if l.Spec.ControlPlaneOnly {
@@ -103,12 +108,37 @@ func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
 	} else if err := l.wireDNS(ctx, c, l.Spec.DNS); err != nil {
 		return err
 	}
-	return l.waitMember(ctx, c)
+	return l.waitMember(ctx, c, id)
 }
 
-// join makes a cluster a member of the clusterset with a new join file, as the commands of
-// atoll do it.
-func (l *Lab) join(ctx context.Context, c *Cluster) error {
+// Rename has a cluster leave the clusterset, and join it under another id: an id can't be changed
+// otherwise.
+func (l *Lab) Rename(ctx context.Context, cluster, id string) error {
+	c, err := l.Spec.Cluster(cluster)
+	if err != nil {
+		return err
+	}
+	brokerCluster, err := l.Spec.Cluster(Broker)
+	if err != nil {
+		return err
+	}
+	member, err := l.target(c.Name)
+	if err != nil {
+		return err
+	}
+	request := setup.LeaveRequest{BrokerServer: "https://" + brokerCluster.Loopback.String()}
+	if err := setup.Leave(ctx, member, request, func(string, ...any) {}); err != nil {
+		return fmt.Errorf("having %s leave: %w", c.Name, err)
+	}
+	if err := l.installMemberAs(ctx, c, id); err != nil {
+		return fmt.Errorf("having %s join as %s: %w", c.Name, id, err)
+	}
+	return nil
+}
+
+// join makes a cluster a member of the clusterset, under an id, with a new join file, as the
+// commands of atoll do it.
+func (l *Lab) join(ctx context.Context, c *Cluster, name string) error {
 	brokerCluster, err := l.Spec.Cluster(Broker)
 	if err != nil {
 		return err
@@ -121,7 +151,7 @@ func (l *Lab) join(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	id, err := names.ParseClusterID(c.Name)
+	id, err := names.ParseClusterID(name)
 	if err != nil {
 		return err
 	}
@@ -174,7 +204,7 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster) error {
 
 // waitMember waits until a cluster's agent has registered it, and until every node gets
 // answers for the clusterset's zone.
-func (l *Lab) waitMember(ctx context.Context, c *Cluster) error {
+func (l *Lab) waitMember(ctx context.Context, c *Cluster, id string) error {
 	config, err := l.RESTConfig(Broker)
 	if err != nil {
 		return err
@@ -188,7 +218,7 @@ func (l *Lab) waitMember(ctx context.Context, c *Cluster) error {
 		units = named(c.Name, unitAgent)
 	}
 	err = l.wait(ctx, "the agent of "+c.Name, units, func(ctx context.Context) error {
-		return onBroker.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: c.Name}, &brokerv1alpha1.MemberCluster{})
+		return onBroker.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: id}, &brokerv1alpha1.MemberCluster{})
 	})
 	if err != nil || l.Spec.ControlPlaneOnly {
 		return err

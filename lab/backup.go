@@ -89,10 +89,10 @@ func (l *Lab) Rejoin(ctx context.Context, clusters ...string) error {
 			return err
 		}
 		group.Go(func() error {
-			if err := l.join(ctx, c); err != nil {
+			if err := l.join(ctx, c, c.Name); err != nil {
 				return fmt.Errorf("in %s: %w", c.Name, err)
 			}
-			return l.waitMember(ctx, c)
+			return l.waitMember(ctx, c, c.Name)
 		})
 	}
 	return group.Wait()

@@ -35,6 +35,15 @@ func backupVerbs() []Verb {
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.rejoin(ctx, r.clusters(args[0])) },
 		},
+		{
+			Name: "rename", Args: "CLUSTER ID", Min: 2, Max: 2, Always: true,
+			Summary: "has a cluster leave the clusterset, and join it under another id; it has its own again after the scenario",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				r.renamed[args[0]] = true
+				return r.lab.Rename(ctx, args[0], args[1])
+			},
+		},
 	}
 }
 

@@ -128,6 +128,11 @@ func (f *fakeLab) Wipe(context.Context) error {
 	return nil
 }
 
+func (f *fakeLab) Rename(_ context.Context, cluster, id string) error {
+	f.note("rename %s %s", cluster, id)
+	return nil
+}
+
 func (f *fakeLab) Rejoin(_ context.Context, clusters ...string) error {
 	f.note("rejoin %s", strings.Join(clusters, ","))
 	return nil

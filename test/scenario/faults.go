@@ -165,6 +165,9 @@ func (r *Run) cleanUp(ctx context.Context) error {
 			}
 		}
 	}
+	for _, cluster := range slices.Sorted(maps.Keys(r.renamed)) {
+		failed = errors.Join(failed, r.lab.Rename(ctx, cluster, cluster))
+	}
 	if len(r.expelled) > 0 {
 		failed = errors.Join(failed, r.rejoin(ctx, slices.Sorted(maps.Keys(r.expelled))))
 	}

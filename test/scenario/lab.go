@@ -38,6 +38,8 @@ type Lab interface {
 	Wipe(ctx context.Context) error
 	// Rejoin makes a clusterset on the broker where there is none, and has clusters join it anew.
 	Rejoin(ctx context.Context, clusters ...string) error
+	// Rename has a cluster leave the clusterset, and join it under another id.
+	Rename(ctx context.Context, cluster, id string) error
 }
 
 // Command is one call of kubectl.

@@ -158,6 +158,10 @@ func (r realLab) Restore(ctx context.Context, name string) error { return r.lab.
 
 func (r realLab) Wipe(ctx context.Context) error { return r.lab.Wipe(ctx) }
 
+func (r realLab) Rename(ctx context.Context, cluster, id string) error {
+	return r.lab.Rename(ctx, cluster, id)
+}
+
 func (r realLab) Rejoin(ctx context.Context, clusters ...string) error {
 	return r.lab.Rejoin(ctx, clusters...)
 }

@@ -47,6 +47,7 @@ type Run struct {
 	namespaces map[string][]string
 	killed     map[string]bool // CLUSTER/UNIT that were not started again
 	rewired    map[string]bool // clusters whose DNS may no longer ask atoll-dns
+	renamed    map[string]bool // clusters that have another id than their name
 	expelled   map[string]bool // clusters of which the broker may know nothing any more
 	cut        bool
 	figures    figures
@@ -60,7 +61,7 @@ func Execute(ctx context.Context, script *Script, lab Lab, log func(format strin
 	r := &Run{
 		script: script, lab: lab, log: log, start: time.Now(),
 		env:        lab.Shape().env(),
-		namespaces: map[string][]string{}, killed: map[string]bool{}, rewired: map[string]bool{}, expelled: map[string]bool{},
+		namespaces: map[string][]string{}, killed: map[string]bool{}, rewired: map[string]bool{}, expelled: map[string]bool{}, renamed: map[string]bool{},
 	}
 	err := r.lines(ctx)
 	if err != nil {

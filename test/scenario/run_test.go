@@ -401,9 +401,9 @@ func TestCleaningUpAfterAWipe(t *testing.T) {
 		}
 		return Result{}
 	}
-	err := execute(t, lab, "snapshot early\nrestore early\nwipe\nrejoin c2\non c1 kubectl fail\n")
-	fails(t, err, 5, "c1: no")
-	if !lab.order("snapshot early", "restore early", "wipe", "rejoin c2", "c1 kubectl fail", "rejoin c1,c3") {
+	err := execute(t, lab, "snapshot early\nrestore early\nrename c2 other\nwipe\nrejoin c2\non c1 kubectl fail\n")
+	fails(t, err, 6, "c1: no")
+	if !lab.order("snapshot early", "restore early", "rename c2 other", "wipe", "rejoin c2", "c1 kubectl fail", "rename c2 c2", "rejoin c1,c3") {
 		t.Errorf("calls: %s", strings.Join(lab.calls, "\n"))
 	}
 }
