@@ -25,8 +25,8 @@ import (
 )
 
 // deployHub puts a hub beside the broker, by the command and its flags, and runs it with the rights that it has there,
-// until the test ends.
-func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) {
+// until the test ends. It returns what ends that one and runs another.
+func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restart func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,6 +53,18 @@ func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) {
 	for _, f := range change {
 		f(&options)
 	}
+	stop := runHub(t, options)
+	t.Cleanup(func() {
+		stop()
+		must(t, "", "hub remove --context broker")
+	})
+	return func() {
+		stop()
+		stop = runHub(t, options)
+	}
+}
+
+func runHub(t *testing.T, options hub.Options) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -61,11 +73,10 @@ func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) {
 			t.Errorf("the hub has ended: %v", err)
 		}
 	}()
-	t.Cleanup(func() {
+	return func() {
 		cancel()
 		<-ended
-		must(t, "", "hub remove --context broker")
-	})
+	}
 }
 
 // expose creates a MultiClusterService of the type CrossCluster as soon as the hub lets it.

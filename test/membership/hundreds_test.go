@@ -1,0 +1,277 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/hub"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// writes counts a hub's requests that change something, as far as they are let.
+type writes struct {
+	mu    sync.Mutex
+	count map[string]int // by method and resource
+}
+
+// late is the key of writes that were refused, for they came too late: both controllers write the status of one object, and
+// what is deleted may be seen for a moment still.
+const late = "too late"
+
+type counted struct {
+	*writes
+	http.RoundTripper
+}
+
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.RoundTripper.RoundTrip(r)
+	if r.Method != http.MethodGet && err == nil {
+		parts := strings.Split(r.URL.Path, "/")
+		resource := "" // …/namespaces/NAMESPACE/RESOURCE[/NAME[/SUBRESOURCE]]
+		if i := slices.Index(parts, "namespaces"); i > 0 && i+2 < len(parts) {
+			resource = parts[i+2]
+			if i+4 < len(parts) {
+				resource += "/" + parts[i+4]
+			}
+		}
+		key := r.Method + " " + resource
+		if response.StatusCode >= http.StatusBadRequest {
+			key = late
+		}
+		c.mu.Lock()
+		c.count[key]++
+		c.mu.Unlock()
+	}
+	return response, err
+}
+
+// take returns what has been counted, and begins anew.
+func (w *writes) take() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := w.count
+	w.count = map[string]int{}
+	return taken
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, each := range counts {
+		n += each
+	}
+	return n
+}
+
+// hundreds are MultiClusterServices of both types, on as many Services, each with an address of its own.
+type hundreds struct {
+	*testing.T
+	ns string
+	n  int
+	*writes
+}
+
+func (h *hundreds) each(f func(i int) error) {
+	h.Helper()
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i := range h.n {
+		group.Go(func() error { return f(i) })
+	}
+	if err := group.Wait(); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *hundreds) mcs(i int) *networkingv1alpha1.MultiClusterService {
+	return &networkingv1alpha1.MultiClusterService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.ns, Name: fmt.Sprintf("web-%d", i)},
+		Spec: networkingv1alpha1.MultiClusterServiceSpec{Types: []networkingv1alpha1.ExposureType{
+			networkingv1alpha1.ExposureTypeCrossCluster, networkingv1alpha1.ExposureTypeLoadBalancer,
+		}},
+	}
+}
+
+// addresses waits until all have one and all conditions, and returns them by name.
+func (h *hundreds) addresses() map[string]string {
+	h.Helper()
+	found := map[string]string{}
+	eventually(h.T, "all being ready", func() error {
+		list := &networkingv1alpha1.MultiClusterServiceList{}
+		if err := on[lab.Broker].List(h.Context(), list, client.InNamespace(h.ns)); err != nil {
+			return err
+		}
+		for _, m := range list.Items {
+			if !meta.IsStatusConditionTrue(m.Status.Conditions, "LoadBalancerReady") || !meta.IsStatusConditionTrue(m.Status.Conditions, "ServiceFound") ||
+				len(m.Status.LoadBalancer.Ingress) != 1 {
+				return fmt.Errorf("%s has %+v", m.Name, m.Status)
+			}
+			found[m.Name] = m.Status.LoadBalancer.Ingress[0].IP
+		}
+		if len(found) != h.n {
+			return fmt.Errorf("there are %d", len(found))
+		}
+		return nil
+	})
+	return found
+}
+
+// quiet waits until the hub has written nothing for a second, and returns what it had written since take.
+func (h *hundreds) quiet() map[string]int {
+	h.Helper()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	all, last := map[string]int{}, -1
+	for ; last != sum(all); <-tick.C {
+		last = sum(all)
+		for key, n := range h.take() {
+			all[key] += n
+		}
+	}
+	return all
+}
+
+// Each event costs what it is about, however many MultiClusterServices there are: the hub's writes are counted. A hub that
+// starts writes nothing that stands, and no address moves.
+func TestHundredsOfMultiClusterServices(t *testing.T) {
+	h := &hundreds{T: t, ns: "hundreds", n: 200, writes: &writes{count: map[string]int{}}}
+	must(t, "", "broker deploy --context broker")
+	restart := deployHub(t, "", func(o *hub.Options) {
+		o.Addresses = []string{fmt.Sprintf("127.%d.%d.0/24", 1+rand.N(250), rand.N(250))}
+		o.ProviderOptions = []string{"drain=100ms"}
+		o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{h.writes, next} })
+	})
+	create(t, lab.Broker, namespace(h.ns))
+	h.each(func(i int) error {
+		s := service(h.ns, h.mcs(i).Name)
+		s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 18080}}
+		return on[lab.Broker].Create(t.Context(), s)
+	})
+	h.quiet()
+	eventually(t, "the hub's webhook answers", func() error { return on[lab.Broker].Create(t.Context(), h.mcs(0)) })
+	h.take()
+	began := time.Now()
+	h.each(func(i int) error {
+		if i == 0 {
+			return nil
+		}
+		return on[lab.Broker].Create(t.Context(), h.mcs(i))
+	})
+	t.Cleanup(func() {
+		ctx := context.Background()
+		if err := on[lab.Broker].DeleteAllOf(ctx, &networkingv1alpha1.MultiClusterService{}, client.InNamespace(h.ns)); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "all are gone", func() error {
+			list := &networkingv1alpha1.MultiClusterServiceList{}
+			if err := on[lab.Broker].List(ctx, list, client.InNamespace(h.ns)); err != nil || len(list.Items) > 0 {
+				return fmt.Errorf("there are %d: %w", len(list.Items), err)
+			}
+			return nil
+		})
+	})
+	created := time.Since(began)
+	before := h.addresses()
+	t.Logf("%d are created after %v, and ready after %v", h.n, created.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	h.expect("each that is created", h.quiet(), h.n, map[string]int{
+		"POST servicepolicies": 1, "PATCH multiclusterservices": 1, "PATCH multiclusterservices/status": 2,
+		"PUT hubs": 1, late: 1, // of these, at most
+	})
+
+	create(t, lab.Broker, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "web-7-x", Labels: map[string]string{
+			names.LabelServiceName: "web-7", names.LabelServiceNamespace: h.ns, names.LabelSourceCluster: "c1", discoveryv1.LabelManagedBy: names.AgentManager,
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"203.0.113.1"}}},
+	})
+	eventually(t, "backends are noticed", func() error {
+		m := h.mcs(7)
+		err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(m), m)
+		if c := meta.FindStatusCondition(m.Status.Conditions, "BackendsReachable"); err == nil && (c == nil || c.Reason == "NoBackends") {
+			err = errors.New("they are not")
+		}
+		return err
+	})
+	// Whether that address answers depends on the machine's network, and is told when it is known.
+	h.expect("one whose backends change", h.quiet(), 1, map[string]int{"PATCH multiclusterservices/status": 2, late: 1})
+
+	member := &brokerv1alpha1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "c9"},
+		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: "c9", ClusterUID: "u9", AdvertiseMode: brokerv1alpha1.AdvertisePods},
+	}
+	create(t, lab.Broker, member)
+	h.expect("a member more, that no object names", h.quiet(), 1, nil)
+
+	seven := h.mcs(7)
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(seven), seven); err != nil {
+		t.Fatal(err)
+	}
+	seven.Spec.ProviderClusters = []networkingv1alpha1.ClusterSelector{{Name: "c9"}}
+	if err := on[lab.Broker].Update(t.Context(), seven); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its policy changes", func() error {
+		policy := &brokerv1alpha1.ServicePolicy{}
+		err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web-7." + h.ns}, policy)
+		if err == nil && len(policy.Spec.Providers) != 1 {
+			err = fmt.Errorf("it has %v", policy.Spec.Providers)
+		}
+		return err
+	})
+	h.expect("one that is changed", h.quiet(), 1, map[string]int{"PUT servicepolicies": 1, "PATCH multiclusterservices/status": 2, late: 1})
+
+	restart()
+	h.addresses()
+	h.expect("a hub that starts", h.quiet(), 1, nil)
+	if after := h.addresses(); !maps.Equal(before, after) {
+		t.Errorf("addresses have moved: %v, and were %v", after, before)
+	}
+
+	if err := on[lab.Broker].Delete(t.Context(), h.mcs(9)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its policy goes", func() error {
+		return isGone(on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web-9." + h.ns}, &brokerv1alpha1.ServicePolicy{}))
+	})
+	h.expect("one that is deleted", h.quiet(), 1, map[string]int{"DELETE servicepolicies": 1, "PATCH multiclusterservices": 1, "PUT hubs": 1, late: 1})
+}
+
+func isGone(err error) error {
+	if err == nil {
+		return errors.New("it is there")
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// expect compares what was written with the most that n events may cost. Events are not counted, which tell people of
+// conditions that have changed.
+func (h *hundreds) expect(what string, got map[string]int, n int, each map[string]int) {
+	h.Helper()
+	maps.DeleteFunc(got, func(key string, _ int) bool { return strings.HasSuffix(key, " events") })
+	h.Logf("%s: %d times, %v", what, n, got)
+	for key, writes := range got {
+		if writes > n*each[key] {
+			h.Errorf("%s, %d times: %d of %s, at most %d each", what, n, writes, key, each[key])
+		}
+	}
+}
