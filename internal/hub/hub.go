@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -84,6 +85,7 @@ type process struct {
 	health  *lifecycle.Health
 	// identity is this replica's in elections.
 	identity string
+	leading  atomic.Bool
 	// providers carry the traffic of load balancers, from one term to the next, until another replica is the leader.
 	providers *loadbalancer.Providers
 }
@@ -100,7 +102,7 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, runnable := range []manager.Runnable{questions, p.health.Started()} {
+	for _, runnable := range []manager.Runnable{questions, p.health.Started(), manager.RunnableFunc(p.lead)} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
@@ -122,6 +124,22 @@ func (p *process) term(ctx context.Context) error {
 		lifecycle.NoteElection(ctx, p.log, mgr)
 	}
 	return mgr.Start(ctx)
+}
+
+// lead runs for as long as this replica is the leader.
+func (p *process) lead(ctx context.Context) error {
+	p.leading.Store(true)
+	<-ctx.Done()
+	p.leading.Store(false)
+	return nil
+}
+
+// otherLeads ends the load balancers. While this replica has not noticed yet that it has lost its lease it may get it back, and
+// its controllers go on.
+func (p *process) otherLeads() {
+	if !p.leading.Load() {
+		p.providers.StandDown()
+	}
 }
 
 // controller is what all controllers have in common.
@@ -183,7 +201,7 @@ func scheme() *runtime.Scheme {
 // everywhere, and of what the clusterset's namespace holds of exports and members.
 func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
-	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.providers.StandDown)
+	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.otherLeads)
 	if err != nil {
 		return nil, err
 	}

@@ -156,11 +156,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.settled(req.NamespacedName)
 		err = c.withdraw(ctx, mcs)
 	}
-	switch {
-	case err == errOutdated: // nothing else has failed
+	if err == errOutdated { // nothing else has failed
 		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
-	case errors.Is(err, errElsewhere):
-		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -178,9 +175,6 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	}
 	out := outcome{provider: options.Provider}
 	provider, err := c.providers.get(options.Provider)
-	if errors.Is(err, errElsewhere) {
-		return err
-	}
 	if err != nil {
 		c.settled(name)
 		out.err = err

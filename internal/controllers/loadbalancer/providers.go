@@ -25,14 +25,13 @@ type Providers struct {
 	configs  map[string]cloudprovider.Config
 	metrics  *metrics
 
-	mu        sync.Mutex
-	made      map[string]cloudprovider.MCSLoadBalancer
-	closed    bool
-	elsewhere bool                                                      // another replica is the leader
-	ending    sync.WaitGroup                                            // those that have stood down
-	service   func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
-	handlers  map[int]func(types.NamespacedName)
-	added     int
+	mu       sync.Mutex
+	made     map[string]cloudprovider.MCSLoadBalancer
+	closed   bool
+	ending   sync.WaitGroup                                            // those that have stood down
+	service  func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
+	handlers map[int]func(types.NamespacedName)
+	added    int
 
 	// report is the controller's, which providers call with locks of their own held.
 	report atomic.Pointer[func(types.NamespacedName)]
@@ -116,7 +115,7 @@ func (p *Providers) serve(service func(types.NamespacedName) (cloudprovider.Serv
 	p.report.Store(&report)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.service, p.elsewhere = service, false
+	p.service = service
 }
 
 // changed tells the providers that backends may have changed.
@@ -129,9 +128,6 @@ func (p *Providers) changed(name types.NamespacedName) {
 	}
 }
 
-// errElsewhere is that another replica is the leader, and this one's controllers are about to end.
-var errElsewhere = errors.New("another replica has the load balancers")
-
 // errNoProvider is that this hub has no provider of that name.
 var errNoProvider = errors.New("there is no such provider")
 
@@ -141,9 +137,6 @@ func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
 	defer p.mu.Unlock()
 	if provider := p.made[name]; provider != nil {
 		return provider, nil
-	}
-	if p.elsewhere {
-		return nil, errElsewhere
 	}
 	config, there := p.configs[name]
 	if !there {
@@ -171,12 +164,11 @@ func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
 // configured are the names of the providers that there may be.
 func (p *Providers) configured() []string { return slices.Sorted(maps.Keys(p.configs)) }
 
-// StandDown ends the providers because another replica is the leader, which has load balancers carry the traffic now. They
-// are made again when this one is, and a controller begins. It returns at once.
+// StandDown ends the providers because another replica is the leader, which has load balancers carry the traffic now. No
+// controller uses them any more; they are made again for the next one. It returns at once.
 func (p *Providers) StandDown() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.elsewhere = true
 	if len(p.made) == 0 || p.closed {
 		return
 	}

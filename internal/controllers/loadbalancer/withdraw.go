@@ -79,9 +79,6 @@ func (c *Controller) withdraw(ctx context.Context, mcs *networkingv1alpha1.Multi
 func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, name string) error {
 	key := client.ObjectKeyFromObject(mcs)
 	provider, err := c.providers.get(name)
-	if errors.Is(err, errElsewhere) {
-		return err
-	}
 	if err == nil {
 		err = c.remove(ctx, provider, name, mcs)
 	}
