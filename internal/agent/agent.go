@@ -35,7 +35,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/importedslice"
 	"github.com/atoll-mcs/atoll/internal/controllers/importstatus"
 	"github.com/atoll-mcs/atoll/internal/controllers/interest"
+	"github.com/atoll-mcs/atoll/internal/controllers/memory"
 	"github.com/atoll-mcs/atoll/internal/controllers/policyexport"
+	"github.com/atoll-mcs/atoll/internal/controllers/publication"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceexport"
 	"github.com/atoll-mcs/atoll/internal/controllers/serviceimport"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
@@ -92,13 +94,12 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("making a client for this cluster: %w", err)
 	}
 	sources := local.NewSources(localClient)
-	m := s.membership
-	view := broker.NewView(s.broker, m.Clusterset, m.ClusterID)
+	view := broker.NewView(s.broker, s.epoch)
 	view.Limit(s.options.MaxServicesPerMember, func() map[names.ClusterID][]types.NamespacedName {
 		imported, _ := local.ImportedServices(ctx, mgr.GetClient()) // fails when ctx is done
 		return imported
 	})
-	heartbeats := broker.NewHeartbeats(s.broker, m.Clusterset, m.ClusterID, s.options.LeaseTimeout)
+	heartbeats := broker.NewHeartbeats(s.broker, s.epoch, s.options.LeaseTimeout)
 	withdrawn := staleness.NewSet()
 	for _, runnable := range []manager.Runnable{
 		view,
@@ -127,8 +128,13 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, withdrawn) })
 	measured.Follow("own", sources.Count)
 	defer measured.Serve(ctrlmetrics.Registry)()
-	list := controllerList(mgr, sources, view, heartbeats, s.network, own, nodes, withdrawn, measured, s.options)
-	list = append(list, withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.renew, log))
+	progress := &status.Progress{}
+	list := controllerList(mgr, sources, view, heartbeats, s.network, own, nodes, withdrawn, progress, measured, s.options)
+	list = append(list,
+		withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.member.Renew, log),
+		publication.NewController(mgr.GetClient(), view, progress, s.member.State, log),
+		memory.NewController(mgr.GetAPIReader(), mgr.GetClient(), s.epoch, log),
+	)
 	for _, c := range list {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
@@ -157,7 +163,7 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, nodes *local.Hosts, withdrawn *staleness.Set, measured *metrics.Metrics, options Options) []controller {
+func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, nodes *local.Hosts, withdrawn *staleness.Set, progress *status.Progress, measured *metrics.Metrics, options Options) []controller {
 	c := mgr.GetClient()
 	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-agent")
@@ -166,8 +172,8 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 	records, published, derived := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}
 	imported := &status.Outcomes[local.Part]{}
 	return []controller{
-		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, records),
-		exportedslice.NewController(c, sources, view, self, published, measured, exportedslice.Options{
+		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, records, progress),
+		exportedslice.NewController(c, sources, view, self, published, progress, measured, exportedslice.Options{
 			Mode: options.mode(), MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(),
 		}),
 		policyexport.NewController(c, mgr.GetAPIReader(), view, recorder),

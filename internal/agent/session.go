@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -20,8 +21,10 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers/member"
+	"github.com/atoll-mcs/atoll/internal/controllers/memory"
 	"github.com/atoll-mcs/atoll/internal/controllers/token"
 	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
@@ -50,7 +53,8 @@ type session struct {
 	broker     client.WithWatch
 	facts      brokerv1alpha1.MemberClusterSpec
 	network    local.ServiceNetwork
-	renew      func() // has the heartbeat be renewed at once
+	member     *member.Controller
+	epoch      *broker.Epoch
 }
 
 // run is one membership after the other, until ctx is done.
@@ -134,20 +138,56 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	if err != nil {
 		return fmt.Errorf("reading this replica's host name: %w", err)
 	}
-	membership := member.NewController(s.broker, m.Clusterset, s.facts, hostname, p.options.LeaseTimeout, log)
-	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", membership.Refused) {
+	for ctx.Err() == nil {
+		if err := s.belong(ctx, hostname, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// belong is what a member does, until ctx is done or it turns out that its id is another
+// cluster's. Then it has to take its place anew, which it can't as long as that is so.
+func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var remembered epoch.Memory
+	if !lifecycle.Retry(ctx, log, "reading what is known of the broker", func(ctx context.Context) (err error) {
+		remembered, err = s.remember(ctx)
+		return err
+	}) {
 		return nil
 	}
-	s.renew = membership.Renew
+	m := s.membership
+	s.epoch = broker.NewEpoch(s.broker, m.Clusterset, m.ClusterID, remembered, log)
+	s.member = member.NewController(s.broker, m.Clusterset, s.facts, hostname, s.options.LeaseTimeout, s.epoch, log)
+	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", s.member.Refused) {
+		return nil
+	}
 	log.Info("starting", "version", version.String(), "broker", m.Server, "clusterset", m.Clusterset)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = membership.Start(ctx) // it returns when ctx is done
-	}()
+	var group errgroup.Group
+	group.Go(func() error {
+		s.epoch.Start(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		defer cancel()
+		return s.member.Start(ctx)
+	})
 	lifecycle.Terms(ctx, log, "waiting for the Multi-Cluster Services API", s.served, func(ctx context.Context) error { return s.term(ctx, log) })
-	<-ended
+	if err := group.Wait(); err != nil {
+		log.Error("this cluster does not take part in the clusterset any more", "error", err)
+	}
 	return nil
+}
+
+// remember reads what was known of the broker when an agent ran here last.
+func (s *session) remember(ctx context.Context) (epoch.Memory, error) {
+	reader, err := client.New(s.local, client.Options{Scheme: scheme()})
+	if err != nil {
+		return epoch.Memory{}, fmt.Errorf("making a client for this cluster: %w", err)
+	}
+	return memory.Load(ctx, reader)
 }
 
 // served returns nil when the cluster's API server serves what the controllers watch.

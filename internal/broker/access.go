@@ -41,6 +41,8 @@ func role(namespace string) *rbacv1.Role {
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: memberRole},
 		Rules: []rbacv1.PolicyRule{
+			// By its UID they tell whether it was made anew.
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{namespace}, Verbs: []string{"get"}},
 			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: all},
 			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies", "hubs"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: all},

@@ -20,9 +20,9 @@ type Aggregates struct {
 }
 
 // NewAggregates returns a copy that is empty until Start.
-func NewAggregates(c client.WithWatch, namespace string) *Aggregates {
-	return &Aggregates{informer: informers.New(c, &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceImport{}, cache.Indexers{byService: indexLabels},
-		client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager})}
+func NewAggregates(v *View) *Aggregates {
+	return &Aggregates{informer: informers.NewTapped(v.Client, v.Epoch.taps.other, &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceImport{}, cache.Indexers{byService: indexLabels},
+		client.InNamespace(v.Namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager})}
 }
 
 // Start fills the copy and keeps it current until ctx is done.

@@ -26,7 +26,7 @@ func NewEndpoints(c client.WithWatch, clusterset string) *Endpoints {
 			discoveryv1.LabelManagedBy:  names.AgentManager,
 		}}
 	}
-	return &Endpoints{slices: informers.NewSlices(c, selector, cache.Indexers{byService: indexLabels})}
+	return &Endpoints{slices: informers.NewSlices(c, nil, selector, cache.Indexers{byService: indexLabels})}
 }
 
 // Start keeps the copy current until ctx is done.

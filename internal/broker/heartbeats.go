@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,6 +17,7 @@ import (
 
 // Heartbeats follows the members' Leases on the broker and tells which members live.
 type Heartbeats struct {
+	epoch    *Epoch
 	observer *liveness.Observer
 	leases   cache.SharedIndexInformer
 	handled  cache.ResourceEventHandlerRegistration
@@ -36,13 +38,14 @@ type Listener interface {
 	Gone(names.ClusterID)
 }
 
-// NewHeartbeats returns heartbeats as the member self sees them; a member is lost when
-// its Lease has not been renewed for timeout.
-func NewHeartbeats(c client.WithWatch, namespace string, self names.ClusterID, timeout time.Duration) *Heartbeats {
+// NewHeartbeats returns heartbeats as e's member sees them; a member is lost when its Lease has
+// not been renewed for timeout.
+func NewHeartbeats(c client.WithWatch, e *Epoch, timeout time.Duration) *Heartbeats {
 	h := &Heartbeats{
-		observer: liveness.NewObserver(self.String(), timeout),
-		leases: informers.New(c, &coordinationv1.LeaseList{}, &coordinationv1.Lease{}, nil,
-			client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster}),
+		epoch:    e,
+		observer: liveness.NewObserver(e.self.String(), timeout),
+		leases: informers.NewTapped(c, e.taps.leases, &coordinationv1.LeaseList{}, &coordinationv1.Lease{}, nil,
+			client.InNamespace(e.namespace), client.HasLabels{names.LabelSourceCluster}),
 	}
 	// Fails only when the informer has stopped.
 	h.handled, _ = h.leases.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
@@ -59,13 +62,29 @@ func NewHeartbeats(c client.WithWatch, namespace string, self names.ClusterID, t
 			}
 			if lease, ok := object.(*coordinationv1.Lease); ok {
 				h.tell(h.observer.Gone(lease.Name))
-				for _, l := range h.listening() {
-					l.Gone(names.ClusterID(lease.Name))
-				}
+				h.gone(names.ClusterID(lease.Name))
 			}
 		},
 	})
 	return h
+}
+
+// gone tells that a member has no heartbeat any more. Where that may not be its doing, the
+// heartbeat is missing, and the member has not left.
+func (h *Heartbeats) gone(id names.ClusterID) {
+	again := func() {
+		if _, back, err := h.leases.GetStore().GetByKey(h.epoch.namespace + "/" + id.String()); err == nil && !back {
+			h.gone(id)
+		}
+	}
+	missing := h.epoch.Hold(types.NamespacedName{}, id, h, again)
+	for _, l := range h.listening() {
+		if missing {
+			l.Missed(id)
+		} else {
+			l.Gone(id)
+		}
+	}
 }
 
 // Start follows the Leases until ctx is done.

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -130,6 +132,13 @@ type watched struct {
 	changed []string
 }
 
+// settled is an epoch without doubts.
+func settled(c client.WithWatch) *Epoch {
+	e := NewEpoch(c, "set", "self", epoch.Memory{}, slog.New(slog.DiscardHandler))
+	e.judge.Looked(e.judge.Begin(), epoch.Reading{Place: "uid"})
+	return e
+}
+
 // follow starts heartbeats with a timeout of 40 s in a bubble of fake time.
 func follow(t *testing.T, do func(*watched)) {
 	// client-go's handlers of errors sleep until it is a moment later than at the last error,
@@ -140,7 +149,7 @@ func follow(t *testing.T, do func(*watched)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &leases{objects: map[string]*coordinationv1.Lease{}}
 		server.renew("a", "b", "self")
-		w := &watched{Heartbeats: NewHeartbeats(server, "set", "self", 40*time.Second), leases: server, t: t}
+		w := &watched{Heartbeats: NewHeartbeats(server, settled(server), 40*time.Second), leases: server, t: t}
 		w.OnChange(func(id names.ClusterID) { w.changed = append(w.changed, id.String()) })
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)

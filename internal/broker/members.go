@@ -6,30 +6,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// newMembers returns the copy of what all members say of themselves.
-func newMembers(c client.WithWatch, namespace string) cache.SharedIndexInformer {
-	return informers.New(c, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
-		nil, client.InNamespace(namespace))
-}
-
 // MembersSynced tells whether the view holds all MemberClusters.
 func (v *View) MembersSynced() bool { return v.members.HasSynced() }
 
 // Member returns what a cluster says of itself, or nil.
 func (v *View) Member(cluster names.ClusterID) *brokerv1alpha1.MemberCluster {
-	key := types.NamespacedName{Namespace: v.Namespace, Name: cluster.String()}.String()
-	object, exists, err := v.members.GetStore().GetByKey(key)
-	if err != nil || !exists { // there is no error to return
-		return nil
-	}
-	return object.(*brokerv1alpha1.MemberCluster)
+	return v.Epoch.Member(cluster)
 }
 
 // Region returns where a cluster is, "" where it does not say.
@@ -72,7 +60,7 @@ func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f fun
 		}
 	}
 	// Fails only when the informer has stopped, and then nothing changes.
-	_, _ = v.members.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	handled, _ := v.members.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			if !initial {
 				moved(nil, object)
@@ -80,6 +68,49 @@ func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f fun
 		},
 		UpdateFunc: moved,
 		DeleteFunc: func(object any) { moved(object, nil) },
+	})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.memberHandlers = append(v.memberHandlers, handled)
+}
+
+// leave takes the view's handlers off the copy that outlives it.
+func (v *View) leave() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, handled := range v.memberHandlers {
+		if handled != nil {
+			_ = v.members.RemoveEventHandler(handled) // there is nothing to do where it is not there
+		}
+	}
+}
+
+// MembersSynced tells whether the copy holds all MemberClusters.
+func (e *Epoch) MembersSynced() bool { return e.members.HasSynced() }
+
+// Member returns what a cluster says of itself, or nil.
+func (e *Epoch) Member(cluster names.ClusterID) *brokerv1alpha1.MemberCluster {
+	key := types.NamespacedName{Namespace: e.namespace, Name: cluster.String()}.String()
+	object, exists, err := e.members.GetStore().GetByKey(key)
+	if err != nil || !exists { // there is no error to return
+		return nil
+	}
+	return object.(*brokerv1alpha1.MemberCluster)
+}
+
+// OnOwnMember has f called whenever this cluster's own entry appears, changes or goes.
+func (e *Epoch) OnOwnMember(f func()) {
+	own := func(object any) {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if member, ok := object.(*brokerv1alpha1.MemberCluster); ok && member.Name == e.self.String() {
+			f()
+		}
+	}
+	// Fails only when the informer has stopped, and then nothing changes.
+	_, _ = e.members.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: own, UpdateFunc: func(_, new any) { own(new) }, DeleteFunc: own,
 	})
 }
 

@@ -36,11 +36,12 @@ type policies struct {
 	settled  []func()
 }
 
-func newPolicies(c client.WithWatch, namespace string) *policies {
+func newPolicies(c client.WithWatch, e *Epoch) *policies {
+	namespace, tap := e.namespace, e.taps.other
 	c = withoutPolicies(c)
 	p := &policies{
-		informer: informers.New(c, &brokerv1alpha1.ServicePolicyList{}, &brokerv1alpha1.ServicePolicy{}, nil, client.InNamespace(namespace)),
-		hub:      informers.New(c, &brokerv1alpha1.HubList{}, &brokerv1alpha1.Hub{}, nil, client.InNamespace(namespace)),
+		informer: informers.NewTapped(c, tap, &brokerv1alpha1.ServicePolicyList{}, &brokerv1alpha1.ServicePolicy{}, nil, client.InNamespace(namespace)),
+		hub:      informers.NewTapped(c, tap, &brokerv1alpha1.HubList{}, &brokerv1alpha1.Hub{}, nil, client.InNamespace(namespace)),
 		known:    map[types.NamespacedName]*brokerv1alpha1.ServicePolicy{},
 		doubtful: map[types.NamespacedName]bool{},
 	}

@@ -47,7 +47,7 @@ func TestPolicyIsWithdrawnByTheHubsWordAlone(t *testing.T) {
 				return c.Watch(ctx, list, opts...)
 			},
 		})
-		v := &View{policies: newPolicies(c, "set")}
+		v := &View{policies: newPolicies(c, settled(c))}
 		told := map[string]int{}
 		v.OnPolicy(func(service types.NamespacedName, _ bool) { told[service.Name]++ })
 		ended := make(chan struct{})
@@ -112,7 +112,7 @@ func TestBrokerWithoutPolicies(t *testing.T) {
 				return nil, refusal
 			},
 		})
-		p := newPolicies(c, "set")
+		p := newPolicies(c, settled(c))
 		go p.run(ctx)
 		if err := p.await(ctx); err != nil || p.complete() {
 			t.Errorf("%v: %v, complete: %t", refusal, err, p.complete())

@@ -13,6 +13,9 @@ func (v *View) Services() []types.NamespacedName {
 	return servicesIn(v.exports)
 }
 
+// PublishedServices returns the services of which the member has slices.
+func (v *View) PublishedServices() []types.NamespacedName { return servicesIn(v.published) }
+
 // servicesIn returns the services that an informer's objects belong to.
 func servicesIn(informer cache.SharedIndexInformer) []types.NamespacedName {
 	var services []types.NamespacedName

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/informers"
@@ -29,6 +31,9 @@ type View struct {
 	// Self is the member's own cluster id.
 	Self names.ClusterID
 
+	// Epoch tells whether what is missing was taken away by its owner.
+	Epoch *Epoch
+
 	exports   cache.SharedIndexInformer
 	published cache.SharedIndexInformer
 	members   cache.SharedIndexInformer
@@ -38,27 +43,30 @@ type View struct {
 	limit  limit
 
 	mu                sync.Mutex
+	memberHandlers    []cache.ResourceEventHandlerRegistration
 	exportHandlers    []informers.Handler[*brokerv1alpha1.ExportedService]
 	publishedHandlers []informers.Handler[*discoveryv1.EndpointSlice]
 }
 
-// NewView returns a view that is empty until Start.
-func NewView(c client.WithWatch, namespace string, self names.ClusterID) *View {
+// NewView returns a view that is empty until Start. What members say of themselves is e's copy.
+func NewView(c client.WithWatch, e *Epoch) *View {
+	namespace, self := e.namespace, e.self
 	v := &View{
 		Client:    c,
 		Namespace: namespace,
 		Self:      self,
-		exports: informers.New(c, &brokerv1alpha1.ExportedServiceList{}, &brokerv1alpha1.ExportedService{},
+		Epoch:     e,
+		exports: informers.NewTapped(c, e.taps.exports, &brokerv1alpha1.ExportedServiceList{}, &brokerv1alpha1.ExportedService{},
 			cache.Indexers{byService: indexExports}, client.InNamespace(namespace)),
-		published: informers.New(c, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
-			cache.Indexers{byService: indexLabels, bySource: indexSource}, client.InNamespace(namespace), client.MatchingLabels{
-				names.LabelSourceCluster:   self.String(),
-				discoveryv1.LabelManagedBy: names.AgentManager,
-			}),
-		members:  newMembers(c, namespace),
-		policies: newPolicies(c, namespace),
+		published: informers.NewTapped(c, e.taps.slices, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
+			cache.Indexers{byService: indexLabels, bySource: indexSource}, client.InNamespace(namespace), ownSlices(self)),
+		members:  e.members,
+		policies: newPolicies(c, e),
 	}
-	v.slices = informers.NewSlices(c, v.others, cache.Indexers{byCluster: indexCluster, bySource: indexSource})
+	v.slices = informers.NewSlices(c, e.taps.slices, v.others, cache.Indexers{byCluster: indexCluster, bySource: indexSource})
+	e.mu.Lock()
+	e.view = v
+	e.mu.Unlock()
 	return v
 }
 
@@ -66,10 +74,10 @@ func NewView(c client.WithWatch, namespace string, self names.ClusterID) *View {
 func (v *View) Start(ctx context.Context) error {
 	v.slices.Start(ctx)
 	go v.published.RunWithContext(ctx)
-	go v.members.RunWithContext(ctx)
 	go v.policies.run(ctx)
 	go v.redeliver(ctx)
 	v.exports.RunWithContext(ctx)
+	v.leave()
 	return nil
 }
 
@@ -105,9 +113,49 @@ func (v *View) PublishedSynced() bool { return v.published.HasSynced() }
 // SlicesSynced tells the same of the other members' slices of a namespace.
 func (v *View) SlicesSynced(namespace string) bool { return v.slices.Synced(namespace) }
 
-// Exports returns all exports of a service, the member's own record included.
+// Exports returns all exports of a service, the member's own record included. Records of others
+// that are missing, and may be there all the same, are as they were.
 func (v *View) Exports(service types.NamespacedName) []*brokerv1alpha1.ExportedService {
-	return indexed[*brokerv1alpha1.ExportedService](v.exports, service)
+	exports := indexed[*brokerv1alpha1.ExportedService](v.exports, service)
+	for _, kept := range v.Epoch.keptOf(service) {
+		if !slices.ContainsFunc(exports, func(e *brokerv1alpha1.ExportedService) bool { return e.Spec.ClusterID == kept.Spec.ClusterID }) {
+			exports = append(slices.Clip(exports), kept)
+		}
+	}
+	return exports
+}
+
+// Hold tells whether what this cluster has of a service's export by another one is to stay as it is, because
+// that is missing and may be there all the same, or is an earlier state. If so, the handlers of OnExport are
+// called when it is known.
+func (v *View) Hold(service types.NamespacedName, cluster names.ClusterID) bool {
+	about := export{service, cluster}
+	switch {
+	case cluster == v.Self:
+		return false
+	case v.Export(service, cluster) != nil:
+		return v.Epoch.holdOutdated(service, cluster, v, v.announcement(about))
+	}
+	return v.Epoch.Hold(service, cluster, v, v.announcement(about))
+}
+
+// HoldAny is Hold for any of the clusters in a list.
+func (v *View) HoldAny(service types.NamespacedName, clusters []mcsv1beta1.ClusterStatus) bool {
+	return slices.ContainsFunc(clusters, func(c mcsv1beta1.ClusterStatus) bool { return v.Hold(service, names.ClusterID(c.Cluster)) })
+}
+
+// announcement returns what calls the handlers of OnExport with an export of which something is known now.
+func (v *View) announcement(about export) func() {
+	return func() {
+		v.mu.Lock()
+		handlers := v.exportHandlers
+		v.mu.Unlock()
+		for _, handler := range handlers {
+			handler(&brokerv1alpha1.ExportedService{Spec: brokerv1alpha1.ExportedServiceSpec{
+				ClusterID: about.cluster.String(), ServiceNamespace: about.service.Namespace, ServiceName: about.service.Name,
+			}}, false)
+		}
+	}
 }
 
 // Export returns one cluster's export of a service, or nil.
@@ -176,6 +224,11 @@ func (v *View) Unfollow(namespace string) {
 // Followed returns how many namespaces are followed, and how many slices the view holds of
 // them.
 func (v *View) Followed() (namespaces, slices int) { return v.slices.Count() }
+
+// ownSlices selects the slices that a member has published.
+func ownSlices(self names.ClusterID) client.MatchingLabels {
+	return client.MatchingLabels{names.LabelSourceCluster: self.String(), discoveryv1.LabelManagedBy: names.AgentManager}
+}
 
 // others selects the slices of a namespace that come from other clusters.
 func (v *View) others(namespace string) []client.ListOption {

@@ -3,7 +3,10 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -24,6 +27,28 @@ func Refused(err error) bool {
 		}
 	}
 	return false
+}
+
+// Unanswered tells whether a write failed for the sake of the API server, which was not reached, or did not
+// have what belongs there: no namespace, no such kind, no account, no time. What it says of the object alone is
+// an answer.
+func Unanswered(err error) bool {
+	if err == nil {
+		return false
+	}
+	return slices.ContainsFunc(all(err), func(e error) bool {
+		var taken TakenError
+		var answer apierrors.APIStatus
+		switch {
+		case errors.As(e, &taken):
+			return false
+		case !errors.As(e, &answer):
+			return true
+		}
+		code := answer.Status().Code
+		return code == http.StatusNotFound || code == http.StatusUnauthorized || code == http.StatusTooManyRequests || code >= http.StatusInternalServerError ||
+			apierrors.HasStatusCause(e, corev1.NamespaceTerminatingCause)
+	})
 }
 
 // Summary writes an error for people: of several, the first and how many more there are.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/urgency"
@@ -61,6 +62,7 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 	}
 	manager := has[discoveryv1.LabelManagedBy]
 	switch {
+	case broker.Withdrawn(existing): // it is wanted again
 	case manager != "" && manager != wants[discoveryv1.LabelManagedBy]:
 		return taken(object)
 	case manager == wants[discoveryv1.LabelManagedBy] && has[names.LabelServiceNamespace] == wants[names.LabelServiceNamespace]:

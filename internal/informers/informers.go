@@ -11,20 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // New returns an informer on the objects that opts select. It never resyncs: a watch loses
 // nothing that a resync would find.
 func New(c client.WithWatch, list client.ObjectList, object client.Object, indexers cache.Indexers, opts ...client.ListOption) cache.SharedIndexInformer {
+	return NewTapped(c, nil, list, object, indexers, opts...)
+}
+
+// NewTapped returns an informer of which a tap, or nil, sees first what it gets.
+func NewTapped(c client.WithWatch, tap *Tap, list client.ObjectList, object client.Object, indexers cache.Indexers, opts ...client.ListOption) cache.SharedIndexInformer {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			into := list.DeepCopyObject().(client.ObjectList)
-			return into, c.List(ctx, into, append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
+			if tap != nil {
+				o = latest(o)
+			}
+			err := c.List(ctx, into, append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
+			if err == nil && tap != nil {
+				err = tap.list(into)
+			}
+			return into, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, list.DeepCopyObject().(client.ObjectList),
+			if tap != nil && ptr.Deref(o.SendInitialEvents, false) {
+				o = latest(o)
+			}
+			w, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList),
 				append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
+			if err == nil && tap != nil {
+				w = tap.watch(w, o)
+			}
+			return w, err
 		},
 	}
 	if indexers == nil {

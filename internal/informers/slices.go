@@ -18,6 +18,7 @@ import (
 // The slices that it returns are shared and must not be changed.
 type Slices struct {
 	client   client.WithWatch
+	tap      *Tap
 	selector func(namespace string) []client.ListOption
 	indexers cache.Indexers
 
@@ -36,9 +37,9 @@ type followed struct {
 }
 
 // NewSlices returns a copy of no namespaces. selector says what of the API server's
-// EndpointSlices belongs to a namespace.
-func NewSlices(c client.WithWatch, selector func(namespace string) []client.ListOption, indexers cache.Indexers) *Slices {
-	return &Slices{client: c, selector: selector, indexers: indexers, followed: map[string]*followed{}}
+// EndpointSlices belongs to a namespace. A tap, or nil, sees first what it gets.
+func NewSlices(c client.WithWatch, tap *Tap, selector func(namespace string) []client.ListOption, indexers cache.Indexers) *Slices {
+	return &Slices{client: c, tap: tap, selector: selector, indexers: indexers, followed: map[string]*followed{}}
 }
 
 // Start fills the copy and keeps it current until ctx is done. It returns at once.
@@ -58,7 +59,7 @@ func (s *Slices) Follow(namespace string) {
 	if s.followed[namespace] != nil {
 		return
 	}
-	f := &followed{namespace: namespace, informer: New(s.client, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
+	f := &followed{namespace: namespace, informer: NewTapped(s.client, s.tap, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
 		s.indexers, s.selector(namespace)...)}
 	for _, handler := range s.changed {
 		OnChange(f.informer, handler)

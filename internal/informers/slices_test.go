@@ -81,7 +81,7 @@ type record struct {
 }
 
 func newRecord(s *server) *record {
-	r := &record{Slices: NewSlices(s, func(namespace string) []client.ListOption {
+	r := &record{Slices: NewSlices(s, nil, func(namespace string) []client.ListOption {
 		return []client.ListOption{client.InNamespace(namespace)}
 	}, cache.Indexers{"all": func(any) ([]string, error) { return []string{"all"}, nil }})}
 	var mu sync.Mutex

@@ -70,10 +70,18 @@ func SourceClusters(ctx context.Context, r client.Reader, service types.Namespac
 	return clusters, nil
 }
 
+// ImportedFromCluster returns the EndpointSlices that Atoll keeps for one source cluster.
+func ImportedFromCluster(ctx context.Context, r client.Reader, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
+	return slicesOf(ctx, r, client.MatchingLabels{names.LabelSourceCluster: cluster.String()})
+}
+
 func listSlices(ctx context.Context, r client.Reader, namespace, key string) ([]*discoveryv1.EndpointSlice, error) {
+	return slicesOf(ctx, r, client.InNamespace(namespace), client.MatchingFields{SliceIndex: key})
+}
+
+func slicesOf(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]*discoveryv1.EndpointSlice, error) {
 	list := &discoveryv1.EndpointSliceList{}
-	err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{SliceIndex: key}, client.UnsafeDisableDeepCopy)
-	if err != nil {
+	if err := r.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	found := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))

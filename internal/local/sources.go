@@ -26,7 +26,7 @@ const byService = "service"
 
 // NewSources returns a copy of no namespaces.
 func NewSources(c client.WithWatch) *Sources {
-	return &Sources{informers.NewSlices(c, ownSlices, cache.Indexers{
+	return &Sources{informers.NewSlices(c, nil, ownSlices, cache.Indexers{
 		byService: func(object any) ([]string, error) {
 			return []string{object.(*discoveryv1.EndpointSlice).Labels[discoveryv1.LabelServiceName]}, nil
 		},

@@ -56,6 +56,12 @@ const (
 	// AnnotationSourcePart is the number of the part, from 0, where a source
 	// slice was split.
 	AnnotationSourcePart = "atoll.dev/source-part"
+	// AnnotationWithdrawn is on a record on the broker that its member is about to delete: what goes
+	// without was not taken away by its owner.
+	AnnotationWithdrawn = "atoll.dev/withdrawn"
+	// AnnotationRestored is on a member's heartbeat, with the time when it was found to be older
+	// than it had been: the broker was put back to an earlier state.
+	AnnotationRestored = "atoll.dev/restored"
 	// AnnotationDNSWiring records, on objects of a cluster's own DNS that have no room for a
 	// comment, what was added to them so that they ask atoll-dns.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
@@ -110,6 +116,10 @@ var SystemNamespaces = []string{"default", "kube-node-lease", "kube-public", "ku
 // LostClusters is the name of the ConfigMap in SystemNamespace with the members whose
 // endpoints are withdrawn, and since when.
 const LostClusters = "atoll-lost-clusters"
+
+// BrokerMemory is the name of the ConfigMap in SystemNamespace with what is known of the
+// broker's epoch.
+const BrokerMemory = "atoll-broker-memory"
 
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,9 +124,30 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 		}
 	}
 	say("removing its records")
+	if err := makeKnown(ctx, on, r); err != nil {
+		return err
+	}
 	found, err := findRecords(ctx, on, r.Namespace, r.Cluster)
 	if err != nil {
 		return fmt.Errorf("listing its records: %w", err)
 	}
 	return on.DeleteAll(ctx, found.objects)
+}
+
+// makeKnown makes the entry of a member that has none, because it was not there any more when the
+// broker was made anew: the others take it for removed when they see its entry go.
+func makeKnown(ctx context.Context, on *install.Target, r RemoveRequest) error {
+	if r.DryRun {
+		return nil
+	}
+	err := on.Client.Create(ctx, &brokerv1alpha1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.Namespace, Name: r.Cluster.String(), Labels: map[string]string{names.LabelSourceCluster: r.Cluster.String()},
+		},
+		Spec: brokerv1alpha1.MemberClusterSpec{ClusterID: r.Cluster.String(), ClusterUID: "removed", AdvertiseMode: brokerv1alpha1.AdvertisePods},
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the entry of %s, which is to be removed: %w", r.Cluster, err)
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ var (
 	}
 	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
-	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/metadata", "./internal/pace", "./internal/quota", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
+	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/quota", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
 )
 
 // table is the layout of the repository (docs/design). A folder that no row
@@ -51,6 +51,7 @@ var table = []row{
 	{folder: "internal/names"},
 	{folder: "internal/version"},
 	{folder: "internal/liveness"},
+	{folder: "internal/epoch"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace"},
 	{folder: "internal/quota"},
@@ -72,7 +73,7 @@ var table = []row{
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
 	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/utils/ptr"})},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/liveness", "./internal/quota", "./internal/credential", "./internal/informers"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients)},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},

@@ -237,7 +237,6 @@ func TestLostMembers(t *testing.T) {
 		}
 	})
 	for i, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.SystemNamespace}}))
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 		export(t, m, "web", fmt.Sprintf("10.20%d.0.1", i+1), "")
 		export(t, m, "db", fmt.Sprintf("10.20%d.0.2", i+1), "keep")

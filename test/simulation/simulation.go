@@ -174,6 +174,9 @@ func Join(ctx context.Context, b Broker, number int, o Options) (*Member, error)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", id, err)
 	}
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.SystemNamespace}}); err != nil {
+		return nil, fmt.Errorf("making namespace %s in %s: %w", names.SystemNamespace, id, err)
+	}
 	options, err := AgentOptions(id, o.Args)
 	if err != nil {
 		return nil, err

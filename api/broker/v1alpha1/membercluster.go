@@ -9,7 +9,7 @@ import (
 // id, and the Lease of the same name beside it is the member's heartbeat.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=2"
 // +kubebuilder:resource:scope=Namespaced,shortName=mbr
 // +kubebuilder:printcolumn:name="Kubernetes",type=string,JSONPath=`.spec.kubernetesVersion`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agentVersion`
@@ -72,6 +72,26 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:Enum=pods;cluster-ip
 	// +kubebuilder:default=pods
 	AdvertiseMode AdvertiseMode `json:"advertiseMode"`
+	// Published says that all that the member exports is on the broker. Members whose agents are
+	// older do not say so.
+	// +optional
+	Published *Publication `json:"published,omitempty"`
+}
+
+// Publication is a member's statement that it has published everything: what is missing then
+// it does not export. It is made when an agent has become its cluster's leader, and whenever
+// something of the member's was lost on the broker.
+type Publication struct {
+	// Namespace is the UID of the clusterset's namespace, where the member may read it: in one
+	// that was made anew nothing is published yet.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// At is when the statement was made, by the member's clock, but always later than the one before.
+	At metav1.MicroTime `json:"at"`
+	// ResourceVersion is the version of the broker's data that the member had seen before it went over
+	// what it exports: what had gone until then has been published again.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // MemberClusterList is a list of MemberClusters.

@@ -47,7 +47,7 @@ func NewController(view *broker.View, heartbeats *broker.Heartbeats) *Controller
 	return &Controller{
 		broker:     view,
 		heartbeats: heartbeats,
-		aggregates: broker.NewAggregates(view.Client, view.Namespace),
+		aggregates: broker.NewAggregates(view),
 		writer: controllers.Writer{
 			// An entry does not name its writer; its managed fields do.
 			Client: client.WithFieldOwner(view.Client, names.ManagerAggregate(view.Self)),

@@ -35,6 +35,7 @@ type Controller struct {
 	self         local.Cluster
 	writer       controllers.Writer // to the broker
 	outcomes     *status.Outcomes[types.NamespacedName]
+	progress     *status.Progress
 	mode         brokerv1alpha1.AdvertiseMode
 	maxEndpoints int
 	pacer        *pace.Pacer[Request]
@@ -55,10 +56,11 @@ type Options struct {
 }
 
 // NewController returns a controller that publishes the endpoints in sources of what the
-// cluster self exports. What becomes of it, it tells by outcomes, for each export.
-func NewController(reader client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], measured *metrics.Metrics, options Options) *Controller {
+// cluster self exports. What becomes of it, it tells by outcomes, for each export, and by progress
+// of which it was tried.
+func NewController(reader client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], progress *status.Progress, measured *metrics.Metrics, options Options) *Controller {
 	return &Controller{
-		local: reader, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, outcomes: outcomes, metrics: measured,
+		local: reader, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, outcomes: outcomes, progress: progress, metrics: measured,
 		mode: options.Mode, maxEndpoints: options.MaxEndpoints, pacer: pace.New[Request](options.Pace),
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
 	}
@@ -126,6 +128,9 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	c.note(req, own, remarks, err)
+	if req.Slice == "" && !controllers.Unanswered(err) {
+		c.progress.Done(status.StepEndpoints, req.Service)
+	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
 	}

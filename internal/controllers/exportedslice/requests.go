@@ -74,6 +74,7 @@ func (c *Controller) followExports(queue func(Request, bool)) {
 // subscribe has requests queued for what happens to the slices on both sides.
 func (c *Controller) subscribe(queue func(Request, bool)) {
 	c.queue = queue
+	c.progress.OnBegin(func(service types.NamespacedName) { queue(Request{Service: service}, false) })
 	c.sources.OnChange(func(s *discoveryv1.EndpointSlice, initial bool) {
 		if service := s.Labels[discoveryv1.LabelServiceName]; service != "" {
 			req := Request{types.NamespacedName{Namespace: s.Namespace, Name: service}, s.Name}

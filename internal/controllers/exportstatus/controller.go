@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -93,6 +94,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, err
 		}
 	}
+	if held, err := c.held(ctx, req, own.Export); held || err != nil {
+		return reconcile.Result{}, err
+	}
 	so := progress{record: record}
 	so.endpoints, so.tried = c.endpoints.Get(req.NamespacedName)
 	so.endpoints.Remarks = slices.Concat(remarks(own), so.endpoints.Remarks)
@@ -108,6 +112,19 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // the endpoints are tried in a moment, and then one write says all
 	}
 	return reconcile.Result{}, c.apply(ctx, own.Export, so.endpoints.Remarks, wanted)
+}
+
+// held tells whether the conditions stay as they are, because an export that this one conflicts
+// with may be missing on the broker without that its cluster has withdrawn it.
+func (c *Controller) held(ctx context.Context, req reconcile.Request, export *mcsv1beta1.ServiceExport) (bool, error) {
+	if !meta.IsStatusConditionTrue(export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionConflict)) {
+		return false, nil
+	}
+	imp := &mcsv1beta1.ServiceImport{}
+	if err := c.local.Get(ctx, req.NamespacedName, imp); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading ServiceImport %s: %w", req, err)
+	}
+	return c.broker.HoldAny(req.NamespacedName, imp.Status.Clusters), nil
 }
 
 func isReady(c metav1.Condition) bool {

@@ -120,6 +120,9 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req.Service, err)
 	}
 	gone := err != nil || imp.DeletionTimestamp != nil || !local.Managed(imp)
+	if held, err := c.held(ctx, req, gone); held || err != nil {
+		return reconcile.Result{}, err
+	}
 	if req.Slice != "" && !gone && !c.alone(req) {
 		c.whole(req)
 		return reconcile.Result{}, nil
@@ -149,6 +152,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
+	missing := c.keep(req, gone, &changes)
 	if wait := c.wait(req, changes); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
@@ -161,7 +165,9 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
 	}
-	c.measure(req, importation.Imported, plan, changes)
+	if !missing {
+		c.measure(req, importation.Imported, plan, changes)
+	}
 	return reconcile.Result{}, nil
 }
 

@@ -105,6 +105,10 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		for _, service := range c.broker.ServicesOf(names.ClusterID(cluster)) {
 			queue(part(service.Namespace, service.Name, cluster), false)
 		}
+		imported, _ := local.ImportedFromCluster(ctx, c.local, names.ClusterID(cluster)) // also what the broker has lost
+		for _, slice := range imported {
+			queue(partOf(slice), false)
+		}
 	})
 	c.options.Hosts.OnChange(func(added []netip.Addr) {
 		parts, err := c.partsAt(ctx, added)

@@ -6,6 +6,7 @@ package importstatus
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -95,10 +96,17 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 	}
-	if len(exported.Imported) == 0 {
+	exporters := merge.Clusters(exported.Imported)
+	for _, of := range have.Status.Clusters {
+		if !slices.Contains(exporters, of.Cluster) && c.broker.Hold(req.NamespacedName, names.ClusterID(of.Cluster)) {
+			exporters = append(exporters, of.Cluster)
+		}
+	}
+	if len(exporters) == 0 {
 		return reconcile.Result{}, nil // it goes
 	}
-	return reconcile.Result{}, c.apply(ctx, have, want(have, merge.Clusters(exported.Imported), c.self.Network.Families, c.so))
+	slices.Sort(exporters)
+	return reconcile.Result{}, c.apply(ctx, have, want(have, exporters, c.self.Network.Families, c.so))
 }
 
 func (c *Controller) apply(ctx context.Context, have *mcsv1beta1.ServiceImport, wanted *wanted) error {

@@ -4,8 +4,10 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -36,28 +39,46 @@ type Controller struct {
 	spec      brokerv1alpha1.MemberClusterSpec
 	holder    string
 	timeout   time.Duration
+	epoch     *broker.Epoch
 	log       *slog.Logger
 	now       chan struct{}
+
+	mu sync.Mutex
+	// made is the statement that this replica has made last, nil for none.
+	made *brokerv1alpha1.Publication
 }
 
 // NewController returns a controller that writes spec to the broker's namespace. holder
 // names this replica, and timeout is how long the heartbeat may be missing until the
-// others take the cluster for lost.
-func NewController(broker client.Client, namespace string, spec brokerv1alpha1.MemberClusterSpec, holder string, timeout time.Duration, log *slog.Logger) *Controller {
-	return &Controller{broker: broker, namespace: namespace, spec: spec, holder: holder, timeout: timeout, log: log, now: make(chan struct{}, 1)}
+// others take the cluster for lost. What is read of the own entry, epoch is told.
+func NewController(c client.Client, namespace string, spec brokerv1alpha1.MemberClusterSpec, holder string, timeout time.Duration, epoch *broker.Epoch, log *slog.Logger) *Controller {
+	m := &Controller{broker: c, namespace: namespace, spec: spec, holder: holder, timeout: timeout, epoch: epoch, log: log, now: make(chan struct{}, 1)}
+	epoch.OnOwnMember(func() {
+		// Two replicas of different versions say different things, which must not become a race.
+		have := m.own()
+		if have == nil || m.conflict(have) != nil || m.want(have).Published != have.Spec.Published {
+			m.Renew()
+		}
+	})
+	return m
 }
 
 // NeedLeaderElection makes the controller run on every replica.
 func (c *Controller) NeedLeaderElection() bool { return false }
 
 // Start keeps the entry until ctx is done. A broker that can't be reached is tried again
-// at the next renewal.
+// at the next renewal. When the broker says that the id is another cluster's, it returns that
+// as a TakenError: this cluster must not go on.
 func (c *Controller) Start(ctx context.Context) error {
 	interval := c.timeout / renewals
 	for {
 		limited, cancel := context.WithTimeout(ctx, interval)
 		err := c.renew(limited)
 		cancel()
+		var taken *TakenError
+		if errors.As(err, &taken) {
+			return err
+		}
 		if err != nil && ctx.Err() == nil {
 			c.log.Warn("renewing the membership failed, will try again", "error", err)
 		}
@@ -81,6 +102,55 @@ func (c *Controller) Renew() {
 	}
 }
 
+// State has the entry say that all is published that the cluster exports, in the namespace
+// of a UID, where the broker's data was seen up to a version.
+func (c *Controller) State(place, version string) {
+	now := time.Now().Truncate(time.Microsecond)
+	have := c.own()
+	c.mu.Lock()
+	for _, last := range []*brokerv1alpha1.Publication{c.made, published(have)} {
+		if last != nil && !now.After(last.At.Time) {
+			now = last.At.Add(time.Microsecond)
+		}
+	}
+	c.made = &brokerv1alpha1.Publication{Namespace: place, At: metav1.NewMicroTime(now), ResourceVersion: version}
+	c.mu.Unlock()
+	c.Renew()
+}
+
+// own is the entry as the copy has it, nil where it is not there or not known.
+func (c *Controller) own() *brokerv1alpha1.MemberCluster {
+	return c.epoch.Member(names.ClusterID(c.spec.ClusterID))
+}
+
+// want is what an entry should say. Of statements, that is the last one: another replica may have
+// made it, or an older one may have dropped it.
+func (c *Controller) want(have *brokerv1alpha1.MemberCluster) *brokerv1alpha1.MemberClusterSpec {
+	want := c.spec
+	want.Published = published(have)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made != nil && (want.Published == nil || c.made.At.After(want.Published.At.Time)) {
+		want.Published = c.made
+	}
+	return &want
+}
+
+// published is an entry's statement, or nil.
+func published(m *brokerv1alpha1.MemberCluster) *brokerv1alpha1.Publication {
+	if m == nil {
+		return nil
+	}
+	return m.Spec.Published
+}
+
+// TakenError says that a cluster id belongs to another cluster.
+type TakenError struct{ ID, Owner, Self string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s): choose another id", e.ID, e.Owner, e.Self)
+}
+
 // Refused returns an error if the broker says that this cluster's id belongs to another
 // cluster, which an agent must not begin to work against: it would take the other one's
 // records for its own. A broker that can't be reached says nothing.
@@ -100,8 +170,7 @@ func (c *Controller) conflict(have *brokerv1alpha1.MemberCluster) error {
 	if have.Spec.ClusterUID == c.spec.ClusterUID {
 		return nil
 	}
-	return fmt.Errorf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s): choose another id",
-		c.spec.ClusterID, have.Spec.ClusterUID, c.spec.ClusterUID)
+	return &TakenError{c.spec.ClusterID, have.Spec.ClusterUID, c.spec.ClusterUID}
 }
 
 func (c *Controller) renew(ctx context.Context) error {
@@ -119,21 +188,34 @@ func (c *Controller) meta() metav1.ObjectMeta {
 	}
 }
 
-// applyMember writes the MemberCluster where it is absent or outdated.
+// applyMember writes the MemberCluster where it is absent or outdated. What it is like, the copy
+// tells, or where there is none yet, the broker.
 func (c *Controller) applyMember(ctx context.Context) error {
-	have := &brokerv1alpha1.MemberCluster{}
-	key := client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}
-	err := c.broker.Get(ctx, key, have)
-	switch {
-	case apierrors.IsNotFound(err):
-		err = c.broker.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: c.meta(), Spec: c.spec})
-	case err == nil && c.conflict(have) != nil:
-		return c.conflict(have)
-	case err == nil && !equality.Semantic.DeepEqual(have.Spec, c.spec):
-		have.Spec = c.spec
-		err = c.broker.Update(ctx, have)
+	have := c.own()
+	if !c.epoch.MembersSynced() {
+		have = &brokerv1alpha1.MemberCluster{}
+		err := c.broker.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}, have)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading the MemberCluster: %w", err)
+		}
+		if err != nil {
+			have = nil
+		}
 	}
-	if err != nil {
+	want := c.want(have)
+	var err error
+	switch {
+	case have == nil:
+		err = c.broker.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: c.meta(), Spec: *want})
+	case c.conflict(have) != nil:
+		return c.conflict(have)
+	case !equality.Semantic.DeepEqual(have.Spec, *want):
+		updated := have.DeepCopy()
+		updated.Spec = *want
+		err = c.broker.Update(ctx, updated)
+	}
+	// Otherwise the copy is about to show what it is like, and then it is looked at again.
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (!apierrors.IsNotFound(err) || have == nil) {
 		return fmt.Errorf("writing the MemberCluster: %w", err)
 	}
 	return nil
@@ -142,8 +224,8 @@ func (c *Controller) applyMember(ctx context.Context) error {
 // applyLease renews the heartbeat.
 func (c *Controller) applyLease(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}
-	err := c.broker.Get(ctx, key, lease)
+	before := c.epoch.Beat()
+	err := c.broker.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}, lease)
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity: &c.holder,
 		// For people: members judge by their own clocks.
@@ -152,13 +234,24 @@ func (c *Controller) applyLease(ctx context.Context) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		err = c.broker.Create(ctx, &coordinationv1.Lease{ObjectMeta: c.meta(), Spec: spec})
+		lease = &coordinationv1.Lease{ObjectMeta: c.meta(), Spec: spec}
+		err = c.broker.Create(ctx, lease)
 	case err == nil:
+		if c.epoch.Found(before, lease) { // other replicas can't tell any more when this one has renewed it
+			if lease.Annotations == nil {
+				lease.Annotations = map[string]string{}
+			}
+			lease.Annotations[names.AnnotationRestored] = spec.RenewTime.Format(time.RFC3339Nano)
+		}
 		lease.Spec = spec
 		err = c.broker.Update(ctx, lease)
 	}
+	if err == nil {
+		c.epoch.Renewed(lease)
+		return nil
+	}
 	// Another replica's renewal is as good as this one's.
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+	if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("renewing the heartbeat: %w", err)
 	}
 	return nil

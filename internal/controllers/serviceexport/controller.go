@@ -25,21 +25,23 @@ import (
 
 // Controller is the export controller of one member cluster.
 type Controller struct {
-	local   client.Client
-	live    client.Reader // of the own cluster, past the copy
-	broker  *broker.View
-	writer  controllers.Writer // to the broker
-	self    local.Cluster
-	records *status.Outcomes[types.NamespacedName]
+	local    client.Client
+	live     client.Reader // of the own cluster, past the copy
+	broker   *broker.View
+	writer   controllers.Writer // to the broker
+	self     local.Cluster
+	records  *status.Outcomes[types.NamespacedName]
+	progress *status.Progress
 }
 
 // NewController returns a controller that reads ServiceExports by local and writes records by
 // view, of the cluster self. live reads the own cluster past any copy. How it goes is noted in
-// records, as soon as it is certain what there is to export.
-func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, records *status.Outcomes[types.NamespacedName]) *Controller {
+// records, as soon as it is certain what there is to export, and progress is told which records were
+// tried.
+func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, records *status.Outcomes[types.NamespacedName], progress *status.Progress) *Controller {
 	return &Controller{
 		local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
-		self: self, records: records,
+		self: self, records: records, progress: progress,
 	}
 }
 
@@ -66,6 +68,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			})
 		})).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.progress.OnBegin(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
+		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -116,19 +121,33 @@ func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own
 	var err error
 	switch {
 	case want == nil && have == nil:
-	case want == nil:
+	case want == nil && broker.Withdrawn(have):
 		err = c.writer.Delete(ctx, have)
+	case want == nil:
+		err = c.writer.Update(ctx, withdrawn(have)) // and deleted when the copy shows that
 	case have == nil:
 		err = c.writer.Create(ctx, c.record(want))
-	case !isRecord(have, want):
+	case broker.Withdrawn(have) || !isRecord(have, want):
 		updated := have.DeepCopy()
 		updated.Spec = *want
+		delete(updated.Annotations, names.AnnotationWithdrawn)
 		err = c.writer.Update(ctx, updated)
+	}
+	if !controllers.Unanswered(err) {
+		c.progress.Done(status.StepRecord, req.NamespacedName)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the export record on the broker: %w", err)
 	}
 	return nil
+}
+
+// withdrawn returns a record that says that it is about to go: what goes without was not taken away by this
+// cluster (docs/adr/0031-epochs.md).
+func withdrawn(have *brokerv1alpha1.ExportedService) *brokerv1alpha1.ExportedService {
+	record := have.DeepCopy()
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, names.AnnotationWithdrawn, "true")
+	return record
 }
 
 // isRecord tells whether a record says just what the cluster contributes.

@@ -28,6 +28,7 @@ const (
 // Controller owns the ConfigMap, and what others know of it by a staleness.Set.
 type Controller struct {
 	store      store
+	local      client.Reader
 	broker     *broker.View
 	heartbeats *broker.Heartbeats
 	prober     Prober
@@ -51,10 +52,10 @@ type Controller struct {
 
 // NewController returns a controller that tells withdrawn whose endpoints are. A member is
 // suspected when its heartbeat has been missing for timeout; renew has the own one renewed at
-// once. reader reads the cluster's own API server without a cache, and writer writes to it.
-func NewController(reader client.Reader, writer client.Writer, view *broker.View, heartbeats *broker.Heartbeats, prober Prober, timeout time.Duration, withdrawn *staleness.Set, renew func(), log *slog.Logger) *Controller {
+// once. c is the cluster's own API server, and reader reads from it without a cache.
+func NewController(reader client.Reader, c client.Client, view *broker.View, heartbeats *broker.Heartbeats, prober Prober, timeout time.Duration, withdrawn *staleness.Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
-		store: store{reader, writer}, broker: view, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		store: store{reader, c}, local: c, broker: view, heartbeats: heartbeats, prober: prober, timeout: timeout,
 		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1),
 	}
 }
@@ -224,7 +225,7 @@ func (c *Controller) note(withdrawn []string) {
 
 // probe asks a member's endpoints whether they are there.
 func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
-	answered := c.prober.Answers(ctx, c.endpoints(id))
+	answered := c.prober.Answers(ctx, c.endpoints(ctx, id))
 	if ctx.Err() != nil {
 		return
 	}

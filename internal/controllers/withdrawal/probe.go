@@ -11,6 +11,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 )
@@ -60,7 +61,7 @@ func (p Prober) Answers(ctx context.Context, targets []string) bool {
 
 // endpoints are where a member can be asked: some pods of some of the services that this
 // cluster imports from it, others each time.
-func (c *Controller) endpoints(id names.ClusterID) []string {
+func (c *Controller) endpoints(ctx context.Context, id names.ClusterID) []string {
 	services := c.broker.ServicesOf(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
 	var sample []*discoveryv1.EndpointSlice
@@ -76,5 +77,18 @@ func (c *Controller) endpoints(id names.ClusterID) []string {
 			break
 		}
 	}
+	if len(sample) == 0 { // the broker has lost them, or the member has withdrawn them
+		sample = c.imported(ctx, id)
+	}
 	return staleness.Targets(sample, maxTargets, rand.Perm, c.prober.Allowed)
+}
+
+// imported are slices of a member's that this cluster uses.
+func (c *Controller) imported(ctx context.Context, id names.ClusterID) []*discoveryv1.EndpointSlice {
+	list, err := local.ImportedFromCluster(ctx, c.local, id)
+	if err != nil {
+		return nil // a cache that is synced does not fail before the agent ends
+	}
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list[:min(len(list), maxTargets)]
 }

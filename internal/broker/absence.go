@@ -1,0 +1,210 @@
+package broker
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/epoch"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// maxWithdrawn bounds how much is remembered of what members have withdrawn. It matters while there are
+// doubts about them; where much is withdrawn, what there is no doubt about is forgotten.
+const maxWithdrawn = 4096
+
+// Withdrawn tells whether a member has said that a record of its own is about to go. Others do
+// not see it any more.
+func Withdrawn(record client.Object) bool {
+	return record.GetAnnotations()[names.AnnotationWithdrawn] != ""
+}
+
+// export is what a record is about.
+type export struct {
+	service types.NamespacedName
+	cluster names.ClusterID
+}
+
+func exportOf(e *brokerv1alpha1.ExportedService) export {
+	return export{types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, names.ClusterID(e.Spec.ClusterID)}
+}
+
+// absence is what is known of others' records that the broker does not have.
+type absence struct {
+	// withdrawn are those of which their members have said so.
+	withdrawn map[export]bool
+	// kept are those of which they have not, as they were, as long as there are doubts.
+	kept map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService
+}
+
+func newAbsence() absence {
+	return absence{withdrawn: map[export]bool{}, kept: map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService{}}
+}
+
+func (a absence) keep(about export, record *brokerv1alpha1.ExportedService) {
+	if a.kept[about.service] == nil {
+		a.kept[about.service] = map[names.ClusterID]*brokerv1alpha1.ExportedService{}
+	}
+	a.kept[about.service][about.cluster] = record
+}
+
+// drop tells whether a record was kept, which it is not any more.
+func (a absence) drop(about export) bool {
+	of := a.kept[about.service]
+	_, kept := of[about.cluster]
+	if delete(of, about.cluster); len(of) == 0 {
+		delete(a.kept, about.service)
+	}
+	return kept
+}
+
+// dropAll drops the records of which their member is to be dropped, and returns what they were about.
+func (a absence) dropAll(of func(names.ClusterID) bool) []export {
+	var dropped []export
+	for service, clusters := range a.kept {
+		for cluster := range clusters {
+			if about := (export{service, cluster}); of(cluster) && a.drop(about) {
+				dropped = append(dropped, about)
+			}
+		}
+	}
+	return dropped
+}
+
+// withdraw remembers that a record was withdrawn.
+func (a absence) withdraw(about export, doubts func(names.ClusterID) bool) {
+	if len(a.withdrawn) >= maxWithdrawn {
+		for other := range a.withdrawn {
+			if !doubts(other.cluster) {
+				delete(a.withdrawn, other)
+			}
+		}
+	}
+	a.withdrawn[about] = true
+}
+
+// visible tells whether this member takes notice of a record that there is. What others have
+// withdrawn it does not; what it has itself, it deletes.
+func (e *Epoch) visible(object client.Object) bool {
+	record := object.(*brokerv1alpha1.ExportedService)
+	about := exportOf(record)
+	if about.cluster == e.self {
+		return true
+	}
+	e.mu.Lock()
+	dropped := e.absent.drop(about)
+	var again []func()
+	if Withdrawn(record) {
+		e.absent.withdraw(about, e.doubts)
+		again = e.waiting.take(about)
+		if dropped && e.view != nil { // the copy has had none, so that its handlers do not hear of it
+			again = append(again, e.view.announcement(about))
+		}
+	} else {
+		delete(e.absent.withdrawn, about)
+	}
+	e.mu.Unlock()
+	call(again)
+	return !Withdrawn(record)
+}
+
+// recordChanged takes notice of a change of a record, and says what it is for the copy.
+func (e *Epoch) recordChanged(what watch.EventType, object client.Object) watch.EventType {
+	switch {
+	case what == watch.Deleted:
+		e.recordGone(object.(*brokerv1alpha1.ExportedService))
+	case e.visible(object):
+	case what == watch.Added:
+		return ""
+	case what == watch.Modified:
+		return watch.Deleted
+	}
+	return what
+}
+
+// recordGone takes notice of a record that is not there any more. Of one that was withdrawn before that
+// is known already.
+func (e *Epoch) recordGone(record *brokerv1alpha1.ExportedService) {
+	if Withdrawn(record) {
+		return
+	}
+	about := exportOf(record)
+	e.happened(func(j *epoch.Judge) {
+		j.Vanished(about.cluster.String(), version(record.ResourceVersion))
+		if about.cluster != e.self && e.doubts(about.cluster) {
+			e.absent.keep(about, record)
+		}
+	})
+}
+
+// sliceChanged takes notice of a change of a slice. Whether its own are there a member sees for itself.
+func (e *Epoch) sliceChanged(what watch.EventType, object client.Object) watch.EventType {
+	of := object.GetLabels()
+	about := export{
+		types.NamespacedName{Namespace: of[names.LabelServiceNamespace], Name: of[names.LabelServiceName]},
+		names.ClusterID(of[names.LabelSourceCluster]),
+	}
+	if what == watch.Deleted && about.cluster != e.self {
+		e.happened(func(j *epoch.Judge) {
+			if !e.absent.withdrawn[about] {
+				j.Lacks(about.cluster.String())
+			}
+		})
+	}
+	return what
+}
+
+// keptOf returns the records of a service that are missing on the broker, and may be there all the same.
+func (e *Epoch) keptOf(service types.NamespacedName) []*brokerv1alpha1.ExportedService {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var kept []*brokerv1alpha1.ExportedService
+	for _, record := range e.absent.kept[service] {
+		kept = append(kept, record)
+	}
+	return kept
+}
+
+// waiting is what waits for doubts about what a cluster exports to be over, each once for its key.
+type waiting map[export]map[any]func()
+
+func (w waiting) add(about export, key any, again func()) {
+	if w[about] == nil {
+		w[about] = map[any]func(){}
+	}
+	w[about][key] = again
+}
+
+// take takes out what waits for one export.
+func (w waiting) take(about export) (again []func()) {
+	for _, f := range w[about] {
+		again = append(again, f)
+	}
+	delete(w, about)
+	return again
+}
+
+// takeAll takes out what waits for clusters.
+func (w waiting) takeAll(of func(names.ClusterID) bool) (again []func()) {
+	for about := range w {
+		if of(about.cluster) {
+			again = append(again, w.take(about)...)
+		}
+	}
+	return again
+}
+
+func call(functions []func()) {
+	for _, f := range functions {
+		f()
+	}
+}
+
+// version is a resource version as a number, 0 for one that is none.
+func version(resourceVersion string) uint64 {
+	n, _ := strconv.ParseUint(resourceVersion, 10, 64) // what is none can't be compared
+	return n
+}

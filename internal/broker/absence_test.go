@@ -1,0 +1,165 @@
+package broker
+
+import (
+	"fmt"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/epoch"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+var web = types.NamespacedName{Namespace: "shop", Name: "web"}
+
+// scene is what the member "self" knows of one other one, "c2", which exports shop/web.
+type scene struct {
+	*Epoch
+	view *View
+	told []export // by OnExport
+	held int      // how often what was held was called
+}
+
+func newScene() *scene {
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	s := &scene{Epoch: settled(c)}
+	s.view = NewView(c, s.Epoch)
+	s.view.OnExport(func(e *brokerv1alpha1.ExportedService, _ bool) { s.told = append(s.told, exportOf(e)) })
+	s.look(1, 1)
+	return s
+}
+
+// look has the member look, and find a statement.
+func (s *scene) look(at int64, seen uint64) {
+	s.mu.Lock()
+	r := epoch.Reading{Place: "uid", Members: map[string]epoch.Statement{"c2": {Place: "uid", At: at, Seen: seen}}, Shown: map[string]bool{"c2": true}}
+	s.judge.Looked(s.judge.Begin(), r)
+	again := s.released()
+	s.mu.Unlock()
+	call(again)
+}
+
+func (s *scene) hold() bool {
+	return s.Hold(web, "c2", "key", func() { s.held++ })
+}
+
+func (s *scene) lose(version string) {
+	s.taps.exports.Event(watch.Deleted, recordOf("c2", version, false))
+	s.taps.slices.Event(watch.Deleted, sliceOf("c2", version))
+}
+
+func recordOf(cluster, version string, withdrawn bool) *brokerv1alpha1.ExportedService {
+	record := &brokerv1alpha1.ExportedService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "web.shop." + cluster, ResourceVersion: version},
+		Spec:       brokerv1alpha1.ExportedServiceSpec{ClusterID: cluster, ServiceNamespace: "shop", ServiceName: "web"},
+	}
+	if withdrawn {
+		metav1.SetMetaDataAnnotation(&record.ObjectMeta, names.AnnotationWithdrawn, "true")
+	}
+	return record
+}
+
+func sliceOf(cluster, version string) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "web-x.shop." + cluster, ResourceVersion: version, Labels: map[string]string{
+		names.LabelSourceCluster: cluster, names.LabelServiceNamespace: "shop", names.LabelServiceName: "web",
+	}}}
+}
+
+// A record that goes without that its member has withdrawn it is there as it was, until the member has said
+// that all is published. Pitfall 31.
+func TestAMissingRecordIsKept(t *testing.T) {
+	s := newScene()
+	s.lose("7")
+	if !s.hold() || s.view.Export(web, "c2") == nil {
+		t.Fatal("it is believed to be gone")
+	}
+	if s.view.Hold(web, "c2") {
+		t.Error("what it was is known, so that changes of it can be followed")
+	}
+	if s.look(2, 6); !s.Doubts("c2") {
+		t.Error("what was said without having seen that it is gone is believed")
+	}
+	s.look(3, 7)
+	if s.hold() || s.view.Export(web, "c2") != nil || s.held != 1 || len(s.told) != 1 || s.told[0] != (export{web, "c2"}) {
+		t.Errorf("the member does not export it: held is called %d times, told %v", s.held, s.told)
+	}
+}
+
+// A record that is back is as it is then.
+func TestARecordIsBack(t *testing.T) {
+	s := newScene()
+	s.lose("7")
+	if s.taps.exports.Event(watch.Added, recordOf("c2", "8", false)) != watch.Added || len(s.keptOf(web)) != 0 {
+		t.Error("what it was is kept")
+	}
+	s.lose("9")
+	if s.taps.exports.Event(watch.Added, recordOf("c2", "10", true)) != "" || s.view.Export(web, "c2") != nil || len(s.told) != 1 {
+		t.Errorf("it is withdrawn, and told: %v", s.told)
+	}
+}
+
+// What a member has withdrawn goes at once, whatever doubts there are. Pitfall 31.
+func TestWhatIsWithdrawnGoesAtOnce(t *testing.T) {
+	s := newScene()
+	s.taps.slices.Event(watch.Deleted, sliceOf("c2", "6")) // of the two watches the other one is late
+	if !s.hold() {
+		t.Fatal("nobody has looked")
+	}
+	if s.taps.exports.Event(watch.Modified, recordOf("c2", "5", true)) != watch.Deleted || s.held != 1 || s.hold() {
+		t.Errorf("what waits for it waits on: held is called %d times", s.held)
+	}
+	s.look(1, 1)
+	s.taps.exports.Event(watch.Deleted, recordOf("c2", "8", true))
+	s.taps.slices.Event(watch.Deleted, sliceOf("c2", "9"))
+	if s.Doubts("c2") {
+		t.Error("its slices go with it")
+	}
+	if s.taps.exports.Event(watch.Added, recordOf("c2", "10", false)); s.absent.withdrawn[export{web, "c2"}] {
+		t.Error("it is exported again")
+	}
+}
+
+// A slice that goes is gone after a look. Nobody says so.
+func TestASliceGoes(t *testing.T) {
+	s := newScene()
+	s.taps.slices.Event(watch.Deleted, sliceOf("c2", "6"))
+	if !s.hold() {
+		t.Fatal("nobody has looked")
+	}
+	if s.look(1, 1); s.held != 1 || s.hold() {
+		t.Error("the broker is what it was")
+	}
+}
+
+// What this cluster has itself on the broker it sees as it is.
+func TestOwnRecordsAreSeenAsTheyAre(t *testing.T) {
+	s := newScene()
+	if got := s.taps.exports.Event(watch.Modified, recordOf("self", "6", true)); got != watch.Modified {
+		t.Errorf("%q, so that nobody deletes it", got)
+	}
+	s.taps.exports.Event(watch.Deleted, recordOf("self", "7", false))
+	s.taps.slices.Event(watch.Deleted, sliceOf("self", "8"))
+	if s.view.Hold(web, "self") || len(s.keptOf(web)) != 0 || s.Doubts("c2") {
+		t.Error("its own that is missing is made again, not kept")
+	}
+}
+
+// What is withdrawn is remembered as long as it may matter.
+func TestWithdrawnAreForgotten(t *testing.T) {
+	s := newScene()
+	s.lose("7") // there are doubts about c2
+	s.taps.exports.Event(watch.Modified, recordOf("c2", "8", true))
+	for i := range 2 * maxWithdrawn {
+		other := recordOf("c3", "9", true)
+		other.Spec.ServiceName = fmt.Sprintf("s%d", i)
+		s.taps.exports.Event(watch.Modified, other)
+	}
+	if n := len(s.absent.withdrawn); n > maxWithdrawn || !s.absent.withdrawn[export{web, "c2"}] {
+		t.Errorf("%d are remembered; c2's: %t", n, s.absent.withdrawn[export{web, "c2"}])
+	}
+}

@@ -1,0 +1,59 @@
+package broker
+
+import (
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/epoch"
+	"github.com/atoll-mcs/atoll/internal/informers"
+)
+
+// taps see what comes of the broker's before the copies have it.
+type taps struct{ members, exports, slices, leases, other *informers.Tap }
+
+func (t taps) expire() {
+	for _, tap := range []*informers.Tap{t.members, t.exports, t.slices, t.leases, t.other} {
+		tap.Expire()
+	}
+}
+
+func (e *Epoch) newTaps() taps {
+	listed := func() { e.happened((*epoch.Judge).Unsure) }
+	return taps{
+		exports: &informers.Tap{
+			Listed: func() {
+				listed()
+				e.mayBeLost() // others may have seen something go that is back when this one looks
+			},
+			Item: e.visible, Event: e.recordChanged,
+		},
+		slices: &informers.Tap{Listed: listed, Event: e.sliceChanged},
+		other:  &informers.Tap{},
+		leases: &informers.Tap{Event: func(what watch.EventType, object client.Object) watch.EventType {
+			if what == watch.Modified && object.GetName() == e.self.String() {
+				e.saw(object.GetResourceVersion())
+			}
+			return what
+		}},
+		members: &informers.Tap{
+			Listed: listed,
+			Event: func(what watch.EventType, object client.Object) watch.EventType {
+				e.member(what, object.(*brokerv1alpha1.MemberCluster))
+				return what
+			},
+		},
+	}
+}
+
+// member takes notice of what becomes of a member's entry.
+func (e *Epoch) member(what watch.EventType, m *brokerv1alpha1.MemberCluster) {
+	e.happened(func(j *epoch.Judge) {
+		if what == watch.Deleted {
+			j.Vanished(m.Name, version(m.ResourceVersion))
+		} else {
+			j.Heard(m.Name, statement(m))
+		}
+	})
+	e.tell()
+}

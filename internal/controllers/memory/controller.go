@@ -1,0 +1,136 @@
+// Package memory keeps what is known of the broker's epoch in a ConfigMap of the own cluster,
+// so that a process that is started while the broker has lost something knows what there was.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/epoch"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+const (
+	// firstRetry and lastRetry bound how long to wait before writing again what could not be written.
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// Controller owns the ConfigMap.
+type Controller struct {
+	reader client.Reader
+	writer client.Writer
+	epoch  *broker.Epoch
+	log    *slog.Logger
+	wake   chan struct{}
+}
+
+// NewController returns a controller that writes by writer and reads by reader, past any copy.
+func NewController(reader client.Reader, writer client.Writer, e *broker.Epoch, log *slog.Logger) *Controller {
+	return &Controller{reader: reader, writer: writer, epoch: e, log: log, wake: make(chan struct{}, 1)}
+}
+
+// Name is the controller's name in logs.
+func (c *Controller) Name() string { return "memory" }
+
+// Register adds the controller to a manager, whose leader runs it.
+func (c *Controller) Register(mgr ctrl.Manager) error { return mgr.Add(c) }
+
+// NeedLeaderElection has the leader alone write.
+func (c *Controller) NeedLeaderElection() bool { return true }
+
+// Start writes whenever there is something new to remember, until ctx is done.
+func (c *Controller) Start(ctx context.Context) error {
+	defer c.epoch.OnChange(func() {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	})()
+	if c.epoch.Await(ctx) != nil {
+		return nil
+	}
+	var written map[string]string
+	for pause := firstRetry; ctx.Err() == nil; {
+		data := encode(c.epoch.Memory())
+		var again <-chan time.Time
+		if !equality.Semantic.DeepEqual(data, written) {
+			if err := c.write(ctx, data); err == nil {
+				written, pause = data, firstRetry
+			} else if ctx.Err() == nil {
+				c.log.Error("writing what is known of the broker failed, will try again", "error", err)
+				again, pause = time.After(pause), min(2*pause, lastRetry)
+			}
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				waiting = false
+			case <-again:
+				waiting = false
+			case <-c.wake:
+				waiting = again != nil // what could not be written is not tried again for each change
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Controller) write(ctx context.Context, data map[string]string) error {
+	have, err := get(ctx, c.reader)
+	switch {
+	case err != nil:
+		return err
+	case have == nil:
+		err = c.writer.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: names.SystemNamespace, Name: names.BrokerMemory, Labels: map[string]string{names.LabelManagedBy: names.AgentManager},
+			},
+			Data: data,
+		})
+	case equality.Semantic.DeepEqual(have.Data, data):
+	default:
+		have.Data = data
+		err = c.writer.Update(ctx, have)
+	}
+	if err != nil {
+		return fmt.Errorf("writing ConfigMap %s/%s: %w", names.SystemNamespace, names.BrokerMemory, err)
+	}
+	return nil
+}
+
+// Load reads what was remembered. Where there is nothing, or it may not be read, as after an
+// upgrade of the agent before its rights, nothing is.
+func Load(ctx context.Context, reader client.Reader) (epoch.Memory, error) {
+	have, err := get(ctx, reader)
+	if have == nil {
+		if apierrors.IsForbidden(err) {
+			err = nil
+		}
+		return epoch.Memory{}, err
+	}
+	return decode(have.Data), nil
+}
+
+// get returns nil where there is none.
+func get(ctx context.Context, reader client.Reader) (*corev1.ConfigMap, error) {
+	have := &corev1.ConfigMap{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.BrokerMemory}, have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", names.SystemNamespace, names.BrokerMemory, err)
+	}
+	return have, nil
+}

@@ -1,0 +1,237 @@
+package epoch
+
+import (
+	"slices"
+	"testing"
+)
+
+// look has the judge look, once more where that shows candidates, of which the copies show all.
+func look(j *Judge, r Reading) {
+	for range 2 {
+		r.Shown = map[string]bool{}
+		for _, id := range j.Candidates(r) {
+			r.Shown[id] = true
+		}
+		j.Looked(j.Begin(), r)
+	}
+}
+
+func reading(place string, members map[string]Statement) Reading {
+	return Reading{Place: place, Members: members}
+}
+
+// TestDoubts has the cases in which something that is missing is doubted, and for how long.
+// Pitfall 31.
+func TestDoubts(t *testing.T) {
+	stated := func(place string, b, c int64) map[string]Statement {
+		return map[string]Statement{"b": {place, b, uint64(b)}, "c": {place, c, uint64(c)}}
+	}
+	settled := func() *Judge {
+		j := NewJudge(Memory{})
+		look(j, reading("p", stated("p", 10, 10)))
+		return j
+	}
+	for name, test := range map[string]struct {
+		happens func(j *Judge)
+		want    []string
+	}{
+		"nothing":             {func(*Judge) {}, nil},
+		"a copy is made anew": {func(j *Judge) { j.Unsure() }, []string{"b", "c"}},
+		"and nothing was wrong": {func(j *Judge) {
+			j.Unsure()
+			look(j, reading("p", stated("p", 10, 10)))
+		}, nil},
+		"it is made anew while somebody looks": {func(j *Judge) {
+			began := j.Begin()
+			j.Unsure()
+			j.Looked(began, reading("p", stated("p", 10, 10)))
+		}, []string{"b", "c"}},
+		"something goes that was not withdrawn": {func(j *Judge) { j.Vanished("b", 11) }, []string{"b"}},
+		"and its member is there": {func(j *Judge) {
+			j.Vanished("b", 11)
+			look(j, reading("p", stated("p", 10, 10)))
+		}, []string{"b"}},
+		"until it has published that again": {func(j *Judge) {
+			j.Vanished("b", 11)
+			look(j, reading("p", stated("p", 10, 10)))
+			look(j, reading("p", stated("p", 11, 10)))
+		}, nil},
+		"but the copy does not show it yet": {func(j *Judge) {
+			j.Vanished("b", 11)
+			look(j, reading("p", stated("p", 10, 10)))
+			j.Looked(j.Begin(), reading("p", stated("p", 11, 10)))
+		}, []string{"b"}},
+		"or more has gone since": {func(j *Judge) {
+			j.Vanished("b", 11)
+			look(j, reading("p", stated("p", 10, 10)))
+			j.Vanished("b", 12)
+			look(j, reading("p", stated("p", 11, 10)))
+		}, []string{"b"}},
+		"it had published that again before it was seen to go": {func(j *Judge) {
+			j.Heard("b", Statement{"p", 11, 11})
+			j.Vanished("b", 11)
+			look(j, reading("p", stated("p", 11, 10)))
+		}, nil},
+		"it says so while somebody looks": {func(j *Judge) {
+			j.Vanished("b", 11)
+			began := j.Begin()
+			j.Heard("b", Statement{"p", 11, 11})
+			j.Looked(began, reading("p", stated("p", 10, 10)))
+			look(j, reading("p", stated("p", 11, 10)))
+		}, nil},
+		"a slice goes": {func(j *Judge) { j.Lacks("b") }, []string{"b"}},
+		"and the broker is what it was": {func(j *Judge) {
+			j.Lacks("b")
+			look(j, reading("p", stated("p", 10, 10)))
+		}, nil},
+		"and another one while somebody looks": {func(j *Judge) {
+			j.Lacks("b")
+			began := j.Begin()
+			j.Lacks("b")
+			j.Looked(began, reading("p", stated("p", 10, 10)))
+		}, []string{"b"}},
+		"and the namespace is going": {func(j *Judge) {
+			j.Lacks("b")
+			look(j, Reading{Going: true})
+		}, []string{"b", "c"}},
+		"and its member was removed": {func(j *Judge) {
+			j.Vanished("b", 11)
+			look(j, reading("p", map[string]Statement{"c": {"p", 10, 10}}))
+		}, nil},
+		"the namespace goes":           {func(j *Judge) { look(j, Reading{Going: true}) }, []string{"b", "c"}},
+		"the namespace is another one": {func(j *Judge) { look(j, reading("q", nil)) }, []string{"b", "c"}},
+		"in which one is back that has published nothing yet": {func(j *Judge) {
+			look(j, reading("q", map[string]Statement{"b": {"p", 10, 10}}))
+		}, []string{"b", "c"}},
+		"in which one has, by a clock that has been put back": {func(j *Judge) {
+			look(j, reading("q", map[string]Statement{"b": {"q", 9, 3}}))
+			look(j, reading("q", map[string]Statement{"b": {"q", 9, 3}}))
+		}, []string{"c"}},
+		"which one has said before anybody knew": {func(j *Judge) {
+			j.Heard("b", Statement{"q", 11, 11})
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
+		}, []string{"c"}},
+		"and one is removed": {func(j *Judge) {
+			look(j, reading("q", stated("q", 11, 0)))
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
+		}, nil},
+		"and one was removed before anybody looked": {func(j *Judge) {
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
+			j.Heard("c", Statement{})
+			j.Vanished("c", 11)
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
+		}, nil},
+		"in which one is that has not said anything yet": {func(j *Judge) {
+			look(j, reading("q", map[string]Statement{"b": {}}))
+		}, []string{"b", "c"}},
+		"something is older than before": {func(j *Judge) {
+			j.Back()
+			look(j, reading("p", stated("p", 10, 10)))
+		}, []string{"b", "c"}},
+		"and one has published again": {func(j *Judge) {
+			j.Back()
+			look(j, reading("p", stated("p", 10, 10)))
+			look(j, reading("p", stated("p", 10, 11)))
+		}, []string{"b"}},
+		"and one that joined later is not there": {func(j *Judge) {
+			j.Back()
+			look(j, reading("p", map[string]Statement{"b": {"p", 10, 10}}))
+			look(j, reading("p", map[string]Statement{"b": {"p", 11, 11}}))
+		}, []string{"c"}},
+		"one contradicts itself": {func(j *Judge) {
+			look(j, reading("p", stated("p", 9, 10)))
+		}, []string{"b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := settled()
+			test.happens(j)
+			again := NewJudge(j.Memory())
+			var got []string
+			for _, id := range []string{"b", "c"} {
+				if j.Doubts(id) {
+					got = append(got, id)
+				}
+				if !again.Doubts(id) {
+					t.Errorf("a judge that has not looked does not doubt %s", id)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("doubts about %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestOutdated has the cases in which what is there may be an earlier state. Pitfall 31.
+func TestOutdated(t *testing.T) {
+	both := map[string]Statement{"b": {"p", 10, 10}, "c": {"p", 10, 10}}
+	j := NewJudge(Memory{})
+	if !j.Outdated("b") {
+		t.Error("nobody has looked")
+	}
+	look(j, reading("p", both))
+	j.Vanished("b", 11)
+	look(j, reading("q", map[string]Statement{"b": {}}))
+	if j.Outdated("b") || j.Outdated("c") {
+		t.Error("what there is in a new namespace is no earlier state")
+	}
+	look(j, reading("q", map[string]Statement{"b": {"q", 12, 12}, "c": {"q", 12, 12}}))
+	j.Back()
+	look(j, reading("q", map[string]Statement{"b": {"q", 12, 12}, "c": {"q", 12, 12}}))
+	again := NewJudge(j.Memory())
+	look(again, reading("q", map[string]Statement{"b": {"q", 12, 12}, "c": {"q", 13, 13}}))
+	for _, j := range []*Judge{j, again} {
+		if !j.Outdated("b") {
+			t.Error("b has not published again what it had published last")
+		}
+	}
+	look(j, reading("p", both))
+	if !j.Doubts("b") || !j.Outdated("b") {
+		t.Error("what was restored is a namespace that there was before, with what b said then")
+	}
+	if again.Outdated("c") {
+		t.Error("c has")
+	}
+}
+
+// TestMemory is about a process that ends in the middle of it.
+func TestMemory(t *testing.T) {
+	j := NewJudge(Memory{})
+	look(j, reading("p", map[string]Statement{"b": {"p", 10, 10}, "c": {"p", 10, 10}}))
+
+	again := NewJudge(j.Memory())
+	look(again, reading("p", map[string]Statement{"b": {"p", 10, 10}}))
+	if again.Doubts("b") || again.Doubts("c") {
+		t.Error("c was removed meanwhile, and b is as it was")
+	}
+
+	again = NewJudge(j.Memory())
+	look(again, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
+	again = NewJudge(again.Memory())
+	look(again, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
+	if again.Doubts("b") || !again.Doubts("c") {
+		t.Error("the broker is a new one, to which c has not come yet")
+	}
+
+	again = NewJudge(j.Memory())
+	look(again, reading("p", map[string]Statement{"b": {"p", 7, 7}, "c": {"p", 10, 10}}))
+	if !again.Doubts("b") {
+		t.Error("b's statement is older than before")
+	}
+}
+
+// TestMembersThatMakeNoStatements is about those whose agents are older: what is missing of them
+// is believed, but for a new broker, where they have to be seen first.
+func TestMembersThatMakeNoStatements(t *testing.T) {
+	j := NewJudge(Memory{})
+	look(j, reading("p", map[string]Statement{"b": {}}))
+	if j.Vanished("b", 11); j.Doubts("b") {
+		t.Error("it does not withdraw what it deletes")
+	}
+	if look(j, reading("q", nil)); !j.Doubts("b") {
+		t.Error("it is not known whether it was removed")
+	}
+	if look(j, reading("q", map[string]Statement{"b": {}})); j.Doubts("b") {
+		t.Error("it is back, and can say no more")
+	}
+}

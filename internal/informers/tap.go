@@ -1,0 +1,176 @@
+package informers
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Tap sees what an API server sends before a copy has it, and has copies made anew where the
+// API server was put back to an earlier state. Functions that are nil are not called.
+type Tap struct {
+	// Listed is called when a list is complete, and the copy is about to be made anew from it.
+	Listed func()
+	// Item is called with an object of a list, and tells whether the copy is to have it.
+	Item func(client.Object) bool
+	// Event is called with a change, and returns what it is to be for the copy.
+	Event func(watch.EventType, client.Object) watch.EventType
+
+	mu      sync.Mutex
+	expired chan struct{}
+}
+
+// Expire has the copies be made anew by another list. A watch that goes on from a version that is
+// yet to come gets nothing until then, and no error.
+func (t *Tap) Expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.expired != nil {
+		close(t.expired)
+		t.expired = nil
+	}
+}
+
+func (t *Tap) expiry() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.expired == nil {
+		t.expired = make(chan struct{})
+	}
+	return t.expired
+}
+
+// list looks at one page of a list.
+func (t *Tap) list(list client.ObjectList) error {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	kept := make([]runtime.Object, 0, len(items))
+	for _, item := range items {
+		if t.Item == nil || t.Item(item.(client.Object)) {
+			kept = append(kept, item)
+		}
+	}
+	if len(kept) < len(items) {
+		if err := meta.SetList(list, kept); err != nil {
+			return err
+		}
+	}
+	if list.GetContinue() == "" {
+		t.listed()
+	}
+	return nil
+}
+
+func (t *Tap) listed() {
+	if t.Listed != nil {
+		t.Listed()
+	}
+}
+
+// latest has a list be of what there is now, and not of a version that may never come.
+func latest(o metav1.ListOptions) metav1.ListOptions {
+	if o.Continue == "" {
+		o.ResourceVersion = ""
+	}
+	if o.SendInitialEvents == nil {
+		o.ResourceVersionMatch = ""
+	}
+	return o
+}
+
+// watch looks at a watch, which may begin with a list.
+func (t *Tap) watch(w watch.Interface, o metav1.ListOptions) watch.Interface {
+	tapped := &tapped{
+		tap: t, inner: w, listing: ptr.Deref(o.SendInitialEvents, false), result: make(chan watch.Event), stopped: make(chan struct{}),
+		ends: time.Now().Add(time.Duration(ptr.Deref(o.TimeoutSeconds, 0)) * time.Second),
+	}
+	go tapped.run(t.expiry())
+	return tapped
+}
+
+// tapped is a watch that a tap looks at.
+type tapped struct {
+	tap     *Tap
+	inner   watch.Interface
+	listing bool
+	ends    time.Time // by agreement
+	result  chan watch.Event
+	stop    sync.Once
+	stopped chan struct{}
+}
+
+// ResultChan implements watch.Interface.
+func (w *tapped) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop implements watch.Interface.
+func (w *tapped) Stop() {
+	w.stop.Do(func() { close(w.stopped) })
+	w.inner.Stop()
+}
+
+func (w *tapped) run(expired <-chan struct{}) {
+	defer close(w.result)
+	defer w.inner.Stop()
+	for {
+		var event watch.Event
+		select {
+		case <-w.stopped:
+			return
+		case <-expired:
+			event = gone
+		case e, open := <-w.inner.ResultChan():
+			if !open && !time.Now().Before(w.ends) {
+				return
+			}
+			if event = gone; open {
+				event = w.look(e)
+			}
+		}
+		if event.Type == "" {
+			continue
+		}
+		select {
+		case <-w.stopped:
+			return
+		case w.result <- event:
+		}
+		if event == gone {
+			return
+		}
+	}
+}
+
+// gone is what an API server says when a watch can't go on, and a list is needed. So does one that
+// has been broken off: the API server may have been put back to an earlier state since.
+var gone = watch.Event{Type: watch.Error, Object: &metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "the copy is to be made anew",
+}}
+
+// look returns an event as it is for the copy, of type "" if it is to be none.
+func (w *tapped) look(e watch.Event) watch.Event {
+	object, ok := e.Object.(client.Object)
+	switch {
+	case !ok: // a Status
+	case e.Type == watch.Bookmark:
+		if w.listing && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+			w.listing = false
+			w.tap.listed()
+		}
+	case w.listing && e.Type == watch.Added:
+		if w.tap.Item != nil && !w.tap.Item(object) {
+			return watch.Event{}
+		}
+	case w.tap.Event != nil:
+		e.Type = w.tap.Event(e.Type, object)
+	}
+	return e
+}

@@ -1,0 +1,111 @@
+package informers
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// scripted is an API server that answers each watch with the events of the next script.
+type scripted struct {
+	client.WithWatch
+	mu      sync.Mutex
+	scripts [][]watch.Event
+	asked   []string // versions that lists were asked for
+	last    *watch.FakeWatcher
+}
+
+func (s *scripted) Watch(_ context.Context, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := watch.NewFakeWithChanSize(100, false)
+	s.last = w
+	if o.Raw.SendInitialEvents != nil && *o.Raw.SendInitialEvents {
+		s.asked = append(s.asked, o.Raw.ResourceVersion)
+	}
+	if len(s.scripts) > 0 {
+		for _, e := range s.scripts[0] {
+			w.Action(e.Type, e.Object)
+		}
+		s.scripts = s.scripts[1:]
+	}
+	return w, nil
+}
+
+func named(name, version string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, ResourceVersion: version}}
+}
+
+func end(version string) watch.Event {
+	mark := named("", version)
+	mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	return watch.Event{Type: watch.Bookmark, Object: mark}
+}
+
+// TestTap has a copy be told of what goes in another way than it does, and be made anew.
+func TestTap(t *testing.T) {
+	s := &scripted{scripts: [][]watch.Event{
+		{
+			{Type: watch.Added, Object: named("kept", "5")}, {Type: watch.Added, Object: named("hidden", "5")}, end("9"),
+			{Type: watch.Modified, Object: named("kept", "10")}, {Type: watch.Added, Object: named("added", "11")},
+			{Type: watch.Added, Object: named("unwanted", "12")}, {Type: watch.Modified, Object: named("added", "13")},
+		},
+		{{Type: watch.Added, Object: named("restored", "3")}, end("4")},
+		{{Type: watch.Added, Object: named("again", "5")}, end("6")},
+	}}
+	happened := make(chan string, 100)
+	tap := &Tap{
+		Listed: func() { happened <- "listed" },
+		Item:   func(o client.Object) bool { return o.GetName() != "hidden" },
+		Event: func(what watch.EventType, o client.Object) watch.EventType {
+			switch {
+			case o.GetName() == "unwanted":
+				return ""
+			case o.GetName() == "added" && what == watch.Modified:
+				return watch.Deleted
+			}
+			return what
+		},
+	}
+	informer := NewTapped(s, tap, &corev1.ConfigMapList{}, &corev1.ConfigMap{}, nil)
+	OnChange(informer, func(o *corev1.ConfigMap, _ bool) { happened <- o.Name + o.ResourceVersion })
+	go informer.RunWithContext(t.Context())
+	expect := func(want ...string) {
+		t.Helper()
+		var got []string
+		for range want {
+			got = append(got, <-happened)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+	// What changes is told with both of its forms.
+	expect("listed", "kept5", "kept5", "kept10", "added11", "added13")
+	tap.Expire()
+	got := []string{<-happened, <-happened, <-happened}
+	slices.Sort(got)
+	if want := []string{"kept10", "listed", "restored3"}; !slices.Equal(got, want) {
+		t.Errorf("made anew: %v, want %v", got, want)
+	}
+	// A watch that is broken off, and does not end when it was to, is not gone on with either.
+	s.mu.Lock()
+	s.last.Stop()
+	s.mu.Unlock()
+	got = []string{<-happened, <-happened, <-happened}
+	slices.Sort(got)
+	if want := []string{"again5", "listed", "restored3"}; !slices.Equal(got, want) {
+		t.Errorf("made anew: %v, want %v", got, want)
+	}
+	if !slices.Equal(s.asked, []string{"", "", ""}) {
+		t.Errorf("lists of versions %q, which may never come", s.asked)
+	}
+}
