@@ -41,8 +41,9 @@ func TestStrangeAddressesAreRefused(t *testing.T) {
 	// So is what was there before a node had its address, until the node is gone.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}
 	create(t, "c1", node)
+	named := client.MergeFrom(node.DeepCopy()) // others write nodes too
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "stranger"}, {Type: corev1.NodeInternalIP, Address: "10.9.9.10"}}
-	if err := on["c1"].Status().Update(t.Context(), node); err != nil {
+	if err := on["c1"].Status().Patch(t.Context(), node, named); err != nil {
 		t.Fatal(err)
 	}
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
