@@ -92,6 +92,38 @@ func TestQuotaThatIsUsedUpHoldsUpNoChange(t *testing.T) {
 	expectImport(t, "c2", ns, "web", from("c1"))
 }
 
+// A quota on the broker's objects, which keeps it alive when a member writes too many, refuses new
+// exports and shows there; what is exported already follows every change.
+func TestQuotaOnTheBrokerKeepsWhatIsThere(t *testing.T) {
+	const ns = "quota-broker"
+	namespace(t, ns, "c1", "c2")
+	web := service(ns, "web", 80)
+	create(t, "c1", web)
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", export(ns, "web"))
+	expectImport(t, "c2", ns, "web", from("c1"))
+	quota := limit(t, lab.Broker, broker.DefaultNamespace, "count/exportedservices.broker.atoll.dev", "0")
+	cleanUp(t, lab.Broker, quota)
+	create(t, "c1", service(ns, "more", 80))
+	more := export(ns, "more")
+	create(t, "c1", more)
+	ready := expectCondition(t, "c1", more, "Ready", metav1.ConditionFalse, "Failed")
+	// Of a kind that is new on an API server, what is used is known after a while, and until then all are refused.
+	if !strings.Contains(ready.Message, "quota: few") {
+		t.Errorf("the message does not say why: %s", ready.Message)
+	}
+	change(t, "c1", web, func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
+	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Port != 8080 {
+			return fmt.Errorf("ports %v", imp.Spec.Ports)
+		}
+		return nil
+	})
+	remove(t, lab.Broker, quota)
+	expectCondition(t, "c1", more, "Ready", metav1.ConditionTrue, "Exported")
+	expectImport(t, "c2", ns, "more", from("c1"))
+}
+
 // limit sets a quota and returns when it is in force.
 func limit(t *testing.T, cluster, namespace string, of corev1.ResourceName, most string) *corev1.ResourceQuota {
 	t.Helper()
