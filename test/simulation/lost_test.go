@@ -357,7 +357,6 @@ func TestWhoIsLostCanNotBeRead(t *testing.T) {
 	})
 	dying, alive, judging := members[0], members[1], members[2]
 	for _, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.SystemNamespace}}))
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	}
 	export(t, dying, "web", "10.201.0.1", "")
