@@ -380,3 +380,27 @@ func TestZonesAreLeftOut(t *testing.T) {
 		t.Error("a zone in what is recalled is not seen")
 	}
 }
+
+// A worker that ends while it is asked has ended, and is not one that does not answer.
+func TestEndsWhileAsked(t *testing.T) {
+	p := process{folder: t.TempDir()}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.worker(), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := listener.Accept()
+		if err == nil {
+			_, _ = conn.Read(make([]byte, 1)) // what is not read has the other side's connection be reset
+			_ = conn.Close()
+		}
+		_ = listener.Close()
+	}()
+	if version, err := p.version(t.Context()); version != "" || err != nil {
+		t.Errorf("got %q, %v", version, err)
+	}
+	<-done
+}

@@ -50,9 +50,30 @@ func (p *process) find(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
+// errEnding is that a worker was asked that is ending, because HAProxy is, or another worker takes its place.
+var errEnding = errors.New("HAProxy is ending, or handing over to another process of its own")
+
+// attempts is how often a HAProxy is asked that ends while it is.
+const attempts = 10
+
 // version asks the worker which configuration it has read. "" is that there is none that takes connections, and another
 // may take its place. An error is that this is not known: HAProxy may be well, and slow to answer.
 func (p *process) version(ctx context.Context) (version string, err error) {
+	for range attempts {
+		version, err = p.askVersion(ctx)
+		if !errors.Is(err, errEnding) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return version, err
+		case <-time.After(askInterval):
+		}
+	}
+	return version, err
+}
+
+func (p *process) askVersion(ctx context.Context) (version string, err error) {
 	if p.folder == "" {
 		return "", nil
 	}
@@ -70,10 +91,10 @@ func (p *process) version(ctx context.Context) (version string, err error) {
 	}
 	info := fieldsOf(answer)
 	if stopping := info["Stopping"]; stopping != "" && stopping != "0" {
-		return "", errors.New("HAProxy is ending, or handing over to another process of its own")
+		return "", errEnding
 	}
 	if info["description"] == "" {
-		return "", fmt.Errorf("asking HAProxy what it does: it answers %q", answer)
+		return "", fmt.Errorf("asking HAProxy what it does: it answers %q: %w", answer, errEnding)
 	}
 	return info["description"], nil
 }
