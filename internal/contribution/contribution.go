@@ -130,6 +130,23 @@ func ByPolicy(export *mcsv1beta1.ServiceExport) bool {
 	return export.Labels[names.LabelManagedBy] == names.AgentManager
 }
 
+// appliedAnnotation is what kubectl apply leaves on what it applies.
+const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+// AlsoApplied tells whether somebody has applied a ServiceExport of his own over one that was
+// made for a policy: it has to outlast that.
+func AlsoApplied(export metav1.Object) bool {
+	if _, ok := export.GetAnnotations()[appliedAnnotation]; ok {
+		return true
+	}
+	for _, m := range export.GetManagedFields() {
+		if m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != names.ManagerPolicy {
+			return true
+		}
+	}
+	return false
+}
+
 // families are the IP families in which a Service of a cluster that has the given ones is
 // exported. The API server gives a headless Service without selector both, in clusters of
 // one family too: there the other is an empty promise, and must not make a conflict.

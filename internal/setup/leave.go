@@ -15,6 +15,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/contribution"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/render"
@@ -173,7 +174,8 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 	}
 	for _, of := range imported {
 		list := listOf(of.kind)
-		if err := cluster.List(ctx, list, client.MatchingLabels{of.label: names.AgentManager}); err != nil {
+		err := cluster.List(ctx, list, client.MatchingLabels{of.label: names.AgentManager})
+		if err != nil {
 			if noSuchKind(err) {
 				continue
 			}
@@ -182,11 +184,38 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 		list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
 			return slices.ContainsFunc(clustersets.Items, func(n corev1.Namespace) bool { return n.Name == o.GetNamespace() })
 		})
+		if of.kind.Kind == "ServiceExport" {
+			if list.Items, err = releaseApplied(ctx, cluster, list.Items); err != nil {
+				return err
+			}
+		}
 		if err := cluster.DeleteAll(ctx, list.Items); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// releaseApplied keeps ServiceExports that somebody has applied as his own too, without the agent's label, and returns the others.
+func releaseApplied(ctx context.Context, cluster *install.Target, exports []unstructured.Unstructured) (others []unstructured.Unstructured, err error) {
+	for i := range exports {
+		export := &exports[i]
+		if !contribution.AlsoApplied(export) {
+			others = append(others, *export)
+			continue
+		}
+		if !cluster.DryRun {
+			before := export.DeepCopy()
+			labels := export.GetLabels()
+			delete(labels, names.LabelManagedBy)
+			export.SetLabels(labels)
+			if err := cluster.Patch(ctx, export, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("leaving %s to who has applied it: %w", install.Name(export), err)
+			}
+		}
+		cluster.Report(install.Kept, export, "somebody has applied it too")
+	}
+	return others, nil
 }
 
 // mcsKind is a kind of the Multi-Cluster Services API.

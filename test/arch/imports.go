@@ -92,7 +92,7 @@ var table = []row{
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
 	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
-		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/install", "./internal/render",
+		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/render",
 	})},
 
 	// DNS answers without broker and agent, so it knows neither.

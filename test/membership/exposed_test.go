@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -170,6 +171,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `until it joins: "c2.eu"`)
 	expectWarning(t, ns, "named", "NoSuchCluster")
 
+	applied := export(ns, "named")
 	for round := range 2 {
 		must(t, joinFile(t, "c2.eu"), "join - --no-workloads --context c2")
 		if round == 0 {
@@ -188,11 +190,21 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 			t.Errorf("c1 is no consumer, and has an import: %v", err)
 		}
 
+		if round == 1 { // one is a person's too by now
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`))
+			if err := on["c2"].Patch(t.Context(), applied, patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+
 		stop() // as its pods are when their Deployment is deleted
 		must(t, "", "leave --context c2")
 		expectImport(t, "c1", ns, "all", "c1")
-		for _, name := range []string{"all", "named"} {
-			expectPolicyExport(t, "c2", ns, name, false)
+		expectPolicyExport(t, "c2", ns, "all", false)
+		if round == 0 {
+			expectPolicyExport(t, "c2", ns, "named", false)
+		} else if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(applied), applied); err != nil || len(applied.Labels) > 0 {
+			t.Errorf("what was applied over the agent's: %v, %v", applied.Labels, err)
 		}
 		expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `"c2.eu"`)
 		expectCondition(t, named, "Exported", metav1.ConditionTrue, `Exported by "c1", to "c2.eu"`)
@@ -215,8 +227,10 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	}
 	stopFirst()
 	must(t, "", "leave --context c1")
-	if err := on["c2"].Delete(t.Context(), export(ns, "own")); err != nil {
-		t.Error(err)
+	for _, e := range []client.Object{export(ns, "own"), applied} {
+		if err := on["c2"].Delete(t.Context(), e); err != nil {
+			t.Error(err)
+		}
 	}
 	must(t, "", "leave --context c2") // which has that definition still
 }

@@ -167,7 +167,7 @@ func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceExport)
 		return nil // that is the next event
 	}
 	var err error
-	if alsoApplied(export) {
+	if contribution.AlsoApplied(export) {
 		released := export.DeepCopy()
 		delete(released.Labels, names.LabelManagedBy)
 		err = c.local.Patch(ctx, released, client.MergeFromWithOptions(export, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.ManagerPolicy))

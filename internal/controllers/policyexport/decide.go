@@ -1,12 +1,10 @@
 package policyexport
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/contribution"
-	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // verdict is what to do about a ServiceExport.
@@ -44,21 +42,4 @@ func (s state) decide() verdict {
 		return doubt
 	}
 	return remove
-}
-
-// appliedAnnotation is what kubectl apply leaves on what it applies.
-const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-
-// alsoApplied tells whether somebody has applied a ServiceExport of his own over one that was
-// made here: it has to outlast the policy.
-func alsoApplied(export *mcsv1beta1.ServiceExport) bool {
-	if _, ok := export.Annotations[appliedAnnotation]; ok {
-		return true
-	}
-	for _, m := range export.ManagedFields {
-		if m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != names.ManagerPolicy {
-			return true
-		}
-	}
-	return false
 }

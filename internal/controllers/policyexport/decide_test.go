@@ -41,23 +41,3 @@ func TestDecide(t *testing.T) {
 		}
 	}
 }
-
-func TestAlsoApplied(t *testing.T) {
-	entry := func(manager, subresource string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Operation: operation}
-	}
-	own := entry("atoll-policy", "", metav1.ManagedFieldsOperationUpdate)
-	for name, tt := range map[string]struct {
-		meta metav1.ObjectMeta
-		want bool
-	}{
-		"as it was made":   {metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, entry("atoll-export", "status", metav1.ManagedFieldsOperationApply)}}, false},
-		"labelled by hand": {metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, entry("kubectl-label", "", metav1.ManagedFieldsOperationUpdate)}}, false},
-		"kubectl apply":    {metav1.ObjectMeta{Annotations: map[string]string{appliedAnnotation: "{}"}}, true},
-		"server-side":      {metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, entry("argocd", "", metav1.ManagedFieldsOperationApply)}}, true},
-	} {
-		if got := alsoApplied(&mcsv1beta1.ServiceExport{ObjectMeta: tt.meta}); got != tt.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
