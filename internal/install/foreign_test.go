@@ -1,0 +1,47 @@
+package install
+
+import (
+	"slices"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
+)
+
+// schema is an object with fields of the given schemas.
+func schema(fields map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: fields}
+}
+
+func list(of apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &of}}
+}
+
+// Fields are missing by their paths, within lists too, and not where unknown ones are kept.
+func TestMissing(t *testing.T) {
+	type fields = map[string]apiextensionsv1.JSONSchemaProps
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	crd := func(spec, status apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
+		d := definition("", "v1")
+		whole := schema(fields{"spec": spec, "status": status})
+		d.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &whole}
+		return d
+	}
+	keepsAll := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+	a := crd(schema(fields{"ports": list(schema(fields{"name": text, "port": text})), "range": schema(fields{"names": list(text)})}), schema(fields{"ip": text}))
+	b := crd(schema(fields{"ports": list(schema(fields{"port": text})), "others": text}), keepsAll)
+	for name, tt := range map[string]struct {
+		a, b *apiextensionsv1.CustomResourceDefinition
+		want []string
+	}{
+		"the same":            {a, a, nil},
+		"of the first":        {a, b, []string{"spec.ports[].name", "spec.range"}},
+		"of the second":       {b, a, []string{"spec.others"}},
+		"a version":           {a, definition("", "v2"), []string{"version v1"}},
+		"one that is no more": {definition(""), a, nil},
+	} {
+		if got := missing(tt.a, tt.b); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
