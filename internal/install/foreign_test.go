@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// schema is an object with fields of the given schemas.
-func schema(fields map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+// object is one with fields of the given schemas.
+func object(fields map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: fields}
 }
 
@@ -23,13 +23,13 @@ func TestMissing(t *testing.T) {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	crd := func(spec, status apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 		d := definition("", "v1")
-		whole := schema(fields{"spec": spec, "status": status})
+		whole := object(fields{"spec": spec, "status": status})
 		d.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &whole}
 		return d
 	}
 	keepsAll := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
-	a := crd(schema(fields{"ports": list(schema(fields{"name": text, "port": text})), "range": schema(fields{"names": list(text)})}), schema(fields{"ip": text}))
-	b := crd(schema(fields{"ports": list(schema(fields{"port": text})), "others": text}), keepsAll)
+	a := crd(object(fields{"ports": list(object(fields{"name": text, "port": text})), "range": object(fields{"names": list(text)})}), object(fields{"ip": text}))
+	b := crd(object(fields{"ports": list(object(fields{"port": text})), "others": text}), keepsAll)
 	for name, tt := range map[string]struct {
 		a, b *apiextensionsv1.CustomResourceDefinition
 		want []string
