@@ -39,15 +39,21 @@ const (
 	// prompt is how soon an API server that is well answers. A write that has been under way for
 	// longer is not given way to: its API server may hang, and another one be well.
 	prompt = 300 * time.Millisecond
+	// crowd is how many writes have to be on their way to one API server until writes to the other
+	// one give way to them. A burst keeps all workers of a controller busy, and the servers may share
+	// a machine; a few changes a second that go to a broker far away are no reason to wait.
+	crowd = 6
 )
 
 // Server is whose API server a write goes to.
-type Server bool
+type Server int
 
 // The API servers that an agent writes to.
 const (
-	Local  Server = false
-	Broker Server = true
+	Local Server = iota
+	Broker
+
+	servers = int(Broker) + 1
 )
 
 type key struct{}
@@ -99,22 +105,28 @@ func resourceOf(path string) (resource, subresource string) {
 // alone.
 type Gate struct {
 	mu      sync.Mutex
+	to      [servers]traffic
+	changed chan struct{} // closed when a write has begun or ended
+}
+
+// traffic are the writes to one API server.
+type traffic struct {
 	waiting [classes]int                // writes that give way
 	began   [classes]map[*int]time.Time // writes under way
-	changed chan struct{}               // closed when one has begun or ended
 }
 
 // Enter returns when a write of a class may begin, or ctx is done. The returned function has
 // to be called when the write has been answered.
-func (g *Gate) Enter(ctx context.Context, class Class) (leave func()) {
+func (g *Gate) Enter(ctx context.Context, server Server, class Class) (leave func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting[class]++
+	own := &g.to[server]
+	own.waiting[class]++
 	for start := time.Now(); ; {
-		wait := min(g.busy(class), Patience-time.Since(start))
+		wait := min(g.busy(server, class), Patience-time.Since(start))
 		if wait <= 0 || ctx.Err() != nil {
-			g.waiting[class]--
-			return g.begin(class)
+			own.waiting[class]--
+			return g.begin(own, class)
 		}
 		g.sleep(ctx, wait)
 	}
@@ -122,17 +134,29 @@ func (g *Gate) Enter(ctx context.Context, class Class) (leave func()) {
 
 // busy returns for how long there are more urgent writes to give way to, if none begins or
 // ends, and 0 where there are none. It is called with mu held.
-func (g *Gate) busy(class Class) time.Duration {
+func (g *Gate) busy(server Server, class Class) time.Duration {
 	longest := time.Duration(0)
-	for c := range class {
-		if g.waiting[c] > 0 {
-			return Patience
-		}
-		for _, at := range g.began[c] {
-			longest = max(longest, prompt-time.Since(at))
+	for s := range g.to {
+		if urgent, left := g.to[s].urgent(class); Server(s) == server || urgent >= crowd {
+			longest = max(longest, left)
 		}
 	}
 	return longest
+}
+
+// urgent returns how many writes are more urgent than a class, and for how long they are given
+// way to.
+func (t *traffic) urgent(class Class) (count int, left time.Duration) {
+	for c := range class {
+		count += t.waiting[c] + len(t.began[c])
+		if t.waiting[c] > 0 {
+			left = Patience
+		}
+		for _, at := range t.began[c] {
+			left = max(left, prompt-time.Since(at))
+		}
+	}
+	return count, left
 }
 
 // sleep returns when something has changed, after d, or when ctx is done. It is called with mu
@@ -162,17 +186,17 @@ func (g *Gate) wake() {
 }
 
 // begin is called with mu held.
-func (g *Gate) begin(class Class) (leave func()) {
-	if g.began[class] == nil {
-		g.began[class] = map[*int]time.Time{}
+func (g *Gate) begin(to *traffic, class Class) (leave func()) {
+	if to.began[class] == nil {
+		to.began[class] = map[*int]time.Time{}
 	}
 	id := new(int)
-	g.began[class][id] = time.Now()
+	to.began[class][id] = time.Now()
 	g.wake()
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		delete(g.began[class], id)
+		delete(to.began[class], id)
 		g.wake()
 	})
 }
@@ -197,7 +221,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if given, ok := r.Context().Value(key{}).(Class); ok {
 		class = given
 	}
-	defer t.gate.Enter(r.Context(), class)()
+	defer t.gate.Enter(r.Context(), t.server, class)()
 	return t.next.RoundTrip(r)
 }
 

@@ -98,12 +98,16 @@ func TestWhatIsLessUrgentGivesWay(t *testing.T) {
 			"events 0s, serviceimports/a/status 0s"},
 		"what is more urgent does not wait": {10 * ms, 10 * ms, "local POST events;local POST serviceimports",
 			"events 0s, serviceimports 0s"},
-		"one after the other": {10 * ms, 5 * ms, "broker POST exportedservices;local POST serviceimports;local POST services;local POST events",
-			"exportedservices 0s, serviceimports 5ms, services 15ms, events 25ms"},
+		"one after the other": {10 * ms, 5 * ms, "local PUT endpointslices/a;local POST serviceimports;local POST services;local POST events",
+			"endpointslices/a 0s, serviceimports 10ms, services 20ms, events 30ms"},
+		"another server's few do not count": {10 * ms, 200 * ms, "broker POST exportedservices;local POST serviceimports;local POST events",
+			"exportedservices 0s, serviceimports 0s, events 10ms"},
+		"another server's crowd does": {10 * ms, 20 * ms, strings.Repeat("broker POST exportedservices;", crowd) + "local POST serviceimports",
+			strings.Repeat("exportedservices 0s, ", crowd) + "serviceimports 20ms"},
 		"all exports are there before the endpoints of the first": {10 * ms, 5 * ms, "broker POST exportedservices;broker POST endpointslices;broker POST exportedservices",
 			"exportedservices 0s, exportedservices 0s, endpointslices 5ms"},
-		"a server that hangs is not waited for": {10 * ms, 30 * time.Second, "broker POST exportedservices;local POST events",
-			"exportedservices 0s, events 300ms"},
+		"a server that hangs is not waited for": {10 * ms, 30 * time.Second, strings.Repeat("broker POST exportedservices;", crowd) + "local POST events",
+			strings.Repeat("exportedservices 0s, ", crowd) + "events 300ms"},
 		"leases never wait": {10 * ms, 10 * ms, "broker POST exportedservices;broker PUT leases/a",
 			"exportedservices 0s, leases/a 0s"},
 		"nor do reads": {10 * ms, 10 * ms, "broker POST exportedservices;local GET services/a",
@@ -121,7 +125,7 @@ func TestAt(t *testing.T) {
 		gate := &Gate{}
 		var log []string
 		server := gate.Transport(Local)(takes{time.Millisecond, &log, time.Now()})
-		leave := gate.Enter(t.Context(), Now)
+		leave := gate.Enter(t.Context(), Local, Now)
 		defer leave()
 		r, _ := http.NewRequestWithContext(At(t.Context(), Now), "POST", "http://x/api/v1/namespaces/n/events", nil)
 		if _, err := server.RoundTrip(r); err != nil || log[0] != "/api/v1/namespaces/n/events 0s" {
@@ -140,7 +144,7 @@ func TestNothingStarves(t *testing.T) {
 			others.Go(func() {
 				<-time.After(time.Duration(i) * 5 * time.Millisecond)
 				for ctx.Err() == nil {
-					leave := gate.Enter(ctx, Now)
+					leave := gate.Enter(ctx, Local, Now)
 					<-time.After(10 * time.Millisecond)
 					leave()
 				}
@@ -148,7 +152,7 @@ func TestNothingStarves(t *testing.T) {
 		}
 		<-time.After(time.Millisecond)
 		start := time.Now()
-		gate.Enter(ctx, Last)()
+		gate.Enter(ctx, Local, Last)()
 		if waited := time.Since(start); waited != Patience {
 			t.Errorf("it waited for %v", waited)
 		}
@@ -161,11 +165,11 @@ func TestNothingStarves(t *testing.T) {
 func TestEnterEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := &Gate{}
-		leave := gate.Enter(t.Context(), Now)
+		leave := gate.Enter(t.Context(), Local, Now)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		gate.Enter(ctx, Last)()
+		gate.Enter(ctx, Local, Last)()
 		if waited := time.Since(start); waited != time.Millisecond {
 			t.Errorf("it waited for %v", waited)
 		}
