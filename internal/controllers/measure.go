@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"slices"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -37,8 +38,8 @@ func Sync(have []*discoveryv1.EndpointSlice, changes sliceplan.Changes) metrics.
 	for _, h := range have {
 		before[h.Name] = h.ResourceVersion
 	}
-	for _, s := range changes.Update {
-		if s.ResourceVersion != before[s.Name] { // otherwise it came too late
+	for _, s := range slices.Concat(changes.Update, changes.Release) {
+		if s.ResourceVersion != "" && s.ResourceVersion != before[s.Name] { // otherwise it came too late, or to nothing
 			sync.Updated++
 		}
 	}
@@ -50,12 +51,9 @@ func Sync(have []*discoveryv1.EndpointSlice, changes sliceplan.Changes) metrics.
 // have to agree, as kube-proxy's latency metric supposes too.
 func SinceTrigger(changes sliceplan.Changes, now time.Time) (time.Duration, bool) {
 	var first time.Time
-	for _, list := range [][]*discoveryv1.EndpointSlice{changes.Create, changes.Update} {
-		for _, s := range list {
-			at, err := time.Parse(time.RFC3339Nano, s.Annotations[names.AnnotationLastChangeTriggerTime])
-			if err == nil && (first.IsZero() || at.Before(first)) {
-				first = at
-			}
+	for _, s := range changes.Written() {
+		if at, ok := triggerOf(s); ok && (first.IsZero() || at.Before(first)) {
+			first = at
 		}
 	}
 	return now.Sub(first), !first.IsZero() && !first.After(now)

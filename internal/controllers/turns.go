@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -114,8 +115,8 @@ func (t *Turns[K]) Writing(key K, changes sliceplan.Changes, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	of := t.get(key)
-	alone := len(changes.Replace)+len(changes.Create)+len(changes.Update)+len(changes.Delete) == 1
-	for i, list := range [][]*discoveryv1.EndpointSlice{changes.Replace, changes.Delete, changes.Create, changes.Update} {
+	alone := len(changes.Replace)+len(changes.Delete)+len(changes.Written()) == 1
+	for i, list := range [][]*discoveryv1.EndpointSlice{changes.Replace, changes.Delete, changes.Written()} {
 		for _, s := range list {
 			source := s.Annotations[names.AnnotationSourceSlice]
 			if of.awaited[source] == nil {
@@ -141,7 +142,7 @@ func (t *Turns[K]) End(key K, source string, written bool, now time.Time) (again
 		of.slices--
 		of.end(source, written, now)
 	}
-	return t.done(key, of)
+	return t.done(key, of, now)
 }
 
 // end has writes be awaited from now on, unless some have failed: nobody knows which.
@@ -152,7 +153,7 @@ func (of *turns) end(source string, written bool, now time.Time) {
 	}
 	for name, e := range of.awaited[source] {
 		if e.slice.ResourceVersion == "" {
-			delete(of.awaited[source], name) // its namespace is going, say
+			delete(of.awaited[source], name) // nothing came of it: its namespace is going, say
 			continue
 		}
 		e.slice, e.until = nil, now.Add(echoPatience)
@@ -185,7 +186,7 @@ func (t *Turns[K]) Seen(key K, s *discoveryv1.EndpointSlice, now time.Time) Arri
 	if e.alone {
 		arrival.Took = now.Sub(e.began)
 	}
-	arrival.Again = t.done(key, of)
+	arrival.Again = t.done(key, of, now)
 	return arrival
 }
 
@@ -215,10 +216,22 @@ func (t *Turns[K]) get(key K) *turns {
 
 // done forgets a K of which nothing is under way, and tells whether it is to be decided on as
 // a whole. It is called with mu held.
-func (t *Turns[K]) done(key K, of *turns) (again bool) {
+func (t *Turns[K]) done(key K, of *turns, now time.Time) (again bool) {
+	of.expire(now)
 	if of.all || of.slices > 0 || len(of.awaited) > 0 {
 		return false
 	}
 	delete(t.of, key)
 	return of.again
+}
+
+// expire forgets the echoes that were awaited for long enough: they do not come any more, and who
+// waits for them all would wait for ever.
+func (of *turns) expire(now time.Time) {
+	for source, echoes := range of.awaited {
+		maps.DeleteFunc(echoes, func(_ string, e echo) bool { return !e.until.IsZero() && !e.until.After(now) })
+		if len(echoes) == 0 {
+			delete(of.awaited, source)
+		}
+	}
 }

@@ -133,3 +133,33 @@ func TestTurnsWaitForWhatWasWritten(t *testing.T) {
 	w.end("all", "", true, false)
 	w.nothingIsRemembered()
 }
+
+// Of what an API server has left as it was nothing is heard, so that nothing waits for it.
+func TestTurnsDoNotWaitForWhatWasNotStored(t *testing.T) {
+	w := turnsOfWeb{T: t, start: time.Now()}
+	w.begin("one slice", "a", 0, 0)
+	sent := made("a.0", "a", 3)
+	w.turns.Writing("web", sliceplan.Changes{Release: []*discoveryv1.EndpointSlice{sent}}, w.start)
+	sent.ResourceVersion = ""
+	w.end("one slice", "a", true, false)
+	w.nothingIsRemembered()
+}
+
+// An echo that never comes keeps nobody waiting for ever.
+func TestTurnsForgetLostEchoes(t *testing.T) {
+	w := turnsOfWeb{T: t, start: time.Now().Add(-2 * echoPatience)}
+	w.begin("one slice", "a", 0, 0)
+	w.turns.Writing("web", sliceplan.Changes{Update: []*discoveryv1.EndpointSlice{made("a.0", "a", 3)}}, w.start)
+	w.end("one slice", "a", true, false) // and it is never seen
+	later := w.start.Add(echoPatience + time.Second)
+	if wait, _ := w.turns.Begin("web", "b", later); wait > 0 {
+		t.Fatalf("another slice waits for %v", wait)
+	}
+	if _, all := w.turns.Begin("web", "", later); !all {
+		t.Fatal("all is decided on beside one slice")
+	}
+	if !w.turns.End("web", "b", true, later) {
+		t.Error("nobody is told that all is to be decided on")
+	}
+	w.nothingIsRemembered()
+}

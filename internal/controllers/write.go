@@ -125,12 +125,15 @@ var ErrOutdated = errors.New("EndpointSlices have changed meanwhile, so that oth
 // OutdatedPause is how long to wait after ErrOutdated: about as long as a copy is behind.
 const OutdatedPause = 50 * time.Millisecond
 
-// Slices carries out planned changes of EndpointSlices, in their order. Nothing is deleted
-// where a create or an update came too late (ErrOutdated) or failed for a reason that passes,
+// Slices carries out planned changes of EndpointSlices, in their order. Nothing is released or
+// deleted where a create or an update came too late (ErrOutdated) or failed for a reason that passes,
 // for what goes may be what those would have taken over from. Where they were refused, what
 // they did not wait for goes (see expendable), and the error has them tried again.
+//
+// What was written has its new version afterwards, and none where the API server has left it as
+// it was: nobody will hear of that.
 func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
-	if len(changes.Replace)+len(changes.Update)+len(changes.Delete) > 0 {
+	if len(changes.Replace)+len(changes.Update)+len(changes.Release)+len(changes.Delete) > 0 {
 		ctx = urgency.At(ctx, urgency.Now) // endpoints that live, or are dead, wait for what is created first
 	}
 	if failures := each(changes.Replace, "replacing", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) }); len(failures) > 0 {
@@ -138,18 +141,25 @@ func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
 	}
 	creating := each(changes.Create, "creating", func(s *discoveryv1.EndpointSlice) error { return w.Create(ctx, s) })
 	var outdated atomic.Bool
-	updating := each(changes.Update, "updating", func(s *discoveryv1.EndpointSlice) error {
+	update := func(s *discoveryv1.EndpointSlice) error {
+		before := s.ResourceVersion
 		current, err := w.update(ctx, s)
-		if err == nil && !current {
+		switch {
+		case err == nil && !current:
 			outdated.Store(true)
+		case err == nil && s.ResourceVersion == before:
+			s.ResourceVersion = ""
 		}
 		return err
-	})
-	failures := append(creating, updating...)
+	}
+	failures := append(creating, each(changes.Update, "updating", update)...)
+	if !outdated.Load() && !slices.ContainsFunc(failures, func(f failure) bool { return !Refused(f.err) }) {
+		failures = append(failures, each(changes.Release, "updating", update)...)
+	}
 	switch {
 	case !outdated.Load():
 		failures = append(failures, each(expendable(changes.Delete, failures), "deleting", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) })...)
-	case len(failures) == 0 && len(changes.Delete) > 0:
+	case len(failures) == 0 && len(changes.Delete)+len(changes.Release) > 0:
 		return ErrOutdated
 	}
 	return joined(failures)

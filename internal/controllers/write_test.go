@@ -130,6 +130,30 @@ func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
 	}
 }
 
+// What loses endpoints to other slices is updated when those have them.
+func TestReleasesComeLast(t *testing.T) {
+	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+	for name, tt := range map[string]struct {
+		failure  error
+		want     string
+		outdated bool
+	}{
+		"all goes well":     {nil, "create new, update gains, update loses, delete old", false},
+		"it came too late":  {apierrors.NewConflict(resource, "gains", nil), "create new, update gains", true},
+		"it failed for now": {errors.New("no"), "create new, update gains", false},
+		"it was refused":    {apierrors.NewForbidden(resource, "gains", errors.New("a policy says no")), "create new, update gains, update loses, delete old", false},
+	} {
+		server := &writes{failures: map[string]error{"update gains": tt.failure}}
+		one := func(name string) []*discoveryv1.EndpointSlice {
+			return []*discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}}
+		}
+		err := Writer{Client: server}.Slices(t.Context(), sliceplan.Changes{Create: one("new"), Update: one("gains"), Release: one("loses"), Delete: one("old")})
+		if got := strings.Join(server.done, ", "); got != tt.want || errors.Is(err, ErrOutdated) != tt.outdated || (err == nil) != (tt.failure == nil) {
+			t.Errorf("%s: %s, error %v; want %s", name, got, err, tt.want)
+		}
+	}
+}
+
 // phases sorts what is written at the same time: what has the same verb.
 func phases(done []string) []string {
 	verb := func(write string) string { return strings.Fields(write)[0] }

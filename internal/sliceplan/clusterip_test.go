@@ -252,6 +252,9 @@ func oneByOne(changes Changes) []Changes {
 	for _, s := range changes.Update {
 		all = append(all, Changes{Update: []*discoveryv1.EndpointSlice{s}})
 	}
+	for _, s := range changes.Release {
+		all = append(all, Changes{Release: []*discoveryv1.EndpointSlice{s}})
+	}
 	for _, s := range changes.Delete {
 		all = append(all, Changes{Delete: []*discoveryv1.EndpointSlice{s}})
 	}

@@ -21,6 +21,9 @@ type Changes struct {
 	Replace []*discoveryv1.EndpointSlice
 	Create  []*discoveryv1.EndpointSlice
 	Update  []*discoveryv1.EndpointSlice
+	// Release are updates of slices that lose endpoints to others of the changes. Of two that lose
+	// some to each other nothing is known to be the right order.
+	Release []*discoveryv1.EndpointSlice
 	Delete  []*discoveryv1.EndpointSlice
 
 	// Added and Removed are how many endpoints the slices get and lose.
@@ -33,7 +36,12 @@ type Changes struct {
 
 // Empty tells whether there is nothing to write.
 func (c Changes) Empty() bool {
-	return len(c.Replace)+len(c.Create)+len(c.Update)+len(c.Delete) == 0
+	return len(c.Replace)+len(c.Create)+len(c.Update)+len(c.Release)+len(c.Delete) == 0
+}
+
+// Written returns the slices that are created or updated.
+func (c Changes) Written() []*discoveryv1.EndpointSlice {
+	return slices.Concat(c.Create, c.Update, c.Release)
 }
 
 // Diff returns the changes from have to want. Slices are the same if their names
@@ -84,15 +92,18 @@ func (c *Changes) count(have []*discoveryv1.EndpointSlice) {
 	}
 	after := map[string]*discoveryv1.EndpointSlice{} // nil for those that go
 	var endpoints []discoveryv1.Endpoint
+	var in []*discoveryv1.EndpointSlice // the slice that each is in
 	for _, s := range slices.Concat(c.Create, c.Update) {
 		after[s.Name] = s
 		endpoints = append(endpoints, s.Endpoints...)
+		in = append(in, slices.Repeat([]*discoveryv1.EndpointSlice{s}, len(s.Endpoints))...)
 	}
 	for _, s := range c.Delete {
 		after[s.Name] = nil
 	}
 	remaining := indexEndpoints(endpoints)
 	c.Added = len(endpoints)
+	loses := map[*discoveryv1.EndpointSlice]bool{}
 	for _, h := range have {
 		now, written := after[h.Name]
 		if !written {
@@ -102,6 +113,9 @@ func (c *Changes) count(have []*discoveryv1.EndpointSlice) {
 			before := &h.Endpoints[i]
 			at, found := remaining.take(before)
 			if found {
+				if now != nil && in[at] != now {
+					loses[now] = true
+				}
 				c.Added--
 				c.Withdraws = c.Withdraws || takesAway(before, &endpoints[at])
 			} else {
@@ -110,6 +124,16 @@ func (c *Changes) count(have []*discoveryv1.EndpointSlice) {
 			}
 		}
 	}
+	c.release(loses)
+}
+
+// release has updates wait for the others that lose endpoints to these.
+func (c *Changes) release(loses map[*discoveryv1.EndpointSlice]bool) {
+	if len(loses) == 0 {
+		return
+	}
+	c.Release = slices.DeleteFunc(slices.Clone(c.Update), func(s *discoveryv1.EndpointSlice) bool { return !loses[s] })
+	c.Update = slices.DeleteFunc(c.Update, func(s *discoveryv1.EndpointSlice) bool { return loses[s] })
 }
 
 // current tells whether have has everything of want. The time of the last change alone is

@@ -1,9 +1,15 @@
 package sliceplan
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
 )
 
 func TestMoved(t *testing.T) {
@@ -39,4 +45,72 @@ func TestMoved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An endpoint that moves from one slice to another is written there before it is taken away
+// here, whatever else changes, and however long single writes take.
+func TestWhatMovesIsAlwaysSomewhere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) (list []discoveryv1.EndpointSlice) {
+			in := map[string]int{} // the slice that an address is in
+			for i := range 8 {
+				in[fmt.Sprintf("10.0.0.%d", i)] = rapid.IntRange(-1, 2).Draw(t, name)
+			}
+			for i := range 3 {
+				s := discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}, AddressType: discoveryv1.AddressTypeIPv4}
+				for _, address := range slices.Sorted(maps.Keys(in)) {
+					if in[address] == i {
+						s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
+					}
+				}
+				if len(s.Endpoints) > 0 {
+					list = append(list, s)
+				}
+			}
+			return list
+		}
+		have, want := draw("have"), draw("want")
+		changes := Diff(pointers(have), want)
+		if givesAndTakes(changes, have) {
+			t.Skip("of two slices that lose endpoints to each other none can be written first")
+		}
+		kept := map[string]bool{}
+		for _, s := range have {
+			for _, e := range s.Endpoints {
+				kept[e.Addresses[0]] = slices.ContainsFunc(want, func(w discoveryv1.EndpointSlice) bool {
+					return slices.ContainsFunc(w.Endpoints, func(f discoveryv1.Endpoint) bool { return f.Addresses[0] == e.Addresses[0] })
+				})
+			}
+		}
+		now := pointers(have)
+		for _, one := range oneByOne(changes) {
+			now = apply(now, one)
+			there := addresses(now, func(s *discoveryv1.EndpointSlice) []discoveryv1.Endpoint { return s.Endpoints })
+			for address, stays := range kept {
+				if stays && !slices.Contains(there, address) {
+					t.Fatalf("%s is nowhere after %+v", address, one)
+				}
+			}
+		}
+		if again := Diff(now, want); !again.Empty() {
+			t.Fatalf("there is still %+v", again)
+		}
+	})
+}
+
+// givesAndTakes tells whether a slice that loses an endpoint to another one also gets one that a
+// third one, or the same, loses to it.
+func givesAndTakes(changes Changes, have []discoveryv1.EndpointSlice) bool {
+	was := map[string]string{}
+	for _, s := range have {
+		for _, e := range s.Endpoints {
+			was[e.Addresses[0]] = s.Name
+		}
+	}
+	return slices.ContainsFunc(changes.Release, func(s *discoveryv1.EndpointSlice) bool {
+		return slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool {
+			from, moved := was[e.Addresses[0]]
+			return moved && from != s.Name
+		})
+	})
 }

@@ -342,7 +342,7 @@ func apply(have []*discoveryv1.EndpointSlice, changes Changes) []*discoveryv1.En
 	for _, s := range changes.Replace {
 		delete(byName, s.Name)
 	}
-	for _, s := range append(slices.Clone(changes.Create), changes.Update...) {
+	for _, s := range changes.Written() {
 		byName[s.Name] = s
 	}
 	for _, s := range changes.Delete {

@@ -68,6 +68,8 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 
 	before := counted(importer)
 	onBrokerBefore := versionsOf(t, onBroker)
+	api := b.(memoryBroker).api
+	wastedBefore := api.Wasted()
 	began := time.Now()
 	must(t, importer.Start(t.Context()))
 	eventually(t, "changes are imported", func(ctx context.Context) error { return holds(ctx, importer.Client, want) })
@@ -85,6 +87,9 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	}
 	if own := sources[clusters]; !slices.Equal(written, []string{fmt.Sprintf("%s.%s.%s", own.Name, own.Namespace, importer.ID)}) {
 		t.Errorf("slices written on the broker: %v", written)
+	}
+	if wasted := api.Wasted(); !maps.Equal(wasted, wastedBefore) {
+		t.Errorf("writes on the broker that changed nothing: %v, and before the restart %v", wasted, wastedBefore)
 	}
 }
 

@@ -44,6 +44,9 @@ type Controller struct {
 	metrics *metrics.Metrics
 	seen    metrics.Stopwatch[Request] // since a change of a slice was seen
 	turns   controllers.Turns[types.NamespacedName]
+
+	triggers controllers.Triggers[types.NamespacedName]
+	unstored controllers.Unstored
 }
 
 // Options are what is decided about what is published, and how.
@@ -115,14 +118,14 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
-	now := time.Now()
-	if wait := c.pacer.Wait(req, changes.Withdraws, now); wait > 0 && !changes.Empty() {
+	changes = c.unstored.Leave(changes, want)
+	if wait := c.pacer.Wait(req, changes.Withdraws, time.Now()); wait > 0 && !changes.Empty() {
+		c.triggers.Hold(changes)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if !changes.Empty() {
-		c.pacer.Wrote(req, now)
-		c.turns.Writing(req.Service, changes, now)
-	}
+	c.triggers.Stamp(req.Service, changes, want)
+	c.turns.Writing(req.Service, changes, time.Now())
+	versions := controllers.Versions(changes)
 	err = c.writer.Slices(ctx, changes)
 	if errors.Is(err, controllers.ErrOutdated) {
 		return reconcile.Result{}, err
@@ -133,6 +136,10 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
+	}
+	c.unstored.Note(versions, changes, want)
+	if controllers.Took(versions, changes) {
+		c.pacer.Wrote(req, time.Now())
 	}
 	c.measure(req, have, want, changes)
 	return reconcile.Result{}, nil
@@ -213,9 +220,11 @@ func (c *Controller) note(req Request, own local.Own, remarks []status.Remark, e
 		c.outcomes.Set(req.Service, status.Outcome{Failure: controllers.Summary(err), Remarks: remarks})
 	case req.Slice != "":
 	case own.Export == nil:
+		c.triggers.Forget(req.Service)
 		c.outcomes.Forget(req.Service)
 		c.overlaps.Forget(req.Service)
 	default:
+		c.triggers.Settle(req.Service, time.Now())
 		c.outcomes.Set(req.Service, status.Outcome{Remarks: remarks})
 	}
 }

@@ -56,6 +56,8 @@ type Controller struct {
 	metrics  *metrics.Metrics
 	seen     metrics.Stopwatch[Request] // since a change of another cluster's slice was seen
 	turns    controllers.Turns[local.Part]
+	triggers controllers.Triggers[local.Part]
+	unstored controllers.Unstored
 }
 
 // Options are what is decided about what is imported, and how.
@@ -152,11 +154,15 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
+	changes = c.unstored.Leave(changes, plan)
 	missing := c.keep(req, gone, &changes)
 	if wait := c.wait(req, changes); wait > 0 {
+		c.triggers.Hold(changes)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	c.triggers.Stamp(req.Part, changes, plan)
 	c.turns.Writing(req.Part, changes, time.Now())
+	versions := controllers.Versions(changes)
 	err = c.writer.Slices(ctx, changes)
 	if errors.Is(err, controllers.ErrOutdated) {
 		return reconcile.Result{}, err
@@ -164,6 +170,10 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	c.note(req, gone, err)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
+	}
+	c.unstored.Note(versions, changes, plan)
+	if controllers.Took(versions, changes) && req.Cluster == c.broker.Self {
+		c.pacer.Wrote(req, time.Now())
 	}
 	if !missing {
 		c.measure(req, importation.Imported, plan, changes)
@@ -195,17 +205,12 @@ func (c *Controller) measure(req Request, have []*discoveryv1.EndpointSlice, pla
 	}
 }
 
-// wait returns how long changes have to wait. If not at all, they count as written.
+// wait returns how long changes have to wait.
 func (c *Controller) wait(req Request, changes sliceplan.Changes) time.Duration {
 	if changes.Empty() || req.Cluster != c.broker.Self {
 		return 0
 	}
-	now := time.Now()
-	wait := c.pacer.Wait(req, changes.Withdraws, now)
-	if wait <= 0 {
-		c.pacer.Wrote(req, now)
-	}
-	return wait
+	return c.pacer.Wait(req, changes.Withdraws, time.Now())
 }
 
 // alone tells whether a slice can be dealt with by itself: its part goes well, and no
@@ -312,6 +317,7 @@ func (c *Controller) note(req Request, gone bool, err error) {
 		}
 	case req.Slice != "":
 	case gone:
+		c.triggers.Forget(req.Part)
 		c.refusals.forget(req.Part)
 		c.losses.forget(req.Part)
 		c.leftOut.forget(req.Part)
@@ -319,8 +325,10 @@ func (c *Controller) note(req Request, gone bool, err error) {
 		c.release(req.Part)
 		c.overlaps.Forget(req.Service)
 	case req.Cluster != c.broker.Self && c.broker.Export(req.Service, req.Cluster) == nil:
+		c.triggers.Forget(req.Part)
 		c.outcomes.Forget(req.Part) // it has none: the next export is a new one
 	default:
+		c.triggers.Settle(req.Part, time.Now())
 		c.outcomes.Set(req.Part, status.Outcome{})
 	}
 }

@@ -1,0 +1,99 @@
+package controllers
+
+import (
+	"crypto/sha256"
+	"slices"
+	"sync"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// Unstored remembers what an API server takes and does not store: an older one drops fields
+// that it does not know, and an admission webhook may turn a slice back to what it was. The
+// same would be written again at every event, to no effect. The zero value remembers nothing.
+type Unstored struct {
+	mu sync.Mutex
+	of map[types.UID]attempt
+}
+
+// attempt is what was sent for a version of a slice and left it as it was.
+type attempt struct {
+	version string
+	sent    [sha256.Size]byte
+}
+
+// Leave returns changes without the updates to want that were made already, and came to nothing.
+func (u *Unstored) Leave(changes sliceplan.Changes, want []discoveryv1.EndpointSlice) sliceplan.Changes {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.of) == 0 {
+		return changes
+	}
+	tried := func(s *discoveryv1.EndpointSlice) bool {
+		before, found := u.of[s.UID]
+		return found && before.version == s.ResourceVersion && before.sent == digest(named(want, s.Name))
+	}
+	changes.Update = slices.DeleteFunc(changes.Update, tried)
+	changes.Release = slices.DeleteFunc(changes.Release, tried)
+	return changes
+}
+
+// Note takes notice of what has become of updates to want, when they were written. before has
+// the versions that they were decided on.
+func (u *Unstored) Note(before map[types.UID]string, changes sliceplan.Changes, want []discoveryv1.EndpointSlice) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, s := range slices.Concat(changes.Update, changes.Release) {
+		version, known := before[s.UID]
+		switch {
+		case known && s.ResourceVersion == "": // see Writer.Slices
+			if u.of == nil {
+				u.of = map[types.UID]attempt{}
+			}
+			u.of[s.UID] = attempt{version, digest(named(want, s.Name))}
+		default:
+			delete(u.of, s.UID)
+		}
+	}
+	for _, s := range changes.Delete {
+		delete(u.of, s.UID)
+	}
+}
+
+// Versions returns the versions that updates are decided on, for Note.
+func Versions(changes sliceplan.Changes) map[types.UID]string {
+	versions := make(map[types.UID]string, len(changes.Update)+len(changes.Release))
+	for _, s := range slices.Concat(changes.Update, changes.Release) {
+		versions[s.UID] = s.ResourceVersion
+	}
+	return versions
+}
+
+func named(list []discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func digest(s *discoveryv1.EndpointSlice) [sha256.Size]byte {
+	if s == nil {
+		return [sha256.Size]byte{}
+	}
+	data, _ := s.Marshal() // it fails for no slice
+	return sha256.Sum256(data)
+}
+
+// Took tells whether any of the changes, which were decided on versions, were made: updates may
+// have come too late, all of them.
+func Took(versions map[types.UID]string, changes sliceplan.Changes) bool {
+	return len(changes.Replace)+len(changes.Create)+len(changes.Delete) > 0 ||
+		slices.ContainsFunc(slices.Concat(changes.Update, changes.Release), func(s *discoveryv1.EndpointSlice) bool {
+			return s.ResourceVersion != versions[s.UID]
+		})
+}
