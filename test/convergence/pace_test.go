@@ -41,7 +41,7 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 		}()
 		p := &paced{t: t, ctx: ctx, c: members[0].Client, slices: map[string]*discoveryv1.EndpointSlice{}}
 		p.export(members[1].Client)
-		time.Sleep(5 * time.Second) // of the bubble: everything is imported, and nothing waits
+		<-time.After(5 * time.Second) // of the bubble: everything is imported, and nothing waits
 		views := map[string]*recorder{
 			"broker":     p.record(onBroker),
 			"own import": p.record(members[0].Client),
@@ -67,10 +67,10 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 			{2080 * time.Millisecond, "a", remove(1)},  // of which nobody makes use any more
 			{3000 * time.Millisecond, "b", remove(3)},
 		} {
-			time.Sleep(step.at - time.Since(p.began))
+			<-time.After(step.at - time.Since(p.began))
 			p.change(step.slice, step.at, step.change)
 		}
-		time.Sleep(3 * time.Second)
+		<-time.After(3 * time.Second)
 		want := []string{
 			"0 a of 0", "20 b of 20", "500 a of 10",
 			"2000 a of 2000", "2050 a of 2010", "2550 a of 2080", "3000 b of 3000",

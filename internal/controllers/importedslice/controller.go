@@ -243,7 +243,11 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		importation.Sources = c.ownSources(req)
 		return c.sources.Synced(req.Service.Namespace), nil
 	}
-	if !c.broker.ExportsSynced() || !c.broker.SlicesSynced(req.Service.Namespace) || !c.options.Withdrawn.Knows(req.Cluster.String()) ||
+	if !c.broker.ExportsSynced() {
+		return false, nil
+	}
+	export := c.broker.Export(req.Service, req.Cluster)
+	if export != nil && !c.broker.SlicesSynced(req.Service.Namespace) || !c.options.Withdrawn.Knows(req.Cluster.String()) ||
 		!c.broker.MembersSynced() && topology.Wanted(importation.Import) {
 		return false, nil
 	}
@@ -251,7 +255,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	if err != nil {
 		return false, err
 	}
-	if export := c.broker.Export(req.Service, req.Cluster); export != nil && !closed && export.Spec.Scope != brokerv1alpha1.ScopeHub && c.broker.Admits(export) {
+	if export != nil && !closed && export.Spec.Scope != brokerv1alpha1.ScopeHub && c.broker.Admits(export) {
 		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
 		if !c.lost(req.Part, importation.Import, export) {
 			importation.Sources = c.othersSources(req)

@@ -1,16 +1,18 @@
-// Package interest makes the view of the broker follow the namespaces that exist in
-// this cluster, so that an agent's memory and traffic grow with what its cluster can
-// import and not with the whole clusterset.
+// Package interest makes the view of the broker follow the namespaces that exist in this cluster and
+// that others export from, so that an agent's memory and traffic, and the watches that the broker has
+// to serve, grow with what its cluster imports and not with the whole clusterset.
 package interest
 
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 )
 
@@ -18,11 +20,16 @@ import (
 type Controller struct {
 	local  cache.Cache
 	broker *broker.View
+
+	mu sync.Mutex
+	// here are the namespaces that exist. exported are those from which another cluster has exported
+	// something since this process began: one that does so again is followed at once.
+	here, exported map[string]bool
 }
 
 // NewController returns a controller that reads the namespaces from local.
 func NewController(local cache.Cache, view *broker.View) *Controller {
-	return &Controller{local: local, broker: view}
+	return &Controller{local: local, broker: view, here: map[string]bool{}, exported: map[string]bool{}}
 }
 
 // NeedLeaderElection makes the controller run on every replica, so that a new leader
@@ -36,20 +43,55 @@ func (c *Controller) Start(ctx context.Context) error {
 		return fmt.Errorf("watching namespaces: %w", err)
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { c.broker.Follow(object.(*corev1.Namespace).Name) },
+		AddFunc: func(object any) { c.exists(object.(*corev1.Namespace).Name) },
 		DeleteFunc: func(object any) {
 			if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 				object = gone.Obj
 			}
 			if namespace, ok := object.(*corev1.Namespace); ok {
-				c.broker.Unfollow(namespace.Name)
+				c.gone(namespace.Name)
 			}
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("watching namespaces: %w", err)
 	}
+	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, _ bool) {
+		if e.Spec.ClusterID != c.broker.Self.String() {
+			c.exports(e.Spec.ServiceNamespace)
+		}
+	})
 	<-ctx.Done()
 	_ = informer.RemoveEventHandler(registration) // the informer ends with the same context
 	return nil
+}
+
+// exists, gone and exports are called when a namespace is there, is not any more, and when another
+// cluster exports something from one.
+func (c *Controller) exists(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.here[namespace] = true
+	c.follow(namespace)
+}
+
+func (c *Controller) gone(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.here, namespace)
+	c.broker.Unfollow(namespace)
+}
+
+func (c *Controller) exports(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.exported[namespace] = true
+	c.follow(namespace)
+}
+
+// follow is called with mu held, so that a namespace is not followed that has just gone.
+func (c *Controller) follow(namespace string) {
+	if c.here[namespace] && c.exported[namespace] {
+		c.broker.Follow(namespace)
+	}
 }
