@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -220,6 +221,9 @@ func (v *View) Unfollow(namespace string) {
 	v.slices.Unfollow(namespace)
 	v.releaseNamespace(namespace)
 }
+
+// FollowedFor returns for how long the view has followed a namespace, 0 where it does not.
+func (v *View) FollowedFor(namespace string) time.Duration { return v.slices.FollowedFor(namespace) }
 
 // Followed returns how many namespaces are followed, and how many slices the view holds of
 // them.

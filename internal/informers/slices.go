@@ -3,6 +3,7 @@ package informers
 import (
 	"context"
 	"sync"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +35,7 @@ type followed struct {
 	namespace string
 	informer  cache.SharedIndexInformer
 	cancel    context.CancelFunc // nil before Start
+	since     time.Time
 }
 
 // NewSlices returns a copy of no namespaces. selector says what of the API server's
@@ -59,7 +61,7 @@ func (s *Slices) Follow(namespace string) {
 	if s.followed[namespace] != nil {
 		return
 	}
-	f := &followed{namespace: namespace, informer: NewTapped(s.client, s.tap, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
+	f := &followed{namespace: namespace, since: time.Now(), informer: NewTapped(s.client, s.tap, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
 		s.indexers, s.selector(namespace)...)}
 	for _, handler := range s.changed {
 		OnChange(f.informer, handler)
@@ -111,6 +113,14 @@ func (s *Slices) Unfollow(namespace string) {
 func (s *Slices) Synced(namespace string) bool {
 	f := s.of(namespace)
 	return f != nil && f.informer.HasSynced()
+}
+
+// FollowedFor returns for how long a namespace has been followed, 0 where it is not.
+func (s *Slices) FollowedFor(namespace string) time.Duration {
+	if f := s.of(namespace); f != nil {
+		return time.Since(f.since)
+	}
+	return 0
 }
 
 // ByIndex returns the slices of a namespace that have a value in an index.

@@ -139,9 +139,8 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 			return reconcile.Result{}, fmt.Errorf("gathering endpoints of %s: %w", req, err)
 		}
 		if !known {
-			c.await(req, importation)
 			c.seen.Move(req, req.whole())
-			return reconcile.Result{}, nil
+			return reconcile.Result{RequeueAfter: c.await(req, importation)}, nil
 		}
 	}
 	if importation.Imported, err = c.imported(ctx, req); err != nil {
@@ -301,12 +300,25 @@ func (c *Controller) imported(ctx context.Context, req Request) ([]*discoveryv1.
 	return local.ImportedFrom(ctx, c.local, req.Service, req.Cluster, req.Slice)
 }
 
+// firstList is how long the first list of a namespace's slices may take until people are told
+// that it is waited for. It takes some milliseconds as a rule.
+const firstList = 5 * time.Second
+
 // await notes that a part can't be tried yet, of which nothing was said before. That its
-// derived Service is made first says nothing.
-func (c *Controller) await(req Request, importation sliceplan.Importation) {
-	if _, known := c.outcomes.Get(req.Part); !known && importation.DerivedService != "" {
-		c.outcomes.Set(req.Part, status.Outcome{Waiting: true})
+// derived Service is made first says nothing, nor that its namespace has just been followed: then it
+// returns when to look again.
+func (c *Controller) await(req Request, importation sliceplan.Importation) time.Duration {
+	if _, known := c.outcomes.Get(req.Part); known || importation.DerivedService == "" {
+		return 0
 	}
+	ns := req.Service.Namespace
+	if c.broker.ExportsSynced() && !importation.Own && !c.broker.SlicesSynced(ns) {
+		if left := firstList - c.broker.FollowedFor(ns); left > 0 {
+			return left
+		}
+	}
+	c.outcomes.Set(req.Part, status.Outcome{Waiting: true})
+	return 0
 }
 
 // note keeps how writing a part went. What passes by trying again is not told, and one slice

@@ -1,17 +1,17 @@
 package interest
 
 import (
+	"log/slog"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/epoch"
 )
 
 // A namespace is followed while it exists and another cluster has exported something from it, in
 // whatever order that becomes so.
 func TestWhatIsFollowed(t *testing.T) {
-	view := broker.NewView(client.WithWatch(nil), "set", "c1")
+	view := broker.NewView(nil, broker.NewEpoch(nil, "set", "c1", epoch.Memory{}, slog.New(slog.DiscardHandler)))
 	c := NewController(nil, view)
 	for i, step := range []struct {
 		do        func(string)
