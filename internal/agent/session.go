@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -55,6 +56,7 @@ type session struct {
 	network    local.ServiceNetwork
 	member     *member.Controller
 	epoch      *broker.Epoch
+	saidTaken  time.Time // when it was last said that the id is another cluster's
 }
 
 // run is one membership after the other, until ctx is done.
@@ -161,7 +163,7 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 	m := s.membership
 	s.epoch = broker.NewEpoch(s.broker, m.Clusterset, m.ClusterID, remembered, log)
 	s.member = member.NewController(s.broker, m.Clusterset, s.facts, hostname, s.options.LeaseTimeout, s.epoch, log)
-	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", s.member.Refused) {
+	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", s.place) {
 		return nil
 	}
 	log.Info("starting", "version", version.String(), "broker", m.Server, "clusterset", m.Clusterset)
@@ -177,6 +179,7 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 	lifecycle.Terms(ctx, log, "waiting for the Multi-Cluster Services API", s.served, func(ctx context.Context) error { return s.term(ctx, log) })
 	if err := group.Wait(); err != nil {
 		log.Error("this cluster does not take part in the clusterset any more", "error", err)
+		s.sayTaken(context.WithoutCancel(ctx), err)
 	}
 	return nil
 }

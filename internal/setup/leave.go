@@ -117,6 +117,10 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 			Next: fmt.Sprintf("to leave all the same, run: atoll leave --offline; then, "+others, m.ClusterID, m.Clusterset),
 		}
 	}
+	if owner := found.owner(); owner != "" && owner != state.uid {
+		say("cluster id %q belongs to another cluster (of UID %s), whose records on the broker stay", m.ClusterID, owner)
+		return nil, nil
+	}
 	return found, nil
 }
 

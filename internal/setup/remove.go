@@ -62,6 +62,17 @@ func findRecords(ctx context.Context, on *install.Target, namespace string, clus
 	return found, nil
 }
 
+// owner is the UID of the cluster that the records say they are of, "" where none does.
+func (r *records) owner() string {
+	for _, o := range r.objects {
+		if o.GetKind() == "MemberCluster" {
+			uid, _, _ := unstructured.NestedString(o.Object, "spec", "clusterUID")
+			return uid
+		}
+	}
+	return ""
+}
+
 // remove deletes the records, and the account in whose name it is done, with which the rest
 // of the member's goes.
 func (r *records) remove(ctx context.Context, dryRun bool) error {

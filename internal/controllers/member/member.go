@@ -148,7 +148,9 @@ func published(m *brokerv1alpha1.MemberCluster) *brokerv1alpha1.Publication {
 type TakenError struct{ ID, Owner, Self string }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s): choose another id", e.ID, e.Owner, e.Self)
+	return fmt.Sprintf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s). "+
+		"Until this cluster has an id of its own it exports and imports nothing new: choose another id, run atoll leave here, and then atoll join with a join file for that id. "+
+		"If the other cluster is gone for good, run on the broker: atoll broker remove %s", e.ID, e.Owner, e.Self, e.ID)
 }
 
 // Refused returns an error if the broker says that this cluster's id belongs to another

@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/atoll-mcs/atoll/internal/controllers/member"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// That the id is another cluster's is said on the agent's Deployment, with its UID, by which kubectl describe finds
+// it; and where there is none it is said all the same.
+func TestTakenEvent(t *testing.T) {
+	there := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: "atoll-agent", UID: "u1"}}
+	s := scheme()
+	if err := appsv1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	for uid, objects := range map[string][]client.Object{"u1": {there}, "": nil} {
+		c := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).Build()
+		e := takenEvent(t.Context(), c, &member.TakenError{ID: "c1", Owner: "theirs", Self: "mine"})
+		if e.Regarding.Kind != "Deployment" || e.Regarding.Name != "atoll-agent" || string(e.Regarding.UID) != uid || e.Type != corev1.EventTypeWarning {
+			t.Errorf("the Event is %+v", e)
+		}
+		if !strings.Contains(e.Note, "atoll leave") || len(e.Note) > 1024 {
+			t.Errorf("the note of %d bytes is %q", len(e.Note), e.Note)
+		}
+		if err := c.Create(t.Context(), e); err != nil {
+			t.Error(err)
+		}
+	}
+}
