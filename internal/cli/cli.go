@@ -13,10 +13,15 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
+	"github.com/atoll-mcs/atoll/internal/cli/explain"
+	"github.com/atoll-mcs/atoll/internal/cli/export"
+	"github.com/atoll-mcs/atoll/internal/cli/get"
 	"github.com/atoll-mcs/atoll/internal/cli/hub"
 	"github.com/atoll-mcs/atoll/internal/cli/join"
 	"github.com/atoll-mcs/atoll/internal/cli/lab"
 	"github.com/atoll-mcs/atoll/internal/cli/leave"
+	"github.com/atoll-mcs/atoll/internal/cli/status"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/version"
 	"github.com/atoll-mcs/atoll/lab/kubebin"
 )
@@ -49,7 +54,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status.ExitStatus() // of a program that has spoken for itself
 	}
 	fmt.Fprintf(stderr, "%s: %v\n", command.CommandPath(), err)
-	if !begun || errors.Is(err, lab.ErrUsage) {
+	if !begun || errors.Is(err, lab.ErrUsage) || errors.Is(err, target.ErrUsage) {
 		fmt.Fprintf(stderr, "see: %s --help\n", command.CommandPath())
 		return exitUsage
 	}
@@ -67,7 +72,11 @@ func newRoot(program string) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(broker.NewCommand(), dns.NewCommand(), hub.NewCommand(), join.NewCommand(), leave.NewCommand(), lab.NewCommand(), newVersion())
+	root.AddCommand(
+		broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(),
+		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), explain.NewCommand(),
+		lab.NewCommand(), newVersion(),
+	)
 	return root
 }
 

@@ -17,17 +17,7 @@ import (
 // (KEP-1645, "Service Port"). Every difference between two clusters' sets of ports
 // is a conflict; the order in which a Service lists them is none.
 func mergePorts(exports []Export) ([]mcsv1beta1.ServicePort, []Conflict) {
-	var union []mcsv1beta1.ServicePort
-	var origins []string
-	for _, e := range exports {
-		for _, p := range e.Ports {
-			p = withDefaults(p)
-			if !slices.ContainsFunc(union, func(have mcsv1beta1.ServicePort) bool { return clash(have, p) }) {
-				union = append(union, p)
-				origins = append(origins, e.ClusterID)
-			}
-		}
-	}
+	union, origins := unionOfPorts(exports)
 	disagree := 0
 	for _, e := range exports {
 		if !samePorts(e.Ports, union) {
@@ -41,6 +31,20 @@ func mergePorts(exports []Export) ([]mcsv1beta1.ServicePort, []Conflict) {
 		Reason:  mcsv1beta1.ServiceExportReasonPortConflict,
 		Message: portMessage(exports, union, origins, disagree),
 	}}
+}
+
+// unionOfPorts returns the union, and the cluster that each port was taken from.
+func unionOfPorts(exports []Export) (union []mcsv1beta1.ServicePort, origins []string) {
+	for _, e := range exports {
+		for _, p := range e.Ports {
+			p = withDefaults(p)
+			if !slices.ContainsFunc(union, func(have mcsv1beta1.ServicePort) bool { return clash(have, p) }) {
+				union = append(union, p)
+				origins = append(origins, e.ClusterID)
+			}
+		}
+	}
+	return union, origins
 }
 
 // Serves tells whether a cluster with the given ports exposes port, one of the

@@ -90,6 +90,8 @@ var table = []row{
 
 	// What installs Atoll, and takes it away.
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
+	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/render"})},
+	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/render", "./internal/survey"})},
 	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
 		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/render",

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/lab"
 )
 
@@ -24,7 +24,7 @@ func newList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := table(cmd, "NAME\tUNITS\tSHAPE")
+			w := output.NewTable(cmd.OutOrStdout(), "NAME", "UNITS", "SHAPE")
 			for _, name := range names {
 				fmt.Fprintf(w, "%s\t%s\n", name, summary(name))
 			}
@@ -69,7 +69,7 @@ memory, and where it listens; then what runs of Atoll in pods, and what is cut o
 				return err
 			}
 			var total int64
-			w := table(cmd, "UNIT\tPID\tSTATE\tMEMORY\tADDRESS")
+			w := output.NewTable(cmd.OutOrStdout(), "UNIT", "PID", "STATE", "MEMORY", "ADDRESS")
 			for _, s := range status {
 				if s.Running {
 					fmt.Fprintf(w, "%s\t%d\trunning\t%s\t%s\n", s.Unit, s.PID, mebibytes(s.Memory), s.Address)
@@ -103,12 +103,6 @@ func pods(s lab.WorkloadStatus) string {
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
-
-func table(cmd *cobra.Command, header string) *tabwriter.Writer {
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, header)
-	return w
-}
 
 func newKubeconfig(o *options) *cobra.Command {
 	return &cobra.Command{

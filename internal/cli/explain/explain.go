@@ -1,0 +1,140 @@
+// Package explain is the command `atoll explain`.
+package explain
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/report"
+	"github.com/atoll-mcs/atoll/internal/survey"
+)
+
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
+	var cluster target.Scoped
+	var format output.Format
+	var namespace string
+	command := &cobra.Command{
+		Use:   "explain [NAMESPACE/]SERVICE",
+		Short: "Explain where a service's name leads to from a cluster, and why",
+		Long: `Follows one service from the clusters that export it to what a pod in one cluster gets for its
+name: which clusters export it and since when, for each property the value that won and whose it
+is, what the cluster has imported, where the endpoints are and why they are not, and what DNS
+answers. What keeps the service from working stands first.`,
+		Example: `  atoll explain shop/web --context c2
+  atoll explain web -n shop -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := cluster.Config()
+			if err != nil {
+				return err
+			}
+			service, err := parse(&cluster, namespace, args[0])
+			if err != nil {
+				return err
+			}
+			found, err := survey.Read(cmd.Context(), config, survey.Scope{
+				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: cluster.BrokerServer,
+			})
+			if err != nil {
+				return err
+			}
+			x := report.Explain(found, service)
+			if done, err := format.Structured(cmd.OutOrStdout(), x); done {
+				return err
+			}
+			print(cmd.OutOrStdout(), x)
+			return nil
+		},
+	}
+	cluster.AddFlags(command.Flags())
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "the service's namespace, in place of the context's")
+	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
+	return command
+}
+
+// parse reads NAMESPACE/SERVICE, or SERVICE in the namespace that is given otherwise.
+func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName, error) {
+	first, rest, both := strings.Cut(text, "/")
+	switch {
+	case both && (first == "" || rest == "" || strings.Contains(rest, "/")):
+		return types.NamespacedName{}, fmt.Errorf("%w: %q is not of the form NAMESPACE/SERVICE", target.ErrUsage, text)
+	case both && namespace != "" && namespace != first:
+		return types.NamespacedName{}, fmt.Errorf("%w: the namespace is %s by --namespace, and %s by %q: give one of them", target.ErrUsage, namespace, first, text)
+	case both:
+		return types.NamespacedName{Namespace: first, Name: rest}, nil
+	}
+	namespace, err := cluster.Namespace(namespace)
+	return types.NamespacedName{Namespace: namespace, Name: text}, err
+}
+
+func print(w io.Writer, x report.Explanation) {
+	verdict := "works"
+	if !x.Works {
+		verdict = "does not work"
+	}
+	fmt.Fprintf(w, "%s %s in cluster %s\n", x.Name, verdict, output.Text(x.Cluster))
+	output.Findings(w, x.Findings)
+	if len(x.Exports) > 0 {
+		fmt.Fprintln(w, "\nEXPORTED BY")
+		for i, e := range x.Exports {
+			wins := ""
+			if i == 0 && len(x.Exports) > 1 {
+				wins = ", the oldest: its values win"
+			}
+			fmt.Fprintf(w, "  %s since %s%s (%s)\n", output.Text(e.Cluster), e.ExportedAt.UTC().Format("2006-01-02T15:04:05Z"), wins, e.Status)
+		}
+	}
+	if len(x.Values) > 0 {
+		fmt.Fprintln(w, "\nMERGED TO")
+		values(w, x.Values)
+	}
+	if i := x.Import; i != nil {
+		fmt.Fprintf(w, "\nIMPORTED AS\n  ServiceImport %s/%s, %s, %s\n", i.Namespace, i.Name, i.Type, i.Status)
+		if x.DerivedService != "" {
+			fmt.Fprintf(w, "  clusterset IP %s, of Service %s\n", output.List(i.IPs), x.DerivedService)
+		}
+	}
+	if len(x.Sources) > 0 {
+		fmt.Fprintln(w, "\nENDPOINTS")
+		table := output.NewTable(w, "  CLUSTER", "PUBLISHED", "HERE", "READY", "")
+		for _, s := range x.Sources {
+			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, s.Why)
+		}
+		_ = table.Flush() // to standard output: there is nobody left to tell
+	}
+	if len(x.Records) > 0 {
+		fmt.Fprintln(w, "\nDNS")
+		for _, r := range x.Records {
+			more := ""
+			if r.Total > len(r.Values) {
+				more = fmt.Sprintf(" and %d more", r.Total-len(r.Values))
+			}
+			fmt.Fprintf(w, "  %s %s %s%s\n", r.Name, r.Type, strings.Join(r.Values, " "), more)
+		}
+		if len(x.DNS) > 0 {
+			fmt.Fprintf(w, "  answered by atoll-dns, which the cluster's own DNS asks by way of %s\n", strings.Join(x.DNS, ", "))
+		}
+	}
+}
+
+func values(w io.Writer, choices []merge.Choice) {
+	table := output.NewTable(w)
+	for _, c := range choices {
+		var others []string
+		for _, cluster := range slices.Sorted(maps.Keys(c.Others)) {
+			others = append(others, cluster+" has "+c.Others[cluster])
+		}
+		fmt.Fprintf(table, "  %s\t%s\tfrom %s\t%s\n", c.Property, output.Text(c.Using), c.From, strings.Join(others, "; "))
+	}
+	_ = table.Flush()
+}

@@ -1,0 +1,155 @@
+// Package export has the commands `atoll export` and `atoll unexport`.
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/contribution"
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+// options are the flags of both commands.
+type options struct {
+	target.Cluster
+	namespace string
+	dryRun    bool
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	o.AddFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the Service's namespace, in place of the context's")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the API server check it, and change nothing")
+}
+
+// connect returns the cluster, and the name in it that is meant.
+func (o *options) connect(name string) (*install.Target, client.ObjectKey, error) {
+	namespace, err := o.Namespace(o.namespace)
+	if err != nil {
+		return nil, client.ObjectKey{}, err
+	}
+	config, err := o.Config()
+	if err != nil {
+		return nil, client.ObjectKey{}, err
+	}
+	cluster, err := install.NewTarget(config, nil)
+	return cluster, client.ObjectKey{Namespace: namespace, Name: name}, err
+}
+
+// NewCommand returns the command that exports.
+func NewCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "export SERVICE",
+		Short: "Export a Service to the clusterset",
+		Long: `Makes a ServiceExport for a Service: every cluster of the clusterset that has its namespace then
+imports it. It can be repeated.`,
+		Example: "  atoll export web -n shop --context c1",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cluster, key, err := o.connect(args[0])
+			if err != nil {
+				return err
+			}
+			return export(cmd, cluster, key, o)
+		},
+	}
+	o.addFlags(command)
+	return command
+}
+
+func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o options) error {
+	service := &corev1.Service{}
+	if err := cluster.Get(cmd.Context(), key, service); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("there is no Service %s to export", key)
+		}
+		return fmt.Errorf("reading Service %s: %w", key, err)
+	}
+	if verdict := contribution.Validate(service); !verdict.Valid {
+		return fmt.Errorf("the Service %s can't be exported: %s", key, verdict.Message)
+	}
+	var opts []client.CreateOption
+	if o.dryRun {
+		opts = append(opts, client.DryRunAll)
+	}
+	err := cluster.Create(cmd.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}, opts...)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return wrap("exporting", key, err)
+	}
+	done(cmd, key, "exported", err != nil, o.dryRun)
+	steps.Next(cmd, "atoll explain %s%s", key, o.Flags())
+	return nil
+}
+
+// NewUnexport returns the command that takes an export back.
+func NewUnexport() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "unexport SERVICE",
+		Short: "Export a Service no longer",
+		Long: `Deletes a Service's ServiceExport: the other clusters lose this one's endpoints, and the import
+too where no other cluster exports it. The Service stays. It can be repeated.`,
+		Example: "  atoll unexport web -n shop --context c1",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cluster, key, err := o.connect(args[0])
+			if err != nil {
+				return err
+			}
+			return unexport(cmd.Context(), cmd, cluster, key, o)
+		},
+	}
+	o.addFlags(command)
+	return command
+}
+
+func unexport(ctx context.Context, cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o options) error {
+	have := &mcsv1beta1.ServiceExport{}
+	err := cluster.Get(ctx, key, have)
+	if err == nil && contribution.ByPolicy(have) {
+		return fmt.Errorf("the ServiceExport %s was made for a MultiClusterService on the hub, and would be made again: change that one", key)
+	}
+	if err == nil {
+		var opts []client.DeleteOption
+		if o.dryRun {
+			opts = append(opts, client.DryRunAll)
+		}
+		err = cluster.Client.Delete(ctx, have, opts...)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return wrap("un-exporting", key, err)
+	}
+	done(cmd, key, "unexported", err != nil, o.dryRun)
+	return nil
+}
+
+// wrap says what was tried, and what is missing where the API is.
+func wrap(what string, key client.ObjectKey, err error) error {
+	if meta.IsNoMatchError(err) {
+		return errors.New("the cluster has no ServiceExports: is it a member of a clusterset? Get a join file from the broker's administrator, and run: atoll join FILE")
+	}
+	return fmt.Errorf("%s %s: %w", what, key, err)
+}
+
+func done(cmd *cobra.Command, key client.ObjectKey, what string, already, dryRun bool) {
+	text := fmt.Sprintf("service %s %s", key, what)
+	if already {
+		text += " already"
+	}
+	if dryRun {
+		text += " (dry run)"
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), text)
+}

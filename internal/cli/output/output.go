@@ -1,0 +1,150 @@
+// Package output writes what commands find out as tables for people, and as JSON or YAML for
+// programs.
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// Format is how something is written.
+type Format string
+
+// The formats.
+const (
+	// Table is for people, Wide the same with more columns.
+	Table Format = "table"
+	Wide  Format = "wide"
+	// JSON and YAML are for programs.
+	JSON Format = "json"
+	YAML Format = "yaml"
+	// Name is one name in each line.
+	Name Format = "name"
+)
+
+// flag is a format that a person chooses.
+type flag struct {
+	format  *Format
+	allowed []Format
+}
+
+// AddFlag lets a person choose one of the formats; the first is taken unless they do.
+func AddFlag(flags *pflag.FlagSet, format *Format, allowed ...Format) {
+	*format = allowed[0]
+	f := flag{format, allowed}
+	flags.VarP(f, "output", "o", "how to write it: "+f.list())
+}
+
+// String is the chosen format.
+func (f flag) String() string { return string(*f.format) }
+
+// Type is what help calls the value.
+func (flag) Type() string { return "format" }
+
+// Set takes a format that is allowed.
+func (f flag) Set(text string) error {
+	if !slices.Contains(f.allowed, Format(text)) {
+		return fmt.Errorf("it can be %s", f.list())
+	}
+	*f.format = Format(text)
+	return nil
+}
+
+func (f flag) list() string {
+	texts := make([]string, len(f.allowed))
+	for i, a := range f.allowed {
+		texts[i] = string(a)
+	}
+	return strings.Join(texts[:len(texts)-1], ", ") + " or " + texts[len(texts)-1]
+}
+
+// Structured writes a value where the format is JSON or YAML, and tells whether it is.
+func (f Format) Structured(w io.Writer, value any) (done bool, err error) {
+	switch f {
+	case JSON:
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return true, encoder.Encode(value)
+	case YAML:
+		data, err := yaml.Marshal(value)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// Column is one of a table.
+type Column[T any] struct {
+	Header string
+	Of     func(T) string
+	// Wide columns are left out of tables that are not.
+	Wide bool
+}
+
+// Rows writes rows in a format. Nothing is said of an empty table but by its header, and nothing at all
+// of one of names.
+func Rows[T any](w io.Writer, f Format, rows []T, name func(T) string, columns ...Column[T]) error {
+	if rows == nil {
+		rows = []T{} // a list without entries, for programs
+	}
+	if done, err := f.Structured(w, rows); done {
+		return err
+	}
+	if f == Name {
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(w, name(row)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.Wide && f != Wide })
+	headers := make([]string, len(columns))
+	for i, c := range columns {
+		headers[i] = c.Header
+	}
+	table := NewTable(w, headers...)
+	for _, row := range rows {
+		cells := make([]string, len(columns))
+		for i, c := range columns {
+			cells[i] = c.Of(row)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	return table.Flush()
+}
+
+// NewTable begins a table whose cells are separated by tabs. It is written by Flush.
+func NewTable(w io.Writer, headers ...string) *tabwriter.Writer {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(headers) > 0 {
+		fmt.Fprintln(table, strings.Join(headers, "\t"))
+	}
+	return table
+}
+
+// List joins texts for a cell, and has a dash where there are none.
+func List(texts []string) string {
+	if len(texts) == 0 {
+		return "-"
+	}
+	return strings.Join(texts, ",")
+}
+
+// Text is a cell that is never empty.
+func Text(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

@@ -1,0 +1,169 @@
+// Package status is the command `atoll status`.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/report"
+	"github.com/atoll-mcs/atoll/internal/survey"
+)
+
+// again is how long to wait before looking again.
+const again = time.Second
+
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
+	var cluster target.Scoped
+	var format output.Format
+	var wait bool
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "status",
+		Short: "Show what state a cluster and its clusterset are in",
+		Long: `Shows what runs of Atoll in a cluster, whether its broker can be reached and its DNS asks
+atoll-dns, the members of the clusterset, and how many services are exported and imported. Below
+stands what is not as it should be, and what to do about it:
+  ×  an error: services are not exported, imported or found
+  ‼  a warning: it works, and not as somebody has meant it
+  …  what has just been begun, and goes away by itself as a rule
+The exit status is 1 where there is an error.`,
+		Example: `  atoll status --context c1
+  atoll status --wait --timeout 2m
+  atoll status -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := cluster.Config()
+			if err != nil {
+				return err
+			}
+			if wait {
+				ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+				defer cancel()
+				cmd.SetContext(ctx)
+			}
+			status, err := settled(cmd.Context(), config, survey.Scope{Installation: true, Endpoints: false, BrokerServer: cluster.BrokerServer}, wait)
+			if err != nil {
+				return err
+			}
+			if done, err := format.Structured(cmd.OutOrStdout(), status); done || err != nil {
+				return errors.Join(err, failure(status, wait))
+			}
+			print(cmd.OutOrStdout(), status)
+			return failure(status, wait)
+		},
+	}
+	cluster.AddFlags(command.Flags())
+	command.Flags().BoolVar(&wait, "wait", false, "look again until there is no error, and nothing is pending")
+	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait, with --wait")
+	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
+	return command
+}
+
+// settled looks until nothing is to be waited for, or ctx is done; once only, unless wait.
+func settled(ctx context.Context, config *rest.Config, scope survey.Scope, wait bool) (report.Status, error) {
+	var last *report.Status
+	for {
+		found, err := survey.Read(ctx, config, scope)
+		if err == nil {
+			status := report.NewStatus(found)
+			last = &status
+		}
+		switch {
+		case !wait, err == nil && !last.Unsettled():
+			return deref(last), err
+		case ctx.Err() != nil && last == nil:
+			return report.Status{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return deref(last), nil
+		case <-time.After(again):
+		}
+	}
+}
+
+func deref(status *report.Status) report.Status {
+	if status == nil {
+		return report.Status{}
+	}
+	return *status
+}
+
+// failure is the error that the command ends with.
+func failure(status report.Status, wait bool) error {
+	switch {
+	case status.Failed():
+		return errors.New("there are errors")
+	case wait && status.Unsettled():
+		return errors.New("not everything is done yet")
+	}
+	return nil
+}
+
+func print(w io.Writer, s report.Status) {
+	broker := output.Text(s.Broker)
+	if s.BrokerMilliseconds != nil {
+		broker += fmt.Sprintf(" (%d ms)", *s.BrokerMilliseconds)
+	}
+	table := output.NewTable(w)
+	fmt.Fprintf(table, "cluster\t%s\nclusterset\t%s\nbroker\t%s\n", output.Text(s.Cluster), output.Text(s.Clusterset), broker)
+	for _, c := range s.Components {
+		fmt.Fprintf(table, "%s\t%d of %d pods ready, %s\n", c.Name, c.Ready, c.Wanted, c.Image)
+	}
+	fmt.Fprintf(table, "DNS\t%s\n", wired(s.DNS))
+	fmt.Fprintf(table, "exports\t%s\nimports\t%s\n", counts(s.Exports), counts(s.Imports))
+	_ = table.Flush() // to standard output: there is nobody left to tell
+	if len(s.Members) > 0 {
+		fmt.Fprintln(w)
+		table := output.NewTable(w, "CLUSTER", "STATE", "HEARTBEAT", "EXPORTS", "AGENT")
+		for _, m := range s.Members {
+			heartbeat := "-"
+			if m.HeartbeatSeconds != nil {
+				heartbeat = duration.HumanDuration(time.Duration(*m.HeartbeatSeconds) * time.Second)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", m.Cluster, m.State, heartbeat, m.Exports, output.Text(m.Agent))
+		}
+		_ = table.Flush()
+	}
+	if len(s.Findings) > 0 {
+		fmt.Fprintln(w)
+		output.Findings(w, s.Findings)
+	}
+}
+
+func wired(forms []string) string {
+	if len(forms) == 0 {
+		return "does not ask atoll-dns"
+	}
+	return "asks atoll-dns, by way of " + strings.Join(forms, ", ")
+}
+
+// counts writes how many there are of each status, Ready first.
+func counts(of map[string]int) string {
+	if len(of) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, status := range slices.Sorted(maps.Keys(of)) {
+		part := fmt.Sprintf("%d %s", of[status], status)
+		if status == "Ready" {
+			parts = slices.Insert(parts, 0, part)
+		} else {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/survey"
+)
+
+// Status is what state everything is in, as one cluster sees it.
+type Status struct {
+	Cluster    string `json:"cluster,omitempty"`
+	Clusterset string `json:"clusterset,omitempty"`
+	// Broker is its URL.
+	Broker string `json:"broker,omitempty"`
+	// BrokerMilliseconds is how long it took for one small request; absent where it can't be reached.
+	BrokerMilliseconds *int64      `json:"brokerMilliseconds,omitempty"`
+	Components         []Component `json:"components"`
+	// DNS are the places where the cluster's own DNS is told to ask atoll-dns.
+	DNS     []string `json:"dns,omitempty"`
+	Members []Member `json:"members,omitempty"`
+	// Exports are the asked cluster's own, Imports what it imports, by their status.
+	Exports map[string]int `json:"exports"`
+	Imports map[string]int `json:"imports"`
+	// Findings are what is not as it should be, the worst first.
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// Component is a program of Atoll in the asked cluster.
+type Component struct {
+	Name   string `json:"name"`
+	Ready  int32  `json:"ready"`
+	Wanted int32  `json:"wanted"`
+	Image  string `json:"image,omitempty"`
+}
+
+// Finding is something that is not as it should be.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	// About is what it concerns, as "export shop/web".
+	About string `json:"about"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+	// Do says what to do about it.
+	Do string `json:"do,omitempty"`
+}
+
+// Severity is how bad a finding is.
+type Severity string
+
+// The severities.
+const (
+	// Error is what keeps services from being exported, imported or found.
+	Error Severity = "error"
+	// Warning is what works, and not as somebody has meant it.
+	Warning Severity = "warning"
+	// Pending is what goes away by itself as a rule: what has just been begun.
+	Pending Severity = "pending"
+)
+
+// severities are the worst first.
+var severities = []Severity{Error, Warning, Pending}
+
+// Failed tells whether there is an error among the findings, Unsettled whether there is one or
+// something that is pending.
+func (s Status) Failed() bool { return s.has(Error) }
+
+// Unsettled tells whether waiting may help: something fails, or is not done yet.
+func (s Status) Unsettled() bool { return s.has(Error, Pending) }
+
+func (s Status) has(of ...Severity) bool {
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return slices.Contains(of, f.Severity) })
+}
+
+// NewStatus says what a survey with Scope.Installation means.
+func NewStatus(s *survey.Survey) Status {
+	status := Status{
+		Cluster: s.ClusterID.String(), Clusterset: s.Clusterset, Broker: s.Server,
+		Members: Members(s), Exports: map[string]int{}, Imports: map[string]int{},
+	}
+	for _, form := range s.Cluster.DNS.Wired {
+		status.DNS = append(status.DNS, string(form))
+	}
+	if s.Broker != nil {
+		status.BrokerMilliseconds = ptr.To(s.Broker.RoundTrip.Milliseconds())
+	}
+	status.components(s)
+	status.broker(s)
+	status.dns(s)
+	status.members()
+	status.exports(s)
+	status.imports(s)
+	for _, err := range s.Unread {
+		status.add(Warning, "this report", err.Error(), "ask for the right to read that, or have somebody run this who has it")
+	}
+	slices.SortStableFunc(status.Findings, func(a, b Finding) int {
+		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
+	})
+	return status
+}
+
+func (s *Status) add(severity Severity, about, message, do string) {
+	s.Findings = append(s.Findings, Finding{severity, about, message, do})
+}
+
+func (s *Status) components(of *survey.Survey) {
+	for _, name := range []string{render.AgentName, render.DNSName} {
+		d, ok := of.Cluster.Deployments[name]
+		if !ok {
+			continue
+		}
+		c := Component{Name: name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1), Image: image(d)}
+		s.Components = append(s.Components, c)
+		switch logs := "kubectl -n atoll-system describe pods -l app.kubernetes.io/name=" + name; {
+		case c.Wanted == 0:
+			s.add(Error, name, "it is scaled to nothing", "kubectl -n atoll-system scale deployment "+name+" --replicas=2")
+		case c.Ready == 0:
+			s.add(Error, name, "none of its pods is ready", logs)
+		case c.Ready < c.Wanted:
+			s.add(Warning, name, fmt.Sprintf("%d of %d pods are ready", c.Ready, c.Wanted), logs)
+		}
+	}
+}
+
+func image(d appsv1.Deployment) string {
+	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+		return containers[0].Image
+	}
+	return ""
+}
+
+func (s *Status) broker(of *survey.Survey) {
+	switch {
+	case of.BrokerErr == nil:
+	case errors.Is(of.BrokerErr, survey.ErrNotJoined):
+		s.add(Error, "membership", of.BrokerErr.Error(), "get a join file from the broker's administrator (atoll broker token create), and run: atoll join FILE")
+	default:
+		s.add(Error, "broker", of.BrokerErr.Error(),
+			"what is imported goes on working; changes of other clusters do not come. If only the cluster's pods reach the broker at that address, give the one for this machine with --broker-server URL")
+	}
+}
+
+func (s *Status) dns(of *survey.Survey) {
+	dns := of.Cluster.DNS
+	missing := slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) })
+	if _, installed := of.Cluster.Deployments[render.DNSName]; !installed || len(missing) == 0 {
+		return
+	}
+	severity, what := Warning, "only a part of the cluster's DNS asks atoll-dns"
+	if len(dns.Wired) == 0 {
+		what = "the cluster's own DNS does not ask atoll-dns"
+	}
+	s.add(severity, "DNS", fmt.Sprintf("%s: names of %s are not found by way of %s", what, survey.Zone, strings.Join(texts(missing), ", ")), "atoll dns install")
+}
+
+func (s *Status) members() {
+	for _, m := range s.Members {
+		about := "cluster " + m.Cluster
+		switch m.State {
+		case MemberSilent:
+			s.add(Error, about, "nothing has been heard of it for "+age(*m.HeartbeatSeconds), "look at its agents: atoll status --context "+m.Cluster)
+		case MemberLost:
+			s.add(Error, about, "nothing answers there: its endpoints are withdrawn here", "if it is gone for good, on the broker: atoll broker remove "+m.Cluster)
+		case MemberJoining:
+			s.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents: atoll status --context "+m.Cluster)
+		}
+	}
+}
+
+// age writes a number of seconds as people say it.
+func age(seconds int64) string { return (time.Duration(seconds) * time.Second).String() }
+
+func (s *Status) exports(of *survey.Survey) {
+	for _, e := range Exports(of) {
+		if e.Cluster != of.ClusterID.String() {
+			continue
+		}
+		s.Exports[e.Status]++
+		service := e.Namespace + "/" + e.Name
+		next := "atoll explain " + service
+		switch reason := mcsv1beta1.ServiceExportConditionReason(e.Status); {
+		case e.Status == string(mcsv1beta1.ServiceExportConditionReady):
+		case e.Status == published: // its ServiceExport is gone, and the agents are about to take it back
+			s.add(Pending, "export "+service, "it is still on the broker although there is no ServiceExport", next)
+		case reason == mcsv1beta1.ServiceExportReasonPending, e.Status == noStatus:
+			s.add(Pending, "export "+service, e.Message, next)
+		case strings.HasSuffix(e.Status, "Conflict"):
+			s.add(Warning, "export "+service, e.Message, next)
+		default:
+			s.add(Error, "export "+service, e.Status+": "+e.Message, next)
+		}
+	}
+}
+
+func (s *Status) imports(of *survey.Survey) {
+	for _, i := range Imports(of) {
+		s.Imports[i.Status]++
+		service := i.Namespace + "/" + i.Name
+		next := "atoll explain " + service
+		switch reason := mcsv1beta1.ServiceImportConditionReason(i.Status); {
+		case i.Status == string(mcsv1beta1.ServiceImportConditionReady):
+		case i.Status == foreign:
+			s.add(Warning, "import "+service, i.Message, "delete it to have the service imported, if other clusters export it")
+		case reason == mcsv1beta1.ServiceImportReasonPending, i.Status == noStatus:
+			s.add(Pending, "import "+service, i.Message, next)
+		default:
+			s.add(Error, "import "+service, i.Status+": "+i.Message, next)
+		}
+	}
+}

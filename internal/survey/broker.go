@@ -1,0 +1,149 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// ErrNotJoined says that the cluster is no member of a clusterset.
+var ErrNotJoined = errors.New("this cluster is no member of a clusterset")
+
+// readBroker reads the clusterset's broker as the member that the cluster is.
+func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope Scope) (*Broker, error) {
+	secret := &corev1.Secret{}
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: credential.SecretName}, secret); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, ErrNotJoined
+		}
+		return nil, fmt.Errorf("reading the credentials for the broker: %w", err)
+	}
+	m, err := credential.FromSecret(secret)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cluster's membership: %w", err)
+	}
+	s.ClusterID, s.Clusterset, s.Server = m.ClusterID, m.Clusterset, m.Server
+	config := broker.NewToken(m.Token, nil).Config(m)
+	if scope.BrokerServer != "" {
+		config.Host = scope.BrokerServer
+	}
+	config.Timeout = answerTime
+	clock := &clock{}
+	config.Wrap(clock.wrap)
+	on, err := install.NewTarget(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readClusterset(ctx, on, m.Clusterset, scope)
+	if err != nil {
+		return nil, fmt.Errorf("reading the broker at %s: %w", config.Host, err)
+	}
+	found.At, found.RoundTrip = clock.read()
+	return found, nil
+}
+
+func readClusterset(ctx context.Context, on *install.Target, namespace string, scope Scope) (*Broker, error) {
+	in := client.InNamespace(namespace)
+	of := client.MatchingLabels{}
+	if scope.Namespace != "" {
+		of[names.LabelServiceNamespace] = scope.Namespace
+	}
+	if scope.Service != "" {
+		of[names.LabelServiceName] = scope.Service
+	}
+	var members brokerv1alpha1.MemberClusterList
+	var heartbeats coordinationv1.LeaseList
+	var exports brokerv1alpha1.ExportedServiceList
+	var policies brokerv1alpha1.ServicePolicyList
+	var slices discoveryv1.EndpointSliceList
+	list := func(what string, list client.ObjectList, opts ...client.ListOption) error {
+		if err := on.List(ctx, list, append(opts, in)...); err != nil {
+			return fmt.Errorf("listing %s: %w", what, err)
+		}
+		return nil
+	}
+	if err := list("members", &members); err != nil {
+		return nil, err // the rest would fail for the same reason
+	}
+	err := errors.Join(
+		list("exports", &exports, of),
+		list("policies", &policies),
+	)
+	if scope.Endpoints {
+		err = errors.Join(err, list("endpoints", &slices, of, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
+	}
+	// Last, so that the time that is read with them is that of the heartbeats.
+	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
+	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: slices.Items}, err
+}
+
+// clock learns an API server's time from its answers: the machines' clocks may differ.
+type clock struct {
+	mu        sync.Mutex
+	at        time.Time
+	roundTrip time.Duration
+}
+
+// wrap has the clock see the answers.
+func (c *clock) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		start := time.Now()
+		response, err := next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.roundTrip = time.Since(start)
+		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+			c.at = at
+		} else {
+			c.at = time.Now() // a proxy has taken the time out
+		}
+		return response, nil
+	})
+}
+
+// read returns the time of the last answer, to the second, and how long it took.
+func (c *clock) read() (at time.Time, roundTrip time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at, c.roundTrip
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Silence is how long a member's heartbeat has not been renewed, by the broker's clock, and
+// false where it has none. The broker itself notes when an object was written; what members
+// write into their heartbeats is by their own clocks.
+func (b *Broker) Silence(member string) (time.Duration, bool) {
+	for _, lease := range b.Heartbeats {
+		if lease.Name != member {
+			continue
+		}
+		last := lease.CreationTimestamp.Time
+		for _, f := range lease.ManagedFields {
+			if f.Time != nil && f.Time.After(last) {
+				last = f.Time.Time
+			}
+		}
+		return max(0, b.At.Sub(last)), true
+	}
+	return 0, false
+}
