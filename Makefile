@@ -73,8 +73,8 @@ test-short: ## The quick loop: tests that need no root, no API server and less t
 .PHONY: test-long
 test-long: kube ## All tests: with real API servers and real clusters (as root)
 	@echo "== tests with real API servers"
-	@# Two packages at a time: those with API servers wait most of their time.
-	@go test -p 2 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /test/scenario)
+	@# Three packages at a time: those with API servers wait most of their time.
+	@go test -p 3 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /test/scenario)
 	@echo "== scenarios in real clusters"
 	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 

@@ -46,14 +46,16 @@ type Epoch struct {
 	taps      taps
 	wake      chan struct{}
 
-	mu       sync.Mutex
-	judge    *epoch.Judge
-	view     *View
-	absent   absence
-	waiting  waiting
-	handlers map[*func()]bool
-	looked   chan struct{} // closed after the first look
-	lost     int           // how often the own entry was, or nobody knows what else
+	mu      sync.Mutex
+	judge   *epoch.Judge
+	view    *View
+	absent  absence
+	waiting waiting
+	// waitingOutdated waits for what there is to be what was published last.
+	waitingOutdated waiting
+	handlers        map[*func()]bool
+	looked          chan struct{} // closed after the first look
+	lost            int           // how often the own entry was, or nobody knows what else
 	// beat is the version of the own heartbeat that was seen or written last.
 	beat string
 	// restored is what the own heartbeat says of when it was last found to be an older one.
@@ -65,7 +67,7 @@ type Epoch struct {
 func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory epoch.Memory, log *slog.Logger) *Epoch {
 	e := &Epoch{
 		client: c, namespace: namespace, self: self, log: log, judge: epoch.NewJudge(memory),
-		absent: newAbsence(), waiting: waiting{}, handlers: map[*func()]bool{}, looked: make(chan struct{}), wake: make(chan struct{}, 1),
+		absent: newAbsence(), waiting: waiting{}, waitingOutdated: waiting{}, handlers: map[*func()]bool{}, looked: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	e.taps = e.newTaps()
 	e.members = informers.NewTapped(c, e.taps.members, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
@@ -143,7 +145,7 @@ func (e *Epoch) holdOutdated(service types.NamespacedName, cluster names.Cluster
 	if !e.judge.Outdated(cluster.String()) {
 		return false
 	}
-	e.waiting.add(export{service, cluster}, key, again)
+	e.waitingOutdated.add(export{service, cluster}, key, again)
 	return true
 }
 
@@ -331,6 +333,7 @@ func (e *Epoch) candidates(r epoch.Reading) []string {
 func (e *Epoch) released() []func() {
 	believed := func(cluster names.ClusterID) bool { return !e.doubts(cluster) }
 	again := e.waiting.takeAll(believed)
+	again = append(again, e.waitingOutdated.takeAll(func(cluster names.ClusterID) bool { return !e.judge.Outdated(cluster.String()) })...)
 	for _, about := range e.absent.dropAll(believed) {
 		if e.view != nil {
 			again = append(again, e.view.announcement(about))

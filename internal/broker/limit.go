@@ -41,7 +41,7 @@ func (v *View) Admits(e *brokerv1alpha1.ExportedService) bool {
 	v.limit.seed.Do(func() {
 		for cluster, services := range v.limit.imported() {
 			for _, s := range services {
-				if cluster != v.Self && v.Export(s, cluster) != nil {
+				if cluster != v.Self && (v.Export(s, cluster) != nil || v.Epoch.Doubts(cluster)) {
 					v.limit.services.Take(cluster.String(), s, service, true)
 				}
 			}
@@ -52,9 +52,10 @@ func (v *View) Admits(e *brokerv1alpha1.ExportedService) bool {
 	return admitted
 }
 
-// releaseGone gives up an export that has gone from the broker.
+// releaseGone gives up an export that has gone from the broker, unless it may be there all the same.
 func (v *View) releaseGone(e *brokerv1alpha1.ExportedService) {
-	if v.Export(exported(e), names.ClusterID(e.Spec.ClusterID)) == nil {
+	cluster := names.ClusterID(e.Spec.ClusterID)
+	if v.Export(exported(e), cluster) == nil && !v.Epoch.Doubts(cluster) {
 		v.release(e)
 	}
 }
@@ -65,9 +66,14 @@ func (v *View) release(e *brokerv1alpha1.ExportedService) {
 	v.admitNext(e.Spec.ClusterID)
 }
 
-// admitNext has handlers called for the export of a member's for which there is room now.
+// admitNext has handlers called for the export of a member's for which there is room now. What waits in a
+// namespace that is not there any more does not ask again, and would keep the others waiting.
 func (v *View) admitNext(cluster string) {
 	next, found := v.limit.services.Next(cluster)
+	for found && !v.slices.Follows(next.Namespace) {
+		v.limit.services.Take(cluster, next, nil, true)
+		next, found = v.limit.services.Next(cluster)
+	}
 	if !found {
 		return
 	}

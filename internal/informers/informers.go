@@ -6,6 +6,7 @@ package informers
 
 import (
 	"context"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,10 +40,11 @@ func NewTapped(c client.WithWatch, tap *Tap, list client.ObjectList, object clie
 			if tap != nil && ptr.Deref(o.SendInitialEvents, false) {
 				o = latest(o)
 			}
+			asked := time.Now()
 			w, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList),
 				append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
 			if err == nil && tap != nil {
-				w = tap.watch(w, o)
+				w = tap.watch(w, o, asked)
 			}
 			return w, err
 		},

@@ -61,7 +61,7 @@ func (s *Slices) Follow(namespace string) {
 	if s.followed[namespace] != nil {
 		return
 	}
-	f := &followed{namespace: namespace, since: time.Now(), informer: NewTapped(s.client, s.tap, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
+	f := &followed{namespace: namespace, since: time.Now(), informer: NewTapped(s.client, s.tap.fromNow(), &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
 		s.indexers, s.selector(namespace)...)}
 	for _, handler := range s.changed {
 		OnChange(f.informer, handler)

@@ -3,6 +3,7 @@ package informers
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,8 +24,24 @@ type Tap struct {
 	// Event is called with a change, and returns what it is to be for the copy.
 	Event func(watch.EventType, client.Object) watch.EventType
 
+	parent *Tap
+
 	mu      sync.Mutex
 	expired chan struct{}
+}
+
+// fromNow returns a tap that is as this one, but has nothing to tell of the first list: of a copy
+// that has just been begun nothing can have gone.
+func (t *Tap) fromNow() *Tap {
+	if t == nil {
+		return nil
+	}
+	var begun atomic.Bool
+	return &Tap{parent: t, Item: t.Item, Event: t.Event, Listed: func() {
+		if begun.Swap(true) {
+			t.listed()
+		}
+	}}
 }
 
 // Expire has the copies be made anew by another list. A watch that goes on from a version that is
@@ -39,6 +56,9 @@ func (t *Tap) Expire() {
 }
 
 func (t *Tap) expiry() <-chan struct{} {
+	if t.parent != nil {
+		return t.parent.expiry()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.expired == nil {
@@ -87,11 +107,15 @@ func latest(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// watch looks at a watch, which may begin with a list.
-func (t *Tap) watch(w watch.Interface, o metav1.ListOptions) watch.Interface {
+// earlier is by how much a watch may end before its time without that it was broken off.
+const earlier = time.Second
+
+// watch looks at a watch that was asked for at a time, and may begin with a list. The API server
+// counts the time that was agreed on from then, and not from its first answer.
+func (t *Tap) watch(w watch.Interface, o metav1.ListOptions, asked time.Time) watch.Interface {
 	tapped := &tapped{
 		tap: t, inner: w, listing: ptr.Deref(o.SendInitialEvents, false), result: make(chan watch.Event), stopped: make(chan struct{}),
-		ends: time.Now().Add(time.Duration(ptr.Deref(o.TimeoutSeconds, 0)) * time.Second),
+		ends: asked.Add(time.Duration(ptr.Deref(o.TimeoutSeconds, 0))*time.Second - earlier),
 	}
 	go tapped.run(t.expiry())
 	return tapped

@@ -90,7 +90,8 @@ func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
 	for _, source := range x.Sources {
 		x.Works = x.Works || source.ReadyHere > 0
 	}
-	x.Works = x.Works && x.Import != nil
+	named := len(s.Cluster.DNS.Found) == 0 || len(s.Cluster.DNS.Wired) > 0 // what is not known does not count
+	x.Works = x.Works && x.Import != nil && len(x.Records) > 0 && named
 	return x
 }
 
@@ -178,7 +179,7 @@ func (x *Explanation) sources(s *survey.Survey, exports []merge.Export) {
 func why(s *survey.Survey, source Source, publishedReady int) string {
 	since := s.Cluster.Withdrawn[source.Cluster]
 	switch {
-	case since != "":
+	case since != "" && source.ReadyHere == 0:
 		return "withdrawn: nothing has answered there since " + since
 	case source.ReadyHere > 0 && source.Imported >= source.Published:
 		return ""
@@ -187,11 +188,11 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	case source.Published == 0:
 		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
 	case source.Imported == 0:
-		return "none are imported here: see the findings"
+		return "none are imported here: see the findings, and Events of the ServiceImport"
 	case publishedReady == 0:
 		return "none of its pods is ready"
 	case source.Imported < source.Published:
-		return "some are not imported: this cluster lacks their IP family, or has their addresses itself (see Events of the ServiceImport), or they are about to come"
+		return "some are not imported: this cluster lacks their IP family, has their addresses itself, or takes no more of that cluster (see Events of the ServiceImport), or they are about to come"
 	}
 	return "none of them is ready"
 }
@@ -280,6 +281,9 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 			x.add(Error, "export", e.Message, "")
 		}
 	}
+	if len(exports) == 0 && len(x.Exports) > 0 && x.Import == nil && len(x.Findings) == 0 {
+		x.add(Warning, "export", "the service is exported for the hub's load balancers alone, or not on the broker yet: no cluster imports it", "")
+	}
 	if len(exports) > 0 || s.Broker == nil || len(x.Exports) > 0 {
 		return
 	}
@@ -307,7 +311,7 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName) 
 	}
 	switch {
 	case x.Import == nil && len(x.Findings) == 0:
-		x.add(Pending, "import", "there is no ServiceImport yet", "look at the agents: atoll status")
+		x.add(Pending, "import", "there is no ServiceImport yet", fmt.Sprintf("look at the agents (atoll status), and whether the cluster takes no more services of another one: kubectl -n %s get events --field-selector reason=ServicesLimited", service.Namespace))
 	case x.Import == nil, x.Import.Status == string(mcsv1beta1.ServiceImportConditionReady):
 	case x.Import.Status == foreign:
 		x.add(Error, "import", x.Import.Message, fmt.Sprintf("to have the service imported: kubectl -n %s delete serviceimport %s", service.Namespace, service.Name))

@@ -135,7 +135,7 @@ func TestExplainFindings(t *testing.T) {
 				s.Cluster.Slices[i].Endpoints[0].Conditions.Ready = ptr.To(false)
 			}
 		}, false, "error endpoints: no endpoint is ready"},
-		"DNS is not wired": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil }, true, "error DNS: the cluster's own DNS does not ask"},
+		"DNS is not wired": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil }, false, "error DNS: the cluster's own DNS does not ask"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
 			true, "warning broker: timeout"},
 		"no member": {func(s *survey.Survey) {
@@ -189,7 +189,7 @@ func TestExplain(t *testing.T) {
 	if got, want := strings.Join(values, "; "), "session affinity None of c1, not map[c2:ClientIP]; port http 80/TCP of c1, not map[c2:http 8080/TCP]"; got != want {
 		t.Errorf("values: %s\nwant %s", got, want)
 	}
-	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Why:} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Why:none are imported here: see the findings}]"; got != want {
+	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Why:} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Why:none are imported here: see the findings, and Events of the ServiceImport}]"; got != want {
 		t.Errorf("sources: %s\nwant %s", got, want)
 	}
 	if len(x.Records) != 1 || x.Records[0].Type != "A" || x.Records[0].Values[0] != "10.96.0.9" {
@@ -234,6 +234,10 @@ func TestStatus(t *testing.T) {
 			d.Status.ReadyReplicas = 1
 			s.Cluster.Deployments[render.DNSName] = d
 		}, false, false, "warning atoll-dns: 1 of 2 pods are ready"},
+		"no DNS": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil },
+			true, true, "error DNS: the cluster's own DNS does not ask atoll-dns"},
+		"an agent that is run otherwise": {func(s *survey.Survey) { delete(s.Cluster.Deployments, render.AgentName) },
+			false, false, "warning atoll-agent: there is no Deployment"},
 		"DNS in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
 			false, false, "warning DNS: only a part of the cluster's DNS asks atoll-dns"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },

@@ -23,7 +23,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/survey"
 )
 
-// silent is how long a heartbeat may be missing: the agents' own default.
+// silent is how long a heartbeat may be missing where it does not say: the agents' own default.
 const silent = 40 * time.Second
 
 // Member is a cluster of the clusterset.
@@ -81,7 +81,7 @@ func Members(s *survey.Survey) []Member {
 		if silence, ok := s.Broker.Silence(m.Name); ok {
 			member.HeartbeatSeconds = ptr.To(int64(silence.Seconds()))
 			member.State = MemberReady
-			if silence >= silent {
+			if silence >= s.Broker.Patience(m.Name, silent) {
 				member.State = MemberSilent
 			}
 		}

@@ -116,6 +116,9 @@ func (s *Status) components(of *survey.Survey) {
 	for _, name := range []string{render.AgentName, render.DNSName} {
 		d, ok := of.Cluster.Deployments[name]
 		if !ok {
+			if of.Broker != nil && len(of.Unread) == 0 {
+				s.add(Warning, name, "there is no Deployment of this name in namespace atoll-system", "if it is not run in another way, install it: atoll join FILE")
+			}
 			continue
 		}
 		c := Component{Name: name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1), Image: image(d)}
@@ -157,7 +160,7 @@ func (s *Status) dns(of *survey.Survey) {
 	}
 	severity, what := Warning, "only a part of the cluster's DNS asks atoll-dns"
 	if len(dns.Wired) == 0 {
-		what = "the cluster's own DNS does not ask atoll-dns"
+		severity, what = Error, "the cluster's own DNS does not ask atoll-dns"
 	}
 	s.add(severity, "DNS", fmt.Sprintf("%s: names of %s are not found by way of %s", what, survey.Zone, strings.Join(texts(missing), ", ")), "atoll dns install")
 }
@@ -167,11 +170,11 @@ func (s *Status) members() {
 		about := "cluster " + m.Cluster
 		switch m.State {
 		case MemberSilent:
-			s.add(Error, about, "nothing has been heard of it for "+age(*m.HeartbeatSeconds), "look at its agents: atoll status --context "+m.Cluster)
+			s.add(Error, about, "nothing has been heard of it for "+age(*m.HeartbeatSeconds), "look at its agents, in that cluster: atoll status")
 		case MemberLost:
 			s.add(Error, about, "nothing answers there: its endpoints are withdrawn here", "if it is gone for good, on the broker: atoll broker remove "+m.Cluster)
 		case MemberJoining:
-			s.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents: atoll status --context "+m.Cluster)
+			s.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents, in that cluster: atoll status")
 		}
 	}
 }

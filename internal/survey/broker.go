@@ -129,6 +129,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// Patience is how long a member's heartbeat may be missing, which it says itself, or usual.
+func (b *Broker) Patience(member string, usual time.Duration) time.Duration {
+	for _, lease := range b.Heartbeats {
+		if seconds := lease.Spec.LeaseDurationSeconds; lease.Name == member && seconds != nil {
+			return time.Duration(*seconds) * time.Second
+		}
+	}
+	return usual
+}
+
 // Silence is how long a member's heartbeat has not been renewed, by the broker's clock, and
 // false where it has none. The broker itself notes when an object was written; what members
 // write into their heartbeats is by their own clocks.

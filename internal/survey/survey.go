@@ -159,6 +159,8 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 		if err := s.list(ctx, c, "EndpointSlices", &endpoints, in, imported(scope)); err != nil {
 			return err
 		}
+		// On a cluster that is a broker too, what members have published there has this label.
+		endpoints.Items = slices.DeleteFunc(endpoints.Items, func(e discoveryv1.EndpointSlice) bool { return e.Labels[names.LabelServiceNamespace] != "" })
 	}
 	s.Cluster = Cluster{
 		Namespaces: namespaces.Items, Exports: exports.Items, Imports: imports.Items, Services: services.Items, Slices: endpoints.Items,

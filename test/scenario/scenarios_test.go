@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var labsAtOnce = flag.Int("labs", 3, "how many labs scenarios run in at a time")
+var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
 
 // TestScenarios runs every script in a lab of the shape that it needs.
 func TestScenarios(t *testing.T) {

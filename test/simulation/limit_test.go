@@ -132,3 +132,45 @@ func TestOneMemberExportsTooMuch(t *testing.T) {
 		return err
 	})
 }
+
+// A namespace that goes leaves room for what waits in another one, of which the agent learns while it
+// deals with the first. Afterwards it goes on dealing with others.
+func TestANamespaceThatGoesLeavesRoom(t *testing.T) {
+	b, _, err := MemoryBroker()
+	must(t, err)
+	members, err := JoinAll(t.Context(), b, 1, 3, Options{Args: []string{"--max-services-per-member=1"}})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := StopAll(members); err != nil {
+			t.Error(err)
+		}
+	})
+	importer := members[1].Client
+	namespace := func(number int) *corev1.Namespace {
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(number)}}
+		must(t, importer.Create(t.Context(), n))
+		return n
+	}
+	slicesIn := func(number, n int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			list := &discoveryv1.EndpointSliceList{}
+			err := importer.List(ctx, list, client.InNamespace(namespaceOf(number)))
+			if err == nil && len(list.Items) != n {
+				err = fmt.Errorf("%d slices", len(list.Items))
+			}
+			return err
+		}
+	}
+	first := namespace(0)
+	namespace(1)
+	exportFrom(t, members[0], 0, 1)
+	eventually(t, "the first is imported", slicesIn(0, 1))
+	exportFrom(t, members[0], 1, 1)
+	settled(t, members)
+	must(t, slicesIn(1, 0)(t.Context()))
+	must(t, importer.Delete(t.Context(), first))
+	eventually(t, "the other one is imported", slicesIn(1, 1))
+	namespace(2)
+	exportFrom(t, members[2], 2, 1)
+	eventually(t, "another member's is imported, from a namespace that is new", slicesIn(2, 1))
+}

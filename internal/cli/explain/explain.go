@@ -88,7 +88,7 @@ func print(w io.Writer, x report.Explanation) {
 		fmt.Fprintln(w, "\nEXPORTED BY")
 		for i, e := range x.Exports {
 			wins := ""
-			if i == 0 && len(x.Exports) > 1 {
+			if i == 0 && len(x.Exports) > 1 && len(x.Values) > 0 {
 				wins = ", the oldest: its values win"
 			}
 			fmt.Fprintf(w, "  %s since %s%s (%s)\n", output.Text(e.Cluster), e.ExportedAt.UTC().Format("2006-01-02T15:04:05Z"), wins, e.Status)

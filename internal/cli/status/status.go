@@ -84,12 +84,13 @@ func settled(ctx context.Context, config *rest.Config, scope survey.Scope, wait 
 		switch {
 		case !wait, err == nil && !last.Unsettled():
 			return deref(last), err
-		case ctx.Err() != nil && last == nil:
-			return report.Status{}, err
 		}
 		select {
 		case <-ctx.Done():
-			return deref(last), nil
+			if last == nil {
+				return report.Status{}, err
+			}
+			return *last, nil
 		case <-time.After(again):
 		}
 	}

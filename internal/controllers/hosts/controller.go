@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,10 +38,12 @@ func (c *Controller) Name() string { return "hosts" }
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
+	options := controllers.Options[reconcile.Request]()
+	options.NeedLeaderElection = ptr.To(false) // it writes nothing, and a new leader has to know what has gone
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
 		For(&corev1.Node{}, builder.OnlyMetadata).
-		WithOptions(controllers.Options[reconcile.Request]()).
+		WithOptions(options).
 		Complete(c)
 }
 

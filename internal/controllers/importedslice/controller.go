@@ -312,10 +312,12 @@ func (c *Controller) await(req Request, importation sliceplan.Importation) time.
 		return 0
 	}
 	ns := req.Service.Namespace
-	if c.broker.ExportsSynced() && !importation.Own && !c.broker.SlicesSynced(ns) {
-		if left := firstList - c.broker.FollowedFor(ns); left > 0 {
-			return left
-		}
+	synced, followed := c.broker.SlicesSynced(ns), c.broker.FollowedFor(ns)
+	if importation.Own {
+		synced, followed = c.sources.Synced(ns), c.sources.FollowedFor(ns)
+	}
+	if left := firstList - followed; !synced && left > 0 && (importation.Own || c.broker.ExportsSynced()) {
+		return left
 	}
 	c.outcomes.Set(req.Part, status.Outcome{Waiting: true})
 	return 0

@@ -40,7 +40,8 @@ func (c *Controller) limit(ctx context.Context, req Request, importation *slicep
 	}
 	bySource := map[string][]*discoveryv1.EndpointSlice{}
 	items := []quota.Item{}
-	if req.Slice != "" {
+	doubted := c.broker.Epoch.Doubts(req.Cluster) // what is missing may be there all the same
+	if req.Slice != "" && !doubted {
 		items = append(items, quota.Item{Name: req.Slice}) // gone, unless it is found
 	}
 	for _, s := range importation.Sources {
@@ -53,7 +54,7 @@ func (c *Controller) limit(ctx context.Context, req Request, importation *slicep
 		bySource[source] = append(bySource[source], s)
 	}
 	slices.SortFunc(items, func(a, b quota.Item) int { return strings.Compare(a.Name, b.Name) })
-	granted := c.share.Take(req.Cluster.String(), req.Service, items, req.Slice == "")
+	granted := c.share.Take(req.Cluster.String(), req.Service, items, req.Slice == "" && !doubted)
 	for i, item := range items {
 		if granted[i] == item.Units {
 			continue

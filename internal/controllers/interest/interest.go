@@ -77,8 +77,10 @@ func (c *Controller) exists(namespace string) {
 
 func (c *Controller) gone(namespace string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	delete(c.here, namespace)
+	c.mu.Unlock()
+	// Without the lock, for others may be told of exports for which there is room now, and this
+	// controller too. Nobody follows it meanwhile: it exists again after this call at the earliest.
 	c.broker.Unfollow(namespace)
 }
 

@@ -86,7 +86,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
 	}
 	// What the record says already was looked at when it was written.
-	if !isRecord(c.broker.Export(req.NamespacedName, c.self.ID), own.Contribution) {
+	if record := c.broker.Export(req.NamespacedName, c.self.ID); !isRecord(record, own.Contribution) || record != nil && broker.Withdrawn(record) {
 		if behind, err := local.Behind(ctx, c.live, own); behind || err != nil {
 			return reconcile.Result{}, err
 		}
