@@ -163,3 +163,19 @@ func TestWithdrawnAreForgotten(t *testing.T) {
 		t.Errorf("%d are remembered; c2's: %t", n, s.absent.withdrawn[export{web, "c2"}])
 	}
 }
+
+// What a member changes waits for a look after a copy was made anew, and not for what the member has to say of
+// what is missing.
+func TestChangesWaitForALookAlone(t *testing.T) {
+	s := newScene()
+	s.lose("7")
+	s.taps.slices.Listed()
+	freed := 0
+	hold := func() bool { return s.holdOutdated(web, "c2", "change", func() { freed++ }) }
+	if !hold() {
+		t.Fatal("it may be from before an earlier state was restored")
+	}
+	if s.look(2, 6); !s.Doubts("c2") || freed != 1 || hold() {
+		t.Errorf("doubts %t, let go %d times, held again %t", s.Doubts("c2"), freed, hold())
+	}
+}

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -107,5 +110,53 @@ func TestTap(t *testing.T) {
 	}
 	if !slices.Equal(s.asked, []string{"", "", ""}) {
 		t.Errorf("lists of versions %q, which may never come", s.asked)
+	}
+}
+
+// A watch that ends when it was to is gone on with from where it ended; one that ends much
+// sooner was broken off. The time runs from when the API server was asked.
+func TestEndOfAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			after time.Duration // it was asked for that the watch ends
+			want  bool          // that the copy is made anew
+		}{{time.Second, true}, {8 * time.Second, true}, {9500 * time.Millisecond, false}, {10 * time.Second, false}, {time.Minute, false}} {
+			inner := watch.NewFake()
+			asked := time.Now()
+			<-time.After(500 * time.Millisecond) // until it is answered
+			w := (&Tap{}).watch(inner, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, asked)
+			<-time.After(tt.after - time.Since(asked))
+			inner.Stop()
+			event, more := <-w.ResultChan()
+			if anew := more && event == gone; anew != tt.want {
+				t.Errorf("after %v: made anew %v, event %v", tt.after, anew, event)
+			}
+			w.Stop()
+		}
+	})
+}
+
+// Of a copy that has just been begun nothing is told but what changes, until it is made anew.
+func TestTapFromNow(t *testing.T) {
+	listed := 0
+	tap := &Tap{Listed: func() { listed++ }}
+	one, other := tap.fromNow(), tap.fromNow()
+	for i, step := range []struct {
+		tap  *Tap
+		want int
+	}{{one, 0}, {other, 0}, {one, 1}, {one, 2}, {other, 3}} {
+		if step.tap.listed(); listed != step.want {
+			t.Errorf("step %d: %d lists are told, want %d", i, listed, step.want)
+		}
+	}
+	expired := one.expiry()
+	tap.Expire()
+	select {
+	case <-expired:
+	default:
+		t.Error("it does not expire with the one that it is of")
+	}
+	if (*Tap)(nil).fromNow() != nil {
+		t.Error("no tap has become one")
 	}
 }
