@@ -114,14 +114,14 @@ func HasNamespace(ctx context.Context, r client.Reader, name string) (bool, erro
 // system's, of which the administrator has not allowed it. What has the name of a system's
 // Service would mean another thing in each cluster.
 func Closed(ctx context.Context, r client.Reader, name string) (bool, error) {
-	if !slices.Contains(names.SystemNamespaces, name) {
+	if !names.Closed(name, nil) {
 		return false, nil
 	}
 	namespace := &corev1.Namespace{}
 	if err := r.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
 		return true, client.IgnoreNotFound(err)
 	}
-	return namespace.Labels[names.LabelExports] != names.ExportsAllowed, nil
+	return names.Closed(name, namespace.Labels), nil
 }
 
 // ServiceNetwork is how a cluster gives its Services addresses.

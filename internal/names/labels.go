@@ -2,6 +2,7 @@ package names
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -112,6 +113,13 @@ const (
 // SystemNamespaces are those whose Services are the cluster's own, or nobody's in particular: they
 // are neither exported nor imported unless an administrator allows it.
 var SystemNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
+
+// Closed tells whether other clusters' exports are not imported into a namespace with these labels: one of the
+// system's, of which the administrator has not allowed it. What has the name of a system's Service
+// would mean another thing in each cluster.
+func Closed(namespace string, labels map[string]string) bool {
+	return slices.Contains(SystemNamespaces, namespace) && labels[LabelExports] != ExportsAllowed
+}
 
 // LostClusters is the name of the ConfigMap in SystemNamespace with the members whose
 // endpoints are withdrawn, and since when.

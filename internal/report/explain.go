@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -29,7 +28,7 @@ type Explanation struct {
 	// Works tells whether a client there reaches an endpoint, as far as this can be told.
 	Works bool `json:"works"`
 	// Findings say why not, or what is not as somebody has meant it.
-	Findings []Finding `json:"findings,omitempty"`
+	Findings Findings `json:"findings,omitempty"`
 	// Exports are those of the service, the one that wins conflicts first.
 	Exports []Export `json:"exports,omitempty"`
 	// Values are the properties of the merged service.
@@ -238,10 +237,6 @@ func (x *Explanation) records(s *survey.Survey) []Record {
 	return records
 }
 
-func (x *Explanation) add(severity Severity, about, message, do string) {
-	x.Findings = append(x.Findings, Finding{severity, about, message, do})
-}
-
 // findings says what keeps clients in the asked cluster from the service, from its exports to
 // the answer of DNS.
 func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
@@ -259,39 +254,35 @@ func (x *Explanation) unread(s *survey.Survey) {
 	switch {
 	case s.BrokerErr == nil:
 	case errors.Is(s.BrokerErr, survey.ErrNotJoined):
-		x.add(Error, "membership", s.BrokerErr.Error(), "get a join file from the broker's administrator (atoll broker token create), and run: atoll join FILE")
+		x.Findings.notJoined()
 	default:
-		x.add(Warning, "broker", s.BrokerErr.Error()+": what other clusters export can't be seen", "give the broker's URL as this machine reaches it with --broker-server URL")
+		x.Findings.add(Warning, "broker", s.BrokerErr.Error()+": what other clusters export can't be seen", "give the broker's URL as this machine reaches it with --broker-server URL")
 	}
-	for _, err := range s.Unread {
-		x.add(Warning, "this report", err.Error(), "ask for the right to read that, or have somebody run this who has it")
-	}
+	x.Findings.unread(s)
 }
 
 // exported is about the asked cluster's own export, and about there being none at all.
 func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	for _, e := range x.Exports {
-		switch {
-		case e.Cluster != x.Cluster, e.Status == string(mcsv1beta1.ServiceExportConditionReady), e.Status == published:
-		case strings.HasSuffix(e.Status, "Conflict"):
-			x.add(Warning, "export", e.Message, "make the Services, and the ServiceExports' exported labels and annotations, alike in all clusters")
-		case e.Status == string(mcsv1beta1.ServiceExportReasonPending), e.Status == noStatus:
-			x.add(Pending, "export", e.Message, "")
+		switch severity, wrong := e.severity(); {
+		case e.Cluster != x.Cluster || !wrong:
+		case severity == Warning:
+			x.Findings.add(Warning, "export", e.Message, "make the Services, and the ServiceExports' exported labels and annotations, alike in all clusters")
 		default:
-			x.add(Error, "export", e.Message, "")
+			x.Findings.add(severity, "export", e.Message, "")
 		}
 	}
 	if len(exports) == 0 && len(x.Exports) > 0 && x.Import == nil && len(x.Findings) == 0 {
-		x.add(Warning, "export", "the service is exported for the hub's load balancers alone, or not on the broker yet: no cluster imports it", "")
+		x.Findings.add(Warning, "export", "the service is exported for the hub's load balancers alone, or not on the broker yet: no cluster imports it", "")
 	}
 	if len(exports) > 0 || s.Broker == nil || len(x.Exports) > 0 {
 		return
 	}
 	do := fmt.Sprintf("in each cluster that has the Service: atoll export %s -n %s", service.Name, service.Namespace)
 	if hasService(s, service) {
-		x.add(Error, "export", "no cluster exports this service, although this one has a Service of the name", do)
+		x.Findings.add(Error, "export", "no cluster exports this service, although this one has a Service of the name", do)
 	} else {
-		x.add(Error, "export", "no cluster exports this service", do)
+		x.Findings.add(Error, "export", "no cluster exports this service", do)
 	}
 }
 
@@ -300,25 +291,26 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName) 
 	namespace, readable := namespaceOf(s, service.Namespace)
 	switch {
 	case readable && namespace == nil:
-		x.add(Error, "import", "there is no namespace "+service.Namespace+" here, and services are imported into those that there are", "kubectl create namespace "+service.Namespace)
+		x.Findings.add(Error, "import", "there is no namespace "+service.Namespace+" here, and services are imported into those that there are", "kubectl create namespace "+service.Namespace)
 		return
-	case namespace != nil && slices.Contains(names.SystemNamespaces, namespace.Name) && namespace.Labels[names.LabelExports] != names.ExportsAllowed:
-		x.add(Error, "import", "namespace "+namespace.Name+" is one of the system's, into which nothing is imported unless that is allowed",
+	case namespace != nil && names.Closed(namespace.Name, namespace.Labels):
+		x.Findings.add(Error, "import", "namespace "+namespace.Name+" is one of the system's, into which nothing is imported unless that is allowed",
 			fmt.Sprintf("kubectl label namespace %s %s=%s", namespace.Name, names.LabelExports, names.ExportsAllowed))
 	}
 	if s.Broker != nil && !policyOf(s, service).Consumes(x.Cluster) {
-		x.add(Error, "import", "the hub's MultiClusterService says that other clusters import this service, and this one does not", "add "+x.Cluster+" to its consumerClusters or range")
+		x.Findings.add(Error, "import", "the hub's MultiClusterService says that other clusters import this service, and this one does not", "add "+x.Cluster+" to its consumerClusters or range")
 	}
-	switch {
-	case x.Import == nil && len(x.Findings) == 0:
-		x.add(Pending, "import", "there is no ServiceImport yet", fmt.Sprintf("look at the agents (atoll status), and whether the cluster takes no more services of another one: kubectl -n %s get events --field-selector reason=ServicesLimited", service.Namespace))
-	case x.Import == nil, x.Import.Status == string(mcsv1beta1.ServiceImportConditionReady):
+	if x.Import == nil {
+		if len(x.Findings) == 0 {
+			x.Findings.add(Pending, "import", "there is no ServiceImport yet", fmt.Sprintf("look at the agents (atoll status), and whether the cluster takes no more services of another one: kubectl -n %s get events --field-selector reason=ServicesLimited", service.Namespace))
+		}
+		return
+	}
+	switch severity, wrong := x.Import.severity(); {
 	case x.Import.Status == foreign:
-		x.add(Error, "import", x.Import.Message, fmt.Sprintf("to have the service imported: kubectl -n %s delete serviceimport %s", service.Namespace, service.Name))
-	case x.Import.Status == string(mcsv1beta1.ServiceImportReasonPending), x.Import.Status == noStatus:
-		x.add(Pending, "import", x.Import.Message, "")
-	default:
-		x.add(Error, "import", x.Import.Message, "")
+		x.Findings.add(Error, "import", x.Import.Message, fmt.Sprintf("to have the service imported: kubectl -n %s delete serviceimport %s", service.Namespace, service.Name))
+	case wrong:
+		x.Findings.add(severity, "import", x.Import.Message, "")
 	}
 }
 
@@ -329,10 +321,10 @@ func (x *Explanation) reachable(s *survey.Survey) {
 		ready += source.ReadyHere
 	}
 	if ready == 0 {
-		x.add(Error, "endpoints", "no endpoint is ready: connections to the service are refused", "see each cluster's reason below")
+		x.Findings.add(Error, "endpoints", "no endpoint is ready: connections to the service are refused", "see each cluster's reason below")
 	}
 	if len(s.Cluster.DNS.Found) > 0 && len(s.Cluster.DNS.Wired) == 0 {
-		x.add(Error, "DNS", "the cluster's own DNS does not ask atoll-dns, so that pods do not find the name", "atoll dns install")
+		x.Findings.add(Error, "DNS", "the cluster's own DNS does not ask atoll-dns, so that pods do not find the name", "atoll dns install")
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/ptr"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/render"
@@ -32,7 +31,7 @@ type Status struct {
 	Exports map[string]int `json:"exports"`
 	Imports map[string]int `json:"imports"`
 	// Findings are what is not as it should be, the worst first.
-	Findings []Finding `json:"findings,omitempty"`
+	Findings Findings `json:"findings,omitempty"`
 }
 
 // Component is a program of Atoll in the asked cluster.
@@ -42,33 +41,6 @@ type Component struct {
 	Wanted int32  `json:"wanted"`
 	Image  string `json:"image,omitempty"`
 }
-
-// Finding is something that is not as it should be.
-type Finding struct {
-	Severity Severity `json:"severity"`
-	// About is what it concerns, as "export shop/web".
-	About string `json:"about"`
-	// Message says what is wrong.
-	Message string `json:"message"`
-	// Do says what to do about it.
-	Do string `json:"do,omitempty"`
-}
-
-// Severity is how bad a finding is.
-type Severity string
-
-// The severities.
-const (
-	// Error is what keeps services from being exported, imported or found.
-	Error Severity = "error"
-	// Warning is what works, and not as somebody has meant it.
-	Warning Severity = "warning"
-	// Pending is what goes away by itself as a rule: what has just been begun.
-	Pending Severity = "pending"
-)
-
-// severities are the worst first.
-var severities = []Severity{Error, Warning, Pending}
 
 // Failed tells whether there is an error among the findings, Unsettled whether there is one or
 // something that is pending.
@@ -99,17 +71,11 @@ func NewStatus(s *survey.Survey) Status {
 	status.members()
 	status.exports(s)
 	status.imports(s)
-	for _, err := range s.Unread {
-		status.add(Warning, "this report", err.Error(), "ask for the right to read that, or have somebody run this who has it")
-	}
+	status.Findings.unread(s)
 	slices.SortStableFunc(status.Findings, func(a, b Finding) int {
 		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
 	})
 	return status
-}
-
-func (s *Status) add(severity Severity, about, message, do string) {
-	s.Findings = append(s.Findings, Finding{severity, about, message, do})
 }
 
 func (s *Status) components(of *survey.Survey) {
@@ -117,7 +83,7 @@ func (s *Status) components(of *survey.Survey) {
 		d, ok := of.Cluster.Deployments[name]
 		if !ok {
 			if of.Broker != nil && len(of.Unread) == 0 {
-				s.add(Warning, name, "there is no Deployment of this name in namespace atoll-system", "if it is not run in another way, install it: atoll join FILE")
+				s.Findings.add(Warning, name, "there is no Deployment of this name in namespace atoll-system", "if it is not run in another way, install it: atoll join FILE")
 			}
 			continue
 		}
@@ -125,11 +91,11 @@ func (s *Status) components(of *survey.Survey) {
 		s.Components = append(s.Components, c)
 		switch logs := "kubectl -n atoll-system describe pods -l app.kubernetes.io/name=" + name; {
 		case c.Wanted == 0:
-			s.add(Error, name, "it is scaled to nothing", "kubectl -n atoll-system scale deployment "+name+" --replicas=2")
+			s.Findings.add(Error, name, "it is scaled to nothing", "kubectl -n atoll-system scale deployment "+name+" --replicas=2")
 		case c.Ready == 0:
-			s.add(Error, name, "none of its pods is ready", logs)
+			s.Findings.add(Error, name, "none of its pods is ready", logs)
 		case c.Ready < c.Wanted:
-			s.add(Warning, name, fmt.Sprintf("%d of %d pods are ready", c.Ready, c.Wanted), logs)
+			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready", c.Ready, c.Wanted), logs)
 		}
 	}
 }
@@ -145,9 +111,9 @@ func (s *Status) broker(of *survey.Survey) {
 	switch {
 	case of.BrokerErr == nil:
 	case errors.Is(of.BrokerErr, survey.ErrNotJoined):
-		s.add(Error, "membership", of.BrokerErr.Error(), "get a join file from the broker's administrator (atoll broker token create), and run: atoll join FILE")
+		s.Findings.notJoined()
 	default:
-		s.add(Error, "broker", of.BrokerErr.Error(),
+		s.Findings.add(Error, "broker", of.BrokerErr.Error(),
 			"what is imported goes on working; changes of other clusters do not come. If only the cluster's pods reach the broker at that address, give the one for this machine with --broker-server URL")
 	}
 }
@@ -162,7 +128,7 @@ func (s *Status) dns(of *survey.Survey) {
 	if len(dns.Wired) == 0 {
 		severity, what = Error, "the cluster's own DNS does not ask atoll-dns"
 	}
-	s.add(severity, "DNS", fmt.Sprintf("%s: names of %s are not found by way of %s", what, survey.Zone, strings.Join(texts(missing), ", ")), "atoll dns install")
+	s.Findings.add(severity, "DNS", fmt.Sprintf("%s: names of %s are not found by way of %s", what, survey.Zone, strings.Join(texts(missing), ", ")), "atoll dns install")
 }
 
 func (s *Status) members() {
@@ -170,11 +136,11 @@ func (s *Status) members() {
 		about := "cluster " + m.Cluster
 		switch m.State {
 		case MemberSilent:
-			s.add(Error, about, "nothing has been heard of it for "+age(*m.HeartbeatSeconds), "look at its agents, in that cluster: atoll status")
+			s.Findings.add(Error, about, "nothing has been heard of it for "+age(*m.HeartbeatSeconds), "look at its agents, in that cluster: atoll status")
 		case MemberLost:
-			s.add(Error, about, "nothing answers there: its endpoints are withdrawn here", "if it is gone for good, on the broker: atoll broker remove "+m.Cluster)
+			s.Findings.add(Error, about, "nothing answers there: its endpoints are withdrawn here", "if it is gone for good, on the broker: atoll broker remove "+m.Cluster)
 		case MemberJoining:
-			s.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents, in that cluster: atoll status")
+			s.Findings.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents, in that cluster: atoll status")
 		}
 	}
 }
@@ -190,16 +156,13 @@ func (s *Status) exports(of *survey.Survey) {
 		s.Exports[e.Status]++
 		service := e.Namespace + "/" + e.Name
 		next := "atoll explain " + service
-		switch reason := mcsv1beta1.ServiceExportConditionReason(e.Status); {
-		case e.Status == string(mcsv1beta1.ServiceExportConditionReady):
+		switch severity, wrong := e.severity(); {
 		case e.Status == published: // its ServiceExport is gone, and the agents are about to take it back
-			s.add(Pending, "export "+service, "it is still on the broker although there is no ServiceExport", next)
-		case reason == mcsv1beta1.ServiceExportReasonPending, e.Status == noStatus:
-			s.add(Pending, "export "+service, e.Message, next)
-		case strings.HasSuffix(e.Status, "Conflict"):
-			s.add(Warning, "export "+service, e.Message, next)
-		default:
-			s.add(Error, "export "+service, e.Status+": "+e.Message, next)
+			s.Findings.add(Pending, "export "+service, "it is still on the broker although there is no ServiceExport", next)
+		case severity == Error:
+			s.Findings.add(Error, "export "+service, e.Status+": "+e.Message, next)
+		case wrong:
+			s.Findings.add(severity, "export "+service, e.Message, next)
 		}
 	}
 }
@@ -209,14 +172,13 @@ func (s *Status) imports(of *survey.Survey) {
 		s.Imports[i.Status]++
 		service := i.Namespace + "/" + i.Name
 		next := "atoll explain " + service
-		switch reason := mcsv1beta1.ServiceImportConditionReason(i.Status); {
-		case i.Status == string(mcsv1beta1.ServiceImportConditionReady):
+		switch severity, wrong := i.severity(); {
 		case i.Status == foreign:
-			s.add(Warning, "import "+service, i.Message, "delete it to have the service imported, if other clusters export it")
-		case reason == mcsv1beta1.ServiceImportReasonPending, i.Status == noStatus:
-			s.add(Pending, "import "+service, i.Message, next)
-		default:
-			s.add(Error, "import "+service, i.Status+": "+i.Message, next)
+			s.Findings.add(Warning, "import "+service, i.Message, "delete it to have the service imported, if other clusters export it")
+		case severity == Error:
+			s.Findings.add(Error, "import "+service, i.Status+": "+i.Message, next)
+		case wrong:
+			s.Findings.add(severity, "import "+service, i.Message, next)
 		}
 	}
 }

@@ -74,33 +74,24 @@ The exit status is 1 where there is an error.`,
 
 // settled looks until nothing is to be waited for, or ctx is done; once only, unless wait.
 func settled(ctx context.Context, config *rest.Config, scope survey.Scope, wait bool) (report.Status, error) {
-	var last *report.Status
-	for {
+	var last report.Status
+	for seen := false; ; {
 		found, err := survey.Read(ctx, config, scope)
 		if err == nil {
-			status := report.NewStatus(found)
-			last = &status
+			last, seen = report.NewStatus(found), true
 		}
-		switch {
-		case !wait, err == nil && !last.Unsettled():
-			return deref(last), err
+		if !wait || err == nil && !last.Unsettled() {
+			return last, err
 		}
 		select {
 		case <-ctx.Done():
-			if last == nil {
-				return report.Status{}, err
+			if seen {
+				err = nil
 			}
-			return *last, nil
+			return last, err
 		case <-time.After(again):
 		}
 	}
-}
-
-func deref(status *report.Status) report.Status {
-	if status == nil {
-		return report.Status{}
-	}
-	return *status
 }
 
 // failure is the error that the command ends with.
