@@ -18,13 +18,7 @@ import (
 func TestOneMemberExportsTooMuch(t *testing.T) {
 	b, onBroker, err := MemoryBroker()
 	must(t, err)
-	members, err := JoinAll(t.Context(), b, 1, 3, Options{Args: []string{"--max-services-per-member=2", "--max-endpoints-per-member=3"}})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, b, 3, Options{Args: []string{"--max-services-per-member=2", "--max-endpoints-per-member=3"}})
 	for _, m := range members {
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	}
@@ -138,13 +132,7 @@ func TestOneMemberExportsTooMuch(t *testing.T) {
 func TestANamespaceThatGoesLeavesRoom(t *testing.T) {
 	b, _, err := MemoryBroker()
 	must(t, err)
-	members, err := JoinAll(t.Context(), b, 1, 3, Options{Args: []string{"--max-services-per-member=1"}})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, b, 3, Options{Args: []string{"--max-services-per-member=1"}})
 	importer := members[1].Client
 	namespace := func(number int) *corev1.Namespace {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(number)}}

@@ -229,13 +229,7 @@ func TestLostMembers(t *testing.T) {
 	b, _, err := MemoryBroker()
 	must(t, err)
 	n := newNetwork(b)
-	members, err := JoinAll(t.Context(), n, 1, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, n, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
 	for i, m := range members {
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 		export(t, m, "web", fmt.Sprintf("10.20%d.0.1", i+1), "")
@@ -348,13 +342,7 @@ func TestWhoIsLostCanNotBeRead(t *testing.T) {
 	b, _, err := MemoryBroker()
 	must(t, err)
 	n := newNetwork(b)
-	members, err := JoinAll(t.Context(), n, 1, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, n, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
 	dying, alive, judging := members[0], members[1], members[2]
 	for _, m := range members {
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))

@@ -29,13 +29,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	const clusters, slicesInAll, changed = 40, 1500, 3
 	b, onBroker, err := MemoryBroker()
 	must(t, err)
-	members, err := JoinAll(t.Context(), b, 1, clusters+1, Options{})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, b, clusters+1, Options{})
 	importer := members[clusters]
 	var sources []*discoveryv1.EndpointSlice // the first of each cluster
 	for i, m := range members {
@@ -102,13 +96,7 @@ func TestSlicesAreWrittenOnce(t *testing.T) {
 	const n = 100
 	b, onBroker, err := MemoryBroker()
 	must(t, err)
-	members, err := JoinAll(t.Context(), b, 1, 4, Options{})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, b, 4, Options{})
 	for _, m := range members[1:] {
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(0)}}))
 	}

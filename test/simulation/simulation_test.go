@@ -23,13 +23,7 @@ import (
 func TestMembersInMemory(t *testing.T) {
 	b, onBroker, err := MemoryBroker()
 	must(t, err)
-	members, err := JoinAll(t.Context(), b, 1, 3, Options{})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, b, 3, Options{})
 	for _, m := range members {
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	}
@@ -95,6 +89,19 @@ func none(ctx context.Context, c client.Client, first client.ObjectList, slices 
 		return fmt.Errorf("%d objects are left", n)
 	}
 	return nil
+}
+
+// joinAll has members 1 to last join, and ends their agents with the test.
+func joinAll(t *testing.T, b Broker, last int, o Options) []*Member {
+	t.Helper()
+	members, err := JoinAll(t.Context(), b, 1, last, o)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := StopAll(members); err != nil {
+			t.Error(err)
+		}
+	})
+	return members
 }
 
 func must(t *testing.T, err error) {

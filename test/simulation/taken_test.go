@@ -50,13 +50,7 @@ func TestAnIDIsTakenAtRunTime(t *testing.T) {
 	b, onBroker, err := MemoryBroker()
 	must(t, err)
 	var log record
-	members, err := JoinAll(t.Context(), b, 1, 2, Options{Args: []string{"--lease-timeout=4s"}, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := StopAll(members); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, b, 2, Options{Args: []string{"--lease-timeout=4s"}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for _, m := range members {
 		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	}
