@@ -4,13 +4,13 @@ package hub
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/atoll-mcs/atoll/internal/hub"
+	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -41,12 +41,7 @@ It logs JSON to standard error.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			level := slog.LevelInfo
-			if options.Verbose {
-				level = slog.LevelDebug
-			}
-			log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-			return hub.Run(ctrl.SetupSignalHandler(), options, log)
+			return hub.Run(ctrl.SetupSignalHandler(), options, lifecycle.Log(options.Verbose))
 		},
 	}
 	options.AddFlags(command.Flags())

@@ -25,7 +25,7 @@ var (
 		"k8s.io/client-go", "k8s.io/apiextensions-apiserver/pkg/apis", "sigs.k8s.io/controller-runtime",
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
-	command     = []string{"./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
+	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
 	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/quota", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
 )
