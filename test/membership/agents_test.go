@@ -89,6 +89,11 @@ func create(t *testing.T, cluster string, objects ...client.Object) {
 			if err := on[cluster].Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
 				t.Errorf("deleting %s in %s: %v", o.GetName(), cluster, err)
 			}
+			if ns, ok := o.(*corev1.Namespace); ok { // the next test takes stock of the cluster
+				eventually(t, "the namespace "+ns.Name+" is gone in "+cluster, func() error {
+					return isGone(on[cluster].Get(context.Background(), client.ObjectKeyFromObject(ns), &corev1.Namespace{}))
+				})
+			}
 		})
 	}
 }

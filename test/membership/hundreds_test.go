@@ -139,10 +139,12 @@ func (h *hundreds) quiet() map[string]int {
 	h.Helper()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	all, last := map[string]int{}, -1
-	for ; last != sum(all); <-tick.C {
-		last = sum(all)
-		for key, n := range h.take() {
+	all := map[string]int{}
+	for more := 1; more > 0; {
+		<-tick.C // what was seen to be written may not have been counted yet
+		written := h.take()
+		more = sum(written)
+		for key, n := range written {
 			all[key] += n
 		}
 	}
