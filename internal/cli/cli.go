@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/join"
 	"github.com/atoll-mcs/atoll/internal/cli/lab"
 	"github.com/atoll-mcs/atoll/internal/cli/leave"
+	"github.com/atoll-mcs/atoll/internal/cli/render"
 	"github.com/atoll-mcs/atoll/internal/cli/status"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/version"
@@ -75,7 +76,7 @@ func newRoot(program string) *cobra.Command {
 	root.AddCommand(
 		broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(),
 		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), explain.NewCommand(),
-		lab.NewCommand(), newVersion(),
+		render.NewCommand(), lab.NewCommand(), newVersion(),
 	)
 	return root
 }

@@ -101,13 +101,7 @@ func (t *Target) Apply(ctx context.Context, objects ...*unstructured.Unstructure
 }
 
 func (t *Target) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	object = object.DeepCopy()
-	labels := object.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelManagedBy] = ManagedBy
-	object.SetLabels(labels)
+	object = Marked(object)
 	before, err := t.read(ctx, object)
 	if err != nil {
 		return err

@@ -41,12 +41,33 @@ func MustParse(manifests ...[]byte) []*unstructured.Unstructured {
 	return objects
 }
 
-// Print writes objects as a YAML stream. The contents of Secrets are left out.
+// Marked is an object as it is applied: with the label LabelManagedBy.
+func Marked(object *unstructured.Unstructured) *unstructured.Unstructured {
+	object = object.DeepCopy()
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[LabelManagedBy] = ManagedBy
+	object.SetLabels(labels)
+	return object
+}
+
+// Print writes objects, as they would be applied, as a YAML stream. The contents of Secrets are left out.
 func Print(w io.Writer, objects ...*unstructured.Unstructured) error {
+	shown := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, o := range objects {
 		if o.GetKind() == "Secret" {
 			o = redacted(o)
 		}
+		shown = append(shown, Marked(o))
+	}
+	return Write(w, shown...)
+}
+
+// Write writes objects as they are as a YAML stream, Secrets too.
+func Write(w io.Writer, objects ...*unstructured.Unstructured) error {
+	for _, o := range objects {
 		document, err := yaml.Marshal(o.Object)
 		if err != nil {
 			return fmt.Errorf("writing %s: %w", Name(o), err)

@@ -111,12 +111,22 @@ func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*join
 	if err := supported(ctx, cluster); err != nil {
 		return nil, err
 	}
-	if j.crds, j.objects = r.Member.Manifests(); j.state.broker {
-		j.crds = withClusters(j.crds)
-	}
-	j.objects = append(j.objects, install.Objects(properties(r.File, j.state)...)...)
+	j.crds, j.objects = memberManifests(r.Member, r.File, j.state)
 	all := slices.Concat(j.crds, j.objects, install.Objects(r.File.Secret(names.SystemNamespace)))
 	return &j, cluster.Rights(ctx, []string{"create", "patch"}, all...)
+}
+
+// MemberManifests returns what a cluster that has nothing of Atoll's gets as a member, but its Secret: custom resource
+// definitions, and the objects that need those. With broker it holds clustersets, too.
+func MemberManifests(member render.Member, id names.ClusterID, clusterset string, broker bool) (crds, objects []*unstructured.Unstructured) {
+	return memberManifests(member, credential.Membership{ClusterID: id, Clusterset: clusterset}, memberState{broker: broker})
+}
+
+func memberManifests(member render.Member, m credential.Membership, state memberState) (crds, objects []*unstructured.Unstructured) {
+	if crds, objects = member.Manifests(); state.broker {
+		crds = withClusters(crds)
+	}
+	return crds, append(objects, install.Objects(properties(m, state)...)...)
 }
 
 // whoAmI makes sure that the broker is the join file's, and accepts its token.

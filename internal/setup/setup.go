@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/deploy"
@@ -51,12 +52,23 @@ func BrokerManifests(namespace string) (crds, objects []*unstructured.Unstructur
 // brokerCRDs are the definitions that a broker needs, as they are upstream.
 func brokerCRDs() []*unstructured.Unstructured { return install.MustParse(deploy.BrokerCRDs()...) }
 
-// DeployBroker makes a clusterset: a namespace of that name on an API server, and what
-// belongs to it. One API server holds any number of them.
-func DeployBroker(ctx context.Context, on *install.Target, namespace string, replaceCRDs bool) error {
+// CheckClusterset returns an error unless a namespace of that name can be a clusterset's.
+func CheckClusterset(namespace string) error {
+	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+		return hint("choose another one: --namespace NAME", "%q is no name of a namespace: %s", namespace, strings.Join(problems, "; "))
+	}
 	if strings.HasPrefix(namespace, "kube-") || namespace == corev1.NamespaceDefault {
 		return hint("choose a namespace of the clusterset's own: --namespace NAME",
 			"members of a clusterset may write EndpointSlices and Leases in its namespace, so it can't be %s", namespace)
+	}
+	return nil
+}
+
+// DeployBroker makes a clusterset: a namespace of that name on an API server, and what
+// belongs to it. One API server holds any number of them.
+func DeployBroker(ctx context.Context, on *install.Target, namespace string, replaceCRDs bool) error {
+	if err := CheckClusterset(namespace); err != nil {
+		return err
 	}
 	if err := supported(ctx, on); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/cli/target"
@@ -42,11 +43,16 @@ const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal
 
 func (o *common) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	o.addPlaceFlags(flags)
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
+	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; text, and diff with --dry-run, unless given")
+}
+
+// addPlaceFlags lets a person choose the cluster, and what to edit there.
+func (o *common) addPlaceFlags(flags *pflag.FlagSet) {
 	o.AddFlags(flags)
 	flags.StringSliceVar(&o.providers, "provider", []string{"auto"}, "what to edit in place of what is found: "+providersHelp)
 	flags.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with CoreDNS's Corefile, where it is not one of the usual ones")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
-	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; text, and diff with --dry-run, unless given")
 }
 
 // complete checks the flags.

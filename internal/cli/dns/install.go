@@ -1,11 +1,13 @@
 package dns
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/netip"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/clusterdns"
@@ -52,11 +54,15 @@ else's: of another multi-cluster DNS, or of CoreDNS's own option multicluster.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(command)
-	flags := command.Flags()
+	o.addWiringFlags(command.Flags())
+	return command
+}
+
+// addWiringFlags lets a person choose what the cluster's DNS is told.
+func (o *installOptions) addWiringFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones that atoll-dns answers, in place of those of an earlier install")
 	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns, in place of its Service's")
 	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
-	return command
 }
 
 func (o *installOptions) complete() error {
@@ -84,10 +90,8 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if len(o.wiring.Servers) == 0 {
-		if o.wiring.Servers, err = clusterdns.Servers(ctx, c, o.key); err != nil {
-			return err
-		}
+	if err := o.findServers(ctx, c); err != nil {
+		return err
 	}
 	changes, err := o.edit(ctx, c, cmd.OutOrStdout(), clusterdns.Install(o.wiring, o.forms))
 	if err != nil {
@@ -95,6 +99,14 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	}
 	o.explain(cmd.ErrOrStderr(), changes)
 	return nil
+}
+
+// findServers asks the Service of atoll-dns for its addresses, unless they were given.
+func (o *installOptions) findServers(ctx context.Context, c client.Reader) (err error) {
+	if len(o.wiring.Servers) == 0 {
+		o.wiring.Servers, err = clusterdns.Servers(ctx, c, o.key)
+	}
+	return err
 }
 
 // explain says what a person should know, and what comes next.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
@@ -92,13 +93,18 @@ does not. --replace-crds puts Atoll's in its place, which keeps the objects.`,
 	flags.BoolVar(&keep, "keep-crds", false, "work with a definition of MultiClusterServices that somebody else has installed")
 	flags.BoolVar(&replace, "replace-crds", false, "replace a definition of MultiClusterServices that somebody else has installed")
 	command.MarkFlagsMutuallyExclusive("keep-crds", "replace-crds")
+	AddFlags(flags, &hub)
+	return command
+}
+
+// AddFlags lets a person choose what runs of the hub, and how.
+func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "where the image is")
 	flags.StringVar(&hub.Tag, "tag", "", "the image's tag, in place of this program's version")
 	flags.Int32Var(&hub.Replicas, "replicas", 2, "how many pods there are, of which one works and the others stand by")
 	flags.StringArrayVar(&hub.Args, "hub-arg", nil, "argument of atoll-hub; may be repeated")
 	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "leave out the program, which is run otherwise")
 	flags.StringVar(&hub.WebhookURL, "webhook-url", "", "where the API server reaches the program's webhook, in place of a Service in its cluster")
-	return command
 }
 
 // definition is what the flags say of somebody else's definition.

@@ -24,7 +24,7 @@ func NewCommand() *cobra.Command {
 	var clusterID string
 	var dryRun bool
 	var wait time.Duration
-	var member memberFlags
+	var member MemberFlags
 	command := &cobra.Command{
 		Use:   "join FILE|-",
 		Short: "Make a cluster a member of a clusterset",
@@ -42,10 +42,10 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
 				return err
 			}
-			return member.complete(&request.Member)
+			return member.Complete(&request.Member)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := read(cmd.InOrStdin(), args[0])
+			file, err := Read(cmd.InOrStdin(), args[0])
 			if err != nil {
 				return err
 			}
@@ -85,13 +85,13 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 	flags.BoolVar(&request.Offline, "offline", false, "do not talk to the broker from this machine: the agent exchanges the token, and checks that the id is free")
 	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
 	flags.DurationVar(&wait, "wait", 2*time.Minute, "how long to wait until the agent and the DNS server run; 0 not to")
-	member.addFlags(flags)
+	member.AddFlags(flags)
 	flags.BoolVar(&dryRun, "dry-run", false, "check, print the manifests and change nothing")
 	return command
 }
 
-// read reads a join file, or standard input.
-func read(stdin io.Reader, name string) (credential.Membership, error) {
+// Read reads a join file, or standard input where its name is -.
+func Read(stdin io.Reader, name string) (credential.Membership, error) {
 	var data []byte
 	var err error
 	if name == "-" {

@@ -10,8 +10,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/render"
 )
 
-// memberFlags say what runs in the cluster, and how.
-type memberFlags struct {
+// MemberFlags say what runs in a member cluster, and how.
+type MemberFlags struct {
 	member    render.Member
 	region    string
 	podCIDRs  []string
@@ -19,7 +19,8 @@ type memberFlags struct {
 	agentArgs []string
 }
 
-func (m *memberFlags) addFlags(flags *pflag.FlagSet) {
+// AddFlags lets a person choose.
+func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.region, "region", "", "where the cluster is: members of one region come before others where a Service's trafficDistribution prefers what is near")
 	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses, as told to the other members; may be repeated")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "what the other clusters send traffic to: pods, where they reach this cluster's, or cluster-ip, where they reach its Service addresses only")
@@ -30,8 +31,8 @@ func (m *memberFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&m.member.NoWorkloads, "no-workloads", false, "leave out what runs: agent and DNS server are run by other means")
 }
 
-// complete checks the flags as the agent itself will, and makes them what is rendered.
-func (m *memberFlags) complete(into *render.Member) error {
+// Complete checks the flags as the agent itself will, and makes them what is rendered.
+func (m *MemberFlags) Complete(into *render.Member) error {
 	if m.member.Replicas < 1 {
 		return errors.New("--replicas: at least 1 is needed; to run the programs by other means: --no-workloads")
 	}

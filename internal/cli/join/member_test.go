@@ -26,14 +26,14 @@ func TestMemberFlags(t *testing.T) {
 		"an argument's value":  {"--agent-arg=--lease-timeout=1s", nil, "--lease-timeout: 1s is less than"},
 		"what comes with join": {"--agent-arg=--cluster-id=c1", nil, "--cluster-id: it comes with the membership"},
 	} {
-		var m memberFlags
+		var m MemberFlags
 		flags := pflag.NewFlagSet("join", pflag.ContinueOnError)
-		m.addFlags(flags)
+		m.AddFlags(flags)
 		if err := flags.Parse(strings.Fields(tc.line)); err != nil {
 			t.Fatal(err)
 		}
 		var into render.Member
-		err := m.complete(&into)
+		err := m.Complete(&into)
 		if tc.err == "" && (err != nil || !slices.Equal(into.AgentArgs, tc.args)) {
 			t.Errorf("%s: %v, %v", name, into.AgentArgs, err)
 		}

@@ -1,0 +1,100 @@
+package dns
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+// NewRender returns the command `atoll render dns`, which writes to the given place.
+func NewRender(to *output.Manifests) *cobra.Command {
+	var o installOptions
+	var from string
+	command := &cobra.Command{
+		Use:   "dns",
+		Short: "Render what `atoll dns install` makes of a cluster's DNS configuration",
+		Long: `Renders the objects that "atoll dns install" would change, whole and as they would be then: of
+the cluster that the flags name, or, with --from, of a file in which you keep them. Such a file
+has the ConfigMap of CoreDNS, or whatever the cluster has in its place; see atoll dns install --help.
+The Service of atoll-dns is asked for its address, unless --server gives it.`,
+		Example: `  atoll render dns --context c1 > coredns.yaml
+  atoll render dns --from coredns.yaml --server 10.96.0.53`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return err
+			}
+			return o.complete()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cluster, err := o.reader(from)
+			if err != nil {
+				return err
+			}
+			if err := o.findServers(cmd.Context(), cluster); err != nil {
+				return err
+			}
+			found, err := clusterdns.Read(cmd.Context(), cluster, o.place)
+			if err != nil {
+				return err
+			}
+			changes, err := clusterdns.Install(o.wiring, o.forms)(found)
+			if err != nil {
+				return err
+			}
+			return to.Write(cmd, output.Part{Name: "dns", Objects: after(changes)})
+		},
+	}
+	flags := command.Flags()
+	o.addPlaceFlags(flags)
+	o.addWiringFlags(flags)
+	flags.StringVar(&from, "from", "", "YAML file with the objects that the cluster's DNS is configured by, in place of asking the cluster")
+	return command
+}
+
+// reader is the cluster, or the file that stands for it.
+func (o *installOptions) reader(from string) (client.Reader, error) {
+	if from == "" {
+		return o.connect()
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cluster's objects: %w", err)
+	}
+	objects, err := install.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s has no objects", from)
+	}
+	return clusterdns.Objects(objects), nil
+}
+
+// after are the objects as they are after the changes, without what only the API server sets.
+func after(changes []dnswiring.Change) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, c := range changes {
+		object, ok := c.After.(client.Object)
+		if !ok {
+			continue // one that goes; installing deletes nothing
+		}
+		o := install.Objects(object)[0]
+		if o.GetKind() == "" { // as typed objects come from an API server
+			o.SetAPIVersion("v1")
+			o.SetKind("ConfigMap")
+		}
+		for _, field := range []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink"} {
+			unstructured.RemoveNestedField(o.Object, "metadata", field)
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}

@@ -1,0 +1,184 @@
+package render
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// run runs a command line of atoll render, and returns what it writes.
+func run(t *testing.T, stdin io.Reader, line string) (string, error) {
+	t.Helper()
+	command := NewCommand()
+	var stdout bytes.Buffer
+	command.SetArgs(strings.Fields(line))
+	command.SetIn(stdin)
+	command.SetOut(&stdout)
+	command.SetErr(io.Discard)
+	command.SilenceUsage = true
+	err := command.ExecuteContext(t.Context())
+	return stdout.String(), err
+}
+
+// rendered is what a command line writes, as objects.
+func rendered(t *testing.T, line string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := run(t, nil, line)
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	objects, err := install.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func named(objects []*unstructured.Unstructured) (all []string) {
+	for _, o := range objects {
+		all = append(all, install.Name(o))
+	}
+	return all
+}
+
+// What is rendered is what the commands apply, with their label on it.
+func TestTheSameAsTheCommands(t *testing.T) {
+	member := render.Member{Registry: "registry.test/mirror", Tag: "v9", Replicas: 3, AgentArgs: []string{"--region=eu", "--lease-timeout=60s"}}
+	for line, manifests := range map[string]func() (crds, objects []*unstructured.Unstructured){
+		"broker -n staging": func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests("staging") },
+		"member --cluster-id c1 -n staging --registry registry.test/mirror --tag v9 --replicas 3 --region eu --agent-arg --lease-timeout=60s": func() (_, _ []*unstructured.Unstructured) {
+			return setup.MemberManifests(member, "c1", "staging", false)
+		},
+		"member --cluster-id c1.eu --on-broker --no-workloads": func() (_, _ []*unstructured.Unstructured) {
+			return setup.MemberManifests(render.Member{NoWorkloads: true}, "c1.eu", "atoll-clusterset", true)
+		},
+		"hub --hub-arg --lb-addresses=192.0.2.1": func() (_, _ []*unstructured.Unstructured) {
+			return render.Hub{Clusterset: "atoll-clusterset", Args: []string{"--lb-addresses=192.0.2.1"}}.Manifests()
+		},
+	} {
+		crds, objects := manifests()
+		want := slices.Concat(crds, objects)
+		got := rendered(t, line)
+		if diff := cmp.Diff(named(want), named(got)); diff != "" {
+			t.Fatalf("%s (-command +rendered):\n%s", line, diff)
+		}
+		for i, o := range want {
+			// Through YAML, as a file has it.
+			text := &bytes.Buffer{}
+			if err := install.Write(text, install.Marked(o)); err != nil {
+				t.Fatal(err)
+			}
+			same, err := install.Parse(text.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(same[0].Object, got[i].Object); diff != "" {
+				t.Errorf("%s: %s (-command +rendered):\n%s", line, install.Name(o), diff)
+			}
+			if got[i].GetLabels()[install.LabelManagedBy] != install.ManagedBy {
+				t.Errorf("%s: %s lacks the label by which Atoll knows its own", line, install.Name(o))
+			}
+		}
+	}
+}
+
+// A directory can be written again, and nothing of somebody else's is written over.
+func TestDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	for range 2 {
+		if stdout, err := run(t, nil, "broker --output-dir "+dir); err != nil || stdout != "" {
+			t.Fatalf("%q, %v", stdout, err)
+		}
+	}
+	want := map[string]string{"broker.yaml": "kind: Role\n", "crds.yaml": "kind: CustomResourceDefinition\n", "kustomization.yaml": "- crds.yaml\n- broker.yaml\n"}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != len(want) {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for name, part := range want {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), part) || !strings.HasPrefix(string(text), "# Written by atoll render broker, ") {
+			t.Errorf("%s: %v, %s", name, err, text)
+		}
+	}
+	if _, err := run(t, nil, "hub --output-dir "+dir); err == nil || !strings.Contains(err.Error(), "choose another directory") {
+		t.Errorf("another command's directory is written over: %v", err)
+	}
+	if _, err := run(t, nil, "broker -o json"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What can't be is said before anything is written.
+func TestRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"broker -n kube-system":                   "can't be kube-system",
+		"broker -n A_B":                           "no name of a namespace",
+		"member":                                  "--cluster-id: a cluster id is needed",
+		"member --cluster-id C1":                  "is no DNS label",
+		"member --cluster-id c1 --replicas 0":     "at least 1",
+		"hub -n default":                          "can't be default",
+		"secret -":                                "the join file is empty",
+		"dns --server 10.96.0.53 --from /no/file": "no such file",
+		"dns --server x":                          "no IP address",
+	} {
+		stdout, err := run(t, strings.NewReader(""), line)
+		if err == nil || !strings.Contains(err.Error(), want) || stdout != "" {
+			t.Errorf("%s: %q, %v; want %q", line, stdout, err, want)
+		}
+	}
+}
+
+const corefile = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: coredns
+  namespace: kube-system
+  uid: 0f1c
+  resourceVersion: "5"
+data:
+  Corefile: |
+    .:53 {
+        errors
+        kubernetes cluster.local
+    }
+`
+
+// A cluster's DNS configuration in a file is edited like the cluster's own.
+func TestDNSFromAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "coredns.yaml")
+	if err := os.WriteFile(file, []byte(corefile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what comes out can go in again
+		objects := rendered(t, "dns --server 10.96.0.53 --from "+file)
+		if len(objects) != 1 || install.Name(objects[0]) != "ConfigMap kube-system/coredns" {
+			t.Fatalf("%v", named(objects))
+		}
+		text, _, _ := unstructured.NestedString(objects[0].Object, "data", "Corefile")
+		if !strings.Contains(text, "kubernetes cluster.local") || strings.Count(text, "forward . 10.96.0.53") != 1 {
+			t.Errorf("the Corefile is\n%s", text)
+		}
+		if objects[0].GetUID() != "" || objects[0].GetResourceVersion() != "" {
+			t.Error("it has what only the API server sets")
+		}
+		out := &bytes.Buffer{}
+		if err := install.Write(out, objects...); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

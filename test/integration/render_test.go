@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/cli"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// What atoll render writes is what the commands have applied: applied to clusters that are members already, and to their
+// broker, it changes nothing.
+func TestRenderedIsWhatIsInstalled(t *testing.T) {
+	for cluster, line := range map[string]string{
+		"c1":       "render member --cluster-id c1 --no-workloads",
+		"c2":       "render member --cluster-id c2 --no-workloads",
+		lab.Broker: "render broker",
+	} {
+		var stdout, stderr bytes.Buffer
+		if status := cli.Main(append([]string{"atoll"}, strings.Fields(line)...), nil, &stdout, &stderr); status != 0 {
+			t.Fatalf("%s: %d, %s", line, status, stderr.String())
+		}
+		objects, err := install.Parse(stdout.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := theLab.RESTConfig(cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := install.NewTarget(config, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(objects) < 10 {
+			t.Errorf("%s: only %d objects", line, len(objects))
+		}
+		for _, o := range objects {
+			before := contents(t, target, o)
+			if err := target.Apply(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, contents(t, target, o)); diff != "" {
+				t.Errorf("%s: %s (-installed +rendered):\n%s", line, install.Name(o), diff)
+			}
+		}
+	}
+}
+
+// contents is an object as the API server has it, but for what tells of writes alone.
+func contents(t *testing.T, on client.Reader, o *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	have := &unstructured.Unstructured{}
+	have.SetGroupVersionKind(o.GroupVersionKind())
+	if err := on.Get(t.Context(), client.ObjectKeyFromObject(o), have); err != nil {
+		t.Fatalf("%s: %v", install.Name(o), err)
+	}
+	have.SetManagedFields(nil)
+	have.SetResourceVersion("")
+	unstructured.RemoveNestedField(have.Object, "status")
+	return have.Object
+}
