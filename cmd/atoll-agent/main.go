@@ -10,6 +10,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/probe"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -32,6 +33,7 @@ It logs JSON to standard error.`,
 		},
 	}
 	options.AddFlags(command.Flags())
+	command.AddCommand(probe.NewCommand())
 	if err := command.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "atoll-agent:", err)
 		os.Exit(1)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
+	"github.com/atoll-mcs/atoll/internal/cli/check"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
 	"github.com/atoll-mcs/atoll/internal/cli/explain"
 	"github.com/atoll-mcs/atoll/internal/cli/export"
@@ -75,7 +76,7 @@ func newRoot(program string) *cobra.Command {
 	}
 	root.AddCommand(
 		broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(),
-		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), explain.NewCommand(),
+		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), explain.NewCommand(),
 		render.NewCommand(), lab.NewCommand(), newVersion(),
 	)
 	return root

@@ -43,6 +43,10 @@ func TestMainStatus(t *testing.T) {
 		"get imports a -A":             {64, "", "give it with --namespace"},
 		"status --help":                {0, "--wait", ""},
 		"status --context x":           {1, "", "reading the kubeconfig"},
+		"check --help":                 {0, "--probe-image", ""},
+		"check --join-file /no/such":   {1, "", "reading the"},
+		"check --context x":            {1, "", "reading the kubeconfig"},
+		"check -o name":                {64, "", "table, json or yaml"},
 		"explain":                      {64, "", "accepts 1 arg(s)"},
 		"explain --help":               {0, "atoll explain shop/web", ""},
 		"export":                       {64, "", "atoll export --help"},
@@ -75,13 +79,13 @@ func TestMainStatus(t *testing.T) {
 			if status != want.status {
 				t.Errorf("status %d, want %d", status, want.status)
 			}
-			check(t, "stdout", stdout.String(), want.stdout)
-			check(t, "stderr", stderr.String(), want.stderr)
+			expect(t, "stdout", stdout.String(), want.stdout)
+			expect(t, "stderr", stderr.String(), want.stderr)
 		})
 	}
 }
 
-func check(t *testing.T, name, got, want string) {
+func expect(t *testing.T, name, got, want string) {
 	t.Helper()
 	if (want == "" && got != "") || !strings.Contains(got, want) {
 		t.Errorf("%s: %q, want %q", name, got, want)

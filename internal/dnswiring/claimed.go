@@ -1,6 +1,7 @@
 package dnswiring
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,21 @@ import (
 
 // silent are plugins that take zones as arguments and answer for none.
 var silent = []string{"acl", "autopath", "cache", "dnssec", "header", "log", "nsid", "rewrite", "sign", "view"}
+
+// Stock tells whether a cluster's CoreDNS answers for a zone by its own option multicluster.
+func Stock(c Cluster, zone string) bool {
+	if c.CoreDNS == nil {
+		return false
+	}
+	file, err := corefile.Parse(c.CoreDNS.Data[keyCorefile])
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool {
+		var taken *ClaimedError
+		return errors.As(claimedWithin(b, zone), &taken) && taken.Stock
+	})
+}
 
 // claimed refuses zones that a Corefile has an answer for already, in a server block of
 // their own or by a plugin of another block with that port.

@@ -108,7 +108,7 @@ func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*join
 	if err := settle(r.File, r.ClusterID, j.state); err != nil {
 		return nil, err
 	}
-	if err := supported(ctx, cluster); err != nil {
+	if err := supported(cluster); err != nil {
 		return nil, err
 	}
 	j.crds, j.objects = memberManifests(r.Member, r.File, j.state)

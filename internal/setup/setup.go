@@ -70,7 +70,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 	if err := CheckClusterset(namespace); err != nil {
 		return err
 	}
-	if err := supported(ctx, on); err != nil {
+	if err := supported(on); err != nil {
 		return err
 	}
 	crds, objects := BrokerManifests(namespace)

@@ -8,9 +8,13 @@ import (
 	"sync"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -36,7 +40,10 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster's membership: %w", err)
 	}
-	s.ClusterID, s.Clusterset, s.Server = m.ClusterID, m.Clusterset, m.Server
+	s.ClusterID, s.Clusterset, s.Server, s.CA = m.ClusterID, m.Clusterset, m.Server, m.CA
+	if claims, err := credential.ParseToken(m.Token); err == nil {
+		s.Expires = claims.Expires
+	}
 	config := broker.NewToken(m.Token, nil).Config(m)
 	if scope.BrokerServer != "" {
 		config.Host = scope.BrokerServer
@@ -53,7 +60,10 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 		return nil, fmt.Errorf("reading the broker at %s: %w", config.Host, err)
 	}
 	found.At, found.RoundTrip = clock.read()
-	return found, nil
+	if scope.Rights {
+		found.Rights, err = rights(ctx, config, m.Clusterset)
+	}
+	return found, err
 }
 
 func readClusterset(ctx context.Context, on *install.Target, namespace string, scope Scope) (*Broker, error) {
@@ -89,6 +99,21 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 	// Last, so that the time that is read with them is that of the heartbeats.
 	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
 	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: slices.Items}, err
+}
+
+// rights returns what the member may do in the clusterset's namespace.
+func rights(ctx context.Context, config *rest.Config, namespace string) ([]authorizationv1.ResourceRule, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the broker: %w", err)
+	}
+	review, err := kube.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("asking the broker what the member may do: %w", err)
+	}
+	return review.Status.ResourceRules, nil
 }
 
 // clock learns an API server's time from its answers: the machines' clocks may differ.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -39,6 +40,8 @@ type Scope struct {
 	Endpoints bool
 	// Installation has be read what of Atoll runs in the cluster.
 	Installation bool
+	// Rights has be read what the member may do on the broker.
+	Rights bool
 	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
 	BrokerServer string
 }
@@ -50,6 +53,10 @@ type Survey struct {
 	ClusterID names.ClusterID
 	// Clusterset is the name of its clusterset, and Server the broker's URL as members reach it.
 	Clusterset, Server string
+	// CA has the certificates, in PEM, by which the broker is known, and Expires is when the
+	// credentials for it do; zero where they can't be read.
+	CA      []byte
+	Expires time.Time
 	// Cluster is what the cluster has.
 	Cluster Cluster
 	// Broker is what the broker has, nil where that can't be read: BrokerErr says why.
@@ -82,6 +89,8 @@ type DNS struct {
 	Found []dnswiring.Form
 	// Wired are those where it is.
 	Wired []dnswiring.Form
+	// NodeLocal tells that NodeLocal DNSCache is configured, whatever tells it.
+	NodeLocal bool
 }
 
 // Broker is what there is of a clusterset on its broker.
@@ -96,6 +105,8 @@ type Broker struct {
 	Policies   []brokerv1alpha1.ServicePolicy
 	// Slices are what was published, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
+	// Rights are what the member may do there, with Scope.Rights.
+	Rights []authorizationv1.ResourceRule
 }
 
 // Zone is the zone of clusterset names.
@@ -238,7 +249,7 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 	if err != nil {
 		return DNS{}, nil // it has none of the forms that are known
 	}
-	dns := DNS{Found: forms}
+	dns := DNS{Found: forms, NodeLocal: found.NodeLocal != nil}
 	servers, err := clusterdns.Servers(ctx, reader, client.ObjectKey{Namespace: names.SystemNamespace, Name: render.DNSName})
 	if err != nil {
 		if errors.Is(err, clusterdns.ErrNoServer) {

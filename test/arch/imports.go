@@ -36,7 +36,7 @@ var (
 var table = []row{
 	// Thin mains: each starts its one package.
 	{folder: "cmd/atoll", allowed: join(command, []string{"./internal/cli"})},
-	{folder: "cmd/atoll-agent", allowed: join(command, []string{"./internal/agent"})},
+	{folder: "cmd/atoll-agent", allowed: join(command, []string{"./internal/agent", "./internal/probe"})},
 	{folder: "cmd/atoll-hub", allowed: []string{"./hub"}},
 	{folder: "hub", allowed: join(command, []string{"./internal/hub"})}, // for mains of others, too
 	{folder: "cmd/atoll-dns", allowed: []string{"./internal/coredns"}},
@@ -92,6 +92,14 @@ var table = []row{
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
 	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/render"})},
 	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/render", "./internal/survey"})},
+	// What a pod finds out for atoll check and atoll verify, and the pods; what was found out is judged apart.
+	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra"}},
+	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
+	{folder: "internal/check", allowed: join(pure, []string{"./internal/dnswiring", "./internal/outpost", "./internal/probe", "./internal/render", "./internal/report", "./internal/survey"})},
+	{folder: "internal/checkup", allowed: join(pure, clients, []string{
+		"./deploy", "./internal/broker", "./internal/check", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install",
+		"./internal/outpost", "./internal/probe", "./internal/render", "./internal/setup", "./internal/survey",
+	})},
 	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
 		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/render",

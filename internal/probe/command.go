@@ -1,0 +1,40 @@
+package probe
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// NewCommand returns the command of the pods, for atoll-agent.
+func NewCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "probe",
+		Short: "Listen, or ask and connect, for atoll check and atoll verify",
+		Args:  cobra.NoArgs,
+	}
+	serve := &cobra.Command{
+		Use:   "serve IDENTITY",
+		Short: "Answer connections of other probes by saying who this is",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return Serve(cmd.Context(), fmt.Sprintf(":%d", Port), args[0])
+		},
+	}
+	do := &cobra.Command{
+		Use:   "do PLAN",
+		Short: "Carry out a plan, which is JSON, and print what came of it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var plan Plan
+			if err := json.Unmarshal([]byte(args[0]), &plan); err != nil {
+				return fmt.Errorf("reading the plan: %w", err)
+			}
+			_, err := fmt.Fprint(cmd.OutOrStdout(), Do(cmd.Context(), plan).Encode())
+			return err
+		},
+	}
+	command.AddCommand(serve, do)
+	return command
+}

@@ -1,0 +1,157 @@
+package probe
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve starts a probe that listens, and returns its address.
+func serve(t *testing.T, identity string) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- Serve(ctx, address, identity) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+// TestProbesReachEachOther: by TCP with and without a load, and by UDP, the answers say who gave them
+// and who asked; where nobody listens, the report says why.
+func TestProbesReachEachOther(t *testing.T) {
+	at := serve(t, "c2")
+	nobody := netip.MustParseAddrPort("127.0.0.1:1").String()
+	r := Do(t.Context(), Plan{Patience: Duration(5 * time.Second), Connections: []Connection{
+		{Network: "tcp", Address: at, Times: 3, Await: true},
+		{Network: "tcp", Address: at, Bytes: 64 << 10},
+		{Network: "udp", Address: at},
+		{Network: "tcp", Address: nobody, Times: 2},
+	}})
+	for i, want := range []int{3, 1, 1} {
+		got := r.Connections[i]
+		if got.By["c2"] != want || got.Failed != 0 || got.Error != "" || got.Seen != "127.0.0.1" {
+			t.Errorf("%+v, want %d answers of c2", got, want)
+		}
+	}
+	if got := r.Connections[3]; got.Failed != 2 || !strings.Contains(got.Error, "refused") {
+		t.Errorf("%+v, want it refused", got)
+	}
+}
+
+// TestLoadThatIsLost: a way on which only small packets come through is noticed.
+func TestLoadThatIsLost(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("c2 127.0.0.1\nxxx"))
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
+	}()
+	r := Do(t.Context(), Plan{Patience: Duration(5 * time.Second), Connections: []Connection{{Network: "tcp", Address: listener.Addr().String(), Bytes: 1000}}})
+	if got := r.Connections[0]; got.Failed != 1 || !strings.Contains(got.Error, "of 1000 bytes only 3 came back") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestServers: any answer of an API server will do, and says what time it is there.
+func TestServers(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	r := Do(t.Context(), Plan{Patience: Duration(5 * time.Second), Servers: []Server{{URL: s.URL}}})
+	if got := r.Servers[0]; got.Status != 0 || !strings.Contains(got.Error, "certificate") {
+		t.Errorf("%+v, want its certificate refused", got)
+	}
+	client := s.Client()
+	if status, at, err := get(t.Context(), client, s.URL); err != nil || status != 401 || time.Until(at) < 50*time.Minute {
+		t.Errorf("%d %v %v", status, at, err)
+	}
+}
+
+func TestAhead(t *testing.T) {
+	second := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		start, end time.Duration
+		want       float64
+	}{
+		{100 * time.Millisecond, 200 * time.Millisecond, 0},
+		{-50 * time.Millisecond, 50 * time.Millisecond, 0},
+		{3 * time.Second, 4 * time.Second, -2}, // it says 12:00:00, and may mean almost a second later
+		{-9 * time.Second, -8 * time.Second, 8},
+	} {
+		if got := ahead(second, second.Add(c.start), second.Add(c.end)); got != c.want {
+			t.Errorf("asked from %v to %v: %v, want %v", c.start, c.end, got, c.want)
+		}
+	}
+}
+
+func TestParseResolver(t *testing.T) {
+	got := ParseResolver("# a comment\nnameserver 10.0.0.10\nnameserver fd00::a\nsearch old\nsearch default.svc.cluster.local svc.cluster.local\noptions ndots:5\n\nnameserver\n")
+	want := Resolver{Servers: []string{"10.0.0.10", "fd00::a"}, Search: []string{"default.svc.cluster.local", "svc.cluster.local"}, Options: []string{"ndots:5"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// FuzzParseResolver: whatever is in the file, there are no servers without addresses.
+func FuzzParseResolver(f *testing.F) {
+	f.Add("nameserver 10.0.0.10\nsearch a b")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, s := range ParseResolver(text).Servers {
+			if s == "" {
+				t.Error("an empty address")
+			}
+		}
+	})
+}
+
+// TestReportsAreFoundInLogs: other lines, before and after, do not matter; without a report the error
+// shows what there is.
+func TestReportsAreFoundInLogs(t *testing.T) {
+	r := Report{At: time.Now().UTC().Truncate(time.Second), Connections: []Reached{{By: map[string]int{"a": 2}}}}
+	back, err := Decode("something\n" + r.Encode() + "else\n")
+	if err != nil || !reflect.DeepEqual(back, r) {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if _, err := Decode("unknown command \"probe\""); err == nil || !strings.Contains(err.Error(), "unknown command") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Decode(marker + "{"); err == nil {
+		t.Error("half a report was read")
+	}
+}
+
+// TestExpand: a question to each server becomes one to each, at the end.
+func TestExpand(t *testing.T) {
+	got := expand([]Question{{Name: "a", Server: EachServer}, {Name: "b"}}, []string{"1", "2"})
+	if want := []Question{{Name: "b"}, {Name: "a", Server: "1"}, {Name: "a", Server: "2"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,143 @@
+package probe
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// A probe's protocol: the client sends the line "atoll-probe N" and N bytes, the server answers
+// with the line "IDENTITY ADDRESS", the client's address as the server sees it, and the bytes.
+const greeting = "atoll-probe"
+
+// maxBytes bounds what a server sends back.
+const maxBytes = 1 << 20
+
+func reach(ctx context.Context, c Connection) Reached {
+	reached := Reached{Connection: c, By: map[string]int{}}
+	for i := range max(1, c.Times) {
+		again(ctx, c.Await && i == 0, func(ctx context.Context) bool {
+			start := time.Now()
+			by, seen, err := connect(ctx, c)
+			if err != nil {
+				reached.Error = err.Error()
+				return false
+			}
+			if took := milliseconds(time.Since(start)); len(reached.By) == 0 || took < reached.Milliseconds {
+				reached.Milliseconds = took
+			}
+			reached.By[by]++
+			reached.Seen = seen
+			return true
+		})
+		if len(reached.By) == 0 {
+			break // the next attempts would take as long, and say no more
+		}
+	}
+	reached.Failed = max(1, c.Times)
+	for _, n := range reached.By {
+		reached.Failed -= n
+	}
+	if reached.Failed == 0 {
+		reached.Error = ""
+	}
+	return reached
+}
+
+func connect(ctx context.Context, c Connection) (by, seen string, err error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, c.Network, c.Address)
+	if err != nil {
+		return "", "", err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return "", "", err
+		}
+	}
+	go func() { _, _ = fmt.Fprintf(conn, "%s %d\n%s", greeting, c.Bytes, strings.Repeat("x", c.Bytes)) }() // a failure shows when reading
+	in := bufio.NewReader(conn)
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return "", "", fmt.Errorf("connected, but got no answer: %w", err)
+	}
+	by, seen, _ = strings.Cut(strings.TrimSpace(line), " ")
+	if n, err := io.CopyN(io.Discard, in, int64(c.Bytes)); err != nil {
+		return "", "", fmt.Errorf("small packets come through, but of %d bytes only %d came back: %w", c.Bytes, n, err)
+	}
+	return by, seen, nil
+}
+
+// Serve answers others, by TCP and UDP at an address, until ctx is done. What it says of itself is
+// its identity, one word.
+func Serve(ctx context.Context, address, identity string) error {
+	var config net.ListenConfig
+	tcp, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer tcp.Close()
+	udp, err := config.ListenPacket(ctx, "udp", tcp.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer udp.Close()
+	go answerDatagrams(udp, identity)
+	go func() {
+		for {
+			conn, err := tcp.Accept()
+			if err != nil {
+				return // closed
+			}
+			go answer(conn, identity)
+		}
+	}()
+	<-ctx.Done()
+	return nil
+}
+
+func answer(conn net.Conn, identity string) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(answerTime)) // one that can't be set fails below
+	in := bufio.NewReader(conn)
+	var size int64
+	if _, err := fmt.Fscanf(in, greeting+" %d\n", &size); err != nil || size < 0 || size > maxBytes {
+		return // somebody else, as a kubelet that looks whether the port is open
+	}
+	if _, err := fmt.Fprintf(conn, "%s %s\n", identity, host(conn.RemoteAddr())); err == nil {
+		_, _ = io.CopyN(conn, in, size) // the client tells
+	}
+}
+
+func answerDatagrams(conn net.PacketConn, identity string) {
+	buffer := make([]byte, 512)
+	for {
+		n, from, err := conn.ReadFrom(buffer)
+		if err != nil {
+			return // closed
+		}
+		if strings.HasPrefix(string(buffer[:n]), greeting) {
+			_, _ = fmt.Fprintf(writerTo{conn, from}, "%s %s\n", identity, host(from)) // the client tells
+		}
+	}
+}
+
+type writerTo struct {
+	net.PacketConn
+	to net.Addr
+}
+
+func (w writerTo) Write(b []byte) (int, error) { return w.WriteTo(b, w.to) }
+
+func host(a net.Addr) string {
+	ap, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	return ap.Addr().Unmap().String()
+}
