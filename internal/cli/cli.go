@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/render"
 	"github.com/atoll-mcs/atoll/internal/cli/status"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/cli/verify"
 	"github.com/atoll-mcs/atoll/internal/version"
 	"github.com/atoll-mcs/atoll/lab/kubebin"
 )
@@ -76,7 +77,7 @@ func newRoot(program string) *cobra.Command {
 	}
 	root.AddCommand(
 		broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(),
-		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), explain.NewCommand(),
+		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), verify.NewCommand(), explain.NewCommand(),
 		render.NewCommand(), lab.NewCommand(), newVersion(),
 	)
 	return root

@@ -47,6 +47,8 @@ func TestMainStatus(t *testing.T) {
 		"check --join-file /no/such":   {1, "", "reading the"},
 		"check --context x":            {1, "", "reading the kubeconfig"},
 		"check -o name":                {64, "", "table, json or yaml"},
+		"verify --help":                {0, "--junit", ""},
+		"verify --context x":           {1, "", "reading the kubeconfig"},
 		"explain":                      {64, "", "accepts 1 arg(s)"},
 		"explain --help":               {0, "atoll explain shop/web", ""},
 		"export":                       {64, "", "atoll export --help"},

@@ -42,23 +42,19 @@ type Listener struct {
 
 // Listen starts the pod, and makes a Service of it and one without selector.
 func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
-	pod := p.pod(listenerName, "serve", p.Identity)
-	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(probe.Port)}},
-		PeriodSeconds: 1,
-	}
-	if err := p.create(ctx, pod); err != nil {
+	if err := p.create(ctx, p.listener()); err != nil {
 		return nil, err
 	}
-	service, err := p.service(ctx, listenerName, map[string]string{labelApp: listenerName})
+	service, err := p.Service(ctx, listenerName, true)
 	if err != nil {
 		return nil, err
 	}
-	routed, err := p.service(ctx, "routed", nil)
+	routed, err := p.Service(ctx, "routed", false)
 	if err != nil {
 		return nil, err
 	}
-	if pod, err = p.await(ctx, listenerName, startTime, ready); err != nil {
+	pod, err := p.await(ctx, listenerName, startTime, ready)
+	if err != nil {
 		return nil, err
 	}
 	l := &Listener{Node: pod.Spec.NodeName, Service: service.Spec.ClusterIPs, Routed: routed.Spec.ClusterIPs}
@@ -69,6 +65,25 @@ func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
 		}
 	}
 	return l, nil
+}
+
+// Start starts the pod alone, and waits until it is ready.
+func (p *Outpost) Start(ctx context.Context) error {
+	if err := p.create(ctx, p.listener()); err != nil {
+		return err
+	}
+	_, err := p.await(ctx, listenerName, startTime, ready)
+	return err
+}
+
+// listener is the pod that answers others.
+func (p *Outpost) listener() *corev1.Pod {
+	pod := p.pod(listenerName, "serve", p.Identity)
+	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(probe.Port)}},
+		PeriodSeconds: 1,
+	}
+	return pod
 }
 
 // slice writes an EndpointSlice of a Service as Atoll does: it is not the built-in controller's.
@@ -94,7 +109,12 @@ func (p *Outpost) slice(ctx context.Context, of *corev1.Service, address string)
 	return nil
 }
 
-func (p *Outpost) service(ctx context.Context, name string, selector map[string]string) (*corev1.Service, error) {
+// Service makes a Service of the pod that listens, or one without selector.
+func (p *Outpost) Service(ctx context.Context, name string, selects bool) (*corev1.Service, error) {
+	var selector map[string]string
+	if selects {
+		selector = map[string]string{labelApp: listenerName}
+	}
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{

@@ -18,17 +18,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/credential"
 )
 
-// exitFailed is the exit status when a check has failed.
-const exitFailed = 79
-
-// FailedError says that checks have failed, which stands in the output already.
-type FailedError struct{ Failed int }
-
-func (e *FailedError) Error() string { return fmt.Sprintf("%d checks failed", e.Failed) }
-
-// ExitStatus is what the program ends with.
-func (*FailedError) ExitStatus() int { return exitFailed }
-
 // options are the flags.
 type options struct {
 	target.Several
@@ -105,7 +94,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		print(cmd.OutOrStdout(), results)
 	}
 	if failed := results.Count(check.Error); failed > 0 {
-		return &FailedError{failed}
+		return &target.FailedError{Failed: failed}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -24,6 +25,26 @@ func (s *Several) AddFlags(flags *pflag.FlagSet) {
 	s.Scoped.AddFlags(flags)
 	s.flags = flags
 }
+
+// String is the cluster for people.
+func (o One) String() string {
+	if o.Context == "" {
+		return "the current context"
+	}
+	return "context " + o.Context
+}
+
+// exitFailed is the exit status when what was checked, or tried out, is not as it should be.
+const exitFailed = 79
+
+// FailedError says that something is not as it should be, which stands in the output already.
+type FailedError struct{ Failed int }
+
+// Error says how much.
+func (e *FailedError) Error() string { return fmt.Sprintf("%d have failed", e.Failed) }
+
+// ExitStatus is what the program ends with.
+func (*FailedError) ExitStatus() int { return exitFailed }
 
 // Configs returns the clusters of contexts, and of --context where that was given or nothing else was.
 func (s *Several) Configs(contexts []string) ([]One, error) {

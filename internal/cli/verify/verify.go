@@ -1,0 +1,119 @@
+// Package verify is the command `atoll verify`.
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/checkup"
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/survey"
+	"github.com/atoll-mcs/atoll/internal/verify"
+)
+
+// options are the flags.
+type options struct {
+	target.Several
+	format output.Format
+	junit  string
+	image  string
+	verify.Options
+}
+
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "verify [CONTEXT...]",
+		Short: "Try a clusterset out from one end to the other",
+		Long: `Makes a namespace in each of the clusters that are named, with a pod that listens and two Services:
+one that all the clusters export, and one that this cluster alone does. Then it waits until every
+cluster has imported them all, has a pod in each ask DNS for their names and connect to them by TCP
+and UDP, looks who has answered, ends the exports, and waits until no cluster imports them any more.
+
+It takes all of that away again, whatever comes of it, and also when it is interrupted. Everything
+takes a bounded time. The exit status is 79 where something has failed.`,
+		Example: `  atoll verify c1 c2 c3
+  atoll verify c1 c2 c3 --junit verify.xml`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	flags := command.Flags()
+	o.AddFlags(flags)
+	flags.StringVar(&o.junit, "junit", "", "write a JUnit report into this file")
+	flags.StringVar(&o.image, "probe-image", "", "image of the pods, in place of the one that the cluster's agents have, or the released one")
+	flags.DurationVar(&o.Patience, "wait", 30*time.Second, "how long one step may take")
+	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long all of them may take, without cleaning up, which takes a minute at most")
+	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
+	return command
+}
+
+func (o *options) run(cmd *cobra.Command, contexts []string) error {
+	chosen, err := o.Configs(contexts)
+	if err != nil {
+		return err
+	}
+	o.Options.BrokerServer, o.Say = o.Several.BrokerServer, steps.Say(cmd)
+	var clusters []verify.Cluster
+	for _, c := range chosen {
+		found, err := survey.Read(cmd.Context(), c.Config, survey.Scope{Installation: true, Namespace: "atoll-system", BrokerServer: o.Several.BrokerServer})
+		if err != nil {
+			return fmt.Errorf("%s: %w", c, err)
+		}
+		if found.ClusterID == "" {
+			return fmt.Errorf("%s: %w. Before it joins, try: atoll check --pre", c, survey.ErrNotJoined)
+		}
+		clusters = append(clusters, verify.Cluster{Context: c.Context, ID: found.ClusterID, Config: c.Config, Image: checkup.Image(found, o.image)})
+	}
+	report, err := verify.Run(cmd.Context(), clusters, o.Options)
+	if o.junit != "" {
+		err = errors.Join(err, write(o.junit, report))
+	}
+	if done, failed := o.format.Structured(cmd.OutOrStdout(), report); failed != nil {
+		return errors.Join(err, failed)
+	} else if !done {
+		print(cmd.OutOrStdout(), report)
+	}
+	if err != nil {
+		return err
+	}
+	if failed := report.Failed(); failed > 0 {
+		return &target.FailedError{Failed: failed}
+	}
+	return nil
+}
+
+func write(path string, report verify.Report) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("writing the JUnit report: %w", err)
+	}
+	return errors.Join(report.JUnit(file), file.Close())
+}
+
+// print writes a line for each case, and what has failed of it below.
+func print(w io.Writer, report verify.Report) {
+	skipped := 0
+	for _, c := range report.Cases {
+		switch {
+		case c.Failure != "":
+			fmt.Fprintf(w, "× %s: %s\n    %s\n", c.Cluster, c.Name, c.Failure)
+		case c.Skipped != "":
+			skipped++
+			fmt.Fprintf(w, "– %s: %s: %s\n", c.Cluster, c.Name, c.Skipped)
+		default:
+			detail := c.Detail
+			if detail != "" {
+				detail = ", " + detail
+			}
+			fmt.Fprintf(w, "√ %s: %s (%.1f s)%s\n", c.Cluster, c.Name, c.Seconds, detail)
+		}
+	}
+	fmt.Fprintf(w, "\n%d cases: %d fine, %d failed, %d not tried\n", len(report.Cases), len(report.Cases)-report.Failed()-skipped, report.Failed(), skipped)
+}

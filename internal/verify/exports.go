@@ -1,0 +1,139 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/report"
+	"github.com/atoll-mcs/atoll/internal/survey"
+)
+
+// expected are the Services, with the clusters that export them: those in which that has not failed.
+func (r *run) expected() []expectation {
+	all := []expectation{{service: shared}}
+	for _, m := range r.members {
+		if m.exported {
+			all[0].clusters = append(all[0].clusters, m.ID.String())
+			all = append(all, expectation{m.own(), []string{m.ID.String()}})
+		}
+	}
+	return all
+}
+
+// export makes a member's Services and exports them.
+func (r *run) export(ctx context.Context, m *member) (string, error) {
+	for _, name := range []string{shared, m.own()} {
+		if _, err := m.post.Service(ctx, name, true); err != nil {
+			return "", err
+		}
+		export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
+		if err := m.target.Create(ctx, export); err != nil {
+			return "", fmt.Errorf("making ServiceExport %s: %w", name, err)
+		}
+	}
+	m.exported = true
+	return "", nil
+}
+
+// unexport ends them.
+func (r *run) unexport(ctx context.Context, m *member) (string, error) {
+	if !m.exported {
+		return "", errSkipped
+	}
+	for _, name := range []string{shared, m.own()} {
+		export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
+		if err := client.IgnoreNotFound(m.target.Client.Delete(ctx, export)); err != nil {
+			return "", fmt.Errorf("deleting ServiceExport %s: %w", name, err)
+		}
+	}
+	return "", nil
+}
+
+// imported waits until a member has imported everything, with an endpoint from each cluster.
+func (r *run) imported(ctx context.Context, m *member) (string, error) {
+	for _, e := range r.expected() {
+		if err := install.Wait(ctx, r.Patience, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
+			return "", fmt.Errorf("%s is not imported: %w%s", e.service, err, r.why(ctx, m, e.service))
+		}
+	}
+	return "", nil
+}
+
+// complete returns what lacks of an import.
+func (r *run) complete(ctx context.Context, m *member, e expectation) error {
+	imported := &mcsv1beta1.ServiceImport{}
+	if err := m.target.Get(ctx, r.key(e.service), imported); err != nil {
+		return err
+	}
+	var have discoveryv1.EndpointSliceList
+	if err := m.target.List(ctx, &have, client.InNamespace(r.namespace), client.MatchingLabels{
+		discoveryv1.LabelManagedBy: names.AgentManager, names.LabelServiceName: e.service,
+	}); err != nil {
+		return err
+	}
+	var missing []string
+	for _, id := range e.clusters {
+		listed := slices.ContainsFunc(imported.Status.Clusters, func(c mcsv1beta1.ClusterStatus) bool { return c.Cluster == id })
+		if !listed || !endpoint(have.Items, id) {
+			missing = append(missing, id)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return fmt.Errorf("it has no endpoint that is ready of %s", strings.Join(missing, ", "))
+	case len(imported.Spec.IPs) == 0:
+		return fmt.Errorf("it has no clusterset IP")
+	}
+	return nil
+}
+
+// endpoint tells whether there is one of a cluster's that is ready.
+func endpoint(list []discoveryv1.EndpointSlice, cluster string) bool {
+	return slices.ContainsFunc(list, func(s discoveryv1.EndpointSlice) bool {
+		return s.Labels[names.LabelSourceCluster] == cluster && slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool {
+			return ptr.Deref(e.Conditions.Ready, true)
+		})
+	})
+}
+
+// why is what atoll explain has to say.
+func (r *run) why(ctx context.Context, m *member, service string) string {
+	found, err := survey.Read(context.WithoutCancel(ctx), m.Config, survey.Scope{
+		Namespace: r.namespace, Service: service, Endpoints: true, Installation: true, BrokerServer: r.BrokerServer,
+	})
+	if err != nil {
+		return ""
+	}
+	text := ""
+	for _, f := range report.Explain(found, r.key(service)).Findings {
+		text += "; " + f.About + ": " + f.Message
+	}
+	return text
+}
+
+// gone waits until a member imports nothing any more.
+func (r *run) gone(ctx context.Context, m *member) (string, error) {
+	return "", install.Wait(ctx, r.Patience, func(ctx context.Context) error {
+		for _, e := range r.expected() {
+			err := m.target.Get(ctx, r.key(e.service), &mcsv1beta1.ServiceImport{})
+			if err == nil {
+				return fmt.Errorf("%s is still imported, although no cluster exports it", e.service)
+			}
+			if !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+		return nil
+	})
+}
