@@ -178,9 +178,7 @@ func (r *reader) nodes() {
 				r.cluster.ReadyNodes++
 			}
 		}
-		for _, cidr := range n.Spec.PodCIDRs {
-			r.cluster.Pods = append(r.cluster.Pods, cidr)
-		}
+		r.cluster.Pods = append(r.cluster.Pods, n.Spec.PodCIDRs...)
 	}
 }
 
