@@ -12,7 +12,8 @@ GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_g
 	api/networking/v1alpha1/zz_generated.deepcopy.go deploy/crds/networking.karmada.io_multiclusterservices.yaml \
 	deploy/crds/about.k8s.io_clusterproperties.yaml \
 	deploy/crds/broker.atoll.dev_exportedservices.yaml deploy/crds/broker.atoll.dev_memberclusters.yaml \
-	deploy/crds/broker.atoll.dev_servicepolicies.yaml deploy/crds/broker.atoll.dev_hubs.yaml
+	deploy/crds/broker.atoll.dev_servicepolicies.yaml deploy/crds/broker.atoll.dev_hubs.yaml \
+	$(wildcard charts/*/crds/*.yaml charts/*/templates/*.yaml)
 # A test that waits for something that never comes must not wait for ever.
 TEST_TIMEOUT ?= 30m
 
@@ -48,6 +49,7 @@ host-programs: ## Install the Debian packages that the lab and its tests call, w
 .PHONY: generate
 generate: ## Write the generated files anew
 	@$(TOOL) controller-gen object crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
+	@go run ./charts/generate
 
 .PHONY: clean
 clean: ## Remove what was built here; the user's cache of Kubernetes programs stays

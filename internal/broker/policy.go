@@ -47,10 +47,11 @@ func byMember(namespace string) admissionv1.MatchCondition {
 	}
 }
 
-// self is the id of the member that makes a request.
+// self is the id of the member that makes a request. Nothing here depends on the namespace but by having it in it, so that a
+// chart can be made of it.
 func self(namespace string) admissionv1.Variable {
 	return admissionv1.Variable{
-		Name: "self", Expression: fmt.Sprintf("request.userInfo.username.substring(%d)", len(memberUsers(namespace))),
+		Name: "self", Expression: fmt.Sprintf("request.userInfo.username.substring(size('%s'))", memberUsers(namespace)),
 	}
 }
 

@@ -1,0 +1,120 @@
+// Command generate writes the parts of the Helm charts that are made of the code with which the commands install Atoll:
+// custom resource definitions, and the templates of all objects but a cluster's membership. So charts and commands can't
+// differ. What is chosen by values stands in what the code makes as a placeholder, and becomes a template's action.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+const usage = `usage: go run ./charts/generate [FOLDER]          (or: make generate)
+
+Writes the generated files of the Helm charts in FOLDER, which is "charts" unless it is given.
+`
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	folder := "charts"
+	switch {
+	case len(args) == 1 && (args[0] == "-h" || args[0] == "--help"):
+		fmt.Fprint(stdout, usage)
+		return 0
+	case len(args) == 1:
+		folder = args[0]
+	case len(args) > 1:
+		fmt.Fprint(stderr, usage)
+		return 64
+	}
+	files, err := generated()
+	if err == nil {
+		err = write(folder, files)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "charts/generate:", err)
+		return 1
+	}
+	return 0
+}
+
+// write writes files, by their paths below a folder.
+func write(folder string, files map[string]string) error {
+	for name, content := range files {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generated are all files, by their paths.
+func generated() (map[string]string, error) {
+	files := map[string]string{}
+	for _, c := range []func() chart{agentChart, brokerChart, hubChart} {
+		if err := c().files(files); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// agentChart is what atoll join applies, but for the membership.
+func agentChart() chart {
+	member := render.Member{Registry: registry, Tag: tag, Replicas: replicas, AgentArgs: []string{arguments}}
+	crds, objects := setup.MemberManifests(member, placeholder, placeholder, false)
+	return chart{
+		name: "atoll-agent", crds: crds, objects: objects,
+		values:    map[string]string{render.AgentName: ".Values.agent", render.DNSName: ".Values.dns"},
+		arguments: map[string]string{render.AgentName: agentArguments},
+		namespace: fmt.Sprintf("ne .Release.Namespace %q", names.SystemNamespace),
+	}
+}
+
+// brokerChart is what atoll broker deploy applies.
+func brokerChart() chart {
+	crds, objects := setup.BrokerManifests(placeholder)
+	return chart{name: "atoll-broker", crds: crds, objects: objects, namespace: ".Values.createNamespace"}
+}
+
+// hubChart is what atoll hub deploy applies: with load balancers the hub gets something more, and with an address for
+// its webhook something else.
+func hubChart() chart {
+	hub := render.Hub{Clusterset: placeholder, Registry: registry, Tag: tag, Replicas: replicas, Args: []string{arguments}}
+	crds, objects := hub.Manifests()
+	balancing, elsewhere := hub, hub
+	balancing.Args = []string{arguments, "--lb-addresses=" + placeholder}
+	elsewhere.WebhookURL = webhookURL
+	_, withBalancers := balancing.Manifests()
+	_, withURL := elsewhere.Manifests()
+	return chart{
+		name: "atoll-hub", crds: crds, objects: objects,
+		values:    map[string]string{render.HubName: ".Values"},
+		arguments: map[string]string{render.HubName: hubArguments},
+		namespace: fmt.Sprintf("ne .Release.Namespace %q", names.HubNamespace),
+		variants: []variant{
+			{condition: `include "atoll-hub.balances" .`, objects: withBalancers},
+			{condition: ".Values.webhookURL", objects: withURL},
+		},
+	}
+}
+
+// A variant is what there is instead of some objects where a condition holds.
+type variant struct {
+	condition string
+	objects   []*unstructured.Unstructured
+}

@@ -1,0 +1,71 @@
+// Package charts has the Helm charts tested: that they give what the commands apply. Other tests render them by this
+// package.
+package charts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+// Root is the repository's folder.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// helm is the program's path, found once.
+var helm = sync.OnceValues(func() (string, error) {
+	command := exec.Command("go", "tool", "-modfile=tools/go.mod", "-n", "helm")
+	command.Dir = Root()
+	path, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("building helm: %w", said(err))
+	}
+	return strings.TrimSpace(string(path)), nil
+})
+
+// Helm is the path of the program helm, in the version that tools/go.mod pins. It is built where it has not been.
+func Helm() (string, error) { return helm() }
+
+// Run runs helm in the repository's folder, and returns what it writes.
+func Run(ctx context.Context, args ...string) (string, error) {
+	program, err := Helm()
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, program, args...)
+	command.Dir = Root()
+	output, err := command.Output()
+	return string(output), said(err)
+}
+
+// said puts what a program has said into its error.
+func said(err error) error {
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(failed.Stderr)))
+	}
+	return err
+}
+
+// kubernetes is the version that charts are rendered for where no API server says it: the oldest that will do.
+const kubernetes = "v1.30.0"
+
+// Objects are those that a chart gives, custom resource definitions first.
+func Objects(ctx context.Context, chart string, args ...string) ([]*unstructured.Unstructured, error) {
+	text, err := Run(ctx, append([]string{"template", "release", "charts/" + chart, "--include-crds", "--kube-version", kubernetes}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return install.Parse([]byte(text))
+}

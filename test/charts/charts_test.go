@@ -1,0 +1,301 @@
+package charts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// needsHelm skips a test where the quick ones are run: helm may have to be built.
+func needsHelm(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs helm")
+	}
+}
+
+// manifests are custom resource definitions, and all else.
+type manifests = func() (crds, objects []*unstructured.Unstructured)
+
+// with adds objects to others.
+func with(m manifests, more ...*unstructured.Unstructured) manifests {
+	return func() (_, _ []*unstructured.Unstructured) {
+		crds, objects := m()
+		return crds, append(objects, more...)
+	}
+}
+
+// both are the objects of two commands.
+func both(a, b manifests) manifests {
+	return func() (_, _ []*unstructured.Unstructured) {
+		crds, objects := a()
+		crdsOfB, objectsOfB := b()
+		return slices.Concat(crds, crdsOfB), slices.Concat(objects, objectsOfB)
+	}
+}
+
+func member(m render.Member, id names.ClusterID, clusterset string) manifests {
+	return func() (_, _ []*unstructured.Unstructured) { return setup.MemberManifests(m, id, clusterset, false) }
+}
+
+func brokerOf(clusterset string) manifests {
+	return func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests(clusterset) }
+}
+
+const appVersion = "development" // of the charts in the repository
+
+// Charts and commands give the same objects, whatever is chosen that both have.
+func TestTheSameAsTheCommands(t *testing.T) {
+	needsHelm(t)
+	membership := membership()
+	file, err := membership.JoinFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	joinFile := filepath.Join(t.TempDir(), "c1.join")
+	if err := os.WriteFile(joinFile, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	membership.CA = []byte{} // none: an empty key, and not a missing one
+	secret := install.Objects(membership.Secret(names.SystemNamespace))[0]
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(values, []byte("agent: {args: ['--lease-timeout=60s', '--probe-timeout=a,b']}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hub := render.Hub{Clusterset: "atoll-clusterset", Tag: appVersion}
+	staging, balancing := hub, hub
+	staging.Clusterset, staging.Registry, staging.Tag, staging.Replicas, staging.Args = "staging", "registry.test:5000/a", "v9", 1, []string{"--v=2"}
+	balancing.Args = []string{"--lb-addresses", "192.0.2.1"}
+	elsewhere, idle := hub, hub
+	elsewhere.WebhookURL, elsewhere.Args = "https://192.0.2.2:9443/", []string{"--lb-addresses=192.0.2.1"}
+	idle.NoWorkloads = true
+	for _, tc := range []struct {
+		chart, args string
+		want        manifests
+	}{
+		{"atoll-agent", "--set clusterID=c1", member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset")},
+		{"atoll-agent", "--set clusterID=c1.eu --set workloads=false --set global.clusterset=staging", member(render.Member{NoWorkloads: true}, "c1.eu", "staging")},
+		{"atoll-agent", "--set clusterID=0123 --set agent.region=eu --set agent.podCIDRs={10.1.0.0/16,fd00::/48} --set agent.advertiseMode=cluster-ip " +
+			"--set agent.replicas=3 --set dns.replicas=3 --set global.image.registry=registry.test:5000/mirror --set global.image.tag=v1.2.3 -f " + values,
+			member(render.Member{
+				Registry: "registry.test:5000/mirror", Tag: "v1.2.3", Replicas: 3,
+				AgentArgs: []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=fd00::/48", "--advertise-mode=cluster-ip", "--lease-timeout=60s", "--probe-timeout=a,b"},
+			}, "0123", "atoll-clusterset")},
+		{"atoll-agent", "--set-file joinFile=" + joinFile, with(member(render.Member{Tag: appVersion}, "c1", "joined-set"), secret)},
+		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true", both(member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset"), hub.Manifests)},
+		{"atoll-broker", "", brokerOf("atoll-clusterset")},
+		{"atoll-broker", "--set-string global.clusterset=2026", brokerOf("2026")},
+		{
+			"atoll-broker", "--set hub.enabled=true --set global.clusterset=staging --set hub.replicas=1 --set hub.args={--v=2} --set global.image.registry=registry.test:5000/a --set global.image.tag=v9",
+			both(brokerOf("staging"), staging.Manifests),
+		},
+		{"atoll-hub", "", hub.Manifests},
+		{"atoll-hub", "--set args={--lb-addresses,192.0.2.1}", balancing.Manifests},
+		{"atoll-hub", "--set args={--lb-addresses=192.0.2.1} --set webhookURL=https://192.0.2.2:9443/", elsewhere.Manifests},
+		{"atoll-hub", "--set workloads=false", idle.Manifests},
+	} {
+		got, err := Objects(t.Context(), tc.chart, strings.Fields(tc.args)...)
+		if err != nil {
+			t.Fatalf("%s %s: %v", tc.chart, tc.args, err)
+		}
+		crds, objects := tc.want()
+		if diff := cmp.Diff(comparable(t, slices.Concat(crds, objects)), comparable(t, got)); diff != "" {
+			t.Errorf("%s %s (-command +chart):\n%s", tc.chart, tc.args, diff)
+		}
+	}
+}
+
+// membership is one by a join file.
+func membership() credential.Membership {
+	return credential.Membership{
+		ClusterID: "c1", Clusterset: "joined-set", Server: "https://broker.test:6443",
+		Token: "eyJhbGciOiJub25lIn0.eyJzdWIiOiJzeXN0ZW06c2VydmljZWFjY291bnQ6am9pbmVkLXNldDpqb2luLWMxIiwiaWF0IjoxMDAwLCJleHAiOjQ2MDB9.x",
+	}
+}
+
+// comparable are objects by their names, as they are in files, without what tells who keeps them.
+func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for _, o := range objects {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if annotations := u.GetAnnotations(); annotations["helm.sh/resource-policy"] == "keep" {
+			delete(annotations, "helm.sh/resource-policy")
+			u.SetAnnotations(annotations)
+			if len(annotations) == 0 {
+				u.SetAnnotations(nil)
+			}
+		}
+		name := install.Name(o)
+		if _, twice := all[name]; twice {
+			t.Errorf("%s is there twice", name)
+		}
+		all[name] = u.Object
+	}
+	return all
+}
+
+// What only charts let a person choose is where it belongs.
+func TestChartsAlone(t *testing.T) {
+	needsHelm(t)
+	args := "--set clusterID=c1 --set monitoring.serviceMonitor=true --set monitoring.labels.release=prometheus --set global.image.pullSecrets[0].name=regcred"
+	for _, program := range []string{"agent", "dns"} {
+		args += fmt.Sprintf(" --set %[1]s.nodeSelector.pool=infra --set %[1]s.tolerations[0].key=infra --set %[1]s.podAnnotations.a=b --set %[1]s.resources.limits.memory=2Gi", program)
+	}
+	got, err := Objects(t.Context(), "atoll-agent", strings.Fields(args)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	monitors := 0
+	for _, o := range got {
+		switch o.GetKind() {
+		case "ServiceMonitor":
+			monitors++
+			if o.GetLabels()["release"] != "prometheus" {
+				t.Errorf("%s has the labels %v", install.Name(o), o.GetLabels())
+			}
+		case "Deployment":
+			pod, _, _ := unstructured.NestedMap(o.Object, "spec", "template")
+			spec := pod["spec"].(map[string]any)
+			container := spec["containers"].([]any)[0].(map[string]any)
+			want := map[string]any{
+				"annotations": map[string]any{"a": "b"}, "nodeSelector": map[string]any{"pool": "infra"},
+				"tolerations": []any{map[string]any{"key": "infra"}}, "imagePullSecrets": []any{map[string]any{"name": "regcred"}},
+				"resources": map[string]any{"limits": map[string]any{"memory": "2Gi"}},
+			}
+			have := map[string]any{
+				"annotations": pod["metadata"].(map[string]any)["annotations"], "nodeSelector": spec["nodeSelector"],
+				"tolerations": spec["tolerations"], "imagePullSecrets": spec["imagePullSecrets"], "resources": container["resources"],
+			}
+			if diff := cmp.Diff(want, have); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", install.Name(o), diff)
+			}
+		}
+	}
+	if monitors != 2 {
+		t.Errorf("there are %d ServiceMonitors", monitors)
+	}
+}
+
+// A release that is kept in a namespace of Atoll's finds that made already.
+func TestNamespaces(t *testing.T) {
+	needsHelm(t)
+	for args, want := range map[string]bool{"": true, "-n atoll-system": false} {
+		got, err := Objects(t.Context(), "atoll-agent", strings.Fields("--set clusterID=c1 "+args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := slices.ContainsFunc(got, func(o *unstructured.Unstructured) bool { return install.Name(o) == "Namespace atoll-system" }); has != want {
+			t.Errorf("%q: it has the namespace: %v", args, has)
+		}
+	}
+	got, err := Objects(t.Context(), "atoll-broker", "-n", "atoll-clusterset", "--set", "createNamespace=false")
+	if err != nil || slices.ContainsFunc(got, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" }) {
+		t.Errorf("%v, or it has the namespace", err)
+	}
+}
+
+// What can't be is refused, with words that say what to do.
+func TestRefused(t *testing.T) {
+	needsHelm(t)
+	for _, tc := range []struct{ chart, args, want string }{
+		{"atoll-agent", "", "clusterID is missing: set it, or at the first installation joinFile"},
+		{"atoll-agent", "--set clusterID=C1", "clusterID"},
+		{"atoll-agent", "--set clusterID=a.b.c", "clusterID"},
+		{"atoll-agent", "--set joinFile=hello", "joinFile is no join file"},
+		{"atoll-agent", "--set clusterID=c2 --set-string joinFile.x=1", "joinFile"},
+		{"atoll-agent", "--set clusterID=c1 --set agent.replicas=0", "replicas"},
+		{"atoll-agent", "--set clusterID=c1 --set agent.replica=1", "replica"},
+		{"atoll-agent", "--set clusterID=c1 --set agent.advertiseMode=vip", "advertiseMode"},
+		{"atoll-agent", "--set clusterID=c1 --set agent.podCIDRs={10.0.0.0}", "podCIDRs"},
+		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true --set hub.replicas=0", "replicas"},
+		{"atoll-broker", "--set global.clusterset=kube-system", "choose one of its own"},
+		{"atoll-broker", "--set global.clusterset=A", "clusterset"},
+		{"atoll-broker", "-n atoll-clusterset", "put the release in another one, for instance -n default"},
+		{"atoll-hub", "--set args=lb", "args"},
+		{"atoll-hub", "--set webhookURL=http://a", "webhookURL"},
+	} {
+		if _, err := Objects(t.Context(), tc.chart, strings.Fields(tc.args)...); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s %s: %v, want %q", tc.chart, tc.args, err, tc.want)
+		}
+	}
+}
+
+// helm has nothing to say against the charts.
+func TestLint(t *testing.T) {
+	needsHelm(t)
+	for chart, args := range map[string]string{"atoll-agent": "--set clusterID=c1", "atoll-broker": "", "atoll-hub": ""} {
+		if output, err := Run(t.Context(), append([]string{"lint", "--strict", "--kube-version", kubernetes, "charts/" + chart}, strings.Fields(args)...)...); err != nil {
+			t.Errorf("%s: %v\n%s", chart, err, output)
+		}
+	}
+}
+
+// Every value is in the chart's README, and every one that is there exists.
+func TestValuesAreDocumented(t *testing.T) {
+	for _, chart := range []string{"atoll-agent", "atoll-broker", "atoll-hub"} {
+		folder := filepath.Join(Root(), "charts", chart)
+		text, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values map[string]any
+		if err := yaml.Unmarshal(text, &values); err != nil {
+			t.Fatal(err)
+		}
+		readme, err := os.ReadFile(filepath.Join(folder, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, documented []string
+		for path := range leaves(values, "") {
+			want = append(want, path)
+		}
+		for line := range strings.Lines(string(readme)) {
+			if cell, ok := strings.CutPrefix(line, "| `"); ok {
+				name, _, _ := strings.Cut(cell, "`")
+				documented = append(documented, name)
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(documented)
+		if diff := cmp.Diff(want, documented); diff != "" {
+			t.Errorf("%s (-values.yaml +README.md):\n%s", chart, diff)
+		}
+	}
+}
+
+// leaves are the paths of values that are no groups of others.
+func leaves(values map[string]any, prefix string) map[string]any {
+	all := map[string]any{}
+	for key, value := range values {
+		if group, ok := value.(map[string]any); ok && len(group) > 0 {
+			for path, v := range leaves(group, prefix+key+".") {
+				all[path] = v
+			}
+			continue
+		}
+		all[prefix+key] = value
+	}
+	return all
+}

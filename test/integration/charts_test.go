@@ -1,0 +1,43 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/charts"
+)
+
+// An API server accepts every object of the charts, with values that charts alone have, too.
+func TestChartsAreValid(t *testing.T) {
+	const pod = ".nodeSelector.pool=infra,X.tolerations[0].key=infra,X.podAnnotations.a=b,X.resources.limits.memory=2Gi"
+	for cluster, chart := range map[string]string{
+		"c1":       "atoll-agent --set clusterID=c1,global.image.pullSecrets[0].name=regcred,agent" + strings.ReplaceAll(pod, "X", "agent") + ",dns" + strings.ReplaceAll(pod, "X", "dns"),
+		lab.Broker: "atoll-broker --set hub.enabled=true,hub.webhookURL=https://127.0.0.1:1/,hub" + strings.ReplaceAll(pod, "X", "hub"),
+	} {
+		words := strings.Fields(chart)
+		objects, err := charts.Objects(t.Context(), words[0], words[1:]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(objects) < 20 {
+			t.Errorf("%s: only %d objects", chart, len(objects))
+		}
+		config, err := theLab.RESTConfig(cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := install.NewTarget(config, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			if err := target.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.ForceOwnership, client.FieldOwner("helm"), client.DryRunAll); err != nil {
+				t.Errorf("%s: %s: %v", words[0], install.Name(o), err)
+			}
+		}
+	}
+}
