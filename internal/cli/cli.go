@@ -16,6 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
 	"github.com/atoll-mcs/atoll/internal/cli/explain"
 	"github.com/atoll-mcs/atoll/internal/cli/export"
+	"github.com/atoll-mcs/atoll/internal/cli/gather"
 	"github.com/atoll-mcs/atoll/internal/cli/get"
 	"github.com/atoll-mcs/atoll/internal/cli/hub"
 	"github.com/atoll-mcs/atoll/internal/cli/join"
@@ -77,7 +78,7 @@ func newRoot(program string) *cobra.Command {
 	}
 	root.AddCommand(
 		broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(),
-		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), verify.NewCommand(), explain.NewCommand(),
+		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), verify.NewCommand(), gather.NewCommand(), explain.NewCommand(),
 		render.NewCommand(), lab.NewCommand(), newVersion(),
 	)
 	return root

@@ -49,6 +49,8 @@ func TestMainStatus(t *testing.T) {
 		"check -o name":                {64, "", "table, json or yaml"},
 		"verify --help":                {0, "--junit", ""},
 		"verify --context x":           {1, "", "reading the kubeconfig"},
+		"gather --help":                {0, "No Secret is in it", ""},
+		"gather --context x":           {1, "", "reading the kubeconfig"},
 		"explain":                      {64, "", "accepts 1 arg(s)"},
 		"explain --help":               {0, "atoll explain shop/web", ""},
 		"export":                       {64, "", "atoll export --help"},

@@ -96,6 +96,7 @@ var table = []row{
 	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra"}},
 	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
 	{folder: "internal/check", allowed: join(pure, []string{"./internal/dnswiring", "./internal/outpost", "./internal/probe", "./internal/render", "./internal/report", "./internal/survey"})},
+	{folder: "internal/gather", allowed: join(pure, clients, []string{"./internal/install", "./internal/report", "./internal/survey"})},
 	{folder: "internal/verify", allowed: join(pure, clients, []string{
 		"./internal/install", "./internal/outpost", "./internal/probe", "./internal/report", "./internal/survey",
 	})},

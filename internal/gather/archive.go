@@ -1,0 +1,79 @@
+package gather
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"sync"
+	"time"
+)
+
+// Archive is a tar.gz of texts, out of which secrets were taken.
+type Archive struct {
+	root string
+	at   time.Time
+
+	mu       sync.Mutex
+	zip      *gzip.Writer
+	tar      *tar.Writer
+	files    []File
+	problems []string
+	err      error
+}
+
+// File is one in an archive.
+type File struct {
+	Path  string `json:"path"`
+	Bytes int    `json:"bytes"`
+}
+
+// NewArchive begins an archive whose files are all in a folder root.
+func NewArchive(w io.Writer, root string, at time.Time) *Archive {
+	zip := gzip.NewWriter(w)
+	return &Archive{root: root, at: at, zip: zip, tar: tar.NewWriter(zip)}
+}
+
+// Add puts a text into the archive. That it can't be written, Close tells.
+func (a *Archive) Add(name string, text []byte) {
+	text = Redact(text)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil {
+		a.err = a.write(name, text)
+	}
+}
+
+func (a *Archive) write(name string, text []byte) error {
+	full := path.Join(a.root, name)
+	header := &tar.Header{Name: full, Mode: 0o600, Size: int64(len(text)), ModTime: a.at, Typeflag: tar.TypeReg}
+	if err := a.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	if _, err := a.tar.Write(text); err != nil {
+		return err
+	}
+	a.files = append(a.files, File{full, len(text)})
+	return nil
+}
+
+// Miss notes that something could not be put in, which the file missing.txt says.
+func (a *Archive) Miss(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.problems = append(a.problems, string(Redact(fmt.Appendf(nil, format, args...))))
+}
+
+// Close ends the archive, and returns what is in it and what is missing.
+func (a *Archive) Close() (files []File, missing []string, err error) {
+	if len(a.problems) > 0 {
+		text := ""
+		for _, p := range a.problems {
+			text += p + "\n"
+		}
+		a.Add("missing.txt", []byte(text))
+	}
+	return a.files, a.problems, errors.Join(a.err, a.tar.Close(), a.zip.Close())
+}

@@ -1,0 +1,220 @@
+package membership
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/check"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/outpost"
+	"github.com/atoll-mcs/atoll/internal/verify"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// joined makes a cluster a member, without agents, until the test ends.
+func joined(t *testing.T, cluster string) {
+	t.Helper()
+	must(t, "", "broker deploy --context broker")
+	must(t, joinFile(t, cluster), "join - --wait 0 --context "+cluster)
+	t.Cleanup(func() {
+		must(t, "", "leave --context "+cluster)
+	})
+}
+
+// TestGatherHoldsNoSecret: neither the member's own token, nor what users have put where it does not
+// belong, is in what gather writes, and all that helps is.
+func TestGatherHoldsNoSecret(t *testing.T) {
+	joined(t, "c1")
+	m, _ := membershipOf(t, "c1")
+	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: "note"}, Data: map[string]string{
+		"copy": "the token is " + m.Token + ", keep it", "config": "password: hunter2",
+		"encoded": base64.StdEncoding.EncodeToString([]byte(m.Token)),
+	}}
+	if err := on["c1"].Create(t.Context(), note); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "c1.tar.gz")
+	must(t, "", "gather --context c1 --file "+path)
+	must(t, "", "gather --context c1 --file "+path) // over the one before
+	files := unpack(t, path)
+	for name, text := range files {
+		for _, secret := range append(strings.Split(m.Token, "."), base64.StdEncoding.EncodeToString([]byte(m.Token))[:80], "hunter2", "kind: Secret\n") {
+			if strings.Contains(text, secret) {
+				t.Errorf("%.20s… is in %s", secret, name)
+			}
+		}
+	}
+	for name, words := range map[string]string{
+		"versions.txt": "atoll ", "check.yaml": "ATOLL1001", "c1/versions.txt": "kubernetes v1.", "c1/status.yaml": "clusterset: atoll-clusterset",
+		"c1/atoll-system/deployment.yaml": "name: atoll-agent", "c1/atoll-system/configmap.yaml": "name: note", "c1/clusterrole.yaml": "name: atoll-agent",
+		"c1/customresourcedefinition.yaml": "serviceexports.multicluster.x-k8s.io", "c1/clusterproperty.yaml": "value: c1", "c1/broker/membercluster.yaml": "",
+	} {
+		if text, ok := files[name]; !ok || !strings.Contains(text, words) {
+			t.Errorf("%s does not say %q but %q", name, words, text)
+		}
+	}
+}
+
+// unpack returns the texts of an archive, without the folder that they are in.
+func unpack(t *testing.T, path string) map[string]string {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	zip, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for in := tar.NewReader(zip); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, name, _ := strings.Cut(header.Name, "/")
+		files[name] = string(text)
+	}
+}
+
+// checked runs atoll check without pods, and returns the outcomes by number.
+func checked(t *testing.T, flags string) map[check.ID]check.Status {
+	t.Helper()
+	r := atoll("", "check --no-pods -o json "+flags)
+	var results check.Results
+	if err := json.Unmarshal([]byte(r.stdout), &results); err != nil {
+		t.Fatalf("atoll check %s: status %d, %v\n%s", flags, r.status, err, r.stderr)
+	}
+	if failed := results.Count(check.Error) > 0; failed != (r.status == 79) {
+		t.Errorf("atoll check %s: status %d with %d errors", flags, r.status, results.Count(check.Error))
+	}
+	outcomes := map[check.ID]check.Status{}
+	for _, result := range results {
+		outcomes[result.ID] = result.Status
+	}
+	return outcomes
+}
+
+// TestCheckAsksAPIServers: what check says of rights and definitions before joining, afterwards, and when
+// they are gone; and what a person sees who may do little.
+func TestCheckAsksAPIServers(t *testing.T) {
+	expect := func(flags string, want map[check.ID]check.Status) {
+		t.Helper()
+		got := checked(t, flags)
+		for id, status := range want {
+			if got[id] != status {
+				t.Errorf("atoll check %s: %s is %q, want %q", flags, id, got[id], status)
+			}
+		}
+	}
+	expect("--pre --context c1", map[check.ID]check.Status{
+		check.APIVersions: check.OK, check.Definitions: check.OK, check.InstallRights: check.OK, check.Membership: "",
+		check.Nodes: check.Error, // there are none in this lab
+	})
+	expect("--context c1", map[check.ID]check.Status{check.Membership: check.Error})
+	limited(t)
+	expect("--pre --context limited", map[check.ID]check.Status{check.InstallRights: check.Error})
+
+	joined(t, "c1")
+	expect("--context c1", map[check.ID]check.Status{
+		check.Definitions: check.OK, check.AgentRights: check.OK, check.DNSRights: check.OK, check.BrokerRights: check.OK, check.Membership: check.OK,
+		check.AgentRuns: check.Error, check.Credentials: check.OK, check.Heartbeat: check.Error, check.BrokerHere: check.OK,
+	})
+	role := &rbacv1.ClusterRole{}
+	if err := on["c1"].Get(t.Context(), client.ObjectKey{Name: "atoll-dns"}, role); err != nil {
+		t.Fatal(err)
+	}
+	role.Rules = role.Rules[:1]
+	if err := on["c1"].Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "member-c1"}}
+	if err := on[lab.Broker].Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "both are noticed", func() error {
+		got := checked(t, "--context c1")
+		if got[check.DNSRights] != check.Error || got[check.AgentRights] != check.OK || got[check.BrokerHere] != check.Warning {
+			return fmt.Errorf("%v", got)
+		}
+		return nil
+	})
+	joinFile(t, "c1") // which makes the member's rights anew
+}
+
+// TestOutpostsAreTakenAway: a command that is interrupted leaves no namespace, and one that was
+// killed leaves it to the next one, which does not touch those of commands that run.
+func TestOutpostsAreTakenAway(t *testing.T) {
+	config, err := theLab.RESTConfig("c2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := func(name string, until time.Duration) *corev1.Namespace {
+		n := namespace(name)
+		n.Labels = map[string]string{outpost.Label: "check"}
+		n.Annotations = map[string]string{"atoll.dev/until": time.Now().Add(until).UTC().Format(time.RFC3339)}
+		return n
+	}
+	create(t, "c2", left("of-one-killed", -time.Minute), left("of-one-that-runs", time.Hour))
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	made := ""
+	report, err := verify.Run(ctx, []verify.Cluster{{Context: "c2", ID: "c2", Config: config, Image: "none"}}, verify.Options{
+		Patience: time.Minute, Timeout: time.Minute,
+		Say: func(format string, args ...any) {
+			if made == "" {
+				made = fmt.Sprint(args[0])
+				go func() { // there is no node, so that its pod waits
+					again := time.NewTicker(20 * time.Millisecond)
+					defer again.Stop()
+					for ctx.Err() == nil && on["c2"].Get(ctx, client.ObjectKey{Namespace: made, Name: "listener"}, &corev1.Pod{}) != nil {
+						<-again.C
+					}
+					interrupt()
+				}()
+			}
+		},
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "cleaned up") {
+		t.Errorf("verify says %v", err)
+	}
+	if last := report.Cases[len(report.Cases)-1]; last.Name != "clean up" || last.Failure != "" {
+		t.Errorf("the last step was %+v", last)
+	}
+	if made != report.Namespace {
+		t.Errorf("%q was made, and %q told", made, report.Namespace)
+	}
+	if err := on["c2"].Get(t.Context(), client.ObjectKey{Name: made}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+		t.Errorf("namespace %s is left: %v", made, err)
+	}
+	expectGone(t, "c2", namespace("of-one-killed"))
+	if err := on["c2"].Get(t.Context(), client.ObjectKey{Name: "of-one-that-runs"}, &corev1.Namespace{}); err != nil {
+		t.Errorf("a namespace of a command that runs: %v", err)
+	}
+}
