@@ -27,8 +27,8 @@ func clusterVerbs() []Verb {
 			Run: makeNamespace,
 		},
 		{
-			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
-			Summary: "does it in the cluster, in several (`c1,c2`), in `all`, or in the `broker`: kubectl apply of files of the script; the command atoll; kubectl delete; a ServiceExport made or deleted; any kubectl command, the last form on a terminal",
+			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | helm ARGS… | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
+			Summary: "does it in the cluster, in several (`c1,c2`), in `all`, or in the `broker`: kubectl apply of files of the script; the command atoll; kubectl delete; a ServiceExport made or deleted; helm in the repository's folder; any kubectl command, the last form on a terminal",
 			Check:   checkOn,
 			Run:     runOn,
 		},
@@ -94,7 +94,7 @@ func withStderr(result Result) Result {
 }
 
 // onForms are the second words of "on", with the fewest arguments after them.
-var onForms = map[string]int{"apply": 1, "atoll": 1, "delete": 1, "export": 1, "unexport": 1, "kubectl": 1, "kubectl-tty": 1}
+var onForms = map[string]int{"apply": 1, "atoll": 1, "delete": 1, "export": 1, "unexport": 1, "helm": 1, "kubectl": 1, "kubectl-tty": 1}
 
 func checkOn(s *Script, _ bool, args []string) error {
 	if err := s.checkClusters(args[0], true); err != nil {
@@ -135,20 +135,9 @@ func applied(args []string) (files, flags []string) {
 
 // runOn goes through the clusters in order, so that the output has an order too.
 func runOn(ctx context.Context, r *Run, args []string) error {
-	var do func(cluster string) Result
-	if args[1] == "atoll" {
-		do = func(cluster string) Result {
-			if args[2] == "dns" {
-				r.rewired[cluster] = true
-			}
-			return withStderr(r.lab.Atoll(ctx, cluster, args[2:]...))
-		}
-	} else {
-		command, err := r.script.command(args[1], args[2:])
-		if err != nil {
-			return err
-		}
-		do = func(cluster string) Result { return r.kubectlCommand(ctx, cluster, command) }
+	do, err := r.doing(ctx, args[1], args[2:])
+	if err != nil {
+		return err
 	}
 	var output strings.Builder
 	var failed error
@@ -162,6 +151,23 @@ func runOn(ctx context.Context, r *Run, args []string) error {
 	}
 	r.output = output.String()
 	return failed
+}
+
+// doing is what a form of "on" does in a cluster.
+func (r *Run) doing(ctx context.Context, form string, args []string) (func(cluster string) Result, error) {
+	switch form {
+	case "atoll":
+		return func(cluster string) Result {
+			if args[0] == "dns" && !r.script.Shape.Empty {
+				r.rewired[cluster] = true
+			}
+			return withStderr(r.lab.Atoll(ctx, cluster, args...))
+		}, nil
+	case "helm":
+		return func(cluster string) Result { return withStderr(r.lab.Helm(ctx, cluster, args...)) }, nil
+	}
+	command, err := r.script.command(form, args)
+	return func(cluster string) Result { return r.kubectlCommand(ctx, cluster, command) }, err
 }
 
 // command makes the call of kubectl that a form of "on" stands for.

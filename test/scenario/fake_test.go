@@ -76,6 +76,11 @@ func (f *fakeLab) Atoll(_ context.Context, cluster string, args ...string) Resul
 	return Result{}
 }
 
+func (f *fakeLab) Helm(_ context.Context, cluster string, args ...string) Result {
+	f.note("%s helm %s", cluster, strings.Join(args, " "))
+	return Result{}
+}
+
 func (f *fakeLab) Exec(_ context.Context, cluster string, args ...string) Result {
 	f.note("%s exec %s", cluster, strings.Join(args, " "))
 	if f.exec == nil {

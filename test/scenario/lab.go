@@ -17,6 +17,8 @@ type Lab interface {
 	Kubectl(ctx context.Context, cluster string, command Command) Result
 	// Atoll runs the command atoll against a cluster.
 	Atoll(ctx context.Context, cluster string, args ...string) Result
+	// Helm runs helm against a cluster, in the repository's folder.
+	Helm(ctx context.Context, cluster string, args ...string) Result
 	// Exec runs a host program in the network of a cluster's first node, with
 	// the cluster's own DNS.
 	Exec(ctx context.Context, cluster string, args ...string) Result

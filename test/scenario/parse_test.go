@@ -36,7 +36,7 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"unit of the broker":      {"kill broker/agent\n", "x.txtar:1: kill: the broker has no agent"},
 		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
 		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},
-		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, also, long, bare, hub, advertise-mode, dns)`},
+		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, also, long, bare, empty, hub, advertise-mode, dns)`},
 		"bad DNS":                 {"# lab: dns=bind\nheal\n", `x.txtar:1: lab: dns: "bind" is not atoll, stock or atoll|stock`},
 		"bad number of clusters":  {"# lab: clusters=many\nheal\n", `x.txtar:1: lab: clusters: "many" is not a number from 1 to 9`},
 		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar: lab: ip-family: "v6" is not ipv4, ipv6 or dual, or a list of these by commas`},
@@ -134,6 +134,7 @@ func TestDNSOfScript(t *testing.T) {
 func TestServes(t *testing.T) {
 	lab := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
 	bare := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, Bare: true}
+	empty := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, Bare: true, Empty: true}
 	for name, test := range map[string]struct {
 		lab, need Shape
 		want      bool
@@ -151,6 +152,9 @@ func TestServes(t *testing.T) {
 		"bare lab":          {bare, lab, false},
 		"bare script":       {lab, bare, true},
 		"bare both of them": {bare, bare, true},
+		"not empty":         {lab, empty, false},
+		"empty lab":         {empty, bare, true},
+		"empty both":        {empty, empty, true},
 	} {
 		if got := test.lab.Serves(test.need); got != test.want {
 			t.Errorf("%s: %v", name, got)

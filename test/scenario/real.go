@@ -18,6 +18,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/charts"
 )
 
 // realLab is a lab that runs.
@@ -28,7 +29,7 @@ func Use(l *lab.Lab) Lab { return realLab{l} }
 
 func (r realLab) Shape() Shape {
 	s := r.lab.Spec.Shape
-	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, Hub: s.Hub, AdvertiseMode: string(s.AdvertiseMode), DNS: string(s.DNS)}
+	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, Empty: s.Bare, Hub: s.Hub, AdvertiseMode: string(s.AdvertiseMode), DNS: string(s.DNS)}
 }
 
 // command makes a kubectl command. Its discovery cache is the lab's own: labs
@@ -78,6 +79,21 @@ func (r realLab) Atoll(ctx context.Context, cluster string, args ...string) Resu
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
+	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
+}
+
+func (r realLab) Helm(ctx context.Context, cluster string, args ...string) Result {
+	program, err := charts.Helm()
+	if err != nil {
+		return Result{Err: err}
+	}
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(args), "--kubeconfig="+r.lab.Kubeconfig(), "--kube-context="+cluster)...)
+	cmd.Dir, cmd.WaitDelay = charts.Root(), time.Second
+	folder := filepath.Join(r.lab.Dir(cluster), "helm") // labs use the same ports one after the other
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
 	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
 }
 

@@ -47,6 +47,7 @@ type Shape struct {
 	Nodes    int      // nodes in each cluster, 1 to 9
 	IPFamily IPFamily // address families
 	Bare     bool     // Atoll is not needed; a lab that has it will do too
+	Empty    bool     // nothing of Atoll's may be there, so that the script can install it; Bare is set, too
 	Hub      bool     // there is a hub beside the broker, which does not matter to other scripts
 	// AdvertiseMode is what clusters publish, as `atoll lab up` spells it: "" (pods),
 	// "cluster-ip", or a list of one for each cluster.
@@ -62,7 +63,10 @@ var DefaultShape = Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
 // String gives the shape as a script writes it.
 func (s Shape) String() string {
 	text := fmt.Sprintf("clusters=%d nodes=%d ip-family=%s", s.Clusters, s.Nodes, s.IPFamily)
-	if s.Bare {
+	switch {
+	case s.Empty:
+		text += " empty=true"
+	case s.Bare:
 		text += " bare=true"
 	}
 	if s.Hub {
@@ -82,7 +86,7 @@ func (s Shape) String() string {
 // advertise modes change what a script sees, so they must be equal. The DNS is
 // changed where it is another.
 func (s Shape) Serves(need Shape) bool {
-	if s.Clusters < need.Clusters || s.Nodes != need.Nodes || s.AdvertiseMode != need.AdvertiseMode || (s.Bare && !need.Bare) || (need.Hub && !s.Hub) {
+	if s.Clusters < need.Clusters || s.Nodes != need.Nodes || s.AdvertiseMode != need.AdvertiseMode || (s.Bare && !need.Bare) || (need.Empty && !s.Empty) || (need.Hub && !s.Hub) {
 		return false
 	}
 	for i := range need.Clusters {
@@ -293,6 +297,9 @@ func (s *Shape) set(key, value string) (err error) {
 		s.IPFamily = IPFamily(value) // checked when the number of clusters is known
 	case "bare":
 		s.Bare, err = strconv.ParseBool(value)
+	case "empty":
+		s.Empty, err = strconv.ParseBool(value)
+		s.Bare = s.Bare || s.Empty
 	case "hub":
 		s.Hub, err = strconv.ParseBool(value)
 	case "advertise-mode":
@@ -300,7 +307,7 @@ func (s *Shape) set(key, value string) (err error) {
 	case "dns":
 		s.DNS, err = dnsSetting(value)
 	default:
-		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, hub, advertise-mode, dns)", key)
+		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, empty, hub, advertise-mode, dns)", key)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
