@@ -121,7 +121,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading which addresses are this cluster's nodes': %w", err)
 	}
-	own.IsHost = nodes.Has
+	own.IsHost, own.Allowed = nodes.Has, view.Allowed
 	measured := metrics.New(s.traffic)
 	measured.Follow("broker", view.Followed)
 	measured.Limit("services", view.LeftOut)
@@ -190,19 +190,19 @@ func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View,
 	}
 }
 
-// prober asks endpoints of other clusters, at addresses of a family that this one has and that
-// mean nothing in it.
+// prober asks endpoints of other clusters, at addresses of a family that this one has, that mean
+// nothing in it, and that those may have.
 func (s *session) prober(own sliceplan.Network) withdrawal.Prober {
 	dial := s.options.Dial
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	return withdrawal.Prober{Dial: dial, Allowed: func(a netip.Addr) bool {
+	return withdrawal.Prober{Dial: dial, Allowed: func(id names.ClusterID, a netip.Addr) bool {
 		family := corev1.IPv4Protocol
 		if a.Is6() {
 			family = corev1.IPv6Protocol
 		}
-		return slices.Contains(s.network.Families, family) && own.Admits(a)
+		return slices.Contains(s.network.Families, family) && own.Admits(id, a)
 	}}
 }
 

@@ -25,7 +25,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/memory"
 	"github.com/atoll-mcs/atoll/internal/controllers/token"
 	"github.com/atoll-mcs/atoll/internal/credential"
-	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
@@ -153,7 +152,7 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var remembered epoch.Memory
+	var remembered memory.Memory
 	if !lifecycle.Retry(ctx, log, "reading what is known of the broker", func(ctx context.Context) (err error) {
 		remembered, err = s.remember(ctx)
 		return err
@@ -161,7 +160,8 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 		return nil
 	}
 	m := s.membership
-	s.epoch = broker.NewEpoch(s.broker, m.Clusterset, m.ClusterID, remembered, log)
+	s.epoch = broker.NewEpoch(s.broker, m.Clusterset, m.ClusterID, remembered.Epoch, log)
+	s.epoch.Ranges.Remember(remembered.Allowed)
 	s.member = member.NewController(s.broker, m.Clusterset, s.facts, hostname, s.options.LeaseTimeout, s.epoch, log)
 	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", s.place) {
 		return nil
@@ -185,10 +185,10 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 }
 
 // remember reads what was known of the broker when an agent ran here last.
-func (s *session) remember(ctx context.Context) (epoch.Memory, error) {
+func (s *session) remember(ctx context.Context) (memory.Memory, error) {
 	reader, err := client.New(s.local, client.Options{Scheme: scheme()})
 	if err != nil {
-		return epoch.Memory{}, fmt.Errorf("making a client for this cluster: %w", err)
+		return memory.Memory{}, fmt.Errorf("making a client for this cluster: %w", err)
 	}
 	return memory.Load(ctx, reader)
 }

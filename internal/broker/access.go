@@ -49,8 +49,15 @@ func role(namespace string) *rbacv1.Role {
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: all},
 			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports"}, Verbs: all},
 			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports/status"}, Verbs: []string{"update"}},
+			allowedRanges,
 		},
 	}
+}
+
+// allowedRanges lets somebody read what the broker's owner allows members, and no other ConfigMap. Nobody but
+// administrators of the broker may write it.
+var allowedRanges = rbacv1.PolicyRule{
+	APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{names.AllowedRanges}, Verbs: []string{"get", "list", "watch"},
 }
 
 // hubRole is the name of the hub's role, and of its binding, in a clusterset's namespace.
@@ -67,6 +74,7 @@ func HubAccess(namespace string) []client.Object {
 			Rules: []rbacv1.PolicyRule{
 				{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: read},
 				{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
+				allowedRanges,
 				{
 					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies", "hubs"},
 					Verbs: append(read, "create", "update", "delete"),

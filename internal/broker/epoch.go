@@ -46,6 +46,9 @@ type Epoch struct {
 	taps      taps
 	wake      chan struct{}
 
+	// Ranges are what the broker's owner allows.
+	Ranges *Ranges
+
 	mu      sync.Mutex
 	judge   *epoch.Judge
 	view    *View
@@ -72,6 +75,7 @@ func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory
 	e.taps = e.newTaps()
 	e.members = informers.NewTapped(c, e.taps.members, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
 		nil, client.InNamespace(namespace))
+	e.Ranges = newRanges(c, e.taps.other, namespace, log)
 	e.OnOwnMember(func() {
 		if e.MembersSynced() && e.Member(self) == nil {
 			e.mayBeLost()
@@ -83,6 +87,7 @@ func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory
 // Start looks into whatever happens until ctx is done.
 func (e *Epoch) Start(ctx context.Context) {
 	go e.members.RunWithContext(ctx)
+	go func() { _ = e.Ranges.Start(ctx) }()
 	pause := firstLook
 	for ctx.Err() == nil {
 		began := time.Now()

@@ -74,7 +74,7 @@ func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f fun
 	v.memberHandlers = append(v.memberHandlers, handled)
 }
 
-// leave takes the view's handlers off the copy that outlives it.
+// leave takes the view's handlers off the copies that outlive it.
 func (v *View) leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -82,6 +82,9 @@ func (v *View) leave() {
 		if handled != nil {
 			_ = v.members.RemoveEventHandler(handled) // there is nothing to do where it is not there
 		}
+	}
+	for _, off := range v.off {
+		off()
 	}
 }
 

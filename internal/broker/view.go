@@ -45,6 +45,7 @@ type View struct {
 
 	mu                sync.Mutex
 	memberHandlers    []cache.ResourceEventHandlerRegistration
+	off               []func() // what takes other handlers off
 	exportHandlers    []informers.Handler[*brokerv1alpha1.ExportedService]
 	publishedHandlers []informers.Handler[*discoveryv1.EndpointSlice]
 }

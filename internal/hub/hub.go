@@ -112,10 +112,13 @@ func (p *process) term(ctx context.Context) error {
 		return fmt.Errorf("making a client for the broker: %w", err)
 	}
 	endpoints := broker.NewEndpoints(brokerClient, p.options.Clusterset)
-	if err := mgr.Add(endpoints); err != nil {
-		return fmt.Errorf("adding to the manager: %w", err)
+	ranges := broker.NewRanges(brokerClient, p.options.Clusterset, p.log)
+	for _, runnable := range []manager.Runnable{endpoints, ranges} {
+		if err := mgr.Add(runnable); err != nil {
+			return fmt.Errorf("adding to the manager: %w", err)
+		}
 	}
-	for _, c := range controllerList(mgr, p.options, endpoints, p.providers) {
+	for _, c := range controllerList(mgr, p.options, endpoints, ranges, p.providers) {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
 		}
@@ -150,14 +153,14 @@ type controller interface {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, providers *loadbalancer.Providers) []controller {
+func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, ranges *broker.Ranges, providers *loadbalancer.Providers) []controller {
 	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Broker: true}
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	return []controller{
 		servicepolicy.NewController(writer, options.Clusterset, recorder),
 		policyword.NewController(writer, options.Clusterset),
 		webhookcert.NewController(writer),
-		loadbalancer.NewController(mgr.GetClient(), options.Clusterset, endpoints, providers, recorder, options.AbandonAfter),
+		loadbalancer.NewController(mgr.GetClient(), options.Clusterset, endpoints, ranges, providers, recorder, options.AbandonAfter),
 	}
 }
 

@@ -121,12 +121,16 @@ func Closed(namespace string, labels map[string]string) bool {
 	return slices.Contains(SystemNamespaces, namespace) && labels[LabelExports] != ExportsAllowed
 }
 
+// AllowedRanges is the name of the ConfigMap in a clusterset's namespace, on the broker, in which its owner says
+// which addresses members' endpoints may have.
+const AllowedRanges = "atoll-allowed-ranges"
+
 // LostClusters is the name of the ConfigMap in SystemNamespace with the members whose
 // endpoints are withdrawn, and since when.
 const LostClusters = "atoll-lost-clusters"
 
 // BrokerMemory is the name of the ConfigMap in SystemNamespace with what is known of the
-// broker's epoch.
+// broker's epoch, and of what its owner allows.
 const BrokerMemory = "atoll-broker-memory"
 
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.

@@ -58,7 +58,7 @@ func FuzzImport(f *testing.F) {
 					t.Errorf("endpoint %+v means something here", e)
 				}
 				for _, a := range e.Addresses {
-					if address, err := netip.ParseAddr(a); err != nil || !own.Admits(address) {
+					if address, err := netip.ParseAddr(a); err != nil || !own.Admits("c2", address) {
 						t.Errorf("address %q", a)
 					}
 				}

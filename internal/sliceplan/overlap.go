@@ -10,6 +10,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 )
 
 // Network is what addresses mean in the importing cluster.
@@ -18,6 +19,9 @@ type Network struct {
 	Services, Pods []netip.Prefix
 	// IsHost tells whether an address is one of its nodes', or of its API server; nil for none.
 	IsHost func(netip.Addr) bool
+	// Allowed returns which addresses the broker's owner allows a cluster's endpoints to have, and false for any; nil
+	// for any of all clusters.
+	Allowed func(names.ClusterID) (ranges.Set, bool)
 }
 
 // ParseNetwork reads the ranges of a cluster's Services and pods.
@@ -38,13 +42,13 @@ func ParseNetwork(services, pods []string) (Network, error) {
 	return n, nil
 }
 
-// Admits tells whether an address can be another cluster's endpoint.
-func (n Network) Admits(a netip.Addr) bool {
+// Admits tells whether an address can be an endpoint of another cluster's.
+func (n Network) Admits(source names.ClusterID, a netip.Addr) bool {
 	family := discoveryv1.AddressTypeIPv6
 	if a.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	return n.refuses(family, a.String()) == ""
+	return n.refuses(source, family, a.String()) == ""
 }
 
 // Refusal says why the cluster IPs of a source cluster can't be imported, in words for

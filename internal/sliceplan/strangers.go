@@ -4,22 +4,24 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 )
 
 // Admit leaves out of another cluster's slices the addresses that mean something else in this
 // cluster, or nothing anywhere: traffic to them would stay here, and reach what was never
-// exported. What a member says of addresses is not trusted. It returns the slices, which are
-// the given ones where nothing is left out, and says what is, in words for people; "" for
-// nothing.
+// exported; and those that the broker's owner does not allow that cluster. What a member says of
+// addresses is not trusted. It returns the slices, which are the given ones where nothing is left
+// out, and says what is, in words for people; "" for nothing.
 func (n Network) Admit(source names.ClusterID, sources []*discoveryv1.EndpointSlice) (admitted []*discoveryv1.EndpointSlice, leftOut string) {
 	admitted = sources
 	count := 0
 	for i, slice := range sources {
-		clean, first, more := n.admit(slice)
+		clean, first, more := n.admit(source, slice)
 		if more == 0 {
 			continue
 		}
@@ -41,12 +43,12 @@ func (n Network) Admit(source names.ClusterID, sources []*discoveryv1.EndpointSl
 
 // admit leaves out of one slice what has to be, and returns the first of it, with why, and how
 // many it is.
-func (n Network) admit(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, first string, count int) {
+func (n Network) admit(source names.ClusterID, slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, first string, count int) {
 	if slice.AddressType == discoveryv1.AddressTypeFQDN {
 		return slice, "", 0 // no family of any import
 	}
 	refused := func(address string) bool {
-		why := n.refuses(slice.AddressType, address)
+		why := n.refuses(source, slice.AddressType, address)
 		if why == "" {
 			return false
 		}
@@ -57,7 +59,7 @@ func (n Network) admit(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.End
 		return true
 	}
 	for i := range slice.Endpoints {
-		if !slices.ContainsFunc(slice.Endpoints[i].Addresses, func(a string) bool { return n.refuses(slice.AddressType, a) != "" }) {
+		if !slices.ContainsFunc(slice.Endpoints[i].Addresses, func(a string) bool { return n.refuses(source, slice.AddressType, a) != "" }) {
 			continue
 		}
 		if clean == nil {
@@ -72,8 +74,8 @@ func (n Network) admit(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.End
 	return clean, first, count
 }
 
-// refuses says why an address can't be another cluster's endpoint, "" where it can.
-func (n Network) refuses(family discoveryv1.AddressType, text string) string {
+// refuses says why an address can't be an endpoint of another cluster's, "" where it can.
+func (n Network) refuses(source names.ClusterID, family discoveryv1.AddressType, text string) string {
 	address, err := netip.ParseAddr(text)
 	switch {
 	case err != nil || address.Zone() != "":
@@ -101,5 +103,23 @@ func (n Network) refuses(family discoveryv1.AddressType, text string) string {
 			}
 		}
 	}
+	if n.Allowed != nil {
+		if allowed, fixed := n.Allowed(source); fixed && !allowed.Contains(address) {
+			return "is none of those that the broker's owner allows that cluster: " + some(allowed)
+		}
+	}
 	return ""
+}
+
+// some names ranges, not all of them where these are many.
+func some(allowed ranges.Set) string {
+	const most = 4 // an Event's note has room for 1024 characters
+	texts := allowed.Texts()
+	switch more := len(texts) - most; {
+	case len(texts) == 0:
+		return "none at all"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more ranges", strings.Join(texts[:most], ", "), more)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -27,7 +27,7 @@ var (
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
-	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/quota", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
+	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/quota", "./internal/ranges", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
 )
 
 // table is the layout of the repository (docs/design). A folder that no row
@@ -55,10 +55,11 @@ var table = []row{
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace"},
 	{folder: "internal/quota"},
+	{folder: "internal/ranges", allowed: pure},
 	{folder: "internal/urgency"},
 	{folder: "internal/servingcert"},
 	{folder: "internal/merge", allowed: join(pure, []string{"./internal/metadata"})},
-	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived"})},
+	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived", "./internal/ranges"})},
 	{folder: "internal/contribution", allowed: join(pure, []string{"./internal/metadata"})},
 	{folder: "internal/metadata", allowed: pure},
 	{folder: "internal/derived", allowed: join(pure, []string{"./internal/metadata"})},
@@ -73,7 +74,7 @@ var table = []row{
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
 	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/utils/ptr"})},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/credential", "./internal/informers"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/ranges", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients)},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
@@ -106,7 +107,7 @@ var table = []row{
 	})},
 	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
-		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/render",
+		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/ranges", "./internal/render",
 	})},
 
 	// DNS answers without broker and agent, so it knows neither.

@@ -196,7 +196,7 @@ func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export 
 			switch {
 			case from == c:
 				of.Endpoints = append(of.Endpoints, writeEndpoint(e))
-			case c.admits(e):
+			case c.admits(from, e):
 				of.Endpoints = append(of.Endpoints, writeEndpoint(foreign(e)))
 			}
 		}
@@ -207,9 +207,9 @@ func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export 
 }
 
 // admits tells whether an endpoint can be another cluster's.
-func (c *cluster) admits(e discoveryv1.Endpoint) bool {
+func (c *cluster) admits(from *cluster, e discoveryv1.Endpoint) bool {
 	address, err := netip.ParseAddr(e.Addresses[0])
-	return err == nil && c.network.Admits(address) && !address.IsLoopback()
+	return err == nil && c.network.Admits(from.id, address) && !address.IsLoopback()
 }
 
 // portsOf are those of a slice's ports that belong to ports of the import, for which the

@@ -17,6 +17,7 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 func TestLifeOfALoadBalancer(t *testing.T) {
@@ -61,7 +62,17 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 		m.Spec.ProviderClusters = []networkingv1alpha1.ClusterSelector{{Name: "c1"}}
 	})
 	eventually(t, "the backends of one cluster", func() error { return p.has(name, "80>c1/10.1.0.1:8080") })
-	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.9"} })
+	// What the broker's owner does not allow a member is no backend.
+	allowed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.AllowedRanges}, Data: map[string]string{"c1": "10.1.0.8/29"}}
+	create(t, allowed)
+	eventually(t, "none that is allowed", func() error { return p.has(name) })
+	change(t, c1, func(s *discoveryv1.EndpointSlice) {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.9"}})
+	})
+	eventually(t, "one that is allowed", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
+	change(t, allowed, func(c *corev1.ConfigMap) { c.Data = nil })
+	eventually(t, "all are allowed", func() error { return p.has(name, "80>c1/10.1.0.1:8080", "80>c1/10.1.0.9:8080") })
+	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[1:] })
 	eventually(t, "another backend", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
 
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}

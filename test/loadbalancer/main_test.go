@@ -24,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -126,10 +127,13 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 		t.Fatal(err)
 	}
 	endpoints := broker.NewEndpoints(hub, clusterset)
-	if err := mgr.Add(endpoints); err != nil {
-		t.Fatal(err)
+	allowed := broker.NewRanges(hub, clusterset, slog.New(slog.DiscardHandler))
+	for _, runnable := range []manager.Runnable{endpoints, allowed} {
+		if err := mgr.Add(runnable); err != nil {
+			t.Fatal(err)
+		}
 	}
-	c := loadbalancer.NewController(mgr.GetClient(), clusterset, endpoints, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	c := loadbalancer.NewController(mgr.GetClient(), clusterset, endpoints, allowed, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	if err := c.Register(mgr); err != nil {
 		t.Fatal(err)
 	}

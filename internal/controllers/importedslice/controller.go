@@ -242,7 +242,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		importation.Sources = c.ownSources(req)
 		return c.sources.Synced(req.Service.Namespace), nil
 	}
-	if !c.broker.ExportsSynced() {
+	if !c.broker.ExportsSynced() || !c.broker.RangesSynced() {
 		return false, nil
 	}
 	export := c.broker.Export(req.Service, req.Cluster)

@@ -1,9 +1,11 @@
 package importedslice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -35,7 +37,7 @@ func (c *Controller) held(ctx context.Context, req Request, gone bool) (bool, er
 		return false, nil
 	}
 	c.seen.Move(req, req.whole())
-	return true, nil
+	return true, c.confineHeld(ctx, req, imported)
 }
 
 // keep leaves slices where they are of which the broker has none any more, as long as these may be there all the
@@ -52,8 +54,42 @@ func (c *Controller) keep(req Request, gone bool, changes *sliceplan.Changes) bo
 	if len(going) == len(changes.Delete) || !c.broker.Epoch.Hold(req.Service, req.Cluster, req, func() { c.queue(req, false) }) {
 		return false
 	}
+	staying := slices.DeleteFunc(changes.Delete, there)
 	changes.Delete = going
+	changes.Update = append(changes.Update, c.confined(req.Part, staying)...)
+	slices.SortFunc(changes.Update, func(a, b *discoveryv1.EndpointSlice) int { return cmp.Compare(a.Name, b.Name) })
 	return true
+}
+
+// confined returns those of the slices that stay, although the broker does not have them, which have to lose
+// addresses: those that the broker's owner does not allow their cluster. Otherwise a member would get round
+// that by taking away what it has published in a way that others doubt.
+func (c *Controller) confined(part local.Part, staying []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	admitted, _ := c.options.Network.Admit(part.Cluster, staying)
+	var confined []*discoveryv1.EndpointSlice
+	for i, s := range admitted {
+		if s != staying[i] {
+			confined = append(confined, s)
+		}
+	}
+	return confined
+}
+
+// confineHeld does so for a part that stays as it is otherwise.
+func (c *Controller) confineHeld(ctx context.Context, req Request, imported []*discoveryv1.EndpointSlice) error {
+	changes := sliceplan.Changes{Update: c.confined(req.Part, imported)}
+	switch {
+	case changes.Empty():
+		return nil
+	case req.Slice != "":
+		c.whole(req)
+		return nil
+	}
+	c.turns.Writing(req.Part, changes, time.Now())
+	if err := c.writer.Slices(ctx, changes); err != nil {
+		return fmt.Errorf("taking endpoints out of %s that are not allowed: %w", req, err)
+	}
+	return nil
 }
 
 // sameOrigin tells whether two slices were made of the same one.

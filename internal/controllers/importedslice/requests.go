@@ -101,13 +101,10 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		parts, err := c.partsByClusterIP(ctx, cluster)
 		all(parts, false, err)
 	})
-	c.options.Withdrawn.OnChange(func(cluster string) {
-		for _, service := range c.broker.ServicesOf(names.ClusterID(cluster)) {
-			queue(part(service.Namespace, service.Name, cluster), false)
-		}
-		imported, _ := local.ImportedFromCluster(ctx, c.local, names.ClusterID(cluster)) // also what the broker has lost
-		for _, slice := range imported {
-			queue(partOf(slice), false)
+	c.options.Withdrawn.OnChange(func(cluster string) { all(c.partsFrom(ctx, names.ClusterID(cluster)), false, nil) })
+	c.broker.OnAllowed(func(cluster names.ClusterID) {
+		if cluster != c.broker.Self {
+			all(c.partsFrom(ctx, cluster), false, nil)
 		}
 	})
 	c.options.Hosts.OnChange(func(added []netip.Addr) {
@@ -124,9 +121,13 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	})
 }
 
-// awaitOthers returns when it is known what other clusters export, and which of them are lost.
+// awaitOthers returns when it is known what other clusters export, which addresses they may have, and which of
+// them are lost.
 func (c *Controller) awaitOthers(ctx context.Context) error {
 	if err := c.broker.AwaitExports(ctx); err != nil {
+		return err
+	}
+	if err := c.broker.AwaitRanges(ctx); err != nil {
 		return err
 	}
 	return c.options.Withdrawn.Await(ctx)
@@ -216,6 +217,19 @@ func (c *Controller) partsIn(ctx context.Context, namespace string) ([]Request, 
 		}
 	}
 	return requests, nil
+}
+
+// partsFrom returns the parts of one other cluster.
+func (c *Controller) partsFrom(ctx context.Context, cluster names.ClusterID) []Request {
+	var requests []Request
+	for _, service := range c.broker.ServicesOf(cluster) {
+		requests = append(requests, part(service.Namespace, service.Name, cluster.String()))
+	}
+	imported, _ := local.ImportedFromCluster(ctx, c.local, cluster) // also what the broker has lost
+	for _, slice := range imported {
+		requests = append(requests, partOf(slice))
+	}
+	return requests
 }
 
 // partOf maps an imported slice to the part that it belongs to.

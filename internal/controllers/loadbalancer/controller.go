@@ -44,6 +44,7 @@ type Controller struct {
 	client     client.Client
 	clusterset string
 	endpoints  *broker.Endpoints
+	ranges     *broker.Ranges
 	providers  *Providers
 	recorder   events.EventRecorder
 	// abandon is how long a load balancer that can't be deleted keeps its object.
@@ -59,10 +60,10 @@ type Controller struct {
 }
 
 // NewController returns a controller that reads and writes by c, and has the clusterset's slices
-// from endpoints.
-func NewController(c client.Client, clusterset string, endpoints *broker.Endpoints, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
+// from endpoints, of which it uses what ranges allow.
+func NewController(c client.Client, clusterset string, endpoints *broker.Endpoints, ranges *broker.Ranges, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
 	return &Controller{
-		client: c, clusterset: clusterset, endpoints: endpoints, providers: providers, recorder: recorder, abandon: abandon,
+		client: c, clusterset: clusterset, endpoints: endpoints, ranges: ranges, providers: providers, recorder: recorder, abandon: abandon,
 		waiting: map[types.NamespacedName]bool{}, failing: map[types.NamespacedName]time.Time{},
 	}
 }
@@ -83,6 +84,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			return c.concerned(ctx, types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName})
 		})).
 		WatchesRawSource(controllers.Events(c.subscribe)).
+		WatchesRawSource(controllers.Once(c.ranges.Await, func(ctx context.Context) ([]reconcile.Request, error) { return c.balanced(ctx, "") })).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -100,6 +102,12 @@ func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
 			add(r, initial)
 		}
 	})
+	c.ranges.OnChange(func(cluster names.ClusterID) { // for as long as the copy, which has no other user
+		all, _ := c.balanced(context.Background(), cluster) // a cache that is synced does not fail before the hub ends
+		for _, r := range all {
+			add(r, false)
+		}
+	})
 	c.endpoints.OnSynced(func(namespace string) {
 		list := &networkingv1alpha1.MultiClusterServiceList{}
 		if c.client.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
@@ -109,6 +117,25 @@ func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
 			queue(client.ObjectKeyFromObject(&list.Items[i]), true)
 		}
 	})
+}
+
+// balanced returns the MultiClusterServices with load balancers to which a cluster has published endpoints; of any
+// cluster for "".
+func (c *Controller) balanced(ctx context.Context, cluster names.ClusterID) ([]reconcile.Request, error) {
+	list := &networkingv1alpha1.MultiClusterServiceList{}
+	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		name := client.ObjectKeyFromObject(&list.Items[i])
+		if wanted(&list.Items[i]) && (cluster == "" || slices.ContainsFunc(c.endpoints.Of(name), func(s *discoveryv1.EndpointSlice) bool {
+			return clusterOf(s) == cluster.String()
+		})) {
+			requests = append(requests, reconcile.Request{NamespacedName: name})
+		}
+	}
+	return requests, nil
 }
 
 // concerned maps a service to its MultiClusterService, if it has a load balancer.
@@ -166,7 +193,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	name := client.ObjectKeyFromObject(mcs)
 	c.endpoints.Follow(mcs.Namespace)
-	if !c.endpoints.Synced(mcs.Namespace) {
+	if !c.endpoints.Synced(mcs.Namespace) || !c.ranges.Synced() {
 		return nil // queued again when they are
 	}
 	options, _ := cloudprovider.OptionsOf(mcs) // the provider tells what is wrong with them
@@ -255,7 +282,7 @@ func (c *Controller) service(name types.NamespacedName) (s cloudprovider.Service
 		return s, err
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
 		return s, errExternalName
-	case !c.endpoints.Synced(name.Namespace):
+	case !c.endpoints.Synced(name.Namespace) || !c.ranges.Synced():
 		return s, errNotYet
 	}
 	published := c.endpoints.Of(name)
@@ -276,7 +303,7 @@ func (c *Controller) service(name types.NamespacedName) (s cloudprovider.Service
 			return s, err
 		}
 	}
-	return forwards(mcs, service, records, published), nil
+	return forwards(mcs, service, records, within(c.ranges.Of, published)), nil
 }
 
 // begin notes which MultiClusterServices have addresses to ask for again, and has load balancers

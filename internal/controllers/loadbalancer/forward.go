@@ -15,6 +15,7 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
@@ -48,6 +49,17 @@ func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Servi
 		})
 	}
 	return s
+}
+
+// within leaves out of slices what the broker's owner does not allow their clusters.
+func within(allowed func(names.ClusterID) (ranges.Set, bool), published []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	network := sliceplan.Network{Allowed: allowed}
+	var admitted []*discoveryv1.EndpointSlice
+	for _, slice := range published {
+		clean, _ := network.Admit(names.ClusterID(clusterOf(slice)), []*discoveryv1.EndpointSlice{slice})
+		admitted = append(admitted, clean...)
+	}
+	return admitted
 }
 
 func affinity(service *corev1.Service) time.Duration {
@@ -95,7 +107,7 @@ func collect(found map[netip.AddrPort]cloudprovider.Backend, e *discoveryv1.Endp
 	}
 	for _, text := range e.Addresses {
 		a, err := netip.ParseAddr(text)
-		if err != nil || !foreign.Admits(a) {
+		if err != nil || !foreign.Admits(names.ClusterID(cluster), a) {
 			continue
 		}
 		at := netip.AddrPortFrom(a, port)

@@ -1,5 +1,6 @@
-// Package memory keeps what is known of the broker's epoch in a ConfigMap of the own cluster,
-// so that a process that is started while the broker has lost something knows what there was.
+// Package memory keeps what is known of the broker's epoch, and of what its owner allows, in a
+// ConfigMap of the own cluster, so that a process that is started while the broker has lost something
+// knows what there was.
 package memory
 
 import (
@@ -16,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -51,18 +51,20 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 
 // Start writes whenever there is something new to remember, until ctx is done.
 func (c *Controller) Start(ctx context.Context) error {
-	defer c.epoch.OnChange(func() {
+	wake := func() {
 		select {
 		case c.wake <- struct{}{}:
 		default:
 		}
-	})()
+	}
+	defer c.epoch.OnChange(wake)()
+	defer c.epoch.Ranges.OnChange(func(names.ClusterID) { wake() })()
 	if c.epoch.Await(ctx) != nil {
 		return nil
 	}
 	var written map[string]string
 	for pause := firstRetry; ctx.Err() == nil; {
-		data := encode(c.epoch.Memory())
+		data := encode(Memory{c.epoch.Memory(), c.epoch.Ranges.Known()})
 		var again <-chan time.Time
 		if !equality.Semantic.DeepEqual(data, written) {
 			if err := c.write(ctx, data); err == nil {
@@ -111,13 +113,13 @@ func (c *Controller) write(ctx context.Context, data map[string]string) error {
 
 // Load reads what was remembered. Where there is nothing, or it may not be read, as after an
 // upgrade of the agent before its rights, nothing is.
-func Load(ctx context.Context, reader client.Reader) (epoch.Memory, error) {
+func Load(ctx context.Context, reader client.Reader) (Memory, error) {
 	have, err := get(ctx, reader)
 	if have == nil {
 		if apierrors.IsForbidden(err) {
 			err = nil
 		}
-		return epoch.Memory{}, err
+		return Memory{}, err
 	}
 	return decode(have.Data), nil
 }

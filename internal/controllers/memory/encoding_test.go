@@ -6,22 +6,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/atoll-mcs/atoll/internal/epoch"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 )
 
 func TestEncoding(t *testing.T) {
-	memory := epoch.Memory{Place: "uid", Members: map[string]epoch.Known{
+	set, err := ranges.Parse("fd00:1::/48 10.1.0.0/16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := Memory{Allowed: ranges.Allowed{"c2.eu": set, "c3": {}}, Epoch: epoch.Memory{Place: "uid", Members: map[string]epoch.Known{
 		"c1": {At: 1763740800123456}, "c2": {At: 1763740800123456, Awaited: true, After: 1763740800123456}, "c3": {}, "c4": {Awaited: true},
 		"c5": {At: 1763740800123456, Awaited: true, After: 1763740800123456, Outdated: true},
-	}}
+	}}}
 	data := encode(memory)
 	want := map[string]string{
 		"_namespace": "uid", "c1": "2025-11-21T16:00:00.123456Z", "c2": "2025-11-21T16:00:00.123456Z awaited", "c3": "none", "c4": "none awaited",
-		"c5": "2025-11-21T16:00:00.123456Z awaited since a restore",
+		"c5":             "2025-11-21T16:00:00.123456Z awaited since a restore",
+		"_allowed.c2.eu": "10.1.0.0/16, fd00:1::/48", "_allowed.c3": "",
 	}
 	if diff := cmp.Diff(want, data); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
-	data["c9"], data["Not an id"] = "yesterday", "none"
+	data["c9"], data["Not an id"], data["_allowed.Not an id"] = "yesterday", "none", "10.0.0.0/8"
 	if diff := cmp.Diff(memory, decode(data)); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}

@@ -32,8 +32,8 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 type Prober struct {
 	// Dial opens connections.
 	Dial Dial
-	// Allowed tells whether this cluster can reach an address, and may be asked to.
-	Allowed func(netip.Addr) bool
+	// Allowed tells whether this cluster can reach an address of another one's endpoint, and may be asked to.
+	Allowed func(names.ClusterID, netip.Addr) bool
 }
 
 // Answers tells whether any of the targets answers. One at which nobody listens does: the
@@ -80,7 +80,7 @@ func (c *Controller) endpoints(ctx context.Context, id names.ClusterID) []string
 	if len(sample) == 0 { // the broker has lost them, or the member has withdrawn them
 		sample = c.imported(ctx, id)
 	}
-	return staleness.Targets(sample, maxTargets, rand.Perm, c.prober.Allowed)
+	return staleness.Targets(sample, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.Allowed(id, a) })
 }
 
 // imported are slices of a member's that this cluster uses.

@@ -1,0 +1,88 @@
+// Package ranges decides which addresses the broker's owner allows each member's endpoints to have
+// (docs/adr/0033-allowed-ranges.md).
+package ranges
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Set is a set of addresses, made of ranges. The zero value has none.
+type Set struct {
+	prefixes []netip.Prefix // sorted, none within another
+}
+
+// Parse reads ranges such as 10.1.0.0/16 and fd00:1::/48, separated by commas or white space. What is none is
+// left out of the set, and the error tells all of it.
+func Parse(text string) (Set, error) {
+	var prefixes []netip.Prefix
+	var mistakes []error
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		prefix, err := parseRange(word)
+		if err != nil {
+			mistakes = append(mistakes, err)
+			continue
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return newSet(prefixes), errors.Join(mistakes...)
+}
+
+// parseRange is strict: what can be read in two ways is read in none, for one of them may allow what nobody has meant.
+func parseRange(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		if a, noAddress := netip.ParseAddr(text); noAddress == nil && a.Zone() == "" {
+			return prefix, fmt.Errorf("%q is an address and no range: the range of it alone is %s", text, netip.PrefixFrom(a, a.BitLen()))
+		}
+		return prefix, fmt.Errorf("%.50q is no range of addresses such as 10.1.0.0/16 or fd00:1::/48", text)
+	}
+	switch masked := prefix.Masked(); {
+	case prefix.Addr().Is4In6():
+		return prefix, fmt.Errorf("%q is no range of addresses: one of IPv4 is written as 10.1.0.0/16", text)
+	case prefix != masked:
+		return prefix, fmt.Errorf("%q begins within its range: write %s for all of that, or %s for the address alone",
+			text, masked, netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))
+	}
+	return prefix, nil
+}
+
+// newSet leaves out what is within another range.
+func newSet(prefixes []netip.Prefix) Set {
+	slices.SortFunc(prefixes, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	var kept []netip.Prefix
+	for _, p := range prefixes {
+		if n := len(kept); n == 0 || !kept[n-1].Overlaps(p) {
+			kept = append(kept, p)
+		}
+	}
+	return Set{kept}
+}
+
+// Contains tells whether an address is in one of the ranges.
+func (s Set) Contains(a netip.Addr) bool {
+	i, found := slices.BinarySearchFunc(s.prefixes, a, func(p netip.Prefix, a netip.Addr) int { return p.Addr().Compare(a) })
+	return found || i > 0 && s.prefixes[i-1].Contains(a)
+}
+
+// Equal tells whether two sets are made of the same ranges.
+func (s Set) Equal(other Set) bool { return slices.Equal(s.prefixes, other.prefixes) }
+
+// Texts are the ranges, sorted; an empty list for none.
+func (s Set) Texts() []string {
+	texts := make([]string, len(s.prefixes))
+	for i, p := range s.prefixes {
+		texts[i] = p.String()
+	}
+	return texts
+}
+
+// String writes the set as Parse reads it.
+func (s Set) String() string { return strings.Join(s.Texts(), ", ") }

@@ -1,0 +1,171 @@
+package ranges
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		want  string
+		wrong []string // what is said, in order
+	}{
+		{text: "", want: ""},
+		{text: " ,\n\t, ", want: ""},
+		{text: "10.1.0.0/16", want: "10.1.0.0/16"},
+		{text: "fd00:1::/48,10.1.0.0/16\n10.0.0.0/24  192.168.7.0/24,", want: "10.0.0.0/24, 10.1.0.0/16, 192.168.7.0/24, fd00:1::/48"},
+		{text: "10.1.0.0/16 10.1.2.0/24 10.1.0.0/16 10.1.0.0/24", want: "10.1.0.0/16"},
+		{text: "0.0.0.0/0 10.1.0.0/16 ::/0 fd00::/8", want: "0.0.0.0/0, ::/0"},
+		{text: "10.1.2.3/32 10.1.2.4/32", want: "10.1.2.3/32, 10.1.2.4/32"},
+		{text: "10.1.0.0/16 x 10.2.0.0/16 10.3.0.0/33", want: "10.1.0.0/16, 10.2.0.0/16", wrong: []string{`"x" is no range`, `"10.3.0.0/33" is no range`}},
+		{text: "10.1.2.3", wrong: []string{`is an address and no range: the range of it alone is 10.1.2.3/32`}},
+		{text: "fd00::7", wrong: []string{`the range of it alone is fd00::7/128`}},
+		{text: "10.1.2.3/16", wrong: []string{`write 10.1.0.0/16 for all of that, or 10.1.2.3/32`}},
+		{text: "fe80::1%eth0", wrong: []string{`is no range`}},
+		{text: "fe80::%eth0/64", wrong: []string{`is no range`}},
+		{text: "::ffff:10.1.0.0/112", wrong: []string{`one of IPv4 is written as`}},
+		{text: "010.1.0.0/16 10.1/16 10.1.0.0/-1 10.1.0.0/016", wrong: []string{"is no range", "is no range", "is no range", "is no range"}},
+		{text: "*", wrong: []string{"is no range"}},
+		{text: strings.Repeat("9", 1<<16), wrong: []string{"is no range"}},
+	} {
+		got, err := Parse(tt.text)
+		if got.String() != tt.want {
+			t.Errorf("%.60q: ranges %q, want %q", tt.text, got, tt.want)
+		}
+		var said []string
+		if err != nil {
+			said = strings.Split(err.Error(), "\n")
+		}
+		if len(said) != len(tt.wrong) {
+			t.Errorf("%.60q: said is %q, want %q", tt.text, said, tt.wrong)
+			continue
+		}
+		for i, want := range tt.wrong {
+			if !strings.Contains(said[i], want) || len(said[i]) > 200 {
+				t.Errorf("%.60q: said is %q, want %q", tt.text, said[i], want)
+			}
+		}
+	}
+}
+
+// address is one of few, so that many are in many ranges and at their ends.
+func address() *rapid.Generator[netip.Addr] {
+	return rapid.Custom(func(t *rapid.T) netip.Addr {
+		at := func(n int) byte {
+			return rapid.SampledFrom([]byte{0, 1, 2, 127, 128, 254, 255}).Draw(t, "byte")
+		}
+		if rapid.Bool().Draw(t, "IPv6") {
+			b := [16]byte{0xfd}
+			for i := 12; i < 16; i++ {
+				b[i] = at(i)
+			}
+			return netip.AddrFrom16(b)
+		}
+		return netip.AddrFrom4([4]byte{10, at(1), at(2), at(3)})
+	})
+}
+
+// An address is allowed if it is in one of the ranges, and in no other case; ranges are the same when they are written and read again.
+func TestContains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var prefixes []netip.Prefix
+		var words []string
+		for range rapid.IntRange(0, 8).Draw(t, "ranges") {
+			a := address().Draw(t, "of")
+			p := netip.PrefixFrom(a, a.BitLen()-rapid.SampledFrom([]int{0, 0, 1, 7, 8, 9, 16, 23, 24, 32}).Draw(t, "bits")).Masked()
+			prefixes, words = append(prefixes, p), append(words, p.String())
+		}
+		words = append(words, rapid.SliceOfN(rapid.SampledFrom([]string{"x", "10.1.2.3", "10.1.2.3/8", "fd00::1/8"}), 0, 2).Draw(t, "mistakes")...)
+		set, _ := Parse(strings.Join(rapid.Permutation(words).Draw(t, "order"), rapid.SampledFrom([]string{",", " ", ", ", "\n"}).Draw(t, "between")))
+		again, err := Parse(set.String())
+		if err != nil || !again.Equal(set) {
+			t.Fatalf("%s is read again as %s: %v", set, again, err)
+		}
+		for range 20 {
+			a := address().Draw(t, "address")
+			want := slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+			if got := set.Contains(a); got != want {
+				t.Fatalf("%s in %s: %t, want %t", a, set, got, want)
+			}
+			if got := (Allowed{"c2": set}).Allows("c2", a); got != want {
+				t.Fatalf("%s allowed by %s: %t, want %t", a, set, got, want)
+			}
+			if !(Allowed{"c2": set}).Allows("c3", a) {
+				t.Fatalf("%s is not allowed to a member that is not restricted", a)
+			}
+		}
+	})
+}
+
+func TestRead(t *testing.T) {
+	allowed, mistakes := Read(&corev1.ConfigMap{
+		Data: map[string]string{
+			"c1": "10.1.0.0/16, fd00:1::/48", "c2.eu": "10.2.0.0/16 nonsense 10.3.0.1", "c3": "", "c4": "everything", "Not_an_id": "10.0.0.0/8", "a.b.c": "10.0.0.0/8",
+		},
+		BinaryData: map[string][]byte{"c5": {0xff, 0xfe}},
+	})
+	got := map[string]string{}
+	for id, set := range allowed {
+		got[id.String()] = set.String()
+	}
+	if diff := cmp.Diff(map[string]string{"c1": "10.1.0.0/16, fd00:1::/48", "c2.eu": "10.2.0.0/16", "c3": "", "c4": "", "c5": ""}, got); diff != "" {
+		t.Errorf("allowed (-want +got):\n%s", diff)
+	}
+	wanted := []string{`"Not_an_id" is no id`, `"a.b.c" is no id`, `c2.eu: "nonsense" is no range`, `c4: "everything" is no range`, `c5: `}
+	if len(mistakes) != len(wanted) {
+		t.Fatalf("mistakes are %q", mistakes)
+	}
+	for i, want := range wanted {
+		if !strings.Contains(mistakes[i], want) || strings.Contains(mistakes[i], "\n") {
+			t.Errorf("mistake %q, want %q", mistakes[i], want)
+		}
+	}
+	if allowed, mistakes := Read(&corev1.ConfigMap{}); len(allowed)+len(mistakes) != 0 {
+		t.Errorf("an empty one allows %v, mistakes %v", allowed, mistakes)
+	}
+}
+
+func TestChanged(t *testing.T) {
+	set := func(text string) Set {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	before := Allowed{"same": set("10.1.0.0/16"), "other": set("10.2.0.0/16"), "gone": set("10.3.0.0/16"), "gone-empty": {}, "order": set("10.1.0.0/16 fd00::/8")}
+	now := Allowed{"same": set("10.1.0.0/16"), "other": set("10.2.0.0/15"), "new": set("10.3.0.0/16"), "new-empty": {}, "order": set("fd00::/8,10.1.0.0/16")}
+	if got, want := Changed(before, now), []names.ClusterID{"gone", "gone-empty", "new", "new-empty", "other"}; !slices.Equal(got, want) {
+		t.Errorf("changed are %v, want %v", got, want)
+	}
+	if got := Changed(nil, nil); len(got) > 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// FuzzParse reads whatever somebody has written: what is read is written and read the same again.
+func FuzzParse(f *testing.F) {
+	f.Add("10.1.0.0/16, fd00::/8\n10.1.2.3 x")
+	f.Add("::ffff:1.2.3.4/100 0.0.0.0/0 ::/0 1.2.3.4/0")
+	f.Fuzz(func(t *testing.T, text string) {
+		set, _ := Parse(text)
+		again, err := Parse(set.String())
+		if err != nil || !again.Equal(set) {
+			t.Errorf("%q is read again as %q: %v", set, again, err)
+		}
+		for _, p := range set.prefixes {
+			if !set.Contains(p.Addr()) {
+				t.Errorf("%q does not contain %s", set, p.Addr())
+			}
+		}
+	})
+}

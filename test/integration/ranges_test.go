@@ -1,0 +1,161 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// allowRanges has the broker's owner say which addresses members may have. After the test they may have any.
+func allowRanges(t *testing.T, data map[string]string) {
+	t.Helper()
+	write := func(ctx context.Context, data map[string]string) error {
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.AllowedRanges}}
+		err := on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(config), config)
+		config.Data = data
+		if apierrors.IsNotFound(err) {
+			return on[lab.Broker].Create(ctx, config)
+		}
+		if err == nil {
+			err = on[lab.Broker].Update(ctx, config)
+		}
+		return err
+	}
+	t.Cleanup(func() {
+		if err := write(context.Background(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := write(t.Context(), data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the broker's owner does not allow a member to have is left out of what others import from it, pods and cluster
+// IPs, of a headless Service too, and the import says so; and comes in when he does.
+func TestAllowedRanges(t *testing.T) {
+	const ns = "allowed"
+	namespace(t, ns, "c1", "c2")
+	allowRanges(t, map[string]string{"c2": "10.9.0.0/16, fd00::/8", "c1": "everything"})
+	web, pods := service(ns, "web", 80), service(ns, "pods", 80)
+	pods.Spec.ClusterIP = corev1.ClusterIPNone
+	create(t, "c2", web)
+	create(t, "c2", pods)
+	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1")
+	several.Endpoints[0].Addresses = []string{"10.8.8.2", "10.9.9.1"}
+	create(t, "c2", several)
+	create(t, "c2", slice(ns, "pods-x", "pods", "10.9.9.3", "10.8.8.3"))
+	create(t, "c2", export(ns, "web"))
+	create(t, "c2", export(ns, "pods"))
+	// Nothing that is written for c1 can be read, so that nothing of it is allowed.
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.9.9.4"))
+	create(t, "c1", export(ns, "web"))
+	imp := expectImport(t, "c1", ns, "web", from("c1", "c2"))
+	headless := expectImport(t, "c1", ns, "pods", func(imp *mcsv1beta1.ServiceImport) error {
+		if imp.Spec.Type != mcsv1beta1.Headless {
+			return fmt.Errorf("it is %+v", imp.Spec)
+		}
+		return nil
+	})
+	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.9.9.1", "c2/10.9.9.3")
+	expectAddresses(t, "c2", ns, "c2/10.8.8.2", "c2/10.8.8.1", "c2/10.9.9.3", "c2/10.8.8.3")
+	expectEvents(t, ns, map[types.UID]string{imp.UID: "web", headless.UID: "pods"}, []string{"EndpointsRefused"})
+
+	// A change of one slice is judged too.
+	change(t, "c2", several, func(s *discoveryv1.EndpointSlice) {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.5"}}, discoveryv1.Endpoint{Addresses: []string{"10.8.8.5"}})
+	})
+	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.9.9.1", "c2/10.9.9.3", "c2/10.9.9.5")
+
+	allowRanges(t, map[string]string{"c2": "10.8.8.0/30"})
+	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.1", "c2/10.8.8.2", "c2/10.8.8.3")
+	expectAddresses(t, "c2", ns, "c1/10.9.9.4", "c2/10.8.8.2", "c2/10.8.8.1", "c2/10.9.9.3", "c2/10.8.8.3", "c2/10.9.9.5", "c2/10.8.8.5")
+
+	// It holds without the broker's saying so, and for an agent that starts then.
+	remove(t, lab.Broker, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.AllowedRanges}})
+	expectRemembered(t, "c1", "c2", "10.8.8.0/30")
+	stop(t, "c1/agent")
+	change(t, "c2", several, func(s *discoveryv1.EndpointSlice) { s.Endpoints[1].Addresses = []string{"10.8.8.0"} })
+	start(t, "c1/agent")
+	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.0", "c2/10.8.8.2", "c2/10.8.8.3")
+
+	// Of a cluster that others reach by its cluster IPs alone these have to be allowed; pods of headless Services as ever.
+	advertise(t, "c2", brokerv1alpha1.AdvertiseClusterIP)
+	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.3")
+	allowRanges(t, map[string]string{"c2": web.Spec.ClusterIP + "/32"})
+	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/"+web.Spec.ClusterIP)
+	allowRanges(t, nil)
+	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/"+web.Spec.ClusterIP, "c2/10.9.9.3", "c2/10.8.8.3")
+}
+
+// expectRemembered waits until a cluster has noted what another one may have, for agents that start while the broker
+// has lost it.
+func expectRemembered(t *testing.T, in, cluster, text string) {
+	t.Helper()
+	eventually(t, in+" remembers what is allowed", func() error {
+		memory := &corev1.ConfigMap{}
+		if err := on[in].Get(t.Context(), client.ObjectKey{Namespace: names.SystemNamespace, Name: names.BrokerMemory}, memory); err != nil {
+			return err
+		}
+		if memory.Data["_allowed."+cluster] != text {
+			return fmt.Errorf("it remembers %v", memory.Data)
+		}
+		return nil
+	})
+}
+
+// A broker that was deployed before its owner could fix ranges does not let members read them: they import as ever, and
+// heed them when it is deployed again.
+func TestBrokerWithoutAllowedRanges(t *testing.T) {
+	const ns = "allowed-older"
+	namespace(t, ns, "c1", "c2")
+	members := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "atoll-member"}}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(members), members); err != nil {
+		t.Fatal(err)
+	}
+	rules := members.Rules
+	write := func(ctx context.Context, rules []rbacv1.PolicyRule) {
+		t.Helper()
+		now := &rbacv1.Role{}
+		err := on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(members), now)
+		if now.Rules = rules; err == nil {
+			err = on[lab.Broker].Update(ctx, now)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { write(context.Background(), rules) }) // before the agent is started again, should it not run
+	older := slices.DeleteFunc(slices.Clone(rules), func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })
+	if len(older) != len(rules)-1 {
+		t.Fatalf("the rules are %+v", rules)
+	}
+	write(t.Context(), older)
+	stop(t, "c1/agent")
+	start(t, "c1/agent")
+	allowRanges(t, map[string]string{"c2": "10.9.0.0/16"})
+	create(t, "c2", service(ns, "web", 80))
+	create(t, "c2", slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1"))
+	create(t, "c2", export(ns, "web"))
+	expectAddresses(t, "c1", ns, "c2/10.9.9.1", "c2/10.8.8.1")
+	write(t.Context(), rules)
+	stop(t, "c1/agent") // it would look again some minutes later
+	start(t, "c1/agent")
+	expectAddresses(t, "c1", ns, "c2/10.9.9.1")
+}

@@ -1,0 +1,130 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// allow has the broker's owner say what members may have.
+func allow(t *testing.T, onBroker client.Client, data map[string]string) {
+	t.Helper()
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.AllowedRanges}}
+	err := onBroker.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+	config.Data = data
+	if err != nil {
+		must(t, onBroker.Create(t.Context(), config))
+		return
+	}
+	must(t, onBroker.Update(t.Context(), config))
+}
+
+// What a member may have the broker's owner says, and what he has said holds: whatever the member does, and where the
+// broker has lost it, for an agent that starts then too. A change concerns that member alone.
+func TestAllowedRangesHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	b, onBroker, err := MemoryBroker()
+	must(t, err)
+	allow(t, onBroker, map[string]string{"sim1": "10.1.0.0/16"})
+	members := joinAll(t, b, 3, Options{})
+	for _, m := range members {
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	}
+	hostile, other, importer := members[0], members[1], members[2]
+	for i, name := range []string{"a", "b", "c"} {
+		export(t, hostile, name, fmt.Sprintf("10.1.0.%d", i+1), "")
+		export(t, other, name, fmt.Sprintf("10.2.0.%d", i+1), "")
+		source := &discoveryv1.EndpointSlice{}
+		must(t, hostile.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name + "-1"}, source))
+		source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.7.0.%d", i+1), fmt.Sprintf("10.1.1.%d", i+1)}})
+		must(t, hostile.Client.Update(t.Context(), source))
+	}
+	others := []string{"10.2.0.1", "10.2.0.2", "10.2.0.3"}
+	within := []string{"10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.1.1", "10.1.1.2", "10.1.1.3"}
+	outside := []string{"10.7.0.1", "10.7.0.2", "10.7.0.3"}
+	all := func(lists ...[]string) []string { return slices.Sorted(slices.Values(slices.Concat(lists...))) }
+	expect(t, "what is allowed", importer, all(within, others)...)
+	expect(t, "its own", hostile, all(within, others, outside)...)
+	settled(t, members)
+
+	// That it is more, or less, has its slices written, and nobody else's.
+	for _, step := range []struct {
+		data map[string]string
+		want []string
+	}{
+		{map[string]string{"sim1": "10.1.0.0/16 10.7.0.0/16"}, all(within, others, outside)},
+		{map[string]string{"sim1": "10.7.0.0/16", "sim9": "10.9.0.0/16"}, all(others, outside)},
+		{nil, all(within, others, outside)},
+	} {
+		before, written := counted(importer), versionsOf(t, importer.Client)
+		allow(t, onBroker, step.data)
+		expect(t, fmt.Sprint(step.data), importer, step.want...)
+		settled(t, members)
+		if got := counted(importer).minus(before); got["written endpointslices"] != 3 {
+			t.Errorf("%v: requests for writes are %v", step.data, got)
+		}
+		var changed []string
+		for key, version := range versionsOf(t, importer.Client) {
+			if written[key] != version {
+				changed = append(changed, key)
+			}
+		}
+		if len(changed) > 4 { // three slices, and what is remembered
+			t.Errorf("%v: written are %v", step.data, changed)
+		}
+	}
+
+	// What the others keep, because it was taken away in a way that they doubt, has to be allowed all the same.
+	must(t, hostile.Stop())
+	for _, name := range []string{"a", "b"} {
+		must(t, onBroker.Delete(t.Context(), &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: name + ".shop.sim1"}}))
+		must(t, onBroker.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace),
+			client.MatchingLabels{names.LabelSourceCluster: "sim1", names.LabelServiceName: name}))
+	}
+	settled(t, members[1:])
+	expect(t, "what is in doubt", importer, all(within, others, outside)...)
+	allow(t, onBroker, map[string]string{"sim1": "10.1.0.0/16"})
+	expect(t, "what is in doubt and allowed", importer, all(within, others)...)
+
+	// Where the broker has lost it, it still holds; and for an agent that starts then.
+	must(t, onBroker.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.AllowedRanges}}))
+	eventually(t, "it is remembered", func(ctx context.Context) error {
+		memory := &corev1.ConfigMap{}
+		if err := importer.Client.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.BrokerMemory}, memory); err != nil {
+			return err
+		}
+		if memory.Data["_allowed.sim1"] != "10.1.0.0/16" {
+			return fmt.Errorf("%v is", memory.Data)
+		}
+		return nil
+	})
+	must(t, importer.Stop())
+	must(t, importer.Start(t.Context()))
+	must(t, hostile.Start(t.Context()))
+	firsts := all(within[:3], outside) // the first address of each endpoint
+	eventually(t, "the hostile member has published all again", func(ctx context.Context) error { return holds(ctx, onBroker, firsts) })
+	export(t, hostile, "d", "10.1.0.4", "")
+	export(t, hostile, "e", "10.7.0.5", "")
+	eventually(t, "the last is imported", func(ctx context.Context) error {
+		return importer.Client.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "e"}, &mcsv1beta1.ServiceImport{})
+	})
+	within = append(within, "10.1.0.4")
+	expect(t, "what is allowed, after a restart", importer, all(within, others)...)
+	settled(t, members)
+	expect(t, "what is allowed, a while after a restart", importer, all(within, others)...)
+	allow(t, onBroker, map[string]string{"sim2": ""})
+	expect(t, "what is allowed now", importer, all(within, outside, []string{"10.7.0.5"})...)
+}
