@@ -58,6 +58,11 @@ func sliceOf(id, namespace, name string) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4}
 }
 
+// allowedTo is what the broker's owner says of one member.
+func allowedTo(id string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: names.AllowedRanges}, Data: map[string]string{id: "10.2.0.0/16"}}
+}
+
 // altered is an object with a change.
 func altered[T client.Object](object T, change func(T)) T {
 	change(object)
@@ -165,6 +170,20 @@ func attempts() []attempt {
 		listing("reading Secrets", &corev1.SecretList{}, place),
 		listing("reading everybody's Secrets", &corev1.SecretList{}, ""),
 		listing("reading ConfigMaps", &corev1.ConfigMapList{}, place),
+		// What the broker's owner allows it, which it may read.
+		patching("having more addresses be allowed", allowedTo("c2"), `{"data":{"c2":"0.0.0.0/0"}}`),
+		patching("having nothing be allowed to another", allowedTo("c2"), `{"data":{"c1":""}}`),
+		{"writing what is allowed", func(ctx context.Context, c client.Client) error { return c.Update(ctx, allowedTo("c2")) }},
+		{"applying what is allowed", func(ctx context.Context, c client.Client) error {
+			return c.Patch(ctx, allowedTo("c2"), client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"ConfigMap","data":{}}`)), client.FieldOwner("mallory"), client.ForceOwnership)
+		}},
+		creating("making anew what is allowed", allowedTo("c2")),
+		deleting("deleting what is allowed", allowedTo("c2")),
+		deletingAll("deleting all ConfigMaps", &corev1.ConfigMap{}),
+		{"deleting what is allowed, as one of all", func(ctx context.Context, c client.Client) error {
+			return c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(place), client.MatchingFields{"metadata.name": names.AllowedRanges})
+		}},
+		creating("a ConfigMap", &corev1.ConfigMap{ObjectMeta: in("mallory")}),
 		listing("reading accounts", &corev1.ServiceAccountList{}, place),
 		listing("reading another clusterset's records", &brokerv1alpha1.ExportedServiceList{}, "staging"),
 		listing("reading another clusterset's heartbeats", &coordinationv1.LeaseList{}, "staging"),
@@ -206,6 +225,7 @@ func TestHostileMember(t *testing.T) {
 			}
 		}
 	}
+	must(t, "", "broker ranges set c2 10.2.0.0/16 --context broker")
 	before := inventory(t, lab.Broker)
 	all := attempts()
 	for _, a := range all {
@@ -226,12 +246,30 @@ func TestHostileMember(t *testing.T) {
 	expectRefused(t, "acting as an administrator", err)
 	t.Logf("%d attempts", len(all)+5)
 	expectInventory(t, lab.Broker, before)
+	for what, read := range map[string]func(client.Client) ([]corev1.ConfigMap, error){
+		"get": func(c client.Client) ([]corev1.ConfigMap, error) {
+			have := allowedTo("")
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(have), have)
+			return []corev1.ConfigMap{*have}, err
+		},
+		"list": func(c client.Client) ([]corev1.ConfigMap, error) {
+			list := &corev1.ConfigMapList{}
+			err := c.List(t.Context(), list, client.InNamespace(place), client.MatchingFields{"metadata.name": names.AllowedRanges})
+			return list.Items, err
+		},
+	} {
+		if have, err := read(asMembers["c2"]); err != nil || len(have) != 1 || len(have[0].Data) != 1 || have[0].Data["c2"] != "10.2.0.0/16" {
+			t.Errorf("what is allowed, as %s shows it, is %+v, %v", what, have, err)
+		}
+	}
 	have := memberOf("c1")
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || have.Spec.Region != "" {
 		t.Errorf("c1's entry is %+v, %v", have.Spec, err)
 	}
-	if err := on[lab.Broker].Delete(t.Context(), namespace("staging")); err != nil {
-		t.Error(err)
+	for _, o := range []client.Object{allowedTo(""), namespace("staging")} {
+		if err := on[lab.Broker].Delete(t.Context(), o); err != nil {
+			t.Error(err)
+		}
 	}
 	expectGone(t, lab.Broker, namespace("staging"))
 }

@@ -49,7 +49,7 @@ These commands need the rights of a cluster administrator on the broker.`,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	token.AddCommand(newTokenCreate(&o))
-	command.AddCommand(newDeploy(&o), token, newRemove(&o))
+	command.AddCommand(newDeploy(&o), token, newRanges(&o), newRemove(&o))
 	return command
 }
 

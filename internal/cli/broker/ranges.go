@@ -1,0 +1,191 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// newRanges returns the commands about which addresses members may have.
+func newRanges(o *options) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "ranges",
+		Short: "Say which addresses members' endpoints may have",
+		Long: `Nobody checks what addresses a member publishes but the clusters that import them. They leave
+out what can't be another cluster's at all. With these commands you say, for each member, in
+which ranges its endpoints are: those of its pods or, in advertise mode cluster-ip, also of
+its Services. All other members leave out what is outside, at once and whatever that member
+does, and so does the hub. A member of which nothing is said may have any address.
+
+It is kept in the ConfigMap ` + names.AllowedRanges + ` of the clusterset, which members can read
+and not write: a key for each member's id, with ranges of both IP families, separated by commas
+or spaces. Agents that were installed before there was this do not heed it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	command.AddCommand(newRangesGet(o), newRangesSet(o), newRangesClear(o))
+	return command
+}
+
+func newRangesGet(o *options) *cobra.Command {
+	var format output.Format
+	command := &cobra.Command{
+		Use:   "get [CLUSTER]",
+		Short: "List which addresses members may have, and what they publish outside",
+		Long: `Lists for each member which addresses its endpoints may have: any, none, or those in some ranges.
+PUBLISHED is how many addresses it has published, and OUTSIDE how many of these it may not
+have, so that the others leave them out. What is written wrongly allows nothing.`,
+		Example: `  atoll broker ranges get --context hub
+  atoll broker ranges get c2 -o wide     # with examples of what is outside`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rows, err := o.changeRanges(cmd, setup.RangesChange{})
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				if rows = about(rows, args[0]); len(rows) == 0 {
+					return fmt.Errorf("there is no member %s, and nothing is said of one", args[0])
+				}
+			}
+			return writeRanges(cmd, format, rows)
+		},
+	}
+	addRangesFormat(command, &format)
+	return command
+}
+
+func newRangesSet(o *options) *cobra.Command {
+	var format output.Format
+	var dryRun, none bool
+	command := &cobra.Command{
+		Use:   "set CLUSTER RANGE...",
+		Short: "Say in which ranges a member's endpoints are",
+		Long: `Says in which ranges a member's endpoints are, in place of what was said of it before. Of an IP
+family without a range it may have no address. It need not be a member yet. With --dry-run you
+see what of its endpoints would be left out.`,
+		Example: `  atoll broker ranges set c2 10.2.0.0/16 fd00:2::/48 --dry-run -o wide
+  atoll broker ranges set c2 10.2.0.0/16 fd00:2::/48
+  atoll broker ranges set c3 --none      # nothing of what it exports is used`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := names.ParseClusterID(args[0])
+			if err != nil {
+				return err
+			}
+			set := ranges.Set{}
+			switch {
+			case none && len(args) > 1:
+				return errors.New("--none is for no range at all: leave out one or the other")
+			case !none:
+				if set, err = setup.ParseRanges(args[1:]); err != nil {
+					return err
+				}
+			}
+			rows, err := o.changeRanges(cmd, setup.RangesChange{Set: map[names.ClusterID]ranges.Set{id: set}, DryRun: dryRun})
+			if err != nil {
+				return err
+			}
+			rows = about(rows, id.String())
+			if row := rows[0]; !row.Member {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s is no member yet\n", id)
+			} else if row.Outside > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "of the %d addresses that %s publishes %d are outside, and left out by the others: %s\n", row.Published, id, row.Outside, strings.Join(row.Examples, ", "))
+			}
+			return writeRanges(cmd, format, rows)
+		},
+	}
+	addRangesFormat(command, &format)
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be and change nothing")
+	command.Flags().BoolVar(&none, "none", false, "allow no address")
+	return command
+}
+
+func newRangesClear(o *options) *cobra.Command {
+	var format output.Format
+	var dryRun, all bool
+	command := &cobra.Command{
+		Use:   "clear CLUSTER...",
+		Short: "Let members' endpoints have any address again",
+		Long: `Takes back what was said of members, so that their endpoints may have any address. To delete the
+ConfigMap does not do that: agents go on by what it said last, for somebody may have lost it.`,
+		Example: `  atoll broker ranges clear c2
+  atoll broker ranges clear --all`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("say of which clusters, or --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rows, err := o.changeRanges(cmd, setup.RangesChange{Clear: args, ClearAll: all, DryRun: dryRun})
+			if err != nil {
+				return err
+			}
+			if !all {
+				rows = about(rows, args...)
+			}
+			return writeRanges(cmd, format, rows)
+		},
+	}
+	addRangesFormat(command, &format)
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be and change nothing")
+	command.Flags().BoolVar(&all, "all", false, "of all clusters")
+	return command
+}
+
+// changeRanges changes something, or nothing, and returns what holds then.
+func (o *options) changeRanges(cmd *cobra.Command, change setup.RangesChange) ([]setup.MemberRanges, error) {
+	on, err := o.connect(cmd, false)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := setup.Ranges(cmd.Context(), on, o.namespace, change)
+	if err == nil && change.DryRun {
+		steps.Say(cmd)("nothing is changed; it would be:")
+	}
+	return rows, err
+}
+
+// about returns the rows about some clusters.
+func about(rows []setup.MemberRanges, ids ...string) []setup.MemberRanges {
+	return slices.DeleteFunc(rows, func(r setup.MemberRanges) bool { return !slices.Contains(ids, r.Cluster) })
+}
+
+func addRangesFormat(command *cobra.Command, format *output.Format) {
+	output.AddFlag(command.Flags(), format, output.Table, output.Wide, output.JSON, output.YAML, output.Name)
+}
+
+func writeRanges(cmd *cobra.Command, format output.Format, rows []setup.MemberRanges) error {
+	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberRanges) string { return r.Cluster },
+		output.Column[setup.MemberRanges]{Header: "CLUSTER", Of: func(r setup.MemberRanges) string { return r.Cluster }},
+		output.Column[setup.MemberRanges]{Header: "ALLOWED", Of: allowed},
+		output.Column[setup.MemberRanges]{Header: "PUBLISHED", Of: func(r setup.MemberRanges) string { return strconv.Itoa(r.Published) }},
+		output.Column[setup.MemberRanges]{Header: "OUTSIDE", Of: func(r setup.MemberRanges) string { return strconv.Itoa(r.Outside) }},
+		output.Column[setup.MemberRanges]{Header: "MISTAKES", Of: func(r setup.MemberRanges) string { return output.Text(strings.Join(r.Mistakes, "; ")) }},
+		output.Column[setup.MemberRanges]{Header: "EXAMPLES", Wide: true, Of: func(r setup.MemberRanges) string { return output.List(r.Examples) }},
+	)
+}
+
+// allowed is what a member may have, for people.
+func allowed(r setup.MemberRanges) string {
+	switch {
+	case !r.Restricted && !r.Member && len(r.Mistakes) > 0:
+		return "-"
+	case !r.Restricted:
+		return "any"
+	case len(r.Ranges) == 0:
+		return "none"
+	}
+	return strings.Join(r.Ranges, ",")
+}
