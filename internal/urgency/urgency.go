@@ -2,8 +2,8 @@
 // within one agent: in a burst of exports the records of all come before anybody's conditions,
 // catalogue entries and Events, which are most of the writes.
 //
-// It is no limit to the rate: without more urgent writes under way at that moment nothing
-// waits, and nothing waits for long.
+// It is no limit to the rate: without more urgent writes under way at that moment, or a burst of
+// them, nothing waits, and nothing waits for long.
 package urgency
 
 import (
@@ -19,9 +19,10 @@ import (
 type Class int
 
 const (
-	// Now is what endpoints' lives depend on, and what all other clusters wait for first: changes
-	// of EndpointSlices, and exports on the broker.
+	// Now is what endpoints' lives depend on: changes of EndpointSlices.
 	Now Class = iota
+	// Export is what all other clusters wait for first: exports on the broker.
+	Export
 	// First is what makes a service known in a cluster, its ServiceImport, and what the others
 	// wait for next: its EndpointSlices on the broker.
 	First
@@ -36,13 +37,17 @@ const (
 const (
 	// Patience is how long a write gives way at most.
 	Patience = time.Second
+	// elsewhere is how long it gives way at most to writes to the other API server: the two may
+	// share a machine, or have nothing to do with each other.
+	elsewhere = 300 * time.Millisecond
 	// prompt is how soon an API server that is well answers. A write that has been under way for
-	// longer is not given way to: its API server may hang, and another one be well.
+	// longer is not given way to: it may hang, and another one not.
 	prompt = 300 * time.Millisecond
-	// crowd is how many writes have to be on their way to one API server until writes to the other
-	// one give way to them. A burst keeps all workers of a controller busy, and the servers may share
-	// a machine; a few changes a second that go to a broker far away are no reason to wait.
-	crowd = 6
+	// A burst is a crowd of exports, imports or new slices that have begun within so long. Their next
+	// ones are given way to before they come: they come one after the other, as fast as somebody
+	// else's API server lets them, and what went between them would make that slower. It is over when
+	// none has come for so many times their mean distance.
+	crowd, burst, distances = 8, 250 * time.Millisecond, 3
 )
 
 // Server is whose API server a write goes to.
@@ -75,8 +80,10 @@ func Of(server Server, method, path string) (class Class, waits bool) {
 		return 0, false
 	case subresource != "":
 		return Last, true
-	case resource == "exportedservices", resource == "endpointslices" && method != http.MethodPost:
+	case resource == "endpointslices" && method != http.MethodPost:
 		return Now, true
+	case resource == "exportedservices":
+		return Export, true
 	case resource == "serviceimports" && server == Local && (method == http.MethodPost || method == http.MethodDelete),
 		resource == "endpointslices" && server == Broker:
 		return First, true
@@ -113,6 +120,7 @@ type Gate struct {
 type traffic struct {
 	waiting [classes]int                // writes that give way
 	began   [classes]map[*int]time.Time // writes under way
+	latest  [classes][]time.Time        // when the latest began, a crowd of them at most, in order
 }
 
 // Enter returns when a write of a class may begin, or ctx is done. The returned function has
@@ -123,7 +131,7 @@ func (g *Gate) Enter(ctx context.Context, server Server, class Class) (leave fun
 	own := &g.to[server]
 	own.waiting[class]++
 	for start := time.Now(); ; {
-		wait := min(g.busy(server, class), Patience-time.Since(start))
+		wait := g.wait(server, class, time.Since(start))
 		if wait <= 0 || ctx.Err() != nil {
 			own.waiting[class]--
 			return g.begin(own, class)
@@ -132,31 +140,55 @@ func (g *Gate) Enter(ctx context.Context, server Server, class Class) (leave fun
 	}
 }
 
-// busy returns for how long there are more urgent writes to give way to, if none begins or
-// ends, and 0 where there are none. It is called with mu held.
-func (g *Gate) busy(server Server, class Class) time.Duration {
-	longest := time.Duration(0)
+// wait returns for how long a write that has waited already is to give way, if no other begins
+// or ends meanwhile. It is called with mu held.
+func (g *Gate) wait(server Server, class Class, waited time.Duration) (longest time.Duration) {
 	for s := range g.to {
-		if urgent, left := g.to[s].urgent(class); Server(s) == server || urgent >= crowd {
-			longest = max(longest, left)
+		t := &g.to[s]
+		if Server(s) == server {
+			longest = max(longest, min(max(t.urgent(class), t.burst(class)), Patience-waited))
+		} else {
+			longest = max(longest, min(t.burst(class), elsewhere-waited))
 		}
 	}
 	return longest
 }
 
-// urgent returns how many writes are more urgent than a class, and for how long they are given
-// way to.
-func (t *traffic) urgent(class Class) (count int, left time.Duration) {
+// urgent returns for how long writes that are under way, or wait themselves, are given way to by
+// a class.
+func (t *traffic) urgent(class Class) (left time.Duration) {
 	for c := range class {
-		count += t.waiting[c] + len(t.began[c])
 		if t.waiting[c] > 0 {
 			left = Patience
 		}
-		for _, at := range t.began[c] {
-			left = max(left, prompt-time.Since(at))
-		}
+		left = max(left, t.underWay(c))
 	}
-	return count, left
+	return left
+}
+
+// underWay returns for how long writes of a class that have begun are given way to.
+func (t *traffic) underWay(class Class) (left time.Duration) {
+	for _, at := range t.began[class] {
+		left = max(left, prompt-time.Since(at))
+	}
+	return left
+}
+
+// burst returns for how long a burst of more urgent writes is given way to, those to come of it
+// too. Changes of slices are no part of it: they go on for as long as there is life in a cluster.
+func (t *traffic) burst(class Class) (left time.Duration) {
+	var latest []time.Time
+	for c := Export; c < class; c++ {
+		latest = append(latest, t.latest[c]...)
+		left = max(left, t.underWay(c))
+	}
+	slices.SortFunc(latest, time.Time.Compare)
+	latest = latest[max(0, len(latest)-crowd):]
+	if len(latest) < crowd || time.Since(latest[0]) > burst {
+		return 0
+	}
+	last := latest[crowd-1]
+	return max(left, distances*last.Sub(latest[0])/(crowd-1)-time.Since(last))
 }
 
 // sleep returns when something has changed, after d, or when ctx is done. It is called with mu
@@ -190,8 +222,10 @@ func (g *Gate) begin(to *traffic, class Class) (leave func()) {
 	if to.began[class] == nil {
 		to.began[class] = map[*int]time.Time{}
 	}
-	id := new(int)
-	to.began[class][id] = time.Now()
+	id, now := new(int), time.Now()
+	to.began[class][id] = now
+	to.latest[class] = append(to.latest[class], now)
+	to.latest[class] = to.latest[class][max(0, len(to.latest[class])-crowd):]
 	g.wake()
 	return sync.OnceFunc(func() {
 		g.mu.Lock()

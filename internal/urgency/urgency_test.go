@@ -20,8 +20,8 @@ func TestOf(t *testing.T) {
 	}{
 		{Local, "GET", "/apis/discovery.k8s.io/v1" + shop + "endpointslices", 0, true},
 		{Broker, "PUT", "/apis/coordination.k8s.io/v1/namespaces/set/leases/c1", 0, true},
-		{Broker, "POST", "/apis/broker.atoll.dev/v1alpha1/namespaces/set/exportedservices", Now, false},
-		{Broker, "DELETE", "/apis/broker.atoll.dev/v1alpha1/namespaces/set/exportedservices/web.shop.c1", Now, false},
+		{Broker, "POST", "/apis/broker.atoll.dev/v1alpha1/namespaces/set/exportedservices", Export, false},
+		{Broker, "DELETE", "/apis/broker.atoll.dev/v1alpha1/namespaces/set/exportedservices/web.shop.c1", Export, false},
 		{Broker, "POST", "/apis/discovery.k8s.io/v1/namespaces/set/endpointslices", First, false},
 		{Broker, "PUT", "/apis/discovery.k8s.io/v1/namespaces/set/endpointslices/x", Now, false},
 		{Local, "PUT", "/apis/discovery.k8s.io/v1" + shop + "endpointslices/x", Now, false},
@@ -174,5 +174,66 @@ func TestEnterEndsWithItsContext(t *testing.T) {
 			t.Errorf("it waited for %v", waited)
 		}
 		leave()
+	})
+}
+
+// Writes that come one after the other, as others let them come, are a burst, and what is less
+// urgent goes after it and not between them; but changes of slices never are one.
+func TestBursts(t *testing.T) {
+	const ms = time.Millisecond
+	for name, tt := range map[string]struct {
+		server   Server
+		class    Class // of what comes every 10 ms, and takes 2
+		n        int
+		give     Class // of what comes after a crowd of them, to the local server
+		from, to time.Duration
+	}{
+		"imports, and what makes them usable":       {Local, First, 40, Next, 400 * ms, 430 * ms},
+		"for a second at most":                      {Local, First, 400, Last, 85*ms + Patience, 85*ms + Patience},
+		"exports, and this cluster's own":           {Broker, Export, 20, Next, 200 * ms, 230 * ms},
+		"for a moment, where the server is another": {Broker, Export, 400, Next, 85*ms + elsewhere, 85*ms + elsewhere},
+		"what is as urgent does not wait":           {Local, First, 40, First, 85 * ms, 85 * ms},
+		"changes of slices":                         {Local, Now, 40, Last, 85 * ms, 85 * ms},
+		"nor those on the broker":                   {Broker, Now, 40, Last, 85 * ms, 85 * ms},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			gate, start := &Gate{}, time.Now()
+			var writes sync.WaitGroup
+			for i := range tt.n {
+				writes.Go(func() {
+					<-time.After(time.Duration(i) * 10 * ms)
+					leave := gate.Enter(t.Context(), tt.server, tt.class)
+					<-time.After(2 * ms)
+					leave()
+				})
+			}
+			<-time.After(85 * ms) // nine have begun
+			gate.Enter(t.Context(), Local, tt.give)()
+			if began := time.Since(start); began < tt.from || began > tt.to {
+				t.Errorf("%s: it began after %v, not after %v to %v", name, began, tt.from, tt.to)
+			}
+			writes.Wait()
+		})
+	}
+}
+
+// Some exports at once, as of one application, cost what comes after them next to nothing.
+func TestACrowdAtOnceIsSoonOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, start := &Gate{}, time.Now()
+		var writes sync.WaitGroup
+		for i := range 2 * crowd {
+			writes.Go(func() {
+				<-time.After(time.Duration(i) * time.Millisecond)
+				leave := gate.Enter(t.Context(), Local, First)
+				<-time.After(2 * time.Millisecond)
+				leave()
+			})
+		}
+		writes.Wait()
+		gate.Enter(t.Context(), Local, Next)()
+		if waited := time.Since(start); waited > 20*time.Millisecond {
+			t.Errorf("it began %v after the first, which were done after 17ms", waited)
+		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -82,6 +83,30 @@ type Sample struct {
 
 // ServerMetrics returns the metrics of a cluster's API server.
 func (b *Bed) ServerMetrics(ctx context.Context, cluster string) (Metrics, error) {
+	text, err := b.fromServer(ctx, cluster, "/metrics", "")
+	return ParseMetrics(string(text)), err
+}
+
+// ServerHeap returns what a cluster's API server has in memory after garbage collections, in
+// bytes.
+func (b *Bed) ServerHeap(ctx context.Context, cluster string) (float64, error) {
+	for range 2 {
+		if _, err := b.ServerProfile(ctx, cluster, "heap?gc=1"); err != nil {
+			return 0, err
+		}
+	}
+	metrics, err := b.ServerMetrics(ctx, cluster)
+	return metrics.Sum("go_memstats_heap_alloc_bytes"), err
+}
+
+// ServerProfile returns a profile of a cluster's API server, as Profile does of its agent.
+func (b *Bed) ServerProfile(ctx context.Context, cluster, what string) ([]byte, error) {
+	profile, query, _ := strings.Cut(what, "?")
+	return b.fromServer(ctx, cluster, "/debug/pprof/"+profile, query)
+}
+
+// fromServer gets something that is no resource from a cluster's API server.
+func (b *Bed) fromServer(ctx context.Context, cluster, path, query string) ([]byte, error) {
 	config, err := b.Lab.RESTConfig(cluster)
 	if err != nil {
 		return nil, err
@@ -90,17 +115,28 @@ func (b *Bed) ServerMetrics(ctx context.Context, cluster string) (Metrics, error
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %s: %w", cluster, err)
 	}
-	text, err := c.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, fmt.Errorf("reading the metrics of %s: %w", cluster, err)
+		return nil, err
 	}
-	return ParseMetrics(string(text)), nil
+	request := c.Discovery().RESTClient().Get().AbsPath(path)
+	for key := range values {
+		request = request.Param(key, values.Get(key))
+	}
+	data, err := request.DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("getting %s from the API server of %s: %w", path, cluster, err)
+	}
+	return data, nil
 }
 
-// AgentMetrics returns the metrics of a cluster's agent, after a garbage collection.
+// AgentMetrics returns the metrics of a cluster's agent, after garbage collections: what is in
+// a sync.Pool goes with the second only.
 func (b *Bed) AgentMetrics(ctx context.Context, cluster string) (Metrics, error) {
-	if _, err := b.Profile(ctx, cluster, "heap?gc=1"); err != nil {
-		return nil, err
+	for range 2 {
+		if _, err := b.Profile(ctx, cluster, "heap?gc=1"); err != nil {
+			return nil, err
+		}
 	}
 	text, err := get(ctx, "http://"+b.addresses[cluster].metrics+"/metrics")
 	return ParseMetrics(string(text)), err
@@ -111,8 +147,8 @@ func (b *Bed) Profile(ctx context.Context, cluster, what string) ([]byte, error)
 	return get(ctx, "http://"+b.addresses[cluster].profiles+"/debug/pprof/"+what)
 }
 
-func get(ctx context.Context, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func get(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +159,7 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("getting %s: %s", url, response.Status)
+		err = fmt.Errorf("getting %s: %s", address, response.Status)
 	}
 	return data, err
 }

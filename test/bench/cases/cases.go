@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/lab"
@@ -180,28 +182,37 @@ func (r *Run) clear(ctx context.Context, s side, o *bed.Observer, services ...be
 	return bed.Each(ctx, services, func(ctx context.Context, service bed.Service) error { return service.Delete(ctx, s.from) })
 }
 
-// profile writes profiles of a cluster's agent while do runs, if profiles are asked for.
+// profile writes profiles of a cluster's agent and of all API servers while do runs, if profiles
+// are asked for.
 func (r *Run) profile(ctx context.Context, name, cluster string, do func() error) error {
 	if r.Profiles == "" {
 		return do()
 	}
-	const cpuSeconds = 10
-	taken := make(chan error, 1)
-	go func() {
-		taken <- r.saveProfile(ctx, name+"-"+cluster+"-cpu", cluster, fmt.Sprintf("profile?seconds=%d", cpuSeconds))
-	}()
-	err := do()
-	return errors.Join(err, <-taken, r.saveProfile(ctx, name+"-"+cluster+"-allocs", cluster, "allocs"),
-		r.saveProfile(ctx, name+"-"+cluster+"-heap", cluster, "heap?gc=1"))
+	const cpu = "profile?seconds=10"
+	var group errgroup.Group
+	group.Go(func() error { return r.save(name + "-" + cluster + "-agent-cpu")(r.Bed.Profile(ctx, cluster, cpu)) })
+	for server := range r.Bed.On {
+		group.Go(func() error {
+			return r.save(name + "-" + server + "-apiserver-cpu")(r.Bed.ServerProfile(ctx, server, cpu))
+		})
+	}
+	err := errors.Join(do(), group.Wait())
+	for _, what := range []string{"allocs", "heap?gc=1"} {
+		kind, _, _ := strings.Cut(what, "?")
+		err = errors.Join(err, r.save(name+"-"+cluster+"-agent-"+kind)(r.Bed.Profile(ctx, cluster, what)))
+	}
+	return err
 }
 
-func (r *Run) saveProfile(ctx context.Context, file, cluster, what string) error {
-	data, err := r.Bed.Profile(ctx, cluster, what)
-	if err != nil {
-		return fmt.Errorf("taking a profile: %w", err)
+// save returns what writes a profile to a file.
+func (r *Run) save(file string) func(data []byte, err error) error {
+	return func(data []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("taking a profile: %w", err)
+		}
+		if err := os.MkdirAll(r.Profiles, 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(r.Profiles, file+".pprof"), data, 0o644)
 	}
-	if err := os.MkdirAll(r.Profiles, 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.Profiles, file+".pprof"), data, 0o644)
 }

@@ -67,6 +67,12 @@ func byAgent(w audit.Write) bool {
 	return strings.HasPrefix(w.User, "system:serviceaccount:atoll-") && w.Resource != "leases"
 }
 
+// byGarbageCollector tells whether a request was one of Kubernetes' garbage collector, for what
+// has lost its owner.
+func byGarbageCollector(w audit.Write) bool {
+	return strings.HasSuffix(w.User, ":generic-garbage-collector")
+}
+
 // ofSlices are the writes of EndpointSlices.
 func ofSlices(writes []audit.Write) []audit.Write {
 	var slices []audit.Write

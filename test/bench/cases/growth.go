@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,10 +53,10 @@ type grown struct {
 	requests     float64
 	events       float64
 	megabytes    float64
-	memory       float64 // of the same, in MiB, when all have all, beyond what it was at first
+	memory       float64 // live heap of the broker's API server, in MiB, when all have all
 	arrival      float64 // seconds until all have all
 	change, last float64 // ms until one real cluster, and all, have one endpoint's change
-	heap         float64 // MiB for each simulated cluster
+	heap         float64 // live heap of a real cluster's agent, in MiB, when all have all
 }
 
 // columns are what is fitted, with their names.
@@ -71,19 +70,15 @@ var columns = []struct {
 	{"requests", func(g grown) float64 { return g.requests }},
 	{"watch events", func(g grown) float64 { return g.events }},
 	{"sent, MB", func(g grown) float64 { return g.megabytes }},
-	{"broker memory beyond an empty one's, MiB", func(g grown) float64 { return g.memory }},
+	{"broker's live heap, MiB", func(g grown) float64 { return g.memory }},
 	{"one change, ms", func(g grown) float64 { return g.change }},
 	{"in all clusters, ms", func(g grown) float64 { return g.last }},
 	{"broker CPU for it, ms", func(g grown) float64 { return g.changeCPU }},
-	{"heap of a cluster, MiB", func(g grown) float64 { return g.heap }},
+	{"an agent's live heap, MiB", func(g grown) float64 { return g.heap }},
 }
 
 // growth lets the clusterset grow.
 func growth(ctx context.Context, r *Run, c *figure.Case) error {
-	idle, err := r.broker()
-	if err != nil {
-		return err
-	}
 	number := 0
 	for _, sweep := range r.sweeps() {
 		var all []grown
@@ -94,27 +89,25 @@ func growth(ctx context.Context, r *Run, c *figure.Case) error {
 			if err != nil {
 				return fmt.Errorf("%+v: %w", s, err)
 			}
-			g.memory -= float64(idle.Memory) / mib
 			all = append(all, g)
 		}
 		c.Tables = append(c.Tables, sweep.table(all), sweep.exponents(all))
 	}
 	c.Notes = append(c.Notes,
-		fmt.Sprintf("broker: its API server and etcd, which had %.0f MiB before", float64(idle.Memory)/mib),
 		"all agents, the broker and two real clusters share this machine's processors, so times grow more than where each has its own; the broker's CPU, requests, events and bytes do not depend on that",
-		"the heap of a simulated cluster is its agent's and its API server's together",
+		"live heaps are those after garbage collections, of the broker's API server, which remembers the latest changes of each kind, and of one agent, which imports everything",
 	)
 	return nil
 }
 
-// broker is what the broker's API server and etcd have used.
-func (r *Run) broker() (bed.Usage, error) {
+// brokerCPU is what the broker's API server and etcd have used of processors.
+func (r *Run) brokerCPU() (time.Duration, error) {
 	server, err := r.Bed.Usage(lab.Broker + "/apiserver")
 	if err != nil {
-		return server, err
+		return 0, err
 	}
 	etcd, err := r.Bed.Usage(lab.Broker + "/etcd")
-	return bed.Usage{CPU: server.CPU + etcd.CPU, Memory: server.Memory + etcd.Memory}, err
+	return server.CPU + etcd.CPU, err
 }
 
 // member is a cluster of a setting, real or simulated.
@@ -130,7 +123,6 @@ func (r *Run) grow(ctx context.Context, namespace string, s setting) (grown, err
 	if err := r.join(ctx, s.clusters-len(r.Bed.Members)); err != nil {
 		return g, err
 	}
-	heap := r.heap()
 	members, err := r.settle(ctx, namespace, s)
 	if err != nil {
 		return g, err
@@ -141,18 +133,24 @@ func (r *Run) grow(ctx context.Context, namespace string, s setting) (grown, err
 	if err := r.exportAll(ctx, members, &g); err != nil {
 		return g, err
 	}
-	g.heap = (r.heap() - heap) / float64(s.clusters-len(r.Bed.Members))
+	if err := r.heaps(ctx, &g); err != nil {
+		return g, err
+	}
 	if err := r.changeSome(ctx, members, &g); err != nil {
 		return g, err
 	}
 	return g, leave(ctx, members)
 }
 
-func (r *Run) heap() float64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc) / mib
+// heaps measures what is in memory when all have all.
+func (r *Run) heaps(ctx context.Context, g *grown) error {
+	server, err := r.Bed.ServerHeap(ctx, lab.Broker)
+	if err != nil {
+		return err
+	}
+	agent, err := r.agentMemory(ctx, importer)
+	g.memory, g.heap = server/mib, agent.heap
+	return err
 }
 
 // settle makes the setting's services, each in one of the clusters by turns.
@@ -189,21 +187,21 @@ func (r *Run) settle(ctx context.Context, namespace string, s setting) ([]*membe
 // atRest measures the heartbeats.
 func (r *Run) atRest(ctx context.Context, g *grown) error {
 	const rest = 20 * time.Second // two renewals of each member's
-	before, err := r.broker()
+	before, err := r.brokerCPU()
 	if err != nil {
 		return err
 	}
 	if err := bed.Pause(ctx, rest); err != nil {
 		return err
 	}
-	after, err := r.broker()
-	g.idleCPU = (after.CPU - before.CPU).Seconds() / rest.Seconds() * 1000
+	after, err := r.brokerCPU()
+	g.idleCPU = (after - before).Seconds() / rest.Seconds() * 1000
 	return err
 }
 
 // exportAll exports everything at once and waits until all clusters have it.
 func (r *Run) exportAll(ctx context.Context, members []*member, g *grown) error {
-	used, err := r.broker()
+	used, err := r.brokerCPU()
 	if err != nil {
 		return err
 	}
@@ -237,9 +235,9 @@ func (r *Run) exportAll(ctx context.Context, members []*member, g *grown) error 
 	if err != nil {
 		return err
 	}
-	total, err := r.broker()
+	total, err := r.brokerCPU()
 	delta := func(name string) float64 { return after.Sum(name) - before.Sum(name) }
-	g.cpu, g.memory = (total.CPU - used.CPU).Seconds(), float64(total.Memory)/mib
+	g.cpu = (total - used).Seconds()
 	g.requests, g.events = delta("apiserver_request_total"), delta("apiserver_watch_events_total")
 	g.megabytes = delta("apiserver_watch_events_sizes_sum") / 1e6
 	return err
@@ -254,7 +252,7 @@ func (r *Run) changeSome(ctx context.Context, members []*member, g *grown) error
 	if err != nil {
 		return err
 	}
-	used, err := r.broker()
+	used, err := r.brokerCPU()
 	if err != nil {
 		return err
 	}
@@ -284,9 +282,9 @@ func (r *Run) changeSome(ctx context.Context, members []*member, g *grown) error
 		}
 		all = append(all, last.Sub(began))
 	}
-	total, err := r.broker()
+	total, err := r.brokerCPU()
 	idle := g.idleCPU / 1000 * (changes * 0.7)
-	g.changeCPU = max(0, (total.CPU-used.CPU).Seconds()-idle) / changes * 1000
+	g.changeCPU = max(0, (total-used).Seconds()-idle) / changes * 1000
 	g.change, g.last = figure.Times("", figure.Milliseconds, one).Value, figure.Times("", figure.Milliseconds, all).Value
 	return err
 }

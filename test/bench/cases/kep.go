@@ -3,6 +3,7 @@ package cases
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/atoll-mcs/atoll/lab"
@@ -46,6 +47,8 @@ func (r *Run) sampleCases() []sampleCase {
 type traffic struct {
 	onBroker   []audit.Write
 	inImporter []audit.Write
+	inExporter []audit.Write
+	collector  int // requests of the importing cluster's garbage collector, beside inImporter
 	simulated  int // writes of slices in all simulated importers
 	events     float64
 	bytes      float64
@@ -70,7 +73,7 @@ func writes(ctx context.Context, r *Run, c *figure.Case) error {
 	}
 	c.Notes = append(c.Notes,
 		fmt.Sprintf("measured with %d importing clusters: %s and %d simulated ones, and the exporting cluster, which watches its own slices on the broker and so gets each event back once", importers, importer, importers-1),
-		"writes are EndpointSlices' alone and are counted in the API servers' audit logs; events and bytes are the broker's apiserver_watch_events_total and _sizes, without its controller manager; events of less than 1 KiB are left out, which are bookmarks",
+		"writes are EndpointSlices' alone and are counted in the API servers' audit logs; of a slice that goes with its import the cluster's garbage collector asks the deletion too, where it comes first; events and bytes are the broker's apiserver_watch_events_total and _sizes, without its controller manager; events of less than 1 KiB are left out, which are bookmarks",
 	)
 	return nil
 }
@@ -105,14 +108,14 @@ func (r *Run) sample(ctx context.Context, namespace string, s sampleCase) (figur
 	if err != nil {
 		return figure.Table{}, err
 	}
-	slices, err := sourceSlices(ctx, from, service)
+	sources, err := sourceSlices(ctx, from, service)
 	if err != nil {
 		return figure.Table{}, err
 	}
 	r.Say("writes: %s, one endpoint", s.title)
 	update, err := step(func() error {
-		slices[0].Endpoints[0] = bed.Endpoint(namespace, freshAddresses)
-		return from.Update(ctx, &slices[0])
+		sources[0].Endpoints[0] = bed.Endpoint(namespace, freshAddresses)
+		return from.Update(ctx, &sources[0])
 	}, bed.Appeared(bed.Address(freshAddresses)))
 	if err != nil {
 		return figure.Table{}, err
@@ -120,8 +123,8 @@ func (r *Run) sample(ctx context.Context, namespace string, s sampleCase) (figur
 	r.Say("writes: %s, rolling update of %d", s.title, s.replaced)
 	rolling, err := step(func() error {
 		for i := range s.replaced {
-			slice := &slices[i%len(slices)]
-			slice.Endpoints[(i/len(slices))%len(slice.Endpoints)] = bed.Endpoint(namespace, freshAddresses+1+i)
+			slice := &sources[i%len(sources)]
+			slice.Endpoints[(i/len(sources))%len(slice.Endpoints)] = bed.Endpoint(namespace, freshAddresses+1+i)
 			if err := from.Update(ctx, slice); err != nil {
 				return err
 			}
@@ -168,9 +171,12 @@ func (r *Run) traffic(ctx context.Context, clusters []*simulation.Member, do fun
 		return traffic{}, err
 	}
 	simulated := -simulatedWrites(clusters)
-	counted, err := r.counted(ctx, do)
+	all, err := r.countedAll(ctx, do)
 	if err != nil {
 		return traffic{}, err
+	}
+	by := func(cluster string, who func(audit.Write) bool) []audit.Write {
+		return slices.DeleteFunc(ofSlices(all[cluster]), func(w audit.Write) bool { return !who(w) })
 	}
 	after, err := r.Bed.ServerMetrics(ctx, lab.Broker)
 	if err != nil {
@@ -181,7 +187,8 @@ func (r *Run) traffic(ctx context.Context, clusters []*simulation.Member, do fun
 		return after.Sum(name, labels...) - before.Sum(name, labels...)
 	}
 	return traffic{
-		onBroker: ofSlices(counted[lab.Broker]), inImporter: ofSlices(counted[importer]),
+		onBroker: by(lab.Broker, byAgent), inImporter: by(importer, byAgent), inExporter: by(exporter, byAgent),
+		collector: len(by(importer, byGarbageCollector)),
 		simulated: simulated + simulatedWrites(clusters),
 		// Bookmarks are sent now and then whatever happens, and have some 100 bytes.
 		events: delta("apiserver_watch_events_total") - delta("apiserver_watch_events_sizes_bucket", "le", "1024"),
@@ -202,7 +209,7 @@ func (s sampleCase) table(creation, deletion, update, rolling traffic) figure.Ta
 	t := figure.Table{
 		Title: fmt.Sprintf("%s: %d endpoints, %d nodes or clusters", s.title, s.endpoints, s.nodes),
 		Columns: []string{
-			"", "KEP-0752, writes", "writes on the broker", "writes in an importing cluster", "in a simulated one",
+			"", "KEP-0752, writes", "writes on the broker", "writes in an importing cluster", "requests of its garbage collector beside", "in a simulated one", "in the exporting cluster",
 			"size of an event", "KEP-0752, watch events", fmt.Sprintf("for %d clusters", importers), fmt.Sprintf("for %d", s.nodes),
 			"KEP-0752, bytes", fmt.Sprintf("for %d clusters", importers), fmt.Sprintf("for %d", s.nodes),
 		},
@@ -221,7 +228,7 @@ func (s sampleCase) table(creation, deletion, update, rolling traffic) figure.Ta
 		perCluster := float64(s.nodes) / importers
 		t.Add(row.name, figure.Number(row.kep.writes*row.by),
 			figure.Number(float64(len(row.of.onBroker))), figure.Number(float64(len(row.of.inImporter))),
-			figure.Number(float64(row.of.simulated)/(importers-1)),
+			figure.Number(float64(row.of.collector)), figure.Number(float64(row.of.simulated)/(importers-1)), figure.Number(float64(len(row.of.inExporter))),
 			figure.Bytes(row.of.bytes/max(1, row.of.events)),
 			figure.Number(row.kep.events*row.by), figure.Number(row.of.events), figure.Number(row.of.events*perCluster),
 			figure.Bytes(row.kep.bytes*row.by), figure.Bytes(row.of.bytes), figure.Bytes(row.of.bytes*perCluster),
