@@ -1,0 +1,201 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// get is a "kubectl get" whose answer needs no more of kubectl than a request and a template.
+//
+// Scripts ask such things again and again until the answer is right, several times a second, and a process
+// of kubectl needs a tenth of a second of processor time for each: more than all that is tested.
+type get struct {
+	resource, namespace, selector, fields, output string
+	names                                         []string
+	all, ignoreNotFound                           bool
+}
+
+// errNotSimple is for what only kubectl itself does.
+var errNotSimple = errors.New("that takes kubectl")
+
+// parseGet understands the arguments of such a call.
+func parseGet(args []string) (*get, error) {
+	g := &get{}
+	flags := pflag.NewFlagSet("get", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVarP(&g.namespace, "namespace", "n", metav1.NamespaceDefault, "")
+	flags.StringVarP(&g.selector, "selector", "l", "", "")
+	flags.StringVar(&g.fields, "field-selector", "", "")
+	flags.StringVarP(&g.output, "output", "o", "", "")
+	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "")
+	flags.BoolVar(&g.ignoreNotFound, "ignore-not-found", false, "")
+	if err := flags.Parse(args); err != nil || flags.NArg() < 2 || flags.Arg(0) != "get" {
+		return nil, errNotSimple
+	}
+	g.resource, g.names = flags.Arg(1), flags.Args()[2:]
+	if resource, name, ok := strings.Cut(g.resource, "/"); ok && len(g.names) == 0 {
+		g.resource, g.names = resource, []string{name}
+	}
+	simple := len(g.names) < 2 && !strings.ContainsAny(g.resource, ",/") &&
+		(len(g.names) == 0 || g.selector == "" && g.fields == "" && !g.all) &&
+		(g.output == "name" || g.output == "json" || strings.HasPrefix(g.output, "jsonpath="))
+	if !simple {
+		return nil, errNotSimple
+	}
+	return g, nil
+}
+
+// getter answers for one cluster.
+type getter struct {
+	client dynamic.Interface
+	mapper meta.RESTMapper
+}
+
+func newGetter(config *rest.Config) (*getter, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.Timeout = 15 * time.Second
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	cached := memory.NewMemCacheClient(found)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
+	return &getter{client, restmapper.NewShortcutExpander(mapper, cached, nil)}, nil
+}
+
+// do answers as kubectl would. What went wrong otherwise than by the API server's word is not
+// answered: kubectl has words of its own for that.
+func (c *getter) do(ctx context.Context, g *get) (Result, error) {
+	mapping, err := c.mapping(g.resource)
+	if err != nil {
+		return Result{}, errNotSimple
+	}
+	object, err := c.request(ctx, g, mapping)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+	case apierrors.IsNotFound(err) && g.ignoreNotFound:
+		return Result{}, nil
+	case errors.As(err, &status) && status.Status().Reason != metav1.StatusReasonUnknown:
+		return Result{Stderr: fmt.Sprintf("Error from server (%s): %v\n", status.Status().Reason, err), Err: errors.New("exit status 1")}, nil
+	default:
+		return Result{}, errNotSimple
+	}
+	text, err := g.print(object)
+	return Result{Stdout: text}, err
+}
+
+// mapping finds a resource by its name, kind, or short name, with its group or without.
+func (c *getter) mapping(resource string) (*meta.RESTMapping, error) {
+	parsed := schema.ParseGroupResource(resource)
+	full, err := c.mapper.ResourceFor(parsed.WithVersion(""))
+	if err != nil {
+		return nil, err
+	}
+	kind, err := c.mapper.KindFor(full)
+	if err != nil {
+		return nil, err
+	}
+	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+}
+
+// request returns the object, or the list of all.
+func (c *getter) request(ctx context.Context, g *get, mapping *meta.RESTMapping) (*unstructured.Unstructured, error) {
+	var resource dynamic.ResourceInterface = c.client.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && !g.all {
+		resource = c.client.Resource(mapping.Resource).Namespace(g.namespace)
+	}
+	if len(g.names) == 1 {
+		return resource.Get(ctx, g.names[0], metav1.GetOptions{})
+	}
+	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: g.selector, FieldSelector: g.fields})
+	if err != nil {
+		return nil, err
+	}
+	items := make([]any, len(list.Items))
+	for i := range list.Items {
+		items[i] = list.Items[i].Object
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "List", "items": items}}, nil
+}
+
+// print writes an object as it is asked for.
+func (g *get) print(object *unstructured.Unstructured) (string, error) {
+	switch g.output {
+	case "json":
+		text, err := json.MarshalIndent(object.Object, "", "    ")
+		return string(text) + "\n", err
+	case "name":
+		return namesOf(object), nil
+	}
+	template := jsonpath.New("script").AllowMissingKeys(true)
+	if err := template.Parse(strings.TrimPrefix(g.output, "jsonpath=")); err != nil {
+		return "", errNotSimple
+	}
+	var text bytes.Buffer
+	if err := template.Execute(&text, object.Object); err != nil {
+		return "", errNotSimple
+	}
+	return text.String(), nil
+}
+
+func namesOf(object *unstructured.Unstructured) string {
+	if items, ok := object.Object["items"].([]any); ok {
+		var all strings.Builder
+		for _, item := range items {
+			all.WriteString(namesOf(&unstructured.Unstructured{Object: item.(map[string]any)}))
+		}
+		return all.String()
+	}
+	kind := object.GroupVersionKind().GroupKind()
+	return strings.ToLower(strings.TrimSuffix(kind.String(), ".")) + "/" + object.GetName() + "\n"
+}
+
+// getters are those of a lab's clusters.
+type getters struct {
+	mu sync.Mutex
+	of map[string]*getter
+}
+
+// in returns the getter of a cluster.
+func (gs *getters) in(cluster string, config func(string) (*rest.Config, error)) (*getter, error) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if g := gs.of[cluster]; g != nil {
+		return g, nil
+	}
+	c, err := config(cluster)
+	if err != nil {
+		return nil, err
+	}
+	g, err := newGetter(c)
+	if err == nil {
+		gs.of[cluster] = g
+	}
+	return g, err
+}
