@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -135,14 +136,16 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 		if err != nil {
 			return err
 		}
-		written, changed = len(writes[importer])+len(writes[lab.Broker]), len(addresses)
+		both := slices.Concat(ofSlices(writes[importer]), ofSlices(writes[lab.Broker]))
+		written, changed = len(both), len(addresses)
 		others = kinds(writes[importer]) + "; on the broker: " + kinds(writes[lab.Broker])
 	}
 	c.Add(
 		figure.Times("until it has followed one change of each cluster", figure.Seconds, found["atoll"]["current"]).
 			OnFloor(figure.Times("", figure.Seconds, floored["floor"]["synced"])).AtMost(10).
 			Because("from the start of the process; the floor is a bare informer's time from its start until it has the same slices"),
-		figure.New("writes", figure.Writes, float64(written)).Exactly(float64(changed)).Because("in the importing cluster: "+others),
+		figure.New("writes of slices", figure.Writes, float64(written)).Exactly(float64(changed)).
+			Because("in the importing cluster: "+others+"; a leader that is new says once that it has published everything"),
 	)
 	return nil
 }
