@@ -37,6 +37,7 @@ build: ## Build the programs into bin/
 	@echo "== building Atoll $(VERSION)"
 	@mkdir -p bin
 	@$(GO_BUILD) -o bin/ ./cmd/...
+	@ln -sf atoll bin/kubectl-atoll && ln -sf atoll bin/kubectl_complete-atoll
 
 .PHONY: kube
 kube: build host-programs ## Build the Kubernetes programs for the lab into the user's cache, once

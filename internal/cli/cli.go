@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/join"
 	"github.com/atoll-mcs/atoll/internal/cli/lab"
 	"github.com/atoll-mcs/atoll/internal/cli/leave"
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/render"
 	"github.com/atoll-mcs/atoll/internal/cli/status"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
@@ -43,9 +45,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	begun := false
-	root := newRoot(args[0])
+	program, args := called(args)
+	root := newRoot(program)
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
-	root.SetArgs(args[1:])
+	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -65,6 +68,21 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitError
 }
 
+// Names by which the program is a plugin of kubectl's: itself, and what kubectl calls to have the
+// shell complete its commands (https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/).
+const pluginName, pluginCompletion = "kubectl-atoll", "kubectl_complete-atoll"
+
+// called returns how the program was called, for people, and with what arguments.
+func called(args []string) (program string, rest []string) {
+	switch program, rest = args[0], args[1:]; filepath.Base(program) {
+	case pluginName:
+		return "kubectl atoll", rest
+	case pluginCompletion:
+		return "kubectl atoll", append([]string{cobra.ShellCompRequestCmd}, rest...)
+	}
+	return program, rest
+}
+
 func newRoot(program string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "atoll",
@@ -81,18 +99,32 @@ func newRoot(program string) *cobra.Command {
 		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), verify.NewCommand(), gather.NewCommand(), explain.NewCommand(),
 		render.NewCommand(), lab.NewCommand(), newVersion(),
 	)
+	complete(root)
 	return root
 }
 
+// versions are what the command version tells.
+type versions struct {
+	Atoll      string `json:"atoll"`
+	Kubernetes string `json:"kubernetes"`
+	CoreDNS    string `json:"coredns"`
+}
+
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var format output.Format
+	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of Atoll and of what a lab runs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "atoll       %s\nkubernetes  %s\ncoredns     %s\n",
-				version.String(), kubebin.KubernetesVersion, kubebin.CoreDNSVersion)
+			v := versions{version.String(), kubebin.KubernetesVersion, kubebin.CoreDNSVersion}
+			if done, err := format.Structured(cmd.OutOrStdout(), v); done || err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "atoll       %s\nkubernetes  %s\ncoredns     %s\n", v.Atoll, v.Kubernetes, v.CoreDNS)
 			return err
 		},
 	}
+	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
+	return command
 }

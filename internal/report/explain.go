@@ -186,14 +186,25 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 		return "what the cluster publishes can't be seen, for the broker can't be read"
 	case source.Published == 0:
 		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
+	case source.Imported == 0 && s.LeftOut[source.Cluster].Services > 0:
+		return beyondServices(source.Cluster, s.LeftOut[source.Cluster].Services)
+	case source.Imported < source.Published && s.LeftOut[source.Cluster].Endpoints > 0:
+		return fmt.Sprintf("%s exports more endpoints than this cluster takes of one, and %d are left out (--max-endpoints-per-member)", source.Cluster, s.LeftOut[source.Cluster].Endpoints)
 	case source.Imported == 0:
 		return "none are imported here: see the findings, and Events of the ServiceImport"
 	case publishedReady == 0:
 		return "none of its pods is ready"
+	case source.Imported < source.Published && s.LeftOut != nil: // then it is not the limit
+		return "some are not imported: this cluster lacks their IP family, or has their addresses itself (see Events of the ServiceImport), or they are about to come"
 	case source.Imported < source.Published:
 		return "some are not imported: this cluster lacks their IP family, has their addresses itself, or takes no more of that cluster (see Events of the ServiceImport), or they are about to come"
 	}
 	return "none of them is ready"
+}
+
+// beyondServices says that a cluster exports more services than the asked one takes.
+func beyondServices(cluster string, n int) string {
+	return fmt.Sprintf("%s exports more services than this cluster takes of one, and %d are left out (--max-services-per-member)", cluster, n)
 }
 
 // records are what DNS answers, by what the asked cluster has imported (KEP-1645, "DNS").
@@ -243,6 +254,7 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 	x.unread(s)
 	x.exported(s, service, exports)
 	if len(exports) > 0 || x.Import != nil {
+		x.leftOut(s, exports)
 		x.importing(s, service)
 	}
 	if x.Import != nil && x.Import.Status != foreign {
@@ -283,6 +295,22 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 		x.Findings.add(Error, "export", "no cluster exports this service, although this one has a Service of the name", do)
 	} else {
 		x.Findings.add(Error, "export", "no cluster exports this service", do)
+	}
+}
+
+// leftOut is about exports that are not imported because their clusters have too many.
+func (x *Explanation) leftOut(s *survey.Survey, exports []merge.Export) {
+	for _, e := range exports {
+		n := s.LeftOut[e.ClusterID].Services
+		if n == 0 || e.ClusterID == x.Cluster || x.Import != nil && slices.Contains(x.Import.Clusters, e.ClusterID) {
+			continue
+		}
+		severity := Error
+		if x.Import != nil {
+			severity = Warning // other clusters' are
+		}
+		x.Findings.add(severity, "import", beyondServices(e.ClusterID, n)+", of which this is one",
+			"export fewer services there, or have the agents here take more: --max-services-per-member")
 	}
 }
 

@@ -40,6 +40,10 @@ type Scope struct {
 	Endpoints bool
 	// Installation has be read what of Atoll runs in the cluster.
 	Installation bool
+	// ClusterOnly leaves out the broker.
+	ClusterOnly bool
+	// Limits has the agents be asked what they leave out.
+	Limits bool
 	// Rights has be read what the member may do on the broker.
 	Rights bool
 	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
@@ -62,6 +66,9 @@ type Survey struct {
 	// Broker is what the broker has, nil where that can't be read: BrokerErr says why.
 	Broker    *Broker
 	BrokerErr error
+	// LeftOut is what the agents leave out of other clusters' exports for there being too many, by
+	// cluster, with Scope.Limits; nil where they could not be asked.
+	LeftOut map[string]LeftOut
 	// Unread says what else could not be read, for lack of rights as a rule.
 	Unread []error
 }
@@ -131,7 +138,12 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	if scope.Installation {
 		s.readInstallation(ctx, cluster)
 	}
-	s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)
+	if scope.Limits {
+		s.LeftOut, _ = readLeftOut(ctx, config) // it takes a right that few have, and then nothing is said of it
+	}
+	if !scope.ClusterOnly {
+		s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)
+	}
 	if scope.Service != "" {
 		s.keep(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Service})
 	}

@@ -29,7 +29,8 @@ func NewCommand() *cobra.Command {
 		Use:   "get",
 		Short: "List the clusters, exports, imports or endpoints of a clusterset",
 		Long: `Lists what there is in a clusterset, as one of its members sees it. The member is asked, and
-with the credentials that are kept in it, the broker.`,
+with the credentials that are kept in it, the broker. Where the broker can't be read, the lists of
+clusters and exports have what the member knows by itself, and the exit status is 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -49,7 +50,10 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 			if err != nil {
 				return err
 			}
-			return output.Rows(cmd.OutOrStdout(), o.format, rows(found), name, columns...)
+			if err := output.Rows(cmd.OutOrStdout(), o.format, rows(found), name, columns...); err != nil {
+				return err
+			}
+			return found.BrokerErr // the list lacks what is there
 		},
 	}
 	o.AddFlags(command.Flags())
@@ -60,7 +64,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 	return command
 }
 
-// read reads what is asked for, and says on standard error what could not be.
+// read reads what is asked for, and says on standard error what the cluster did not show.
 func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Scope)) (*survey.Survey, error) {
 	var of survey.Scope
 	var err error
@@ -87,9 +91,6 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 	}
 	for _, err := range found.Unread {
 		fmt.Fprintln(cmd.ErrOrStderr(), err)
-	}
-	if found.BrokerErr != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), found.BrokerErr)
 	}
 	return found, nil
 }
@@ -147,7 +148,7 @@ func newImports() *cobra.Command {
 	return newSub("imports [SERVICE]", "List what a cluster imports", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is
 how many are ready, of how many.`,
 		"  atoll get imports -A\n  atoll get imports web -n shop -o yaml", true, cobra.MaximumNArgs(1),
-		report.Imports, func(s *survey.Scope) { s.Endpoints = true },
+		report.Imports, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(i report.Import) string { return i.Namespace + "/" + i.Name },
 		output.Column[report.Import]{Header: "NAMESPACE", Of: func(i report.Import) string { return i.Namespace }},
 		output.Column[report.Import]{Header: "NAME", Of: func(i report.Import) string { return i.Name }},
@@ -165,7 +166,7 @@ how many are ready, of how many.`,
 func newEndpoints() *cobra.Command {
 	return newSub("endpoints [SERVICE]", "List the endpoints that a cluster has imported", `Lists the endpoints of imported services in a cluster, and which cluster they are in.`,
 		"  atoll get endpoints web -n shop\n  atoll get endpoints -A -o name", true, cobra.MaximumNArgs(1),
-		report.Endpoints, func(s *survey.Scope) { s.Endpoints = true },
+		report.Endpoints, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(e report.Endpoint) string { return output.List(e.Addresses) },
 		output.Column[report.Endpoint]{Header: "NAMESPACE", Of: func(e report.Endpoint) string { return e.Namespace }},
 		output.Column[report.Endpoint]{Header: "SERVICE", Of: func(e report.Endpoint) string { return e.Service }},

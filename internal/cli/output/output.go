@@ -57,11 +57,17 @@ func (f flag) Set(text string) error {
 	return nil
 }
 
-func (f flag) list() string {
+// Formats are those that are allowed.
+func (f flag) Formats() []string {
 	texts := make([]string, len(f.allowed))
 	for i, a := range f.allowed {
 		texts[i] = string(a)
 	}
+	return texts
+}
+
+func (f flag) list() string {
+	texts := f.Formats()
 	return strings.Join(texts[:len(texts)-1], ", ") + " or " + texts[len(texts)-1]
 }
 

@@ -1,0 +1,45 @@
+package check
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/atoll-mcs/atoll/internal/check"
+)
+
+// TestPrint: headings, a line for each check, and below it what was found and what to do.
+func TestPrint(t *testing.T) {
+	var got bytes.Buffer
+	print(&got, check.Results{
+		{ID: check.APIServer, Cluster: "c1", Subject: "API server", Title: "the API server answers", Status: check.OK, Message: "Kubernetes v1.36.0, 0.9 ms"},
+		{ID: check.APIVersions, Cluster: "c1", Subject: "API server", Title: "it serves what Atoll needs", Status: check.OK},
+		{ID: check.Wiring, Cluster: "c1", Subject: "DNS", Title: "the cluster's DNS asks", Status: check.Error, Message: "it is not told to", Hint: "atoll dns install --context c1", Documentation: check.Wiring.Anchor()},
+		{ID: check.KubeProxy, Cluster: "c2", Subject: "network", Title: "kube-proxy runs on all nodes", Status: check.Skipped, Message: "there is no DaemonSet", Documentation: check.KubeProxy.Anchor()},
+		{ID: check.Datagrams, From: "c1", To: "c2", Subject: "between clusters", Title: "UDP comes through", Status: check.Warning, Message: "i/o timeout", Hint: "let UDP through", Documentation: check.Datagrams.Anchor()},
+	})
+	const want = `cluster c1, API server
+√ ATOLL1001 the API server answers: Kubernetes v1.36.0, 0.9 ms
+√ ATOLL1002 it serves what Atoll needs
+
+cluster c1, DNS
+× ATOLL1502 the cluster's DNS asks
+    it is not told to
+    do: atoll dns install --context c1
+    see: docs/checks.md#atoll1502
+
+cluster c2, network
+– ATOLL1403 kube-proxy runs on all nodes
+    there is no DaemonSet
+
+between clusters
+‼ ATOLL2102 UDP comes through from c1 to c2
+    i/o timeout
+    do: let UDP through
+    see: docs/checks.md#atoll2102
+
+5 checks: 2 fine, 1 warnings, 1 errors, 1 could not be made
+`
+	if got.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+	}
+}

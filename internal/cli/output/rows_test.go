@@ -1,0 +1,40 @@
+package output
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestFormats: the same rows for people, wide, for scripts and for programs; an empty list is one for
+// programs, and a heading for people.
+func TestFormats(t *testing.T) {
+	type row struct {
+		Name string `json:"name"`
+		Size int    `json:"size"`
+	}
+	columns := []Column[row]{
+		{Header: "NAME", Of: func(r row) string { return r.Name }},
+		{Header: "MORE", Wide: true, Of: func(row) string { return Text("") }},
+	}
+	name := func(r row) string { return "the/" + r.Name }
+	some := []row{{"a<b", 1}, {"longer", 2}}
+	for _, c := range []struct {
+		format Format
+		rows   []row
+		want   string
+	}{
+		{Table, some, "NAME\na<b\nlonger\n"},
+		{Wide, some, "NAME    MORE\na<b     -\nlonger  -\n"},
+		{Name, some, "the/a<b\nthe/longer\n"},
+		{YAML, some, "- name: a<b\n  size: 1\n- name: longer\n  size: 2\n"},
+		{JSON, some[:1], "[\n  {\n    \"name\": \"a<b\",\n    \"size\": 1\n  }\n]\n"},
+		{JSON, nil, "[]\n"},
+		{Table, nil, "NAME\n"},
+		{Name, nil, ""},
+	} {
+		var got bytes.Buffer
+		if err := Rows(&got, c.format, c.rows, name, columns...); err != nil || got.String() != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.format, got.String(), err, c.want)
+		}
+	}
+}
