@@ -39,6 +39,12 @@ func (e *Endpoints) Start(ctx context.Context) error {
 // Follow adds a namespace, of the member clusters'.
 func (e *Endpoints) Follow(namespace string) { e.slices.Follow(namespace) }
 
+// Unfollow drops a namespace.
+func (e *Endpoints) Unfollow(namespace string) { e.slices.Unfollow(namespace) }
+
+// Follows tells whether a namespace has been added.
+func (e *Endpoints) Follows(namespace string) bool { return e.slices.Follows(namespace) }
+
 // Synced tells whether all slices of a namespace are there: before that, a missing one means
 // nothing.
 func (e *Endpoints) Synced(namespace string) bool { return e.slices.Synced(namespace) }

@@ -49,48 +49,76 @@ func Decide(have []metav1.Condition, want metav1.Condition, generation int64, no
 	}
 }
 
-// ApplyExport sets conditions of a ServiceExport, as Apply does.
+// ApplyExport sets conditions of a ServiceExport, all those of the field manager owner, in
+// one write, or in none when they stand already. It returns the transitions, and whether they
+// stand now: not so where the export is not the newest version, which is on its way. So each
+// transition is told of once.
 func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) (stands bool, transitions []Change, err error) {
 	kind := schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName)
-	return Apply(ctx, c, kind, export, export.Status.Conditions, owner, want...)
+	list, written, transitions, err := Conditions(export.Status.Conditions, export.Generation, want...)
+	if err != nil {
+		return false, nil, err
+	}
+	if !written {
+		return true, nil, nil
+	}
+	object := owned(kind, export, map[string]any{"conditions": list})
+	// A newer version of it is not meant either, for which the transitions may be none.
+	object.SetResourceVersion(export.ResourceVersion)
+	err = c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil, nil
+	}
+	if err != nil {
+		return false, nil, fmt.Errorf("writing conditions of %s %s/%s: %w", kind.Kind, export.Namespace, export.Name, err)
+	}
+	return true, transitions, nil
 }
 
-// Apply sets conditions of an object that has some, all those of the field manager owner, in
-// one write, or in none when they stand already. It returns the transitions, and whether they
-// stand now: not so where object is not the newest version, which is on its way. So each
-// transition is told of once.
-func Apply(ctx context.Context, c client.Client, kind schema.GroupVersionKind, about client.Object, have []metav1.Condition, owner string, want ...metav1.Condition) (stands bool, transitions []Change, err error) {
-	var list []any
-	written := false
+// Conditions encodes conditions that are wanted of an object of the given generation, as the API server takes them, and tells
+// whether any of them is to be written at all, and which of them are transitions.
+func Conditions(have []metav1.Condition, generation int64, want ...metav1.Condition) (list []any, written bool, transitions []Change, err error) {
 	now := metav1.Now().Rfc3339Copy()
 	for _, w := range want {
-		change := Decide(have, w, about.GetGeneration(), now)
+		change := Decide(have, w, generation, now)
 		written = written || change.Written
 		if change.Transition {
 			transitions = append(transitions, change)
 		}
 		condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&change.Condition)
 		if err != nil {
-			return false, nil, fmt.Errorf("encoding condition %s: %w", w.Type, err)
+			return nil, false, nil, fmt.Errorf("encoding condition %s: %w", w.Type, err)
 		}
 		list = append(list, condition)
 	}
-	if !written {
-		return true, nil, nil
+	return list, written, transitions, nil
+}
+
+// Own makes fields, and no others, be what a field manager has of an object's status, whatever has become of the rest of the
+// object meanwhile: that is somebody else's, so that nobody's write comes too late for another's. Who calls it is the only one to
+// write these fields, and goes by his own last write (controllers.Newest), for a copy may not show it yet. about gets
+// the API server's answer. It returns false where there is no such object any more.
+func Own(ctx context.Context, c client.Client, kind schema.GroupVersionKind, about client.Object, fields map[string]any, owner string) (there bool, err error) {
+	object := owned(kind, about, fields)
+	err = c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // the conflict is with its UID
+		return false, nil
 	}
-	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, about)
+	}
+	if err != nil {
+		return false, fmt.Errorf("writing the status of %s %s/%s: %w", kind.Kind, about.GetNamespace(), about.GetName(), err)
+	}
+	return true, nil
+}
+
+// owned is a status as it is applied to the very object.
+func owned(kind schema.GroupVersionKind, about client.Object, fields map[string]any) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
 	object.SetGroupVersionKind(kind)
 	object.SetNamespace(about.GetNamespace())
 	object.SetName(about.GetName())
 	object.SetUID(about.GetUID()) // another one of the same name is not meant
-	// Nor is a newer version of it, for which the transitions below may be none.
-	object.SetResourceVersion(about.GetResourceVersion())
-	err = c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return false, nil, nil
-	}
-	if err != nil {
-		return false, nil, fmt.Errorf("writing conditions of %s %s/%s: %w", kind.Kind, about.GetNamespace(), about.GetName(), err)
-	}
-	return true, transitions, nil
+	return object
 }

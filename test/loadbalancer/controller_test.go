@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -127,7 +128,18 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	if len(mcs.Status.LoadBalancer.Ingress) != 1 {
 		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
 	}
-	p.set(func(p *steered) { clear(p.refuse) })
+	// Also where it does not tell what there is.
+	p.set(func(p *steered) {
+		p.mute, p.refuse["web"] = errors.New("away"), &cloudprovider.Error{Reason: "Away", Err: errors.New("away")}
+	})
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Annotations = map[string]string{"example.org/x": "y"}
+	})
+	expect(t, mcs, loadbalancer.ConditionReady, "False/Away")
+	if len(mcs.Status.LoadBalancer.Ingress) != 1 {
+		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
+	}
+	p.set(func(p *steered) { p.mute = nil; clear(p.refuse) })
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	if err := p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"); err != nil {
 		t.Error(err)
@@ -137,6 +149,110 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 		m.Annotations = map[string]string{cloudprovider.AnnotationProvider: "nobody"}
 	})
 	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
+	if err := p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"); err != nil || len(mcs.Status.LoadBalancer.Ingress) != 1 {
+		t.Errorf("what the former provider carries still is in the status: %v, %+v", err, mcs.Status.LoadBalancer)
+	}
+}
+
+// A hub that starts and can't have a provider made says so, and of what that one may carry it takes nothing back: the addresses
+// are asked for again when it can. Other providers do not wait for that.
+func TestProviderThatCannotBeMade(t *testing.T) {
+	const ns = "unmade"
+	p, q := provided["steered"], provided["other"]
+	p.reset()
+	q.reset()
+	stop := start(t)
+	old := exposed(t, ns, "old", nil)
+	expect(t, old, loadbalancer.ConditionReady, "False/PortsNotCarried")
+	stop()
+	p.set(func(p *steered) { p.broken, p.order = errors.New("its folder is read-only"), nil })
+	start(t)
+	c := expect(t, old, loadbalancer.ConditionReady, "False/ProviderFailed")
+	if !strings.Contains(c.Message, "what it carries is not known") || !strings.Contains(c.Message, "its folder is read-only") {
+		t.Error(c.Message)
+	}
+	if len(old.Status.LoadBalancer.Ingress) != 1 || meta.FindStatusCondition(old.Status.Conditions, loadbalancer.ConditionReachable) != nil {
+		t.Errorf("it has %+v", old.Status)
+	}
+	fresh := exposed(t, ns, "fresh", nil)
+	expect(t, fresh, loadbalancer.ConditionReady, "False/ProviderFailed")
+	others := exposed(t, ns, "others", map[string]string{cloudprovider.AnnotationProvider: "other"})
+	expect(t, others, loadbalancer.ConditionReady, "False/PortsNotCarried")
+	p.set(func(p *steered) { p.broken = nil })
+	for _, m := range []*networkingv1alpha1.MultiClusterService{fresh, old} {
+		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
+	}
+	p.set(func(p *steered) {
+		if p.order[0] != nameOf(old) {
+			t.Errorf("asked for in the order %v", p.order)
+		}
+	})
+}
+
+// What this controller has written and somebody changes is put right.
+func TestStatusIsPutRight(t *testing.T) {
+	const ns = "edited"
+	provided["steered"].reset()
+	start(t)
+	mcs := exposed(t, ns, "web", nil)
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
+	expect(t, mcs, loadbalancer.ConditionReachable, "False/NoBackends")
+	eventually(t, "editing", func() error {
+		if err := hub.Get(t.Context(), nameOf(mcs), mcs); err != nil {
+			return err
+		}
+		mcs.Status.LoadBalancer.Ingress[0].Hostname = "elsewhere.example.com"
+		meta.SetStatusCondition(&mcs.Status.Conditions, metav1.Condition{Type: loadbalancer.ConditionReady, Status: metav1.ConditionTrue, Reason: "Edited"})
+		return hub.Status().Update(t.Context(), mcs)
+	})
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
+	if got := mcs.Status.LoadBalancer.Ingress[0].Hostname; got != "web.example.com" {
+		t.Errorf("it is at %s", got)
+	}
+}
+
+// Endpoints are followed in the namespaces that have a load balancer, for as long as they do. Finalizers are the provider's
+// that it has, whoever set it, and others' are left alone.
+func TestWhatIsLeftBehind(t *testing.T) {
+	const ns = "left"
+	provided["steered"].reset()
+	start(t)
+	one := exposed(t, ns, "one", nil)
+	two := exposed(t, ns, "two", nil)
+	for _, m := range []*networkingv1alpha1.MultiClusterService{one, two} {
+		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
+		change(t, m, func(m *networkingv1alpha1.MultiClusterService) { // by somebody: the finalizer is his, too
+			m.Finalizers = []string{"example.org/others", "lb.atoll.dev/steered"}
+		})
+	}
+	crossed := func(m *networkingv1alpha1.MultiClusterService) {
+		t.Helper()
+		change(t, m, func(m *networkingv1alpha1.MultiClusterService) {
+			m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}
+		})
+		eventually(t, "the finalizer of others alone", func() error {
+			if err := hub.Get(t.Context(), nameOf(m), m); err != nil || !slices.Equal(m.Finalizers, []string{"example.org/others"}) {
+				return fmt.Errorf("%v, %w", m.Finalizers, err)
+			}
+			return nil
+		})
+	}
+	crossed(one)
+	if !followed.Follows(ns) {
+		t.Error("there is one more, and its endpoints are not followed")
+	}
+	crossed(two)
+	eventually(t, "nobody follows the endpoints", func() error {
+		if followed.Follows(ns) {
+			return errors.New("they are followed")
+		}
+		return nil
+	})
+	change(t, one, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}
+	})
+	create(t, published("c1", ns, "one", "10.1.0.1"))
+	eventually(t, "they are followed again", func() error { return provided["steered"].has(nameOf(one), "80>c1/10.1.0.1:8080") })
 }
 
 func TestDeleting(t *testing.T) {

@@ -50,6 +50,8 @@ var (
 	scheme        = runtime.NewScheme()
 	// hub is an administrator's client for the API server of broker and hub.
 	hub client.WithWatch
+	// followed is what the controller that was started last knows of endpoints.
+	followed *broker.Endpoints
 )
 
 func TestMain(m *testing.M) {
@@ -128,6 +130,7 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	}
 	endpoints := broker.NewEndpoints(hub, clusterset)
 	allowed := broker.NewRanges(hub, clusterset, slog.New(slog.DiscardHandler))
+	followed = endpoints
 	for _, runnable := range []manager.Runnable{endpoints, allowed} {
 		if err := mgr.Add(runnable); err != nil {
 			t.Fatal(err)

@@ -27,6 +27,8 @@ type steered struct {
 	order       []types.NamespacedName // of those that were ensured or updated
 	refuse      map[string]error       // by the names of services
 	keep        map[string]error       // refuses deleting
+	mute        error                  // tells nobody what there is
+	broken      error                  // keeps it from being made
 	unreachable []netip.AddrPort
 	handlers    []func(types.NamespacedName)
 }
@@ -40,6 +42,9 @@ func init() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.lister = c.Backends
+			if p.broken != nil {
+				return nil, p.broken
+			}
 			return p, nil
 		})
 	}
@@ -50,6 +55,7 @@ func (p *steered) reset() {
 	defer p.mu.Unlock()
 	p.balancers, p.calls, p.order = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
 	p.refuse, p.keep, p.unreachable = map[string]error{}, map[string]error{}, nil
+	p.mute, p.broken = nil, nil
 }
 
 // set changes what the provider does.
@@ -66,6 +72,9 @@ func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
 func (p *steered) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.mute != nil {
+		return nil, false, p.mute
+	}
 	if _, there := p.balancers[nameOf(mcs)]; !there {
 		return nil, false, nil
 	}

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -138,4 +139,24 @@ func named(list []string) string {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
+}
+
+// unserved says why it is not known what to forward. The load balancer stays as it is.
+func unserved(err error) metav1.Condition {
+	reason := reasonNoService
+	if errors.Is(err, errExternalName) {
+		reason = reasonExternalName
+	}
+	return metav1.Condition{
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. The load balancer stays as it is.", err),
+	}
+}
+
+// unknown says that a provider can't be had, so that it is not known what there is of the load balancer. Its addresses stay in the
+// status, for it is asked for them again, and nobody else is to have them.
+func unknown(provider string, err error) metav1.Condition {
+	return metav1.Condition{
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: cloudprovider.Reason(err), Message: fmt.Sprintf(
+			"Provider %s can't be used, which is tried again, and what it carries is not known: %v.", provider, err),
+	}
 }

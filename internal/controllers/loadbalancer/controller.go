@@ -15,7 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -49,11 +49,14 @@ type Controller struct {
 	recorder   events.EventRecorder
 	// abandon is how long a load balancer that can't be deleted keeps its object.
 	abandon time.Duration
+	newest  controllers.Newest[*networkingv1alpha1.MultiClusterService]
+
+	following sync.Mutex // held while it is decided whether a namespace is followed
 
 	mu sync.Mutex
 	// recorded are those that had addresses when this controller began, and have not asked for them
-	// again. Others wait, so that nobody else gets these. It is nil before that is known.
-	recorded map[types.NamespacedName]bool
+	// again, with their providers. Others of the same provider wait, so that nobody else gets these. It is nil before that is known.
+	recorded map[types.NamespacedName]string
 	waiting  map[types.NamespacedName]bool
 	failing  map[types.NamespacedName]time.Time // since when deleting has failed
 	add      func(reconcile.Request, bool)
@@ -75,7 +78,7 @@ func (c *Controller) Name() string { return "loadbalancer" }
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
-		For(&networkingv1alpha1.MultiClusterService{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		For(&networkingv1alpha1.MultiClusterService{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return c.concerned(ctx, client.ObjectKeyFromObject(o))
 		})).
@@ -147,15 +150,16 @@ func (c *Controller) concerned(ctx context.Context, service types.NamespacedName
 	return []reconcile.Request{{NamespacedName: service}}
 }
 
-// matters tells whether a change of an object is not one of its status alone, which this
-// controller writes, and others that have nothing to do with it.
-func matters(e event.UpdateEvent) bool {
-	before, now := e.ObjectOld, e.ObjectNew
-	return before.GetGeneration() != now.GetGeneration() || before.GetUID() != now.GetUID() ||
-		!maps.Equal(before.GetAnnotations(), now.GetAnnotations()) || !slices.Equal(before.GetFinalizers(), now.GetFinalizers())
+// matters tells whether a change of an object is one of what this controller goes by, or of what it has written, by
+// somebody else.
+func (c *Controller) matters(e event.UpdateEvent) bool {
+	before, now := e.ObjectOld.(*networkingv1alpha1.MultiClusterService), e.ObjectNew.(*networkingv1alpha1.MultiClusterService)
+	return before.Generation != now.Generation || before.UID != now.UID ||
+		!maps.Equal(before.Annotations, now.Annotations) || !slices.Equal(before.Finalizers, now.Finalizers) ||
+		c.newest.News(now) && (!slices.Equal(owned(before), owned(now)) || !equality.Semantic.DeepEqual(before.Status.LoadBalancer, now.Status.LoadBalancer))
 }
 
-// errOutdated is that an object was not written because it has a newer version, which the copy shows in
+// errOutdated is that an object was not written, or not decided on, because it has a newer version, which the copy shows in
 // a moment.
 var errOutdated = errors.New("the object has changed meanwhile")
 
@@ -165,23 +169,31 @@ func wanted(mcs *networkingv1alpha1.MultiClusterService) bool {
 
 // Reconcile brings one load balancer and its status up to date.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	mcs := &networkingv1alpha1.MultiClusterService{}
-	if err := c.client.Get(ctx, req.NamespacedName, mcs); err != nil {
+	shown := &networkingv1alpha1.MultiClusterService{}
+	if err := c.client.Get(ctx, req.NamespacedName, shown); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("reading MultiClusterService %s: %w", req, err)
 		}
+		c.newest.Forget(req.NamespacedName)
 		c.settled(req.NamespacedName)
-		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
+		return reconcile.Result{}, errors.Join(c.unfollow(ctx, req.Namespace), c.forgotten(ctx, req.NamespacedName))
 	}
 	if err := c.begin(ctx); err != nil {
 		return reconcile.Result{}, err
+	}
+	mcs := c.newest.Of(shown)
+	if mcs.Generation != shown.Generation {
+		return reconcile.Result{}, nil // what it says now is not shown yet, and is the next event
 	}
 	var err error
 	if wanted(mcs) {
 		err = c.provide(ctx, mcs)
 	} else {
 		c.settled(req.NamespacedName)
-		err = c.withdraw(ctx, mcs)
+		err = c.unfollow(ctx, req.Namespace)
+		if err == nil {
+			err = c.withdraw(ctx, mcs)
+		}
 	}
 	if err == errOutdated { // nothing else has failed
 		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
@@ -192,20 +204,17 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // provide makes the load balancer, or brings it up to date.
 func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	name := client.ObjectKeyFromObject(mcs)
-	c.endpoints.Follow(mcs.Namespace)
+	c.follow(mcs.Namespace)
 	if !c.endpoints.Synced(mcs.Namespace) || !c.ranges.Synced() {
 		return nil // queued again when they are
 	}
-	options, _ := cloudprovider.OptionsOf(mcs) // the provider tells what is wrong with them
-	if options.Provider == "" {
-		options.Provider = c.providers.standard
-	}
-	out := outcome{provider: options.Provider}
-	provider, err := c.providers.get(options.Provider)
+	out := outcome{provider: c.providers.of(mcs)}
+	provider, err := c.providers.get(out.provider)
 	if err != nil {
-		c.settled(name)
-		out.err = err
-		return errors.Join(err, c.applyStatus(ctx, mcs, nil, out.conditions()))
+		if errors.Is(err, errNoProvider) {
+			c.settled(name)
+		}
+		return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{unknown(out.provider, err)}))
 	}
 	switch out.service, err = c.service(name); {
 	case errors.Is(err, errNoService), errors.Is(err, errExternalName):
@@ -214,11 +223,15 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	case err != nil:
 		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
 	}
-	if len(mcs.Status.LoadBalancer.Ingress) == 0 && c.mustWait(name) {
+	if len(mcs.Status.LoadBalancer.Ingress) == 0 && c.mustWait(name, out.provider) {
 		return nil // queued again when the others have asked for what they had
 	}
-	if err := c.hold(ctx, mcs, options.Provider); err != nil {
+	generation := mcs.Generation
+	if err := c.hold(ctx, mcs, out.provider); err != nil {
 		return err
+	}
+	if mcs.Generation != generation {
+		return errOutdated
 	}
 	c.providers.changed(name)
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -229,9 +242,9 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	}
 	began := time.Now()
 	out.status, out.err = call(callCtx, mcs)
-	c.providers.metrics.called(options.Provider, operation, began, out.err)
+	c.providers.metrics.called(out.provider, operation, began, out.err)
 	if out.err != nil && out.status == nil {
-		out.status, _, _ = provider.GetMCSLoadBalancer(callCtx, mcs)
+		out.status = c.remaining(ctx, provider, mcs)
 	}
 	c.settled(name)
 	if reporter, ok := provider.(cloudprovider.Reporter); ok {
@@ -243,123 +256,27 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
 }
 
+// remaining is what there is of a load balancer that could not be brought up to date: what the provider says that there is, and
+// where it does not say, what there was.
+func (c *Controller) remaining(ctx context.Context, provider cloudprovider.MCSLoadBalancer, mcs *networkingv1alpha1.MultiClusterService) *corev1.LoadBalancerStatus {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	status, there, err := provider.GetMCSLoadBalancer(ctx, mcs)
+	switch {
+	case err != nil:
+		return &mcs.Status.LoadBalancer
+	case !there:
+		return nil
+	}
+	return status
+}
+
 // join is of a provider's error and one of writing.
 func join(err, writing error) error {
 	if err == nil {
 		return writing
 	}
 	return errors.Join(err, writing)
-}
-
-// Errors of service.
-var (
-	errNoService    = errors.New("there is no Service of this name beside this object any more")
-	errExternalName = errors.New("a Service of type ExternalName has no endpoints")
-)
-
-// unserved says why it is not known what to forward. The load balancer stays as it is.
-func unserved(err error) metav1.Condition {
-	reason := reasonNoService
-	if errors.Is(err, errExternalName) {
-		reason = reasonExternalName
-	}
-	return metav1.Condition{
-		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. The load balancer stays as it is.", err),
-	}
-}
-
-// service is what the providers are told that there is to forward.
-func (c *Controller) service(name types.NamespacedName) (s cloudprovider.Service, err error) {
-	ctx := context.Background() // all is read from copies
-	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
-	if err := c.client.Get(ctx, name, mcs, client.UnsafeDisableDeepCopy); err != nil {
-		return s, err
-	}
-	switch err := c.client.Get(ctx, name, service, client.UnsafeDisableDeepCopy); {
-	case apierrors.IsNotFound(err):
-		return s, errNoService
-	case err != nil:
-		return s, err
-	case service.Spec.Type == corev1.ServiceTypeExternalName:
-		return s, errExternalName
-	case !c.endpoints.Synced(name.Namespace) || !c.ranges.Synced():
-		return s, errNotYet
-	}
-	published := c.endpoints.Of(name)
-	records := map[string]*brokerv1alpha1.ExportedServiceSpec{}
-	for _, slice := range published {
-		cluster := clusterOf(slice)
-		if _, known := records[cluster]; known {
-			continue
-		}
-		record := &brokerv1alpha1.ExportedService{}
-		key := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(cluster), name.Namespace, name.Name)}
-		switch err := c.client.Get(ctx, key, record, client.UnsafeDisableDeepCopy); {
-		case err == nil:
-			records[cluster] = &record.Spec
-		case apierrors.IsNotFound(err):
-			records[cluster] = nil
-		default:
-			return s, err
-		}
-	}
-	return forwards(mcs, service, records, within(c.ranges.Of, published)), nil
-}
-
-// begin notes which MultiClusterServices have addresses to ask for again, and has load balancers
-// looked at whose objects have gone.
-func (c *Controller) begin(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.recorded != nil {
-		return nil
-	}
-	list := &networkingv1alpha1.MultiClusterServiceList{}
-	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing MultiClusterServices: %w", err)
-	}
-	recorded := map[types.NamespacedName]bool{}
-	for i := range list.Items {
-		if m := &list.Items[i]; wanted(m) && len(m.Status.LoadBalancer.Ingress) > 0 {
-			recorded[client.ObjectKeyFromObject(m)] = true
-		}
-	}
-	for _, name := range c.providers.configured() {
-		provider, err := c.providers.get(name)
-		if err != nil {
-			continue // told where it is needed
-		}
-		if inventory, ok := provider.(cloudprovider.Inventory); ok {
-			for _, left := range inventory.LoadBalancers() {
-				c.add(reconcile.Request{NamespacedName: left}, true)
-			}
-		}
-	}
-	c.recorded = recorded
-	return nil
-}
-
-// settled says that a MultiClusterService has asked for its addresses, or does not.
-func (c *Controller) settled(name types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.recorded, name)
-	if c.recorded == nil || len(c.recorded) > 0 {
-		return
-	}
-	for waiting := range c.waiting {
-		c.add(reconcile.Request{NamespacedName: waiting}, false)
-	}
-	clear(c.waiting)
-}
-
-func (c *Controller) mustWait(name types.NamespacedName) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.recorded) > 0 {
-		c.waiting[name] = true
-	}
-	return len(c.recorded) > 0
 }
 
 // forgotten deletes what providers have of a MultiClusterService that there is not any more: its

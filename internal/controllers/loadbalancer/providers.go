@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
@@ -159,6 +161,12 @@ func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
 		})
 	}
 	return provider, nil
+}
+
+// of returns the name of the provider that a MultiClusterService is to have.
+func (p *Providers) of(mcs *networkingv1alpha1.MultiClusterService) string {
+	options, _ := cloudprovider.OptionsOf(mcs) // the provider tells what is wrong with them
+	return cmp.Or(options.Provider, p.standard)
 }
 
 // configured are the names of the providers that there may be.

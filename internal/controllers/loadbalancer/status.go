@@ -7,12 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -24,36 +21,21 @@ import (
 // Events. Nothing at all is what a MultiClusterService without load balancer has.
 func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, lb *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
 	lb = storable(lb)
-	object := map[string]any{}
-	written := false
-	var told []metav1.Condition
-	var list []any
-	now := metav1.Now().Rfc3339Copy()
-	for _, want := range conditions {
-		change := status.Decide(mcs.Status.Conditions, want, mcs.Generation, now)
-		written = written || change.Written
-		if change.Transition {
-			told = append(told, change.Condition)
-		}
-		condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&change.Condition)
-		if err != nil {
-			return fmt.Errorf("encoding condition %s: %w", want.Type, err)
-		}
-		list = append(list, condition)
+	fields := map[string]any{}
+	list, written, told, err := status.Conditions(mcs.Status.Conditions, mcs.Generation, conditions...)
+	if err != nil {
+		return err
 	}
 	if len(list) > 0 {
-		object["conditions"] = list
-	} else {
-		written = slices.ContainsFunc([]string{ConditionReady, ConditionReachable}, func(t string) bool {
-			return meta.FindStatusCondition(mcs.Status.Conditions, t) != nil
-		})
+		fields["conditions"] = list
 	}
+	written = written || len(owned(mcs)) > len(list)
 	if lb != nil && len(lb.Ingress) > 0 {
 		balancer, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lb)
 		if err != nil {
 			return fmt.Errorf("encoding the load balancer's status: %w", err)
 		}
-		object["loadBalancer"] = balancer
+		fields["loadBalancer"] = balancer
 		written = written || !equality.Semantic.DeepEqual(lb.Ingress, mcs.Status.LoadBalancer.Ingress)
 	} else {
 		written = written || len(mcs.Status.LoadBalancer.Ingress) > 0
@@ -61,31 +43,31 @@ func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.Mu
 	if !written {
 		return nil
 	}
-	applied := &unstructured.Unstructured{Object: map[string]any{"status": object}}
-	applied.SetGroupVersionKind(networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind))
-	applied.SetNamespace(mcs.Namespace)
-	applied.SetName(mcs.Name)
-	applied.SetUID(mcs.UID) // another one of the same name is not meant
-	// Nor is a newer version of it, for which the transitions may be none: it is on its way here.
-	applied.SetResourceVersion(mcs.ResourceVersion)
-	err := c.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership, client.FieldOwner(names.ManagerLoadBalancer))
-	if apierrors.IsConflict(err) {
-		return errOutdated
+	if there, err := status.Own(ctx, c.client, kind, mcs, fields, names.ManagerLoadBalancer); !there {
+		return err
 	}
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("writing the status of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)
-	}
-	for _, condition := range told {
-		kind := corev1.EventTypeWarning
-		if condition.Status != metav1.ConditionFalse {
-			kind = corev1.EventTypeNormal
+	c.newest.Wrote(mcs)
+	for _, change := range told {
+		eventType := corev1.EventTypeWarning
+		if change.Condition.Status != metav1.ConditionFalse {
+			eventType = corev1.EventTypeNormal
 		}
-		status.Say(c.recorder, mcs, nil, kind, condition.Reason, "Expose", condition.Message)
+		c.say(mcs, eventType, change.Condition.Reason, change.Condition.Message)
 	}
 	return nil
+}
+
+// kind is that of MultiClusterServices.
+var kind = networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind)
+
+// owned are those of the conditions that this controller owns.
+func owned(mcs *networkingv1alpha1.MultiClusterService) (conditions []metav1.Condition) {
+	for _, t := range []string{ConditionReady, ConditionReachable} {
+		if found := meta.FindStatusCondition(mcs.Status.Conditions, t); found != nil {
+			conditions = append(conditions, *found)
+		}
+	}
+	return conditions
 }
 
 // storable leaves of ports those with an error: the definition of the kind requires one of each

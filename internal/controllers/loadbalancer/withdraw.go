@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -34,31 +37,75 @@ func holders(mcs *networkingv1alpha1.MultiClusterService) (providers []string) {
 // hold sets the provider's finalizer, before there is anything to delete, after the load balancers
 // of other providers have gone.
 func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
+	held := false
 	for _, other := range holders(mcs) {
 		if other == provider {
+			held = true
 			continue
 		}
 		if err := c.release(ctx, mcs, other); err != nil {
 			return err
 		}
 	}
-	return c.patch(ctx, mcs, func() bool { return controllerutil.AddFinalizer(mcs, names.FinalizerLoadBalancer+provider) })
-}
-
-// patch changes finalizers.
-func (c *Controller) patch(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, change func() bool) error {
-	before := mcs.DeepCopy()
-	if !change() {
+	if held {
 		return nil
 	}
-	err := c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return errOutdated
+	return c.setHolders(ctx, mcs, provider)
+}
+
+// setHolders makes these providers' finalizers be those that this controller has set. Others' stay, whatever becomes of them
+// meanwhile.
+func (c *Controller) setHolders(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, providers ...string) error {
+	applied := &unstructured.Unstructured{Object: map[string]any{}}
+	applied.SetGroupVersionKind(kind)
+	applied.SetNamespace(mcs.Namespace)
+	applied.SetName(mcs.Name)
+	applied.SetUID(mcs.UID) // so that none is made
+	var finalizers []string
+	for _, p := range providers {
+		finalizers = append(finalizers, names.FinalizerLoadBalancer+p)
 	}
-	if err != nil {
+	applied.SetFinalizers(finalizers)
+	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership, client.FieldOwner(names.ManagerLoadBalancer))
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, mcs)
+	}
+	return c.wrote(mcs, err)
+}
+
+// wrote notes an object whose finalizers have been written.
+func (c *Controller) wrote(mcs *networkingv1alpha1.MultiClusterService, err error) error {
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), going(err):
+		return errOutdated
+	case err != nil:
 		return fmt.Errorf("writing the finalizers of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)
 	}
+	c.newest.Wrote(mcs)
 	return nil
+}
+
+// going tells whether a finalizer was refused because the object has begun to go, which the copy does not show yet.
+func going(err error) bool {
+	var refused apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(refused.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.finalizers" })
+}
+
+// drop takes a provider's finalizer away, also where this controller has not set it.
+func (c *Controller) drop(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
+	finalizer := names.FinalizerLoadBalancer + provider
+	others := slices.DeleteFunc(holders(mcs), func(p string) bool { return p == provider })
+	if err := c.setHolders(ctx, mcs, others...); err != nil {
+		return err
+	}
+	before := mcs.DeepCopy()
+	if !controllerutil.RemoveFinalizer(mcs, finalizer) {
+		return nil
+	}
+	return c.wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 // withdraw deletes the load balancers of an object that is to have none.
@@ -93,7 +140,7 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		}
 		c.say(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted, and may be there still: %v", name, err))
 	}
-	if err := c.patch(ctx, mcs, func() bool { return controllerutil.RemoveFinalizer(mcs, names.FinalizerLoadBalancer+name) }); err != nil {
+	if err := c.drop(ctx, mcs, name); err != nil {
 		return err
 	}
 	c.mu.Lock()

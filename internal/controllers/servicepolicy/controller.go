@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -34,6 +35,8 @@ type Controller struct {
 	reader     client.Reader
 	clusterset string
 	recorder   events.EventRecorder
+	newest     controllers.Newest[*networkingv1alpha1.MultiClusterService]
+	policies   controllers.Newest[*brokerv1alpha1.ServicePolicy]
 }
 
 // NewController returns a controller that writes to the clusterset's namespace.
@@ -49,7 +52,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	comesOrGoes := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
-		For(&networkingv1alpha1.MultiClusterService{}).
+		For(&networkingv1alpha1.MultiClusterService{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
 		Watches(&brokerv1alpha1.ServicePolicy{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			spec := &o.(*brokerv1alpha1.ServicePolicy).Spec
 			return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName}}}
@@ -64,6 +67,22 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(comesOrGoes)).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
+}
+
+// matters tells whether a change of a MultiClusterService is one of what this controller goes by, or of its own conditions by
+// somebody else.
+func (c *Controller) matters(e event.UpdateEvent) bool {
+	before, now := e.ObjectOld.(*networkingv1alpha1.MultiClusterService), e.ObjectNew.(*networkingv1alpha1.MultiClusterService)
+	return before.Generation != now.Generation || before.UID != now.UID || (before.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+		c.newest.News(now) && !equality.Semantic.DeepEqual(owned(before), owned(now))
+}
+
+// owned are those of the conditions that this controller owns.
+func owned(mcs *networkingv1alpha1.MultiClusterService) (conditions []*metav1.Condition) {
+	for _, kind := range []string{networkingv1alpha1.ConditionServiceFound, networkingv1alpha1.ConditionClustersFound, networkingv1alpha1.ConditionExported} {
+		conditions = append(conditions, meta.FindStatusCondition(mcs.Status.Conditions, kind))
+	}
+	return conditions
 }
 
 // known maps a service to its MultiClusterService, which most have not.
@@ -97,6 +116,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("writing the policy of MultiClusterService %s: %w", req, err)
 	}
 	if s.mcs == nil {
+		c.newest.Forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, c.applyConditions(ctx, s)
@@ -106,8 +126,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (state, error) {
 	var s state
 	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
-	if err := c.reader.Get(ctx, key, mcs); err != nil || mcs.DeletionTimestamp != nil {
+	if err := c.reader.Get(ctx, key, mcs); err != nil {
 		return s, client.IgnoreNotFound(err)
+	}
+	if mcs = c.newest.Of(mcs); mcs.DeletionTimestamp != nil {
+		return s, nil
 	}
 	s.mcs = mcs
 	switch err := c.reader.Get(ctx, key, service); {
@@ -137,39 +160,69 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 
 // apply makes the policy what the MultiClusterService says, of which there may be none.
 func (c *Controller) apply(ctx context.Context, key types.NamespacedName, mcs *networkingv1alpha1.MultiClusterService) error {
-	have := &brokerv1alpha1.ServicePolicy{}
-	err := c.reader.Get(ctx, client.ObjectKey{Namespace: c.clusterset, Name: names.Aggregate(key.Namespace, key.Name)}, have)
-	there := err == nil
+	have, err := c.policy(ctx, client.ObjectKey{Namespace: c.clusterset, Name: names.Aggregate(key.Namespace, key.Name)})
 	switch {
-	case client.IgnoreNotFound(err) != nil:
+	case err != nil, mcs == nil && have == nil:
 		return err
-	case mcs == nil && !there:
-		return nil
 	case mcs == nil:
-		return c.writer.Delete(ctx, have)
-	case !there:
-		return c.writer.Create(ctx, &brokerv1alpha1.ServicePolicy{
+		if err := c.writer.Delete(ctx, have); err != nil {
+			return err
+		}
+		c.policies.Deleted(have)
+		return nil
+	case have == nil:
+		have = &brokerv1alpha1.ServicePolicy{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: c.clusterset, Name: names.Aggregate(key.Namespace, key.Name),
 				Labels: map[string]string{names.LabelServiceNamespace: key.Namespace, names.LabelServiceName: key.Name},
 			},
 			Spec: project(mcs),
-		})
-	}
-	if want := project(mcs); !equality.Semantic.DeepEqual(have.Spec, want) {
+		}
+		err = c.writer.Create(ctx, have)
+	default:
+		want := project(mcs)
+		if equality.Semantic.DeepEqual(have.Spec, want) {
+			return nil
+		}
 		have.Spec = want
-		return c.writer.Update(ctx, have)
+		err = c.writer.Update(ctx, have)
 	}
-	return nil
+	if err == nil {
+		c.policies.Wrote(have)
+	}
+	return err
+}
+
+// policy returns the policy that there is, or nil. One that was written and is not shown yet, or not any more, is asked for.
+func (c *Controller) policy(ctx context.Context, key client.ObjectKey) (*brokerv1alpha1.ServicePolicy, error) {
+	have := &brokerv1alpha1.ServicePolicy{}
+	err := c.reader.Get(ctx, key, have)
+	switch {
+	case err == nil && c.policies.Gone(have):
+		return nil, nil
+	case err == nil:
+		return c.policies.Of(have), nil
+	case apierrors.IsNotFound(err) && c.policies.Forget(key):
+		err = c.writer.Reader.Get(ctx, key, have)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return have, err
 }
 
 func (c *Controller) applyConditions(ctx context.Context, s state) error {
-	kind := networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind)
-	stands, _, err := status.Apply(ctx, c.writer.Client, kind, s.mcs, s.mcs.Status.Conditions, names.ManagerHub, s.conditions()...)
-	if !stands {
+	before, want := s.mcs.Status.Conditions, s.conditions()
+	list, written, _, err := status.Conditions(before, s.mcs.Generation, want...)
+	if err != nil || !written {
 		return err
 	}
-	for _, said := range news(s.mcs.Status.Conditions, s.conditions()) {
+	kind := networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind)
+	if there, err := status.Own(ctx, c.writer.Client, kind, s.mcs, map[string]any{"conditions": list}, names.ManagerHub); !there {
+		return err
+	}
+	c.newest.Wrote(s.mcs)
+	for _, said := range news(before, want) {
 		eventType := corev1.EventTypeNormal
 		if said.Status == metav1.ConditionFalse {
 			eventType = corev1.EventTypeWarning
