@@ -187,6 +187,69 @@ func (b *bench) more(tr *traffic, n int) {
 	})
 }
 
+// newcomer has a backend join others that have connections already. It gets its share of the new ones, and not all of them
+// until it has as many: one that is not ready for that would get every client at once.
+func newcomer(b *bench) {
+	m := b.mcs("newcomer")
+	servers := b.tcp("a", "b", "c")
+	b.apply(m, service(8080, servers[:2]...))
+	b.reaches(address(m, 8080), "a", "b")
+	var open []*client
+	for range 20 {
+		c, err := dial(address(m, 8080))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+	}
+	clients := startTraffic(ask, address(m, 8080), 2)
+	b.more(clients, 20)
+	b.apply(m, service(8080, servers...))
+	b.reaches(address(m, 8080), "a", "b", "c")
+	b.more(clients, 20)
+	b.noneLost(clients, "while a backend came")
+	const each = 20
+	got, err := count(each*len(servers), ask, address(m, 8080))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d connections beside %d that are there: %v", each*len(servers), len(open), got)
+	if got["c"] < each/2 || got["c"] > 2*each {
+		b.Errorf("answered %v, of which c came last: that is not its share", got)
+	}
+	for _, c := range open {
+		if err := c.echo("still there"); err != nil {
+			b.Errorf("a connection to %s, after another backend came: %v", c.server, err)
+		}
+	}
+	if b.carries(corev1.ProtocolUDP) {
+		newcomerUDP(b)
+	}
+}
+
+// newcomerUDP has clients by UDP stay where they are, too.
+func newcomerUDP(b *bench) {
+	m := b.mcs("newcomer-u")
+	servers := b.udp("a", "b")
+	b.apply(m, service(8080, servers[0]))
+	b.reachesBy(askUDP, address(m, 8080), "a")
+	conn, err := net.DialTimeout("udp", address(m, 8080), patience)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	stays := func(when string) {
+		if name, err := talkUDP(conn, "hello"); err != nil || name != "a" {
+			b.Errorf("%s, a client of a is answered by %q: %v", when, name, err)
+		}
+	}
+	stays("before another backend came")
+	b.apply(m, service(8080, servers...))
+	b.reachesBy(askUDP, address(m, 8080), "a", "b")
+	stays("after another backend came")
+}
+
 func unreachable(b *bench) {
 	m := b.mcs("unreachable")
 	servers := b.tcp("a", "b", "c")

@@ -69,6 +69,7 @@ func Run(t *testing.T, h Harness) {
 		{"backends of all clusters are used evenly", even},
 		{"backends change, and connections stay", changing},
 		{"backends roll, and nothing is lost", rolling},
+		{"a backend that comes while connections run", newcomer},
 		{"a backend that does not answer", unreachable},
 		{"no backends, and then some", empty},
 		{"affinity", affinity},

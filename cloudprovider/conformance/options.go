@@ -196,6 +196,23 @@ func wrongOptions(b *bench) {
 		b.Errorf("an annotation that there is not: %v", err)
 	}
 	delete(m.Annotations, cloudprovider.AnnotationPrefix+"colour")
-	b.apply(m, service(8080, b.tcp("b")...))
+	servers := b.tcp("b", "c")
+	both := service(8080, servers[0])
+	both.Ports = append(both.Ports, portOf(8081, corev1.ProtocolTCP, servers[0]))
+	b.apply(m, both)
 	b.reaches(address(m, 8080), "b")
+	b.reaches(address(m, 8081), "b")
+	// What is wrong keeps no port open that is not exposed any more, nor another one from following its backends.
+	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
+	b.lister.set(key(m), service(8080, servers[1]))
+	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
+		b.Errorf("an annotation that there is not, of one that is there: %v", err)
+	}
+	b.reaches(address(m, 8080), "c")
+	b.unreached(address(m, 8081))
+	s := service(8080, servers[1])
+	s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
+	b.lister.set(key(m), s)
+	_, _ = b.provider.UpdateMCSLoadBalancer(context.Background(), m)
+	b.unreached(address(m, 8080))
 }

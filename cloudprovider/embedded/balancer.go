@@ -33,6 +33,7 @@ type balancer struct {
 	name      types.NamespacedName
 	addresses []netip.Addr
 	ports     []addresses.Port // as the Service has them, also those that are not carried
+	options   cloudprovider.Options
 	groups    map[addresses.Port]*group
 	listeners map[place]listener
 }
@@ -41,19 +42,31 @@ func newBalancer(p *Provider, name types.NamespacedName) *balancer {
 	return &balancer{provider: p, name: name, groups: map[addresses.Port]*group{}, listeners: map[place]listener{}}
 }
 
-// updateBackends changes nothing but the backends of ports that are there.
-func (b *balancer) updateBackends(s cloudprovider.Service) {
+// follow brings up to date what needs neither options nor addresses, of the ports that there are: backends, affinity, and who is
+// let in. Those that are not exposed any more are closed.
+func (b *balancer) follow(s cloudprovider.Service) {
+	exposed := map[addresses.Port]bool{}
 	for _, port := range s.Ports {
-		if g := b.groups[addresses.Port{Protocol: port.Protocol, Number: port.Number}]; g != nil {
+		key := addresses.Port{Protocol: port.Protocol, Number: port.Number}
+		exposed[key] = true
+		if g := b.groups[key]; g != nil {
 			g.update(port.Backends, s.Affinity)
 		}
 	}
+	wanted := map[place]bool{}
+	for p, l := range b.listeners {
+		if wanted[p] = exposed[p.port]; wanted[p] {
+			l.configure(settings{b.options.ProxyProtocol, s.SourceRanges}, b.options.MaxConnections, b.options.ConnectionRate)
+		}
+	}
+	b.closeOthers(wanted)
+	b.ports = slices.DeleteFunc(b.ports, func(p addresses.Port) bool { return !exposed[p] })
 }
 
 // apply brings the load balancer up to date. What can't be listened on is in the error, and does
 // not keep the rest.
 func (b *balancer) apply(ctx context.Context, assigned []netip.Addr, s cloudprovider.Service, o cloudprovider.Options) error {
-	b.addresses, b.ports = assigned, nil
+	b.addresses, b.ports, b.options = assigned, nil, o
 	wanted := map[place]bool{}
 	for _, port := range s.Ports {
 		key := addresses.Port{Protocol: port.Protocol, Number: port.Number}
@@ -112,8 +125,10 @@ func (b *balancer) listen(ctx context.Context, p place, s settings, o cloudprovi
 // closeOthers ends the listeners and backends that are not wanted.
 func (b *balancer) closeOthers(wanted map[place]bool) {
 	ports := map[addresses.Port]bool{}
-	for p := range wanted {
-		ports[p.port] = true
+	for p, is := range wanted {
+		if is {
+			ports[p.port] = true
+		}
 	}
 	for p, l := range b.listeners {
 		if !wanted[p] {

@@ -103,7 +103,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	}
 	b := p.balancers[name]
 	if b != nil {
-		b.updateBackends(service) // whatever may be wrong with the rest
+		b.follow(service) // whatever may be wrong with the rest
 	}
 	options, err := cloudprovider.OptionsOf(mcs)
 	if err != nil {

@@ -91,10 +91,12 @@ func (p *Provider) load(ctx context.Context, all map[types.NamespacedName]*balan
 		p.rebound(places) // also where it took the configuration later than was waited for
 	}
 	unbound := p.tryBinds(ctx, binds(all))
-	if len(unbound) == len(binds(all)) {
+	switch nothing := len(unbound) == len(binds(all)); {
+	case nothing && !p.process.sidecar:
 		return p.rest(ctx, running)
-	}
-	if running == "" {
+	case nothing && running == "" && !p.hasWritten():
+		return nil
+	case running == "" && !p.process.sidecar:
 		if err := p.process.prepare(); err != nil {
 			return err
 		}
@@ -109,8 +111,12 @@ func (p *Provider) load(ctx context.Context, all map[types.NamespacedName]*balan
 			return err
 		}
 		p.fresh(all)
+		if p.process.sidecar {
+			p.worker, _ = p.process.identity(ctx) // where it does not answer, all is looked at when it does
+		}
 	}
 	p.rebound(places)
+	p.runs.Store(true)
 	return nil
 }
 
@@ -120,7 +126,7 @@ func (p *Provider) run(ctx context.Context, running, version, text string) error
 		return err
 	}
 	p.servers = nil // whatever comes of it, they are others then
-	if running != "" {
+	if running != "" || p.process.sidecar {
 		return p.process.reload(ctx, version)
 	}
 	err := p.process.start(ctx, version)
@@ -145,7 +151,9 @@ func (p *Provider) rest(ctx context.Context, running string) error {
 
 // ended notes that there is no HAProxy any more.
 func (p *Provider) ended() {
-	p.process.folder = ""
+	if !p.process.sidecar {
+		p.process.folder = ""
+	}
 	p.rebound(nil)
 	p.servers = nil
 }
@@ -180,10 +188,18 @@ func (p *Provider) find(ctx context.Context) (version string, err error) {
 		}
 		p.rebound(places)
 		p.log.Info("taking over a running HAProxy", "version", version)
-		p.watch()
+		if !p.process.sidecar {
+			p.watch()
+		}
 	}
 	p.looked = true
 	return version, nil
+}
+
+// hasWritten tells whether a HAProxy that is started now has anything to read.
+func (p *Provider) hasWritten() bool {
+	_, _, err := p.written()
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // written returns what the configuration says that was written last.
@@ -202,8 +218,10 @@ func (p *Provider) write(ctx context.Context, text string) error {
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("writing HAProxy's configuration: %w", err)
 	}
-	if err := p.process.check(ctx, next); err != nil {
-		return err
+	if !p.process.sidecar { // whose container alone has the program
+		if err := p.process.check(ctx, next); err != nil {
+			return err
+		}
 	}
 	return os.Rename(next, p.process.configFile())
 }

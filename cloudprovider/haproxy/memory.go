@@ -70,6 +70,7 @@ func (p *Provider) recall() error {
 			continue
 		}
 		p.balancers[b.Name] = b
+		p.changed[b.Name] = true // that hub may have ended before it told HAProxy, and this one does not know who is unreachable
 	}
 	return nil
 }

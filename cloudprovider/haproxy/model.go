@@ -97,19 +97,23 @@ func (l *listen) share(backends []cloudprovider.Backend) {
 	}
 }
 
-// withBackends is the same with other backends.
-func (b *balancer) withBackends(s cloudprovider.Service) *balancer {
-	changed := *b
-	changed.Listens = slices.Clone(b.Listens)
-	for i := range changed.Listens {
-		l := &changed.Listens[i]
-		for _, port := range s.Ports {
+// following is the same with what needs neither options nor addresses brought up to date, of the ports that there are:
+// backends, affinity, and who is let in. It has none that are not exposed any more.
+func (b *balancer) following(s cloudprovider.Service) *balancer {
+	changed := &balancer{Name: b.Name, Addresses: b.Addresses}
+	for _, port := range s.Ports {
+		if key := (addresses.Port{Protocol: port.Protocol, Number: port.Number}); slices.Contains(b.Ports, key) {
+			changed.Ports = append(changed.Ports, key)
+		}
+		for _, l := range b.Listens {
 			if port.Protocol == corev1.ProtocolTCP && l.Binds[0].Port() == uint16(port.Number) {
+				l.Affinity, l.Sources = s.Affinity, s.SourceRanges
 				l.share(port.Backends)
+				changed.Listens = append(changed.Listens, l)
 			}
 		}
 	}
-	return &changed
+	return changed
 }
 
 // zoned tells whether any of the addresses has a zone. What is planned here has none.

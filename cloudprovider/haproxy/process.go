@@ -19,7 +19,9 @@ import (
 type process struct {
 	program string
 	dir     string // the provider's
-	folder  string // of the sockets; empty when none is running
+	folder  string // of the sockets; empty when none is running, unless it is a sidecar
+	// sidecar is that somebody else starts it, with its sockets in the provider's folder.
+	sidecar bool
 }
 
 const (
@@ -35,6 +37,9 @@ func (p *process) master() string      { return filepath.Join(p.folder, "master.
 
 // find looks for a HAProxy that another hub has started. It returns what version does.
 func (p *process) find(ctx context.Context) (version string, err error) {
+	if p.sidecar {
+		return p.version(ctx)
+	}
 	name, err := os.ReadFile(p.currentFile())
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
@@ -81,6 +86,8 @@ func (p *process) askVersion(ctx context.Context) (version string, err error) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "", nil // it has closed its socket: it has ended, or is ending
+	case errors.Is(err, os.ErrNotExist) && p.sidecar:
+		return "", nil // it has not read anything of the hub's yet
 	case errors.Is(err, os.ErrNotExist):
 		if pids := processesOf(p.folder); len(pids) > 0 {
 			return "", fmt.Errorf("HAProxy's sockets in %s have been deleted, and it can't be told anything without them: end process %d", p.folder, pids[0])
@@ -159,7 +166,11 @@ func (p *process) start(ctx context.Context, version string) (err error) {
 // reload has it read the configuration anew. The listening sockets are handed over to the new
 // worker, and the old one goes on with the connections that it has.
 func (p *process) reload(ctx context.Context, version string) error {
-	if _, err := ask(ctx, p.master(), "reload"); err != nil {
+	_, err := ask(ctx, p.master(), "reload")
+	if p.sidecar && !reached(err) {
+		err = p.reloadLater(ctx, err)
+	}
+	if err != nil {
 		return fmt.Errorf("having HAProxy reload: %w", err)
 	}
 	return p.await(ctx, version)
@@ -176,7 +187,7 @@ func (p *process) await(ctx context.Context, version string) error {
 		if err == nil && now == version && p.answers(ctx) {
 			return nil
 		}
-		if err == nil && now == "" && len(processesOf(p.folder)) == 0 {
+		if err == nil && now == "" && !p.sidecar && len(processesOf(p.folder)) == 0 {
 			return errors.New("HAProxy has ended while it was to take its new configuration: look at its output, or at what other programs listen on")
 		}
 		select {

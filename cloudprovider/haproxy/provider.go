@@ -20,6 +20,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,8 @@ const (
 	// optionHardStop is how long connections may go on that were made before HAProxy's last
 	// reload but one.
 	optionHardStop = "hard-stop-after"
+	// optionSidecar says that HAProxy runs in a container of its own, beside this one, with the same folder.
+	optionSidecar = "sidecar"
 )
 
 const (
@@ -64,6 +67,7 @@ type Provider struct {
 	logged   *net.UnixConn
 	logFile  os.FileInfo // of the socket
 	running  sync.WaitGroup
+	runs     atomic.Bool     // what is known of a sidecar
 	ctx      context.Context // ends with Close
 	end      context.CancelFunc
 
@@ -89,13 +93,14 @@ type Provider struct {
 	bound    map[netip.AddrPort]bool
 	released map[netip.AddrPort]bool                   // bound formerly: a process that is ending may have them for a moment
 	servers  map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
+	worker   string                                    // whose these are, of a sidecar
 	lost     string                                    // how many lines HAProxy could not log
 }
 
 // New makes the provider. It finds what a former one has left, and does not start HAProxy before
 // there is something to carry.
 func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
-	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionProgram, optionHardStop); err != nil {
+	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionProgram, optionHardStop, optionSidecar); err != nil {
 		return nil, err
 	}
 	p := &Provider{
@@ -120,6 +125,9 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	lines := newLog()
 	p.running.Go(func() { lines.read(p.logged) })
 	p.running.Go(func() { lines.handle(p.refresh) })
+	if p.process.sidecar {
+		p.running.Go(p.attend)
+	}
 	return p, nil
 }
 
@@ -139,22 +147,37 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 		}
 		p.hardStop = fmt.Sprint(d.Milliseconds())
 	}
-	program := c.Options[optionProgram]
+	if p.pool, err = addresses.NewPool(c.Addresses); err != nil {
+		return err
+	}
+	p.process = process{dir: p.dir}
+	switch c.Options[optionSidecar] {
+	case "", "false":
+		p.process.program, err = lookUp(c.Options[optionProgram])
+	case "true":
+		p.process.sidecar, p.process.folder = true, p.dir
+		if c.Options[optionProgram] != "" {
+			err = fmt.Errorf("option %s: HAProxy's own container has the program, with %s", optionProgram, optionSidecar)
+		}
+	default:
+		err = fmt.Errorf("option %s: %q is neither true nor false", optionSidecar, c.Options[optionSidecar])
+	}
+	return err
+}
+
+// lookUp finds HAProxy.
+func lookUp(program string) (found string, err error) {
 	if program == "" {
 		program = "haproxy"
 	}
-	found, err := exec.LookPath(program)
+	found, err = exec.LookPath(program)
 	if err != nil && program == "haproxy" {
 		found, err = exec.LookPath("/usr/sbin/haproxy")
 	}
 	if err != nil {
-		return fmt.Errorf("looking for HAProxy: install it where the hub runs, or say where it is with option %s: %w", optionProgram, err)
+		return "", fmt.Errorf("looking for HAProxy: install it where the hub runs, or say where it is with option %s: %w", optionProgram, err)
 	}
-	if p.pool, err = addresses.NewPool(c.Addresses); err != nil {
-		return err
-	}
-	p.process = process{program: found, dir: p.dir}
-	return nil
+	return found, nil
 }
 
 func (p *Provider) logSocket() string { return filepath.Join(p.dir, "log.sock") }
@@ -185,7 +208,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	before := p.balancers[name]
 	b, planErr := p.plan(mcs, service)
 	if planErr != nil && before != nil {
-		b = before.withBackends(service) // whatever may be wrong with the rest
+		b = before.following(service) // whatever may be wrong with the rest
 	}
 	if b == nil {
 		p.mu.Unlock()
@@ -276,7 +299,10 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 	p.wanted++
 	want := p.wanted
 	p.mu.Unlock()
-	return p.settle(ctx, want, name)
+	if err := p.settle(ctx, want, name); !errors.Is(err, errNotRunning) { // else it begins without it
+		return err
+	}
+	return nil
 }
 
 // LoadBalancers implements cloudprovider.Inventory.

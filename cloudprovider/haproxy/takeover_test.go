@@ -28,13 +28,19 @@ import (
 type world struct {
 	*testing.T
 	dir, addresses string
+	options        map[string]string
 	*Provider
 	mu       sync.Mutex
 	services map[types.NamespacedName]cloudprovider.Service
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, dir: folder(t), addresses: loopback(), services: map[types.NamespacedName]cloudprovider.Service{}}
+	dir := folder(t)
+	return newWorldWith(t, dir, map[string]string{"dir": dir})
+}
+
+func newWorldWith(t *testing.T, dir string, options map[string]string) *world {
+	w := &world{T: t, dir: dir, options: options, addresses: loopback(), services: map[types.NamespacedName]cloudprovider.Service{}}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
@@ -43,7 +49,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) start() {
 	w.Helper()
 	p, err := New(cloudprovider.Config{
-		Backends: w, Addresses: []string{w.addresses}, Options: map[string]string{"dir": w.dir}, Log: slog.New(slog.DiscardHandler),
+		Backends: w, Addresses: []string{w.addresses}, Options: w.options, Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -229,6 +235,37 @@ func TestTakeover(t *testing.T) {
 	if now, err := w.process.pid(context.Background()); err != nil || now != pid {
 		t.Errorf("HAProxy was process %d, and is %d: %v", pid, now, err)
 	}
+}
+
+// A hub may end after it has noted a change, and before HAProxy knows of it: the next one tells. It knows, too, which
+// backends do not answer.
+func TestWhatHAProxyWasNotTold(t *testing.T) {
+	w := newWorld(t)
+	web := mcs("web")
+	a, b, dead := w.serve("a"), w.serve("b"), netip.MustParseAddrPort("127.0.0.1:1")
+	w.must(w.apply(web, 0, 1, a, dead))
+	w.eventually("one is unreachable", func() error {
+		if got := w.Unreachable(nameOf(web)); !slices.Equal(got, []netip.AddrPort{dead}) {
+			return fmt.Errorf("unreachable: %v", got)
+		}
+		return nil
+	})
+	w.stop()
+	file := w.memory(nameOf(web))
+	noted, err := os.ReadFile(file)
+	w.must(err)
+	w.must(os.WriteFile(file, []byte(strings.ReplaceAll(string(noted), a.String(), b.String())), 0o600))
+	w.start()
+	w.must(w.apply(web, 0, 1, b, dead))
+	if got := w.Unreachable(nameOf(web)); !slices.Equal(got, []netip.AddrPort{dead}) {
+		t.Errorf("unreachable: %v", got)
+	}
+	w.eventually("the backend that HAProxy was not told of", func() error {
+		if got := w.ask(web); got != "b\n" {
+			return errors.New(got)
+		}
+		return nil
+	})
 }
 
 func TestHAProxyDies(t *testing.T) {
