@@ -28,6 +28,11 @@ const (
 `
 	hubArguments = `        args:
         - --clusterset=` + clusterset + `
+        {{- if include "atoll-hub.balances" . }}
+        - --webhook-bind-address=[$(POD_IP)]:9443
+        - --metrics-bind-address=[$(POD_IP)]:8080
+        - --health-probe-bind-address=[$(POD_IP)]:8081
+        {{- end }}
         {{- with .Values.args }}
         {{- toYaml . | nindent 8 }}
         {{- end }}

@@ -1,18 +1,13 @@
 package render
 
 import (
+	"errors"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
@@ -23,16 +18,6 @@ import (
 
 // HubName is the hub's value of LabelName, and the name of its objects.
 const HubName = "atoll-hub"
-
-const (
-	// runDir is a directory that the hub may write to.
-	runDir = "/run/atoll"
-	// flagAddresses is the hub's flag for the addresses of load balancers.
-	flagAddresses = "--lb-addresses"
-)
-
-// portWebhook is where the hub serves its webhook.
-const portWebhook = 9443
 
 // Hub is what a person chooses about the hub of a clusterset. All but the clusterset has a
 // usual value.
@@ -46,8 +31,28 @@ type Hub struct {
 	// Registry, Tag and Replicas are as of Member.
 	Registry, Tag string
 	Replicas      int32
+	// HAProxyImage is one that has haproxy in its path, which carries load balancers in a container beside the hub's; without it
+	// there is no such container.
+	HAProxyImage string
+	// HostNetwork has the pods be in their nodes' network, so that load balancers can have these' addresses.
+	HostNetwork bool
+	// LowPorts lets load balancers listen below 1024 there.
+	LowPorts bool
+	// NodeSelector says by labels on which nodes the pods run; none means any.
+	NodeSelector map[string]string
 	// Args are further arguments of the hub.
 	Args []string
+}
+
+// Validate returns an error that says what to do about choices that do not go together.
+func (h Hub) Validate() error {
+	switch {
+	case h.LowPorts && !h.HostNetwork:
+		return errors.New("--low-ports is for --host-network: pods in a network of their own may listen at any port")
+	case h.NoWorkloads && (h.HAProxyImage != "" || h.HostNetwork || len(h.NodeSelector) > 0):
+		return errors.New("--haproxy-image, --host-network and --node-selector are about pods, and with --no-workloads there are none")
+	}
+	return nil
 }
 
 // Manifests returns what a broker has for a hub: custom resource definitions, and the objects
@@ -55,59 +60,13 @@ type Hub struct {
 func (h Hub) Manifests() (crds, objects []*unstructured.Unstructured) {
 	crds = install.MustParse(deploy.HubCRDs()...)
 	objects = slices.Concat(install.MustParse(deploy.Hub()...), install.Objects(broker.HubAccess(h.Clusterset)...))
+	if h.HostNetwork {
+		unrestrict(objects)
+	}
 	if !h.NoWorkloads {
 		objects = append(objects, h.workload()...)
 	}
 	return crds, append(objects, h.webhook())
-}
-
-// workload is what runs of the hub.
-func (h Hub) workload() []*unstructured.Unstructured {
-	m := Member{Registry: h.Registry, Tag: h.Tag, Replicas: h.Replicas}
-	container := corev1.Container{
-		Name:  "hub",
-		Image: m.image(HubName),
-		Args:  append([]string{"--clusterset=" + h.Clusterset}, h.Args...),
-		Ports: []corev1.ContainerPort{
-			{Name: "webhook", ContainerPort: portWebhook, Protocol: corev1.ProtocolTCP},
-			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
-			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
-		},
-		LivenessProbe:  probe("/healthz", "probes", 10, 6),
-		ReadinessProbe: probe("/readyz", "probes", 5, 1),
-		Resources:      resources("50m", "128Mi", "1Gi"),
-	}
-	// Where HAProxy keeps what it needs, in an image that has one.
-	container.VolumeMounts = []corev1.VolumeMount{{Name: "run", MountPath: runDir}}
-	deployment := m.deployment(HubName, container)
-	pod := &deployment.Spec.Template.Spec
-	pod.PriorityClassName = "" // which members have
-	pod.Volumes = []corev1.Volume{{Name: "run", VolumeSource: corev1.VolumeSource{
-		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("64Mi"))},
-	}}}
-	policy := networkPolicy(HubName, "webhook", "metrics", "probes")
-	if h.balances() {
-		// The ports of load balancers are any, and those below 1024 need no capability then.
-		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
-		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
-	}
-	all := install.Objects[client.Object](
-		deployment,
-		disruptionBudget(HubName),
-		policy,
-		service(HubName,
-			corev1.ServicePort{Name: "webhook", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("webhook")},
-			corev1.ServicePort{Name: "metrics", Port: portMetrics, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("metrics")}),
-	)
-	for _, o := range all {
-		o.SetNamespace(names.HubNamespace)
-	}
-	return all
-}
-
-// balances tells whether the hub has load balancers to itself.
-func (h Hub) balances() bool {
-	return slices.ContainsFunc(h.Args, func(arg string) bool { return arg == flagAddresses || strings.HasPrefix(arg, flagAddresses+"=") })
 }
 
 // webhook has the API server ask the hub about MultiClusterServices, and about nothing else. It

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func converted[T any](t *testing.T, o *unstructured.Unstructured, into *T) *T {
 // hub has load balancers or not.
 func everything() []*unstructured.Unstructured {
 	_, member := Member{}.Manifests()
-	_, hub := Hub{Clusterset: "set"}.Manifests()
+	_, hub := Hub{Clusterset: "set", HAProxyImage: "haproxy:2.6"}.Manifests()
 	return append(member, hub...)
 }
 
@@ -201,6 +202,13 @@ func TestHubWithLoadBalancers(t *testing.T) {
 		if problems := unrestricted(pod); len(problems) > 0 || len(pod.SecurityContext.Sysctls) != 1 {
 			t.Errorf("%v: %v, %v", args, problems, pod.SecurityContext.Sysctls)
 		}
+		// Its own ports are at its own address, so that load balancers can have them at theirs.
+		hub := pod.Containers[0]
+		for i, flag := range []string{"--webhook-bind-address", "--metrics-bind-address", "--health-probe-bind-address"} {
+			if want := fmt.Sprintf("%s=[$(POD_IP)]:%d", flag, hub.Ports[i].ContainerPort); !slices.Contains(hub.Args, want) || hub.Env[0].Name != "POD_IP" {
+				t.Errorf("%v: no %s in %v", args, want, hub.Args)
+			}
+		}
 		for _, o := range objects {
 			if o.GetKind() != "NetworkPolicy" {
 				continue
@@ -211,6 +219,90 @@ func TestHubWithLoadBalancers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Load balancers at nodes' addresses need the nodes' network, and perhaps their low ports. More than what is asked for a hub does not
+// get, and neither does HAProxy.
+func TestHubOnNodes(t *testing.T) {
+	for _, tt := range []struct {
+		low  bool
+		want []string
+	}{
+		{false, []string{"sees its node"}},
+		{true, []string{"may run as root", "sees its node", "hub may have privileges", "haproxy may have privileges"}},
+	} {
+		hub := Hub{
+			Clusterset: "set", HostNetwork: true, LowPorts: tt.low, HAProxyImage: "haproxy:2.6", NodeSelector: map[string]string{"edge": "true"},
+			Args: []string{"--lb-addresses=haproxy=192.0.2.1"},
+		}
+		_, objects := hub.Manifests()
+		d := deploymentsOf(t, objects)[HubName]
+		pod := d.Spec.Template.Spec
+		if got := unrestricted(pod); !slices.Equal(got, tt.want) {
+			t.Errorf("low ports %v: %q, want %q", tt.low, got, tt.want)
+		}
+		for _, c := range pod.Containers {
+			if add := c.SecurityContext.Capabilities.Add; tt.low && !slices.Equal(add, []corev1.Capability{"NET_BIND_SERVICE"}) || !slices.Equal(c.SecurityContext.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+				t.Errorf("%s has %v", c.Name, add)
+			}
+		}
+		if len(pod.SecurityContext.Sysctls) > 0 || pod.DNSPolicy != corev1.DNSClusterFirstWithHostNet || pod.NodeSelector["edge"] != "true" {
+			t.Errorf("the pod is %+v", pod)
+		}
+		if rolling := d.Spec.Strategy.RollingUpdate; rolling.MaxSurge.IntValue() != 0 || rolling.MaxUnavailable.IntValue() != 1 {
+			t.Errorf("an update needs room for two on a node: %+v", rolling)
+		}
+		for _, o := range objects {
+			if o.GetKind() == "Namespace" && o.GetLabels()["pod-security.kubernetes.io/enforce"] != "privileged" {
+				t.Errorf("%s does not let the pods in", install.Name(o))
+			}
+		}
+	}
+	for _, wrong := range []Hub{
+		{LowPorts: true}, {NoWorkloads: true, HAProxyImage: "x"}, {NoWorkloads: true, HostNetwork: true}, {NoWorkloads: true, NodeSelector: map[string]string{"a": "b"}},
+	} {
+		if wrong.Validate() == nil {
+			t.Errorf("%+v is let through", wrong)
+		}
+	}
+}
+
+// Hub and HAProxy have a folder in common, and what HAProxy begins with is there.
+func TestHubBesideHAProxy(t *testing.T) {
+	_, objects := Hub{Clusterset: "set", HAProxyImage: "registry.test/haproxy:2.6"}.Manifests()
+	pod := deploymentsOf(t, objects)[HubName].Spec.Template.Spec
+	hub, beside := pod.Containers[0], pod.Containers[1]
+	if beside.Image != "registry.test/haproxy:2.6" || !slices.Equal(beside.Command, []string{"haproxy"}) {
+		t.Errorf("HAProxy is %s %v", beside.Image, beside.Command)
+	}
+	for _, arg := range []string{"--lb-option=haproxy.sidecar=true", "--lb-option=haproxy.dir=/run/atoll"} {
+		if !slices.Contains(hub.Args, arg) {
+			t.Errorf("the hub has no %s, but %v", arg, hub.Args)
+		}
+	}
+	for _, c := range pod.Containers {
+		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "run" && m.MountPath == "/run/atoll" && !m.ReadOnly }) {
+			t.Errorf("%s mounts %v", c.Name, c.VolumeMounts)
+		}
+	}
+	for _, o := range objects {
+		if o.GetKind() != "ConfigMap" {
+			continue
+		}
+		files := converted(t, o, &corev1.ConfigMap{}).Data
+		for _, m := range beside.VolumeMounts {
+			i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+			if source := pod.Volumes[i].ConfigMap; source == nil || source.Name != o.GetName() {
+				continue
+			}
+			for name := range files {
+				if slices.Contains(beside.Args, m.MountPath+"/"+name) {
+					return
+				}
+			}
+		}
+	}
+	t.Errorf("HAProxy is started with %v, and what it is to read is not there", beside.Args)
 }
 
 // collect returns one field of each of a list's elements.

@@ -105,7 +105,7 @@ var table = []row{
 		"./deploy", "./internal/broker", "./internal/check", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install",
 		"./internal/outpost", "./internal/probe", "./internal/render", "./internal/setup", "./internal/survey",
 	})},
-	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install", "./internal/version"})},
+	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./cloudprovider/haproxy", "./internal/broker", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
 		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/ranges", "./internal/render",
 	})},

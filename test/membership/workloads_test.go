@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/lab"
 )
 
 // What joining makes run is let in where a pod with rights on its node is not, and joining
@@ -39,4 +41,37 @@ func TestJoinRunsAgentAndDNS(t *testing.T) {
 	must(t, joinFile(t, "c1"), "join - --wait 0 --replicas 1 --tag other --context c1")
 	must(t, "", "leave --context c1")
 	expectGone(t, "c1", namespace(names.SystemNamespace))
+}
+
+// What deploying a hub makes run is let in by the standard that its namespace enforces, with HAProxy beside it, and in the nodes'
+// network, too; one that may be root is let in there alone.
+func TestDeployRunsHub(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	// There is nobody here who makes pods of a Deployment.
+	letIn := func(onNodes bool) {
+		t.Helper()
+		d := &appsv1.Deployment{}
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: names.HubNamespace, Name: render.HubName}, d); err != nil {
+			t.Fatal(err)
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "hub", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
+		if err := on[lab.Broker].Create(t.Context(), pod, client.DryRunAll); err != nil || len(pod.Spec.Containers) != 2 || pod.Spec.HostNetwork != onNodes {
+			t.Errorf("on nodes %v: %v, %+v", onNodes, err, pod.Spec)
+		}
+	}
+	const deploy = "hub deploy --context broker --replicas 1 --haproxy-image haproxy:2.6 --hub-arg --lb-addresses=haproxy=192.0.2.1"
+	must(t, "", deploy)
+	letIn(false)
+	root := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: "root"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}},
+	}
+	expectForbidden(t, "a pod that may run as root", on[lab.Broker].Create(t.Context(), root, client.DryRunAll))
+	must(t, "", deploy+" --host-network --low-ports --node-selector edge=true")
+	letIn(true)
+	must(t, "", deploy)
+	letIn(false)
+	refused(t, "", deploy+" --low-ports", "--low-ports is for --host-network")
+	must(t, "", "hub remove --context broker")
+	expectGone(t, lab.Broker, namespace(names.HubNamespace))
 }

@@ -66,12 +66,21 @@ nothing else. It can be repeated, for instance to upgrade.
 Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed, for
 two controllers would act on them. Once the other one does not, --keep-crds has the hub work with
 that definition, if it has all that the hub needs; its webhook then checks what the definition
-does not. --replace-crds puts Atoll's in its place, which keeps the objects.`,
+does not. --replace-crds puts Atoll's in its place, which keeps the objects.
+
+Load balancers listen at addresses that the hub's pods have already. With --host-network these are
+their nodes', which --node-selector chooses. With --haproxy-image a HAProxy runs beside the hub in
+each pod, and goes on when the hub's container ends. See docs/load-balancers.md.`,
 		Example: `  atoll hub deploy --context hub
-  atoll hub deploy --dry-run     # print the manifests`,
+  atoll hub deploy --dry-run     # print the manifests
+  atoll hub deploy --host-network --low-ports --node-selector edge=true \
+    --haproxy-image docker.io/library/haproxy:2.6 --hub-arg --lb-addresses=haproxy=192.0.2.10`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			hub.Clusterset = o.namespace
+			if err := hub.Validate(); err != nil {
+				return err
+			}
 			if dryRun {
 				crds, objects := hub.Manifests()
 				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
@@ -103,6 +112,10 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.StringVar(&hub.Tag, "tag", "", "the image's tag, in place of this program's version")
 	flags.Int32Var(&hub.Replicas, "replicas", 2, "how many pods there are, of which one works and the others stand by")
 	flags.StringArrayVar(&hub.Args, "hub-arg", nil, "argument of atoll-hub; may be repeated")
+	flags.StringVar(&hub.HAProxyImage, "haproxy-image", "", "an image with haproxy, 2.6 or later, to run beside the hub in its pods, for the provider haproxy")
+	flags.BoolVar(&hub.HostNetwork, "host-network", false, "have the pods be in their nodes' network, and load balancers at these' addresses; their namespace is let do so")
+	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network, let load balancers listen below 1024: as user 0, with no capability but that")
+	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
 	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "leave out the program, which is run otherwise")
 	flags.StringVar(&hub.WebhookURL, "webhook-url", "", "where the API server reaches the program's webhook, in place of a Service in its cluster")
 }

@@ -145,6 +145,9 @@ func newHub(to *output.Manifests) *cobra.Command {
 			if err := setup.CheckClusterset(what.Clusterset); err != nil {
 				return err
 			}
+			if err := what.Validate(); err != nil {
+				return err
+			}
 			crds, objects := what.Manifests()
 			return write(cmd, to, "hub", crds, objects)
 		},
