@@ -39,6 +39,35 @@ build: ## Build the programs into bin/
 	@$(GO_BUILD) -o bin/ ./cmd/...
 	@ln -sf atoll bin/kubectl-atoll && ln -sf atoll bin/kubectl_complete-atoll
 
+# What is released, in dist/: docs/release.md. The same commit gives the same bytes, so nothing in it may be of the machine
+# or the moment.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
+IMAGE_PLATFORMS ?= linux-amd64 linux-arm64
+CLI_PLATFORMS ?= linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+RELEASE := go run -C tools ./release
+RELEASE_FLAGS = --version $(VERSION) --revision $(shell git rev-parse HEAD 2>/dev/null) --epoch $(SOURCE_DATE_EPOCH) \
+	--programs $(CURDIR)/dist/programs --source $(CURDIR) --out $(CURDIR)/dist
+# for_each PLATFORMS PROGRAMS builds programs for platforms.
+for_each = for p in $(1); do echo "== building for $$p"; mkdir -p dist/programs/$$p; \
+	GOOS=$${p%-*} GOARCH=$${p\#*-} $(GO_BUILD) -o dist/programs/$$p/ $(2); done
+
+.PHONY: images
+images: ## Make container images, without Docker, and their bills of materials, in dist/
+	@$(call for_each,$(IMAGE_PLATFORMS),./cmd/atoll-agent ./cmd/atoll-dns ./cmd/atoll-hub)
+	@$(RELEASE) images $(RELEASE_FLAGS)
+
+.PHONY: release
+release: ## Make everything that a release needs in dist/: archives, images, charts, manifests, checksums (VERSION=v1.2.3)
+	@rm -rf dist
+	@$(MAKE) --no-print-directory images
+	@$(call for_each,$(CLI_PLATFORMS),./cmd/atoll)
+	@$(RELEASE) archives $(RELEASE_FLAGS)
+	@$(RELEASE) charts --helm "$$($(TOOL) -n helm)" $(RELEASE_FLAGS)
+	@for what in broker hub; do go run -ldflags '$(LDFLAGS)' ./cmd/atoll render $$what --output-dir dist/manifests/$$what 2>/dev/null; done
+	@go run -ldflags '$(LDFLAGS)' ./cmd/atoll render member --cluster-id any --output-dir dist/manifests/member 2>/dev/null
+	@cd dist/manifests/member && rm member.yaml kustomization.yaml # which are one cluster's: see atoll render member
+	@$(RELEASE) checksums --out $(CURDIR)/dist
+
 .PHONY: kube
 kube: build host-programs ## Build the Kubernetes programs for the lab into the user's cache, once
 	@bin/atoll lab programs >/dev/null
@@ -67,6 +96,7 @@ lint: ## Check format, generated files, modules, vet and staticcheck
 	@for module in . tools lab/kube; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
 	@go vet ./...
 	@$(TOOL) staticcheck ./...
+	@go -C tools vet ./release
 
 .PHONY: test-short
 test-short: ## The quick loop: tests that need no root, no API server and less than a minute (test-long has them too)
@@ -78,6 +108,7 @@ test-long: kube ## All tests: with real API servers and real clusters (as root)
 	@echo "== tests with real API servers"
 	@# Three packages at a time: those with API servers wait most of their time.
 	@go test -p 3 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /test/scenario)
+	@go -C tools test ./release
 	@echo "== scenarios in real clusters"
 	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package lab is the command `atoll lab`.
 package lab
 
