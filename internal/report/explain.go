@@ -177,6 +177,7 @@ func (x *Explanation) sources(s *survey.Survey, exports []merge.Export) {
 // why says why a source has fewer ready endpoints here than clients might expect.
 func why(s *survey.Survey, source Source, publishedReady int) string {
 	since := s.Cluster.Withdrawn[source.Cluster]
+	out, _ := outside(s, source.Cluster)
 	switch {
 	case since != "" && source.ReadyHere == 0:
 		return "withdrawn: nothing has answered there since " + since
@@ -188,6 +189,8 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
 	case source.Imported == 0 && s.LeftOut[source.Cluster].Services > 0:
 		return beyondServices(source.Cluster, s.LeftOut[source.Cluster].Services)
+	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
+		return fmt.Sprintf("%d of them are not imported, for the broker's owner does not allow that cluster their addresses", out)
 	case source.Imported < source.Published && s.LeftOut[source.Cluster].Endpoints > 0:
 		return fmt.Sprintf("%s exports more endpoints than this cluster takes of one, and %d are left out (--max-endpoints-per-member)", source.Cluster, s.LeftOut[source.Cluster].Endpoints)
 	case source.Imported == 0:
@@ -260,6 +263,7 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 	if x.Import != nil && x.Import.Status != foreign {
 		x.reachable(s)
 	}
+	x.allowed(s)
 }
 
 func (x *Explanation) unread(s *survey.Survey) {

@@ -18,6 +18,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/internal/survey"
 )
@@ -208,6 +209,43 @@ func TestExplain(t *testing.T) {
 	s.Cluster.Withdrawn = map[string]string{"c2": "yesterday"}
 	if x = Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"}); !strings.Contains(x.Sources[1].Why, "yesterday") {
 		t.Errorf("withdrawn: %+v", x.Sources)
+	}
+}
+
+// Endpoints that the broker's owner does not allow their cluster are left out by others, and that is told; whatever the
+// import does not have for another reason is not put down to that.
+func TestExplainAllowedRanges(t *testing.T) {
+	set := func(text string) ranges.Set {
+		s, err := ranges.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for name, tt := range map[string]struct {
+		allowed  ranges.Allowed
+		imported bool // of c2
+		finding  string
+		why      string
+	}{
+		"not said":     {nil, false, "", "none are imported here"},
+		"of another":   {ranges.Allowed{"c9": {}}, true, "", ""},
+		"within":       {ranges.Allowed{"c2": set("10.2.0.0/16")}, true, "", ""},
+		"outside":      {ranges.Allowed{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker's owner does not allow it", "1 of them are not imported, for the broker's owner"},
+		"none allowed": {ranges.Allowed{"c2": {}}, false, "allowed are: none", "1 of them are not imported, for the broker's owner"},
+	} {
+		s := clusterset()
+		s.Broker.Allowed = tt.allowed
+		if !tt.imported {
+			s.Cluster.Slices[1].Endpoints = nil
+		}
+		x := Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"})
+		if got := told(x.Findings); !strings.Contains(got, tt.finding) || (tt.finding == "") != !strings.Contains(got, "broker's owner") {
+			t.Errorf("%s: findings are %s", name, got)
+		}
+		if got := x.Sources[1].Why; !strings.HasPrefix(got, tt.why) || (got == "") != (tt.why == "") {
+			t.Errorf("%s: why is %q", name, got)
+		}
 	}
 }
 

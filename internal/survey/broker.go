@@ -22,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 )
 
 // ErrNotJoined says that the cluster is no member of a clusterset.
@@ -93,12 +94,18 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 		list("exports", &exports, of),
 		list("policies", &policies),
 	)
+	var allowed ranges.Allowed
 	if scope.Endpoints {
+		config := &corev1.ConfigMap{}
+		// A broker from before there was one does not let members read it.
+		if on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.AllowedRanges}, config) == nil {
+			allowed, _ = ranges.Read(config)
+		}
 		err = errors.Join(err, list("endpoints", &slices, of, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
 	}
 	// Last, so that the time that is read with them is that of the heartbeats.
 	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
-	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: slices.Items}, err
+	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: slices.Items, Allowed: allowed}, err
 }
 
 // rights returns what the member may do in the clusterset's namespace.

@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 	"github.com/atoll-mcs/atoll/internal/render"
 )
 
@@ -112,6 +113,8 @@ type Broker struct {
 	Policies   []brokerv1alpha1.ServicePolicy
 	// Slices are what was published, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
+	// Allowed is which addresses the broker's owner allows members' endpoints to have, with Scope.Endpoints.
+	Allowed ranges.Allowed
 	// Rights are what the member may do there, with Scope.Rights.
 	Rights []authorizationv1.ResourceRule
 }

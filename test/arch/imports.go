@@ -91,8 +91,8 @@ var table = []row{
 
 	// What installs Atoll, and takes it away.
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
-	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/render"})},
-	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/render", "./internal/survey"})},
+	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/ranges", "./internal/render"})},
+	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/ranges", "./internal/render", "./internal/survey"})},
 	// What a pod finds out for atoll check and atoll verify, and the pods; what was found out is judged apart.
 	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra"}},
 	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
