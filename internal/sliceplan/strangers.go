@@ -18,6 +18,10 @@ import (
 // addresses is not trusted. It returns the slices, which are the given ones where nothing is left
 // out, and says what is, in words for people; "" for nothing.
 func (n Network) Admit(source names.ClusterID, sources []*discoveryv1.EndpointSlice) (admitted []*discoveryv1.EndpointSlice, leftOut string) {
+	if n.Allowed != nil { // which may change meanwhile
+		allowed, fixed := n.Allowed(source)
+		n.Allowed = func(names.ClusterID) (ranges.Set, bool) { return allowed, fixed }
+	}
 	admitted = sources
 	count := 0
 	for i, slice := range sources {
