@@ -132,6 +132,17 @@ func (c *Cluster) silence(server string) {
 	}
 }
 
+// TestServicesAreAwaited: a Service that was made a moment ago may not be routed yet, and that is no
+// fault; a pod that is ready is reached at once, or not.
+func TestServicesAreAwaited(t *testing.T) {
+	e := healthy()
+	for _, c := range Plan(e, &e.Clusters[0], nil).Connections {
+		if service := strings.HasPrefix(c.Address, "10.10"); c.Await != service {
+			t.Errorf("%+v: a Service's address %v", c, service)
+		}
+	}
+}
+
 // TestJudge breaks one thing after the other in two clusters that are well, and looks which checks
 // notice, and that no other does.
 func TestJudge(t *testing.T) {

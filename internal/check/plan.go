@@ -40,13 +40,26 @@ func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 		switch other := &e.Clusters[i]; {
 		case other.Listener == nil:
 		case other == of:
-			plan.Connections = append(plan.Connections, tcp(0, slices.Concat(other.Listener.Pod, other.Listener.Routed)...)...)
+			plan.Connections = slices.Concat(plan.Connections, tcp(0, other.Listener.Pod...), programmed(tcp(0, other.Listener.Routed...)))
 		default:
-			all := slices.Concat(other.Listener.Pod, other.Listener.Service)
-			plan.Connections = slices.Concat(plan.Connections, tcp(0, all...), tcp(large, all...), udp(all...))
+			plan.Connections = slices.Concat(plan.Connections, everyWay(other.Listener.Pod), programmed(everyWay(other.Listener.Service)))
 		}
 	}
 	return plan
+}
+
+// everyWay is by TCP, with a load and without, and by UDP.
+func everyWay(addresses []string) []probe.Connection {
+	return slices.Concat(tcp(0, addresses...), tcp(large, addresses...), udp(addresses...))
+}
+
+// programmed has connections to Services be tried again: they have just been made, and what routes
+// them takes a moment to notice.
+func programmed(services []probe.Connection) []probe.Connection {
+	for i := range services {
+		services[i].Await = true
+	}
+	return services
 }
 
 func tcp(bytes int, addresses ...string) []probe.Connection {
