@@ -16,6 +16,8 @@ import (
 const (
 	// byService is by the service, in the member clusters, that they belong to.
 	byService = "service"
+	// byNamespace is by these services' namespace.
+	byNamespace = "namespace"
 	// byCluster is by service and source cluster.
 	byCluster = "cluster"
 	// bySource is by service, source cluster and the name that a slice has there.
@@ -25,6 +27,10 @@ const (
 func indexExports(object any) ([]string, error) {
 	e := object.(*brokerv1alpha1.ExportedService)
 	return []string{key(e.Spec.ServiceNamespace, e.Spec.ServiceName)}, nil
+}
+
+func indexNamespaces(object any) ([]string, error) {
+	return []string{object.(*brokerv1alpha1.ExportedService).Spec.ServiceNamespace}, nil
 }
 
 // The following take what they go by from labels and annotations.

@@ -21,82 +21,74 @@ type limit struct {
 // number. imported returns what the cluster has imported before, which stays, and may wait for
 // it; otherwise those stay that came first. It is called before Start.
 func (v *View) Limit(services int, imported func() map[names.ClusterID][]types.NamespacedName) {
-	if services <= 0 {
-		return
+	if services > 0 {
+		v.limit.services, v.limit.imported = quota.New[types.NamespacedName](services), imported
 	}
-	v.limit.services, v.limit.imported = quota.New[types.NamespacedName](services), imported
-	v.OnExport(func(e *brokerv1alpha1.ExportedService, _ bool) { v.releaseGone(e) })
 }
 
 // service is what counts as one.
 var service = []quota.Item{{Name: "service", Units: 1}}
 
 // Admits tells whether the cluster imports an export of another member's, as far as that is a
-// matter of how many these are. It counts as imported then. Before the view holds all exports, all
-// are admitted, for nothing is decided yet.
+// matter of how many these are: unless Admit has refused it. To ask takes nothing.
 func (v *View) Admits(e *brokerv1alpha1.ExportedService) bool {
-	if v.limit.services == nil || e.Spec.ClusterID == v.Self.String() || e.Spec.Scope == brokerv1alpha1.ScopeHub || !v.ExportsSynced() {
-		return true
+	return v.limit.services == nil || !v.limit.services.Lacks(e.Spec.ClusterID, exported(e))
+}
+
+// Admit decides which of a service's exports the cluster imports, as far as that is a matter of how many
+// these are, and returns them: the own one, and of each other member's as many as it takes. exports are
+// all that there is to import. What is not among them any more leaves room for another service, unless it is missing
+// on the broker and may be there all the same. The handlers of OnExport are called with what others, who ask
+// Admits, may think otherwise about, and with what there is room for now. It is called by one controller, which owns
+// the imports, for each service that changes, and for each that these handlers are called with, once the view holds
+// all exports.
+func (v *View) Admit(service types.NamespacedName, exports []brokerv1alpha1.ExportedServiceSpec) []brokerv1alpha1.ExportedServiceSpec {
+	if v.limit.services == nil {
+		return exports
 	}
-	v.limit.seed.Do(func() {
-		for cluster, services := range v.limit.imported() {
-			for _, s := range services {
-				if cluster != v.Self && (v.Export(s, cluster) != nil || v.Epoch.Doubts(cluster)) {
-					v.limit.services.Take(cluster.String(), s, service, true)
-				}
-			}
+	v.limit.seed.Do(v.seed)
+	var admitted []brokerv1alpha1.ExportedServiceSpec
+	asking := map[string]bool{}
+	for _, e := range exports {
+		if e.ClusterID == v.Self.String() || v.take(service, e.ClusterID) {
+			admitted = append(admitted, e)
 		}
-	})
-	admitted := v.limit.services.Take(e.Spec.ClusterID, exported(e), service, true)[0] > 0
-	v.releaseGone(e) // meanwhile
+		asking[e.ClusterID] = true
+	}
+	for _, member := range v.limit.services.Members(service) {
+		id := names.ClusterID(member)
+		if !asking[member] && (v.Export(service, id) != nil || !v.Hold(service, id)) {
+			v.limit.services.Take(member, service, nil, true)
+			asking[member] = true
+		}
+	}
+	for member := range asking {
+		if next, found := v.limit.services.Next(member); found {
+			v.announcement(export{next, names.ClusterID(member)})()
+		}
+	}
 	return admitted
 }
 
-// releaseGone gives up an export that has gone from the broker, unless it may be there all the same.
-func (v *View) releaseGone(e *brokerv1alpha1.ExportedService) {
-	cluster := names.ClusterID(e.Spec.ClusterID)
-	if v.Export(exported(e), cluster) == nil && !v.Epoch.Doubts(cluster) {
-		v.release(e)
-	}
-}
-
-// release has another export take the place of one.
-func (v *View) release(e *brokerv1alpha1.ExportedService) {
-	v.limit.services.Take(e.Spec.ClusterID, exported(e), nil, true)
-	v.admitNext(e.Spec.ClusterID)
-}
-
-// admitNext has handlers called for the export of a member's for which there is room now. What waits in a
-// namespace that is not there any more does not ask again, and would keep the others waiting.
-func (v *View) admitNext(cluster string) {
-	next, found := v.limit.services.Next(cluster)
-	for found && !v.slices.Follows(next.Namespace) {
-		v.limit.services.Take(cluster, next, nil, true)
-		next, found = v.limit.services.Next(cluster)
-	}
-	if !found {
-		return
-	}
-	if e := v.Export(next, names.ClusterID(cluster)); e != nil {
-		v.mu.Lock()
-		handlers := v.exportHandlers
-		v.mu.Unlock()
-		for _, handler := range handlers {
-			handler(e, false)
+// seed has what is imported already count before anything new does.
+func (v *View) seed() {
+	for cluster, services := range v.limit.imported() {
+		for _, s := range services {
+			if cluster != v.Self && (v.Export(s, cluster) != nil || v.Epoch.Doubts(cluster)) {
+				v.limit.services.Take(cluster.String(), s, service, true)
+			}
 		}
 	}
 }
 
-// releaseNamespace gives up what is imported into a namespace that has gone.
-func (v *View) releaseNamespace(namespace string) {
-	if v.limit.services == nil {
-		return
+// take asks for a member's share for a service, and has others hear of it when that is other than Admits said.
+func (v *View) take(of types.NamespacedName, member string) (granted bool) {
+	refused := v.limit.services.Lacks(member, of)
+	granted = v.limit.services.Take(member, of, service, true)[0] > 0
+	if granted == refused {
+		v.announcement(export{of, names.ClusterID(member)})()
 	}
-	for _, s := range v.ExportedServices(namespace) {
-		for _, e := range v.Exports(s) {
-			v.release(e)
-		}
-	}
+	return granted
 }
 
 // Refused returns the members whose export of a service is left out because they export too many.
@@ -106,7 +98,7 @@ func (v *View) Refused(service types.NamespacedName) []names.ClusterID {
 	}
 	var refused []names.ClusterID
 	for _, e := range v.Exports(service) {
-		if v.limit.services.Lacks(e.Spec.ClusterID, service) {
+		if !v.Admits(e) {
 			refused = append(refused, names.ClusterID(e.Spec.ClusterID))
 		}
 	}

@@ -1,10 +1,14 @@
 package broker
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -27,13 +31,20 @@ func servicesIn(informer cache.SharedIndexInformer) []types.NamespacedName {
 
 // ExportedServices returns the services of which there is any export in a namespace.
 func (v *View) ExportedServices(namespace string) []types.NamespacedName {
-	var services []types.NamespacedName
-	for _, service := range v.Services() {
-		if service.Namespace == namespace {
-			services = append(services, service)
-		}
+	found := map[types.NamespacedName]bool{}
+	for _, e := range v.exportsIn(namespace) {
+		found[exported(e)] = true
 	}
-	return services
+	return slices.Collect(maps.Keys(found))
+}
+
+// ImportsFrom tells whether there is any export of another member's in a namespace.
+func (v *View) ImportsFrom(namespace string) bool {
+	return slices.ContainsFunc(v.exportsIn(namespace), func(e *brokerv1alpha1.ExportedService) bool { return e.Spec.ClusterID != v.Self.String() })
+}
+
+func (v *View) exportsIn(namespace string) []*brokerv1alpha1.ExportedService {
+	return informers.Indexed[*brokerv1alpha1.ExportedService](v.exports, byNamespace, namespace)
 }
 
 // ServicesOf returns the services that a cluster exports.

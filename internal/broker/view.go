@@ -59,7 +59,7 @@ func NewView(c client.WithWatch, e *Epoch) *View {
 		Self:      self,
 		Epoch:     e,
 		exports: informers.NewTapped(c, e.taps.exports, &brokerv1alpha1.ExportedServiceList{}, &brokerv1alpha1.ExportedService{},
-			cache.Indexers{byService: indexExports}, client.InNamespace(namespace)),
+			cache.Indexers{byService: indexExports, byNamespace: indexNamespaces}, client.InNamespace(namespace)),
 		published: informers.NewTapped(c, e.taps.slices, &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
 			cache.Indexers{byService: indexLabels, bySource: indexSource}, client.InNamespace(namespace), ownSlices(self)),
 		members:  e.members,
@@ -170,11 +170,20 @@ func (v *View) Export(service types.NamespacedName, cluster names.ClusterID) *br
 	return nil
 }
 
-// Constituents returns all exports of a service for the clusterset, with the ports that the
+// Constituents returns the exports of a service for the clusterset, with the ports that the
 // hub lets them have: own, which may be nil, and those of the other members. The own record is
 // left out, for a cluster knows its own objects best, and without the broker. So are those of
-// members that export too many (Limit).
+// members that export too many (Admits).
 func (v *View) Constituents(service types.NamespacedName, own *brokerv1alpha1.ExportedServiceSpec) []brokerv1alpha1.ExportedServiceSpec {
+	return v.constituents(service, own, v.Admits)
+}
+
+// Candidates returns the same with those that are left out because their members export too many, for Admit.
+func (v *View) Candidates(service types.NamespacedName, own *brokerv1alpha1.ExportedServiceSpec) []brokerv1alpha1.ExportedServiceSpec {
+	return v.constituents(service, own, func(*brokerv1alpha1.ExportedService) bool { return true })
+}
+
+func (v *View) constituents(service types.NamespacedName, own *brokerv1alpha1.ExportedServiceSpec, admits func(*brokerv1alpha1.ExportedService) bool) []brokerv1alpha1.ExportedServiceSpec {
 	var all []brokerv1alpha1.ExportedServiceSpec
 	policy := v.Policy(service)
 	add := func(export *brokerv1alpha1.ExportedServiceSpec) {
@@ -186,7 +195,7 @@ func (v *View) Constituents(service types.NamespacedName, own *brokerv1alpha1.Ex
 		add(own)
 	}
 	for _, e := range v.Exports(service) {
-		if e.Spec.ClusterID != v.Self.String() && v.Admits(e) {
+		if e.Spec.ClusterID != v.Self.String() && admits(e) {
 			add(&e.Spec)
 		}
 	}
@@ -218,10 +227,7 @@ func (v *View) SlicesFrom(service types.NamespacedName, cluster names.ClusterID,
 func (v *View) Follow(namespace string) { v.slices.Follow(namespace) }
 
 // Unfollow drops the copy of a namespace's slices.
-func (v *View) Unfollow(namespace string) {
-	v.slices.Unfollow(namespace)
-	v.releaseNamespace(namespace)
-}
+func (v *View) Unfollow(namespace string) { v.slices.Unfollow(namespace) }
 
 // FollowedFor returns for how long the view has followed a namespace, 0 where it does not.
 func (v *View) FollowedFor(namespace string) time.Duration { return v.slices.FollowedFor(namespace) }

@@ -5,6 +5,7 @@ package quota
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 )
 
@@ -149,6 +150,20 @@ func (q *Quota[G]) Lacks(member string, of G) bool {
 	defer q.mu.Unlock()
 	s := q.members[member]
 	return s != nil && s.groups[of] != nil && s.groups[of].lacking > 0
+}
+
+// Members returns those of which a group has or lacks something, sorted.
+func (q *Quota[G]) Members(of G) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var members []string
+	for member, s := range q.members {
+		if s.groups[of] != nil {
+			members = append(members, member)
+		}
+	}
+	slices.Sort(members)
+	return members
 }
 
 // Lacking returns how many units each member lacks, of those that have or lack any.

@@ -36,6 +36,11 @@ func TestQuota(t *testing.T) {
 	if !q.Lacks("c1", "b") || q.Lacks("c2", "c") || q.Lacks("c3", "a") {
 		t.Error("who lacks something")
 	}
+	for group, want := range map[string][]string{"a": {"c1"}, "b": {"c1"}, "c": {"c1", "c2"}, "d": nil} {
+		if got := q.Members(group); !slices.Equal(got, want) {
+			t.Errorf("of %s members are %v, want %v", group, got, want)
+		}
+	}
 
 	expect(t, "one slice of it goes", q.Take("c1", "a", of("x", 0), false), []int{0})
 	for _, want := range []string{"b", "c", "a"} {

@@ -162,3 +162,49 @@ func TestANamespaceThatGoesLeavesRoom(t *testing.T) {
 	exportFrom(t, members[2], 2, 1)
 	eventually(t, "another member's is imported, from a namespace that is new", slicesIn(2, 1))
 }
+
+// Of what waits some goes with its namespace, or is in one that is closed: others get the room, whoever waits
+// longer.
+func TestRoomGoesToWhatCanBeImported(t *testing.T) {
+	b, _, err := MemoryBroker()
+	must(t, err)
+	members := joinAll(t, b, 2, Options{Args: []string{"--max-services-per-member=1"}})
+	importer := members[1].Client
+	for _, number := range []int{0, 1, 2, 3} {
+		must(t, importer.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(number)}}))
+	}
+	imported := func(wanted ...string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			list := &discoveryv1.EndpointSliceList{}
+			if err := importer.List(ctx, list); err != nil {
+				return err
+			}
+			var got []string
+			for _, s := range list.Items {
+				got = append(got, s.Namespace)
+			}
+			if slices.Sort(got); !slices.Equal(got, wanted) {
+				return fmt.Errorf("slices are in %v, not %v", got, wanted)
+			}
+			return nil
+		}
+	}
+	remove := func(number int) {
+		must(t, importer.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(number)}}))
+	}
+	for i, number := range []int{0, 1, 2} {
+		exportFrom(t, members[0], number, 1)
+		if i == 0 {
+			eventually(t, "the first is imported", imported(namespaceOf(0)))
+		} else {
+			settled(t, members)
+		}
+	}
+	must(t, imported(namespaceOf(0))(t.Context()))
+	remove(1) // of what waits the first
+	remove(0)
+	eventually(t, "the one is imported that is left", imported(namespaceOf(2)))
+	remove(2)
+	exportFrom(t, members[0], 3, 1)
+	eventually(t, "and then one that is new", imported(namespaceOf(3)))
+}

@@ -20,16 +20,16 @@ import (
 type Controller struct {
 	local  cache.Cache
 	broker *broker.View
+	// exported tells whether another cluster exports something from a namespace.
+	exported func(namespace string) bool
 
-	mu sync.Mutex
-	// here are the namespaces that exist. exported are those from which another cluster has exported
-	// something since this process began: one that does so again is followed at once.
-	here, exported map[string]bool
+	mu   sync.Mutex
+	here map[string]bool // the namespaces that exist
 }
 
 // NewController returns a controller that reads the namespaces from local.
 func NewController(local cache.Cache, view *broker.View) *Controller {
-	return &Controller{local: local, broker: view, here: map[string]bool{}, exported: map[string]bool{}}
+	return &Controller{local: local, broker: view, exported: view.ImportsFrom, here: map[string]bool{}}
 }
 
 // NeedLeaderElection makes the controller run on every replica, so that a new leader
@@ -67,33 +67,28 @@ func (c *Controller) Start(ctx context.Context) error {
 }
 
 // exists, gone and exports are called when a namespace is there, is not any more, and when another
-// cluster exports something from one.
+// cluster exports something from one. A namespace from which nobody exports anything any more is followed as long as
+// it exists, for somebody may again.
 func (c *Controller) exists(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.here[namespace] = true
-	c.follow(namespace)
+	if c.exported(namespace) {
+		c.broker.Follow(namespace)
+	}
 }
 
 func (c *Controller) gone(namespace string) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	delete(c.here, namespace)
-	c.mu.Unlock()
-	// Without the lock, for others may be told of exports for which there is room now, and this
-	// controller too. Nobody follows it meanwhile: it exists again after this call at the earliest.
 	c.broker.Unfollow(namespace)
 }
 
 func (c *Controller) exports(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.exported[namespace] = true
-	c.follow(namespace)
-}
-
-// follow is called with mu held, so that a namespace is not followed that has just gone.
-func (c *Controller) follow(namespace string) {
-	if c.here[namespace] && c.exported[namespace] {
+	if c.here[namespace] {
 		c.broker.Follow(namespace)
 	}
 }

@@ -102,14 +102,14 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.Labels[names.LabelManagedBy] == names.AggregateManager {
 		return reconcile.Result{}, nil // this cluster is a broker too
 	}
-	if local.Managed(have) && c.broker.HoldAny(req.NamespacedName, have.Status.Clusters) {
-		return reconcile.Result{}, nil // what one of them exports is not known, so that nobody can tell what the import is to be
-	}
-	exported, err := local.Exports(ctx, c.local, c.self, req.NamespacedName, c.broker.Constituents)
+	exported, err := local.Exports(ctx, c.local, c.self, req.NamespacedName, c.broker.Candidates)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 	}
-	exports := exported.Imported
+	exports := c.broker.Admit(req.NamespacedName, exported.Imported) // whatever comes of it: other services may wait for this one's answer
+	if local.Managed(have) && c.broker.HoldAny(req.NamespacedName, have.Status.Clusters) {
+		return reconcile.Result{}, nil // what one of them exports is not known, so that nobody can tell what the import is to be
+	}
 	c.reportClosed(req.NamespacedName, exported.LeftOut)
 	c.reportLimit(req.NamespacedName)
 	inTheWay := ""
