@@ -5,7 +5,6 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
@@ -17,29 +16,39 @@ import (
 // again that had been taken away. The zero value knows of nothing.
 type Triggers[K comparable] struct {
 	mu      sync.Mutex
-	first   map[types.NamespacedName]time.Time // of slices with changes that wait
+	first   map[K]waiting
 	settled map[K]time.Time
 }
 
-// Hold is called with changes that have to wait.
-func (t *Triggers[K]) Hold(changes sliceplan.Changes) {
+// waiting are slices with changes that wait, by the source slice that they are made of and their name.
+type waiting map[string]map[string]time.Time
+
+// Hold is called with changes of a K's slices that have to wait.
+func (t *Triggers[K]) Hold(key K, changes sliceplan.Changes) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range changes.Written() {
 		at, ok := triggerOf(s)
-		if first, found := t.first[keyOf(s)]; ok && (!found || at.Before(first)) {
+		source := s.Annotations[names.AnnotationSourceSlice]
+		if first, found := t.first[key][source][s.Name]; ok && (!found || at.Before(first)) {
 			if t.first == nil {
-				t.first = map[types.NamespacedName]time.Time{}
+				t.first = map[K]waiting{}
 			}
-			t.first[keyOf(s)] = at
+			if t.first[key] == nil {
+				t.first[key] = waiting{}
+			}
+			if t.first[key][source] == nil {
+				t.first[key][source] = map[string]time.Time{}
+			}
+			t.first[key][source][s.Name] = at
 		}
 	}
 }
 
-// Stamp is called with changes that are written now: those from have of a K to want. What is
-// created because of something older than when all of the K was as it should be is created for
-// another reason, of which the slice knows no time.
-func (t *Triggers[K]) Stamp(key K, changes sliceplan.Changes, want []discoveryv1.EndpointSlice) {
+// Stamp is called with changes that are written now: all that there are of what is made of a source slice of a
+// K's, or with "" of all of the K. What is created because of something older than when all of the K was as it should
+// be is created for another reason, of which the slice knows no time.
+func (t *Triggers[K]) Stamp(key K, source string, changes sliceplan.Changes) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	settled, known := t.settled[key]
@@ -48,22 +57,18 @@ func (t *Triggers[K]) Stamp(key K, changes sliceplan.Changes, want []discoveryv1
 			delete(s.Annotations, names.AnnotationLastChangeTriggerTime)
 		}
 	}
-	if len(t.first) == 0 {
-		return
-	}
+	of := t.first[key]
 	for _, s := range changes.Written() {
-		if first, found := t.first[keyOf(s)]; found {
+		if first, found := of[s.Annotations[names.AnnotationSourceSlice]][s.Name]; found {
 			if s.Annotations == nil {
 				s.Annotations = map[string]string{}
 			}
 			s.Annotations[names.AnnotationLastChangeTriggerTime] = first.UTC().Format(time.RFC3339Nano)
 		}
 	}
-	for i := range want { // also what has come to nothing while it waited
-		delete(t.first, keyOf(&want[i]))
-	}
-	for _, s := range changes.Delete {
-		delete(t.first, keyOf(s))
+	// Also what has come to nothing while it waited.
+	if delete(of, source); source == "" || len(of) == 0 {
+		delete(t.first, key)
 	}
 }
 
@@ -82,10 +87,7 @@ func (t *Triggers[K]) Forget(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.settled, key)
-}
-
-func keyOf(s *discoveryv1.EndpointSlice) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	delete(t.first, key)
 }
 
 // triggerOf returns the time that a slice says.

@@ -15,9 +15,9 @@ func TestTriggers(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	slice := func(name string, seconds int) *discoveryv1.EndpointSlice {
-		s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{names.AnnotationSourceSlice: name}}}
 		if seconds >= 0 {
-			s.Annotations = map[string]string{names.AnnotationLastChangeTriggerTime: at(seconds).Format(time.RFC3339Nano)}
+			s.Annotations[names.AnnotationLastChangeTriggerTime] = at(seconds).Format(time.RFC3339Nano)
 		}
 		return s
 	}
@@ -33,40 +33,47 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("%s: it says %q, want %q", what, got, want)
 		}
 	}
-	stamp := func(changes sliceplan.Changes, want ...discoveryv1.EndpointSlice) {
-		triggers.Stamp("web", changes, want)
-	}
+	stamp := func(changes sliceplan.Changes) { triggers.Stamp("web", "", changes) }
+	hold := func(s *discoveryv1.EndpointSlice) { triggers.Hold("web", sliceplan.Changes{Update: list(s)}) }
 
 	first := slice("a", 1)
-	stamp(sliceplan.Changes{Create: list(first)}, *first)
+	stamp(sliceplan.Changes{Create: list(first)})
 	expect("the first one", first, 1)
 	triggers.Settle("web", at(2))
 
 	// Three changes are written together; another slice of the same service has nothing to do with them.
-	triggers.Hold(sliceplan.Changes{Update: list(slice("a", 3))})
-	triggers.Hold(sliceplan.Changes{Update: list(slice("a", 4))})
+	hold(slice("a", 3))
+	hold(slice("a", 4))
 	last, other, hinted := slice("a", 5), slice("b", 5), slice("c", -1)
-	stamp(sliceplan.Changes{Update: list(last, other, hinted)}, *last, *other, *hinted)
+	stamp(sliceplan.Changes{Update: list(last, other, hinted)})
 	expect("changes that waited", last, 3)
 	expect("one that did not", other, 5)
 	expect("one for another reason", hinted, -1)
 	next := slice("a", 6)
-	stamp(sliceplan.Changes{Update: list(next)}, *next)
+	stamp(sliceplan.Changes{Update: list(next)})
 	expect("the next one", next, 6)
 
-	// What has waited and come to nothing is not remembered.
-	triggers.Hold(sliceplan.Changes{Update: list(slice("a", 7))})
-	stamp(sliceplan.Changes{Update: list(slice("b", 8))}, *slice("a", 8), *slice("b", 8))
+	// What has waited and come to nothing is not remembered, of all or of one source slice.
+	hold(slice("a", 7))
+	stamp(sliceplan.Changes{Update: list(slice("b", 8))})
 	again := slice("a", 9)
-	stamp(sliceplan.Changes{Update: list(again)}, *again)
+	stamp(sliceplan.Changes{Update: list(again)})
 	expect("a change after that", again, 9)
+	hold(slice("a", 10))
+	hold(slice("b", 10))
+	triggers.Stamp("web", "a", sliceplan.Changes{}) // its source slice has gone again
+	again, other = slice("a", 11), slice("b", 11)
+	stamp(sliceplan.Changes{Create: list(again), Update: list(other)})
+	expect("one of that name", again, 11)
+	expect("what waits for another source slice", other, 10)
 
 	// All was taken away and is made again, of sources that have not changed; but one has.
 	triggers.Settle("web", at(20))
 	old, changed := slice("a", 9), slice("b", 21)
-	stamp(sliceplan.Changes{Create: list(old, changed)}, *old, *changed)
+	stamp(sliceplan.Changes{Create: list(old, changed)})
 	expect("made again", old, -1)
 	expect("made anew", changed, 21)
+	hold(slice("a", 22))
 	triggers.Forget("web")
 	if len(triggers.first)+len(triggers.settled) > 0 {
 		t.Errorf("remembered: %v, %v", triggers.first, triggers.settled)

@@ -32,6 +32,9 @@ type turns struct {
 	all     bool // somebody's turn is about all
 	slices  int  // whose is about one slice each
 	awaited map[string]map[string]echo
+	// shown are the versions in which the copy has shown slices, by name, since a turn began. One that
+	// somebody else has written since it was decided on is not awaited: it has been seen.
+	shown map[string]string
 	// again says that somebody was refused who is dealt with when all is decided on.
 	again bool
 }
@@ -122,7 +125,11 @@ func (t *Turns[K]) Writing(key K, changes sliceplan.Changes, now time.Time) {
 			if of.awaited[source] == nil {
 				of.awaited[source] = map[string]echo{}
 			}
-			of.awaited[source][s.Name] = echo{slice: s, before: s.ResourceVersion, deleted: i < 2, began: now, alone: alone}
+			e := echo{slice: s, before: s.ResourceVersion, deleted: i < 2, began: now, alone: alone}
+			if version, found := of.shown[s.Name]; found && e.before != "" && e.after(version) {
+				continue
+			}
+			of.awaited[source][s.Name] = e
 		}
 	}
 }
@@ -175,6 +182,7 @@ func (t *Turns[K]) Seen(key K, s *discoveryv1.EndpointSlice, now time.Time) Arri
 		return Arrival{}
 	}
 	source := s.Annotations[names.AnnotationSourceSlice]
+	of.shown[s.Name] = s.ResourceVersion
 	e, found := of.awaited[source][s.Name]
 	if !found || !e.shownBy(s.ResourceVersion) {
 		return Arrival{}
@@ -197,8 +205,13 @@ func (e echo) shownBy(version string) bool {
 	if e.before == "" {
 		return true
 	}
+	return e.after(version) || version == e.before && e.deleted
+}
+
+// after tells whether a version is a later one than was decided on.
+func (e echo) after(version string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, e.before)
-	return err != nil || order > 0 || order == 0 && e.deleted
+	return err != nil || order > 0
 }
 
 // get is called with mu held.
@@ -208,7 +221,7 @@ func (t *Turns[K]) get(key K) *turns {
 		if t.of == nil {
 			t.of = map[K]*turns{}
 		}
-		of = &turns{awaited: map[string]map[string]echo{}}
+		of = &turns{awaited: map[string]map[string]echo{}, shown: map[string]string{}}
 		t.of[key] = of
 	}
 	return of

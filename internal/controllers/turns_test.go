@@ -163,3 +163,24 @@ func TestTurnsForgetLostEchoes(t *testing.T) {
 	}
 	w.nothingIsRemembered()
 }
+
+// What somebody else has written between that a slice was read and that it is written is not awaited: the
+// copy shows it already, and the write is refused.
+func TestTurnsDoNotWaitForWhatHasBeenSeen(t *testing.T) {
+	w := turnsOfWeb{T: t, start: time.Now()}
+	w.begin("one slice", "a", 0, 0)
+	w.seen("another one's write, of the version that is read then", made("b.0", "b", 3), Arrival{})
+	w.seen("another one's write, after the slice was read", made("a.0", "a", 4), Arrival{})
+	outdated, new := made("a.0", "a", 3), made("a.1", "a", 0)
+	w.turns.Writing("web", sliceplan.Changes{Update: []*discoveryv1.EndpointSlice{outdated}, Create: []*discoveryv1.EndpointSlice{new}}, w.start)
+	new.ResourceVersion = "5"
+	w.end("one slice", "a", true, false)
+	w.begin("again, where another slice has not come yet", "a", 0, echoPatience)
+	w.seen("it has come", made("a.1", "a", 5), Arrival{})
+	w.begin("again", "a", 0, 0)
+	w.turns.Writing("web", sliceplan.Changes{Update: []*discoveryv1.EndpointSlice{made("a.0", "a", 4)}}, w.start)
+	w.end("again", "a", true, false)
+	w.begin("by the version that was shown last", "a", 0, echoPatience)
+	w.seen("its echo", made("a.0", "a", 6), Arrival{Took: time.Millisecond})
+	w.nothingIsRemembered()
+}

@@ -13,10 +13,11 @@ import (
 
 // Unstored remembers what an API server takes and does not store: an older one drops fields
 // that it does not know, and an admission webhook may turn a slice back to what it was. The
-// same would be written again at every event, to no effect. The zero value remembers nothing.
-type Unstored struct {
+// same would be written again at every event, to no effect. The slices are those of Ks. The zero value
+// remembers nothing.
+type Unstored[K comparable] struct {
 	mu sync.Mutex
-	of map[types.UID]attempt
+	of map[K]map[types.UID]attempt
 }
 
 // attempt is what was sent for a version of a slice and left it as it was.
@@ -25,15 +26,16 @@ type attempt struct {
 	sent    [sha256.Size]byte
 }
 
-// Leave returns changes without the updates to want that were made already, and came to nothing.
-func (u *Unstored) Leave(changes sliceplan.Changes, want []discoveryv1.EndpointSlice) sliceplan.Changes {
+// Leave returns changes of a K's slices without the updates to want that were made already, and came to nothing.
+func (u *Unstored[K]) Leave(key K, changes sliceplan.Changes, want []discoveryv1.EndpointSlice) sliceplan.Changes {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.of) == 0 {
+	of := u.of[key]
+	if len(of) == 0 {
 		return changes
 	}
 	tried := func(s *discoveryv1.EndpointSlice) bool {
-		before, found := u.of[s.UID]
+		before, found := of[s.UID]
 		return found && before.version == s.ResourceVersion && before.sent == digest(named(want, s.Name))
 	}
 	changes.Update = slices.DeleteFunc(changes.Update, tried)
@@ -43,24 +45,45 @@ func (u *Unstored) Leave(changes sliceplan.Changes, want []discoveryv1.EndpointS
 
 // Note takes notice of what has become of updates to want, when they were written. before has
 // the versions that they were decided on.
-func (u *Unstored) Note(before map[types.UID]string, changes sliceplan.Changes, want []discoveryv1.EndpointSlice) {
+func (u *Unstored[K]) Note(key K, before map[types.UID]string, changes sliceplan.Changes, want []discoveryv1.EndpointSlice) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	of := u.of[key]
 	for _, s := range slices.Concat(changes.Update, changes.Release) {
 		version, known := before[s.UID]
 		switch {
 		case known && s.ResourceVersion == "": // see Writer.Slices
-			if u.of == nil {
-				u.of = map[types.UID]attempt{}
+			if of == nil {
+				of = map[types.UID]attempt{}
 			}
-			u.of[s.UID] = attempt{version, digest(named(want, s.Name))}
+			of[s.UID] = attempt{version, digest(named(want, s.Name))}
 		default:
-			delete(u.of, s.UID)
+			delete(of, s.UID)
 		}
 	}
 	for _, s := range changes.Delete {
-		delete(u.of, s.UID)
+		delete(of, s.UID)
 	}
+	u.keep(key, of)
+}
+
+// keep is called with mu held.
+func (u *Unstored[K]) keep(key K, of map[types.UID]attempt) {
+	if len(of) == 0 {
+		delete(u.of, key)
+		return
+	}
+	if u.of == nil {
+		u.of = map[K]map[types.UID]attempt{}
+	}
+	u.of[key] = of
+}
+
+// Forget is called when there is nothing of a K any more.
+func (u *Unstored[K]) Forget(key K) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.of, key)
 }
 
 // Versions returns the versions that updates are decided on, for Note.

@@ -13,7 +13,7 @@ import (
 // What an API server does not store is written once, and again when something else is wanted or the
 // slice is another one.
 func TestUnstored(t *testing.T) {
-	var unstored Unstored
+	var unstored Unstored[string]
 	slice := func(version, hint string) discoveryv1.EndpointSlice {
 		return discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", ResourceVersion: version}, AddressType: discoveryv1.AddressTypeIPv4,
@@ -22,12 +22,12 @@ func TestUnstored(t *testing.T) {
 	}
 	write := func(version, hint, stored string) (wrote bool) {
 		have, want := slice(version, ""), []discoveryv1.EndpointSlice{slice("", hint)}
-		changes := unstored.Leave(sliceplan.Diff([]*discoveryv1.EndpointSlice{&have}, want), want)
+		changes := unstored.Leave("web", sliceplan.Diff([]*discoveryv1.EndpointSlice{&have}, want), want)
 		before := Versions(changes)
 		for _, s := range changes.Update {
 			s.ResourceVersion = stored
 		}
-		unstored.Note(before, changes, want)
+		unstored.Note("web", before, changes, want)
 		if took := Took(before, changes); took != (len(changes.Update) > 0 && stored != version) {
 			t.Errorf("from version %s to %q: took %v", version, stored, took)
 		}
@@ -49,8 +49,20 @@ func TestUnstored(t *testing.T) {
 			t.Errorf("step %d: written %v", i, wrote)
 		}
 	}
+	write("4", "far", "")
 	gone := slice("4", "")
-	unstored.Note(nil, sliceplan.Changes{Delete: []*discoveryv1.EndpointSlice{&gone}}, nil)
+	unstored.Note("web", nil, sliceplan.Changes{Delete: []*discoveryv1.EndpointSlice{&gone}}, nil)
+	if len(unstored.of) > 0 {
+		t.Errorf("remembered: %v", unstored.of)
+	}
+
+	// They may go without that anybody deletes them here: with their namespace.
+	write("5", "far", "")
+	unstored.Forget("other")
+	if write("5", "far", "") {
+		t.Error("another one's are forgotten")
+	}
+	unstored.Forget("web")
 	if len(unstored.of) > 0 {
 		t.Errorf("remembered: %v", unstored.of)
 	}

@@ -46,7 +46,7 @@ type Controller struct {
 	turns   controllers.Turns[types.NamespacedName]
 
 	triggers controllers.Triggers[types.NamespacedName]
-	unstored controllers.Unstored
+	unstored controllers.Unstored[types.NamespacedName]
 }
 
 // Options are what is decided about what is published, and how.
@@ -118,12 +118,12 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
-	changes = c.unstored.Leave(changes, want)
+	changes = c.unstored.Leave(req.Service, changes, want)
 	if wait := c.pacer.Wait(req, changes.Withdraws, time.Now()); wait > 0 && !changes.Empty() {
-		c.triggers.Hold(changes)
+		c.triggers.Hold(req.Service, changes)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	c.triggers.Stamp(req.Service, changes, want)
+	c.triggers.Stamp(req.Service, req.Slice, changes)
 	c.turns.Writing(req.Service, changes, time.Now())
 	versions := controllers.Versions(changes)
 	err = c.writer.Slices(ctx, changes)
@@ -137,7 +137,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
 	}
-	c.unstored.Note(versions, changes, want)
+	c.unstored.Note(req.Service, versions, changes, want)
 	if controllers.Took(versions, changes) {
 		c.pacer.Wrote(req, time.Now())
 	}
@@ -221,6 +221,7 @@ func (c *Controller) note(req Request, own local.Own, remarks []status.Remark, e
 	case req.Slice != "":
 	case own.Export == nil:
 		c.triggers.Forget(req.Service)
+		c.unstored.Forget(req.Service)
 		c.outcomes.Forget(req.Service)
 		c.overlaps.Forget(req.Service)
 	default:

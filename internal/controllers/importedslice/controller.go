@@ -57,7 +57,7 @@ type Controller struct {
 	seen     metrics.Stopwatch[Request] // since a change of another cluster's slice was seen
 	turns    controllers.Turns[local.Part]
 	triggers controllers.Triggers[local.Part]
-	unstored controllers.Unstored
+	unstored controllers.Unstored[local.Part]
 }
 
 // Options are what is decided about what is imported, and how.
@@ -153,13 +153,13 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
-	changes = c.unstored.Leave(changes, plan)
+	changes = c.unstored.Leave(req.Part, changes, plan)
 	missing := c.keep(req, gone, &changes)
 	if wait := c.wait(req, changes); wait > 0 {
-		c.triggers.Hold(changes)
+		c.triggers.Hold(req.Part, changes)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	c.triggers.Stamp(req.Part, changes, plan)
+	c.triggers.Stamp(req.Part, req.Slice, changes)
 	c.turns.Writing(req.Part, changes, time.Now())
 	versions := controllers.Versions(changes)
 	err = c.writer.Slices(ctx, changes)
@@ -170,7 +170,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
 	}
-	c.unstored.Note(versions, changes, plan)
+	c.unstored.Note(req.Part, versions, changes, plan)
 	if controllers.Took(versions, changes) && req.Cluster == c.broker.Self {
 		c.pacer.Wrote(req, time.Now())
 	}
@@ -227,8 +227,11 @@ func (c *Controller) alone(req Request) bool {
 // gather reads the source cluster's slices and ports. It returns false where it is not
 // known yet what they are; an event follows when it is.
 func (c *Controller) gather(ctx context.Context, req Request, importation *sliceplan.Importation) (known bool, err error) {
-	if len(importation.Import.Spec.IPFamilies) == 0 {
-		return true, nil // there is nothing for it in this cluster
+	if len(importation.Import.Spec.IPFamilies) == 0 { // there is nothing for it in this cluster
+		if importation.Own {
+			return true, nil
+		}
+		return true, c.limit(ctx, req, importation)
 	}
 	if importation.DerivedService == "" {
 		return false, nil // the slices have to carry its name
@@ -335,18 +338,23 @@ func (c *Controller) note(req Request, gone bool, err error) {
 		}
 	case req.Slice != "":
 	case gone:
-		c.triggers.Forget(req.Part)
-		c.refusals.forget(req.Part)
-		c.losses.forget(req.Part)
-		c.leftOut.forget(req.Part)
-		c.outcomes.Forget(req.Part)
+		c.forget(req.Part)
 		c.release(req.Part)
 		c.overlaps.Forget(req.Service)
 	case req.Cluster != c.broker.Self && c.broker.Export(req.Service, req.Cluster) == nil:
-		c.triggers.Forget(req.Part)
-		c.outcomes.Forget(req.Part) // it has none: the next export is a new one
+		c.forget(req.Part) // it has none: the next export is a new one
 	default:
 		c.triggers.Settle(req.Part, time.Now())
 		c.outcomes.Set(req.Part, status.Outcome{})
 	}
+}
+
+// forget forgets what is known of a part of which there is nothing any more.
+func (c *Controller) forget(part local.Part) {
+	c.triggers.Forget(part)
+	c.unstored.Forget(part)
+	c.refusals.forget(part)
+	c.losses.forget(part)
+	c.leftOut.forget(part)
+	c.outcomes.Forget(part)
 }
