@@ -12,9 +12,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// maxWithdrawn bounds how much is remembered of what members have withdrawn. It matters while there are
-// doubts about them; where much is withdrawn, what there is no doubt about is forgotten.
-const maxWithdrawn = 4096
+// What is remembered of each member is bounded, for one can withdraw or lose what it has just made for ever. It matters
+// while there are doubts about the member, and what is forgotten then stays imported as it is until they are over.
+const (
+	// maxWithdrawn is how many exports are remembered to have been withdrawn.
+	maxWithdrawn = 4096
+	// maxKept is how many records are kept that are missing: as many as are imported from one member, if
+	// nothing else was chosen.
+	maxKept = 10_000
+)
 
 // Withdrawn tells whether a member has said that a record of its own is about to go. Others do
 // not see it any more.
@@ -35,30 +41,45 @@ func exportOf(e *brokerv1alpha1.ExportedService) export {
 // absence is what is known of others' records that the broker does not have.
 type absence struct {
 	// withdrawn are those of which their members have said so.
-	withdrawn map[export]bool
-	// kept are those of which they have not, as they were, as long as there are doubts.
+	withdrawn map[names.ClusterID]map[types.NamespacedName]bool
+	// kept are those of which they have not, as they were, as long as there are doubts; and how many of each member.
 	kept map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService
+	many map[names.ClusterID]int
 }
 
 func newAbsence() absence {
-	return absence{withdrawn: map[export]bool{}, kept: map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService{}}
+	return absence{
+		withdrawn: map[names.ClusterID]map[types.NamespacedName]bool{},
+		kept:      map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService{},
+		many:      map[names.ClusterID]int{},
+	}
 }
 
 func (a absence) keep(about export, record *brokerv1alpha1.ExportedService) {
+	if a.drop(about); a.many[about.cluster] >= maxKept {
+		return
+	}
 	if a.kept[about.service] == nil {
 		a.kept[about.service] = map[names.ClusterID]*brokerv1alpha1.ExportedService{}
 	}
 	a.kept[about.service][about.cluster] = record
+	a.many[about.cluster]++
 }
 
 // drop tells whether a record was kept, which it is not any more.
 func (a absence) drop(about export) bool {
 	of := a.kept[about.service]
 	_, kept := of[about.cluster]
+	if !kept {
+		return false
+	}
 	if delete(of, about.cluster); len(of) == 0 {
 		delete(a.kept, about.service)
 	}
-	return kept
+	if a.many[about.cluster]--; a.many[about.cluster] == 0 {
+		delete(a.many, about.cluster)
+	}
+	return true
 }
 
 // dropAll drops the records of which their member is to be dropped, and returns what they were about.
@@ -76,14 +97,32 @@ func (a absence) dropAll(of func(names.ClusterID) bool) []export {
 
 // withdraw remembers that a record was withdrawn.
 func (a absence) withdraw(about export, doubts func(names.ClusterID) bool) {
-	if len(a.withdrawn) >= maxWithdrawn {
-		for other := range a.withdrawn {
-			if !doubts(other.cluster) {
-				delete(a.withdrawn, other)
-			}
-		}
+	of := a.withdrawn[about.cluster]
+	if len(of) >= maxWithdrawn && !doubts(about.cluster) {
+		clear(of)
 	}
-	a.withdrawn[about] = true
+	if of == nil {
+		of = map[types.NamespacedName]bool{}
+		a.withdrawn[about.cluster] = of
+	}
+	for other := range of {
+		if len(of) < maxWithdrawn {
+			break
+		}
+		delete(of, other)
+	}
+	of[about.service] = true
+}
+
+// has tells whether it is remembered that a record was withdrawn.
+func (a absence) has(about export) bool { return a.withdrawn[about.cluster][about.service] }
+
+// back forgets that a record was withdrawn.
+func (a absence) back(about export) {
+	of := a.withdrawn[about.cluster]
+	if delete(of, about.service); len(of) == 0 {
+		delete(a.withdrawn, about.cluster)
+	}
 }
 
 // visible tells whether this member takes notice of a record that there is. What others have
@@ -104,7 +143,7 @@ func (e *Epoch) visible(object client.Object) bool {
 			again = append(again, e.view.announcement(about))
 		}
 	} else {
-		delete(e.absent.withdrawn, about)
+		e.absent.back(about)
 	}
 	e.mu.Unlock()
 	call(again)
@@ -134,7 +173,7 @@ func (e *Epoch) recordGone(record *brokerv1alpha1.ExportedService) {
 	about := exportOf(record)
 	e.happened(func(j *epoch.Judge) {
 		j.Vanished(about.cluster.String(), version(record.ResourceVersion))
-		if about.cluster != e.self && e.doubts(about.cluster) {
+		if about.cluster != e.self && e.doubts(about.cluster) && e.view != nil && e.view.slices.Follows(about.service.Namespace) {
 			e.absent.keep(about, record)
 		}
 	})
@@ -149,7 +188,7 @@ func (e *Epoch) sliceChanged(what watch.EventType, object client.Object) watch.E
 	}
 	if what == watch.Deleted && about.cluster != e.self {
 		e.happened(func(j *epoch.Judge) {
-			if !e.absent.withdrawn[about] {
+			if !e.absent.has(about) {
 				j.Lacks(about.cluster.String())
 			}
 		})

@@ -31,6 +31,7 @@ func newScene() *scene {
 	s.view = NewView(c, s.Epoch)
 	s.view.OnExport(func(e *brokerv1alpha1.ExportedService, _ bool) { s.told = append(s.told, exportOf(e)) })
 	s.look(1, 1)
+	s.view.Follow("shop")
 	return s
 }
 
@@ -119,7 +120,7 @@ func TestWhatIsWithdrawnGoesAtOnce(t *testing.T) {
 	if s.Doubts("c2") {
 		t.Error("its slices go with it")
 	}
-	if s.taps.exports.Event(watch.Added, recordOf("c2", "10", false)); s.absent.withdrawn[export{web, "c2"}] {
+	if s.taps.exports.Event(watch.Added, recordOf("c2", "10", false)); s.absent.has(export{web, "c2"}) {
 		t.Error("it is exported again")
 	}
 }
@@ -149,7 +150,7 @@ func TestOwnRecordsAreSeenAsTheyAre(t *testing.T) {
 	}
 }
 
-// What is withdrawn is remembered as long as it may matter.
+// What is withdrawn is remembered as long as it may matter, and of nobody without a bound.
 func TestWithdrawnAreForgotten(t *testing.T) {
 	s := newScene()
 	s.lose("7") // there are doubts about c2
@@ -159,8 +160,40 @@ func TestWithdrawnAreForgotten(t *testing.T) {
 		other.Spec.ServiceName = fmt.Sprintf("s%d", i)
 		s.taps.exports.Event(watch.Modified, other)
 	}
-	if n := len(s.absent.withdrawn); n > maxWithdrawn || !s.absent.withdrawn[export{web, "c2"}] {
-		t.Errorf("%d are remembered; c2's: %t", n, s.absent.withdrawn[export{web, "c2"}])
+	if n := len(s.absent.withdrawn["c3"]); n > maxWithdrawn || !s.absent.has(export{web, "c2"}) {
+		t.Errorf("%d are remembered; c2's: %t", n, s.absent.has(export{web, "c2"}))
+	}
+	for i := range 2 * maxWithdrawn {
+		other := recordOf("c2", "9", true)
+		other.Spec.ServiceName = fmt.Sprintf("s%d", i)
+		s.taps.exports.Event(watch.Modified, other)
+		if !s.absent.has(exportOf(other)) {
+			t.Fatalf("that %s was withdrawn is forgotten at once", other.Spec.ServiceName)
+		}
+	}
+	if n := len(s.absent.withdrawn["c2"]); n > maxWithdrawn {
+		t.Errorf("%d are remembered of a member that is in doubt", n)
+	}
+}
+
+// Of what a member loses so much is kept as may be imported here, and nothing of namespaces that are not here.
+func TestMissingRecordsAreBounded(t *testing.T) {
+	s := newScene()
+	elsewhere := recordOf("c2", "7", false)
+	elsewhere.Spec.ServiceNamespace = "elsewhere"
+	if s.taps.exports.Event(watch.Deleted, elsewhere); len(s.absent.kept) > 0 {
+		t.Errorf("%v is kept", s.absent.kept)
+	}
+	for i := range 2 * maxKept {
+		lost := recordOf("c2", "7", false)
+		lost.Spec.ServiceName = fmt.Sprintf("s%d", i)
+		s.taps.exports.Event(watch.Deleted, lost)
+	}
+	if n := len(s.absent.kept); n != maxKept || s.absent.many["c2"] != n {
+		t.Errorf("%d are kept, or %v", n, s.absent.many)
+	}
+	if s.look(3, 7); len(s.absent.kept)+len(s.absent.many) > 0 {
+		t.Errorf("%d are kept after the doubts, or %v", len(s.absent.kept), s.absent.many)
 	}
 }
 

@@ -136,7 +136,7 @@ func (e *Epoch) Hold(service types.NamespacedName, cluster names.ClusterID, key 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	about := export{service, cluster}
-	if !e.doubts(cluster) || e.absent.withdrawn[about] {
+	if !e.doubts(cluster) || e.absent.has(about) {
 		return false
 	}
 	e.waiting.add(about, key, again)
@@ -253,10 +253,8 @@ func (e *Epoch) Found(before string, lease *coordinationv1.Lease) (older bool) {
 		e.beat = lease.ResourceVersion
 	}
 	e.mu.Unlock()
-	if older {
-		e.taps.expire() // a watch may have gone on as if nothing had happened
-	}
 	if older || told {
+		e.taps.expire() // a watch may have gone on as if nothing had happened
 		e.kick()
 	}
 	return older
@@ -320,6 +318,7 @@ func (e *Epoch) look(ctx context.Context) (settled bool) {
 	}
 	e.mu.Unlock()
 	if place != "" && !r.Going && r.Place != "" && r.Place != place {
+		e.taps.expire() // likewise: it may be another broker, with lower versions
 		e.log.Warn("the clusterset's namespace on the broker was made anew: what other members export is kept until they have published it again")
 	}
 	call(again)

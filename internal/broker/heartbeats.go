@@ -32,9 +32,9 @@ type Listener interface {
 	// Renewed is called when a member's has been renewed. This member's own is seen as the
 	// others' are, so that all has been seen that was written before.
 	Renewed(names.ClusterID)
-	// Missed is called when a member's has been missing for too long.
+	// Missed is called when another member's has been missing for too long.
 	Missed(names.ClusterID)
-	// Gone is called when a member has none any more.
+	// Gone is called when another member has none any more.
 	Gone(names.ClusterID)
 }
 
@@ -51,8 +51,7 @@ func NewHeartbeats(c client.WithWatch, e *Epoch, timeout time.Duration) *Heartbe
 	h.handled, _ = h.leases.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) { h.renewed(object.(*coordinationv1.Lease), !initial) },
 		UpdateFunc: func(old, new any) {
-			// The same version comes again when a broken watch is replaced by a list.
-			if lease := new.(*coordinationv1.Lease); lease.ResourceVersion != old.(*coordinationv1.Lease).ResourceVersion {
+			if lease := new.(*coordinationv1.Lease); !informers.Same(old.(*coordinationv1.Lease), lease) {
 				h.renewed(lease, true)
 			}
 		},
@@ -69,9 +68,12 @@ func NewHeartbeats(c client.WithWatch, e *Epoch, timeout time.Duration) *Heartbe
 	return h
 }
 
-// gone tells that a member has no heartbeat any more. Where that may not be its doing, the
+// gone tells that another member has no heartbeat any more. Where that may not be its doing, the
 // heartbeat is missing, and the member has not left.
 func (h *Heartbeats) gone(id names.ClusterID) {
+	if id == h.epoch.self {
+		return // it is made again
+	}
 	again := func() {
 		if _, back, err := h.leases.GetStore().GetByKey(h.epoch.namespace + "/" + id.String()); err == nil && !back {
 			h.gone(id)

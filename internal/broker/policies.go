@@ -102,7 +102,7 @@ func policyService(policy *brokerv1alpha1.ServicePolicy) types.NamespacedName {
 }
 
 func (p *policies) appeared(old, policy *brokerv1alpha1.ServicePolicy, initial bool) {
-	if old != nil && old.ResourceVersion == policy.ResourceVersion {
+	if old != nil && informers.Same(old, policy) {
 		return // a broken watch was replaced by a list
 	}
 	service := policyService(policy)

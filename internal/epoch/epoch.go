@@ -45,9 +45,14 @@ type Reading struct {
 type Memory struct {
 	// Place is the UID of the namespace that the clusterset had last.
 	Place string
+	// Former are those of the ones that it had before, the last ones.
+	Former []string
 	// Members are those that there were.
 	Members map[string]Known
 }
+
+// maxFormer is how many former places are remembered: backups of older ones are nobody's any more.
+const maxFormer = 8
 
 // Known is what is known of a member.
 type Known struct {
@@ -64,6 +69,7 @@ type Known struct {
 // as it happens, and of looks at the broker.
 type Judge struct {
 	place   string
+	former  []string // places that there were before
 	members map[string]*member
 	rounds  map[string]int // of those that there have been
 	// now numbers what happens; what is numbered higher than looked has not been looked into.
@@ -86,6 +92,8 @@ type member struct {
 	// vanished is when a record of it went last that it had not withdrawn, or its entry. gone is the
 	// version at which it did, which a statement has to have seen; 0 where none is awaited for that.
 	vanished, gone uint64
+	// foreign tells that gone may be a version of another broker's: if the copies are made anew now, it is.
+	foreign bool
 	// lacks is when something else of it went last, of which nobody says who took it away.
 	lacks uint64
 }
@@ -98,7 +106,7 @@ func (m *member) unseen(looked uint64) bool { return max(m.vanished, m.lacks) > 
 
 // NewJudge returns a judge that remembers. Until the first look there are doubts about all.
 func NewJudge(memory Memory) *Judge {
-	j := &Judge{place: memory.Place, members: map[string]*member{}, rounds: map[string]int{}, now: 1, unsure: 1}
+	j := &Judge{place: memory.Place, former: memory.Former, members: map[string]*member{}, rounds: map[string]int{}, now: 1, unsure: 1}
 	for id, known := range memory.Members {
 		j.members[id] = &member{Known: known, here: !known.Awaited}
 	}
@@ -107,7 +115,7 @@ func NewJudge(memory Memory) *Judge {
 
 // Memory returns what is to outlast the process. Versions are not: after a restore they can't be compared.
 func (j *Judge) Memory() Memory {
-	memory := Memory{Place: j.place, Members: map[string]Known{}}
+	memory := Memory{Place: j.place, Former: slices.Clone(j.former), Members: map[string]Known{}}
 	for id, m := range j.members {
 		known := m.Known
 		if known.Awaited = m.awaited(); m.gone > m.seen {
@@ -128,6 +136,11 @@ func (j *Judge) Rounds(id string) int { return j.rounds[id] }
 func (j *Judge) Unsure() {
 	j.now++
 	j.relisted, j.unsure = j.now, j.now
+	for _, m := range j.members {
+		if m.foreign {
+			m.foreign, m.gone, m.seen = false, 0, 0
+		}
+	}
 }
 
 // Back is called when something is older than it was before. What a member says may come
@@ -250,14 +263,22 @@ func (m *member) answered(s Statement, place string) bool {
 // Looked is called with what was found by a look that began at a number.
 func (j *Judge) Looked(began uint64, r Reading) {
 	another := j.place != "" && r.Place != "" && r.Place != j.place
+	if another {
+		if slices.Contains(j.former, r.Place) {
+			j.Back() // to what there was before, with what members have said then
+		}
+		j.former = append(slices.Clone(j.former[max(0, len(j.former)+1-maxFormer):]), j.place)
+	}
 	for id, m := range j.members {
 		if j.unsure <= began {
 			m.sure(j.now)
 		}
 		switch {
-		case another && !m.Outdated:
+		case another && m.Outdated:
+			j.await(id, m, m.After) // it may have said so before anybody knew that the namespace is another one too
+		case another:
 			j.await(id, m, 0) // which is about this one, whatever the time
-		case another, r.Going:
+		case r.Going && !m.Awaited:
 			j.await(id, m, m.At)
 		}
 	}
@@ -289,7 +310,7 @@ func (j *Judge) see(id string, s Statement, began uint64, shown bool) {
 		j.await(id, m, m.At)
 		m.Outdated = true
 	case m.awaited() && shown && m.vanished <= began && m.answered(s, j.place):
-		m.Awaited, m.After, m.Outdated, m.gone = false, 0, false, 0
+		m.Awaited, m.After, m.Outdated, m.gone, m.foreign = false, 0, false, 0, false
 	}
 	m.here = true
 	if s.At > m.At || !m.awaited() && !later {
@@ -304,4 +325,5 @@ func (j *Judge) await(id string, m *member, after int64) {
 	if j.rounds[id]++; m.vanished < j.relisted {
 		m.gone, m.seen = 0, 0
 	}
+	m.foreign = m.gone > 0
 }

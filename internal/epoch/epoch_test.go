@@ -111,6 +111,18 @@ func TestDoubts(t *testing.T) {
 			j.Heard("b", Statement{"q", 11, 11})
 			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
 		}, []string{"c"}},
+		"and something is older than before, and one has published again in between": {func(j *Judge) {
+			j.Unsure()
+			j.Back()
+			j.Heard("b", Statement{"q", 11, 3})
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 3}}))
+		}, []string{"c"}},
+		"and what had gone before has versions of the former one": {func(j *Judge) {
+			j.Vanished("b", 1000)
+			look(j, reading("q", map[string]Statement{"b": {"p", 10, 10}}))
+			j.Unsure()
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 3}}))
+		}, []string{"c"}},
 		"and one is removed": {func(j *Judge) {
 			look(j, reading("q", stated("q", 11, 0)))
 			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
@@ -194,6 +206,35 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
+// TestRounds is about how often a member comes to be awaited: this cluster itself publishes everything again then.
+func TestRounds(t *testing.T) {
+	both := map[string]Statement{"b": {"p", 10, 10}, "c": {"p", 10, 10}}
+	j := NewJudge(Memory{})
+	look(j, reading("p", both))
+	for i, step := range []struct {
+		what    string
+		happens func()
+		want    int
+	}{
+		{"nothing", func() {}, 0},
+		{"the namespace goes", func() { look(j, Reading{Going: true}) }, 1},
+		{"it is going still", func() { look(j, Reading{Going: true}) }, 1},
+		{"it is another one", func() { look(j, reading("q", both)) }, 2},
+		{"it is the same", func() { look(j, reading("q", both)) }, 2},
+		{"an earlier state is restored", j.Back, 3},
+		{"and another one, before anybody has published again", j.Back, 4},
+		{"a record vanishes", func() {
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}, "c": {"q", 11, 11}}))
+			j.Vanished("b", 12)
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}, "c": {"q", 11, 11}}))
+		}, 5},
+	} {
+		if step.happens(); j.Rounds("b") != step.want {
+			t.Errorf("step %d, %s: %d rounds, want %d", i, step.what, j.Rounds("b"), step.want)
+		}
+	}
+}
+
 // TestMemory is about a process that ends in the middle of it.
 func TestMemory(t *testing.T) {
 	j := NewJudge(Memory{})
@@ -217,6 +258,32 @@ func TestMemory(t *testing.T) {
 	look(again, reading("p", map[string]Statement{"b": {"p", 7, 7}, "c": {"p", 10, 10}}))
 	if !again.Doubts("b") {
 		t.Error("b's statement is older than before")
+	}
+}
+
+// TestFormerPlaces is about a backup of the namespace that there was before the broker was made anew.
+func TestFormerPlaces(t *testing.T) {
+	said := func(place string, at int64) map[string]Statement {
+		return map[string]Statement{"b": {place, at, uint64(at)}}
+	}
+	j := NewJudge(Memory{})
+	look(j, reading("p", said("p", 10)))
+	for i := range 2 * maxFormer {
+		look(j, reading(string(rune('a'+i)), said(string(rune('a'+i)), int64(20+i))))
+	}
+	if n := len(j.former); n != maxFormer {
+		t.Errorf("%d are remembered", n)
+	}
+	look(j, reading("q", said("q", 50)))
+	for _, j := range []*Judge{j, NewJudge(j.Memory())} {
+		look(j, reading("q", said("q", 50)))
+		last := string(rune('a' + 2*maxFormer - 1))
+		if look(j, reading(last, said(last, 20+2*maxFormer-1))); !j.Doubts("b") || !j.Outdated("b") {
+			t.Error("what it had said before counts again")
+		}
+		if look(j, reading(last, said(last, 51))); j.Doubts("b") {
+			t.Error("it has published again")
+		}
 	}
 }
 

@@ -260,23 +260,28 @@ func TestNothingAliveIsTakenForWithdrawn(t *testing.T) {
 			},
 			"meddle": func(t *rapid.T) {
 				name := anyName.Draw(t, "name")
-				if !isSlice(name) && connected() && !w.older && w.copy[name] == w.broker.objects[name] { // else it is as if it had never been there
+				if !isSlice(name) && connected() && !w.older && w.judge.Place() == w.broker.place && w.copy[name] == w.broker.objects[name] { // else it is as if it had never been there
 					w.lose(name)
 				}
 			},
 			"snapshot": func(*rapid.T) {
-				if connected() && !w.older && len(w.records) == 0 { // what nobody has seen and is restored is two faults at once
+				if connected() && !w.older && len(w.records) == 0 && w.judge.Place() == w.broker.place { // what nobody has seen and is restored is two faults at once
 					d := w.broker.clone()
 					w.snapshot = &d
 				}
 			},
-			"restore": func(*rapid.T) {
+			"restore": func(t *rapid.T) {
 				if w.snapshot != nil && w.judge.unsure <= w.judge.looked && w.judge.Place() == w.broker.place { // else two faults at once
-					w.broker, w.going, w.restored, w.older = w.snapshot.clone(), false, true, true
+					// Where there has been a new broker since, with versions of its own, they may be lower than those that come back.
+					older := w.snapshot.place == w.broker.place || rapid.Bool().Draw(t, "older")
+					w.broker, w.going, w.restored, w.older = w.snapshot.clone(), false, true, older
 					w.records, w.slices = nil, nil
 				}
 			},
 			"wipe": func(*rapid.T) {
+				if w.judge.Place() != w.broker.place && slices.Contains(w.judge.former, w.broker.place) {
+					return // what was restored nobody has seen: two faults at once
+				}
 				w.going = true
 				for _, name := range slices.Sorted(maps.Keys(w.broker.objects)) {
 					w.lose(name)
@@ -285,6 +290,11 @@ func TestNothingAliveIsTakenForWithdrawn(t *testing.T) {
 			"make anew": func(*rapid.T) {
 				if w.going {
 					w.makeAnew()
+				}
+			},
+			"rebuild": func(*rapid.T) {
+				if w.judge.unsure <= w.judge.looked && w.judge.Place() == w.broker.place && !w.older { // else two faults at once
+					w.rebuild()
 				}
 			},
 			"publish": func(t *rapid.T) {
@@ -313,6 +323,12 @@ func TestNothingAliveIsTakenForWithdrawn(t *testing.T) {
 					w.relist()
 				}
 			},
+			"renew": func(*rapid.T) {
+				if w.older && !w.going {
+					w.judge.Back()
+					w.older = false
+				}
+			},
 			"look": func(*rapid.T) { w.look() },
 			"restart": func(*rapid.T) {
 				if w.judge.Unseen() || len(w.records)+len(w.slices) > 0 || !connected() || w.older {
@@ -330,6 +346,14 @@ func TestNothingAliveIsTakenForWithdrawn(t *testing.T) {
 func (w *world) makeAnew() {
 	w.places++
 	w.broker.place, w.broker.statements, w.going = "p"+string(rune('0'+w.places)), map[string]Statement{}, false
+}
+
+// rebuild has another broker be at the address: empty, and with lower versions. One of this member's replicas
+// has made the own heartbeat anew there.
+func (w *world) rebuild() {
+	w.makeAnew()
+	w.broker.objects, w.records, w.slices = map[string]object{}, nil, nil
+	w.version, w.restored, w.older = 0, true, true
 }
 
 // remove is what the broker's administrator does about a member that is gone.

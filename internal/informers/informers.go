@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -24,10 +25,14 @@ func New(c client.WithWatch, list client.ObjectList, object client.Object, index
 
 // NewTapped returns an informer of which a tap, or nil, sees first what it gets.
 func NewTapped(c client.WithWatch, tap *Tap, list client.ObjectList, object client.Object, indexers cache.Indexers, opts ...client.ListOption) cache.SharedIndexInformer {
+	var expired <-chan struct{} // of what was listed last: a watch that goes on from there may not begin for long
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			into := list.DeepCopyObject().(client.ObjectList)
 			if tap != nil {
+				if o.Continue == "" {
+					expired = tap.expiry()
+				}
 				o = latest(o)
 			}
 			err := c.List(ctx, into, append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
@@ -38,13 +43,14 @@ func NewTapped(c client.WithWatch, tap *Tap, list client.ObjectList, object clie
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if tap != nil && ptr.Deref(o.SendInitialEvents, false) {
+				expired = tap.expiry()
 				o = latest(o)
 			}
 			asked := time.Now()
 			w, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList),
 				append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
 			if err == nil && tap != nil {
-				w = tap.watch(w, o, asked)
+				w = tap.watch(w, o, asked, expired)
 			}
 			return w, err
 		},
@@ -90,8 +96,7 @@ func OnChange[T client.Object](informer cache.SharedIndexInformer, f Handler[T])
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) { f(object.(T), initial) },
 		UpdateFunc: func(old, new any) {
-			// The same version comes again when a broken watch is replaced by a list.
-			if old.(T).GetResourceVersion() == new.(T).GetResourceVersion() {
+			if Same(old.(T), new.(T)) {
 				return
 			}
 			f(old.(T), false)
@@ -106,6 +111,13 @@ func OnChange[T client.Object](informer cache.SharedIndexInformer, f Handler[T])
 			}
 		},
 	})
+}
+
+// Same tells whether what a copy shows anew has not changed: the same version comes again when a broken watch is
+// replaced by a list. The version alone does not say so, for an API server that was put back to an earlier state gives
+// the same ones out again.
+func Same(old, new client.Object) bool {
+	return old.GetResourceVersion() == new.GetResourceVersion() && equality.Semantic.DeepEqual(old, new)
 }
 
 // Await returns when what is waited for is complete, or with ctx's error.

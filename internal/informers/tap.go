@@ -111,13 +111,14 @@ func latest(o metav1.ListOptions) metav1.ListOptions {
 const earlier = time.Second
 
 // watch looks at a watch that was asked for at a time, and may begin with a list. The API server
-// counts the time that was agreed on from then, and not from its first answer.
-func (t *Tap) watch(w watch.Interface, o metav1.ListOptions, asked time.Time) watch.Interface {
+// counts the time that was agreed on from then, and not from its first answer. expired is closed when what was
+// listed before is to be listed anew.
+func (t *Tap) watch(w watch.Interface, o metav1.ListOptions, asked time.Time, expired <-chan struct{}) watch.Interface {
 	tapped := &tapped{
 		tap: t, inner: w, listing: ptr.Deref(o.SendInitialEvents, false), result: make(chan watch.Event), stopped: make(chan struct{}),
 		ends: asked.Add(time.Duration(ptr.Deref(o.TimeoutSeconds, 0))*time.Second - earlier),
 	}
-	go tapped.run(t.expiry())
+	go tapped.run(expired)
 	return tapped
 }
 

@@ -2,6 +2,7 @@ package informers
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -15,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// scripted is an API server that answers each watch with the events of the next script.
+// scripted is an API server that answers each watch that begins with a list with the events of the next script.
 type scripted struct {
 	client.WithWatch
 	mu      sync.Mutex
 	scripts [][]watch.Event
 	asked   []string // versions that lists were asked for
 	last    *watch.FakeWatcher
+	away    bool
 }
 
 func (s *scripted) Watch(_ context.Context, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
@@ -29,11 +31,15 @@ func (s *scripted) Watch(_ context.Context, _ client.ObjectList, opts ...client.
 	o.ApplyOptions(opts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.away {
+		return nil, errors.New("connection refused")
+	}
 	w := watch.NewFakeWithChanSize(100, false)
 	s.last = w
-	if o.Raw.SendInitialEvents != nil && *o.Raw.SendInitialEvents {
-		s.asked = append(s.asked, o.Raw.ResourceVersion)
+	if !ptr.Deref(o.Raw.SendInitialEvents, false) {
+		return w, nil
 	}
+	s.asked = append(s.asked, o.Raw.ResourceVersion)
 	if len(s.scripts) > 0 {
 		for _, e := range s.scripts[0] {
 			w.Action(e.Type, e.Object)
@@ -113,6 +119,28 @@ func TestTap(t *testing.T) {
 	}
 }
 
+// An API server that was put back gives versions out again: what has one that was known may have changed all the same.
+func TestTheSameVersionOfSomethingElse(t *testing.T) {
+	other := named("one", "5")
+	other.Data = map[string]string{"is": "other"}
+	s := &scripted{scripts: [][]watch.Event{
+		{{Type: watch.Added, Object: named("one", "5")}, {Type: watch.Added, Object: named("two", "5")}, end("9")},
+		{{Type: watch.Added, Object: other}, {Type: watch.Added, Object: named("two", "5")}, end("6")},
+	}}
+	happened := make(chan string, 100)
+	tap := &Tap{}
+	informer := NewTapped(s, tap, &corev1.ConfigMapList{}, &corev1.ConfigMap{}, nil)
+	OnChange(informer, func(o *corev1.ConfigMap, _ bool) { happened <- o.Name + o.Data["is"] })
+	go informer.RunWithContext(t.Context())
+	got := []string{<-happened, <-happened}
+	tap.Expire()
+	got = append(got, <-happened, <-happened) // both forms of one, and nothing of two
+	slices.Sort(got)
+	if want := []string{"one", "one", "oneother", "two"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // A watch that ends when it was to is gone on with from where it ended; one that ends much
 // sooner was broken off. The time runs from when the API server was asked.
 func TestEndOfAWatch(t *testing.T) {
@@ -124,7 +152,7 @@ func TestEndOfAWatch(t *testing.T) {
 			inner := watch.NewFake()
 			asked := time.Now()
 			<-time.After(500 * time.Millisecond) // until it is answered
-			w := (&Tap{}).watch(inner, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, asked)
+			w := (&Tap{}).watch(inner, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, asked, nil)
 			<-time.After(tt.after - time.Since(asked))
 			inner.Stop()
 			event, more := <-w.ResultChan()
@@ -132,6 +160,31 @@ func TestEndOfAWatch(t *testing.T) {
 				t.Errorf("after %v: made anew %v, event %v", tt.after, anew, event)
 			}
 			w.Stop()
+		}
+	})
+}
+
+// A copy whose watch can't be begun again just when copies are to be made anew is made anew when it can.
+func TestExpiryWhileTheServerIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{scripts: [][]watch.Event{{end("9")}, {{Type: watch.Added, Object: named("restored", "3")}, end("4")}}}
+		tap := &Tap{}
+		informer := NewTapped(s, tap, &corev1.ConfigMapList{}, &corev1.ConfigMap{}, nil)
+		go informer.RunWithContext(t.Context())
+		synctest.Wait()
+		<-time.After(11 * time.Minute) // as long as the watch lasts by agreement
+		s.mu.Lock()
+		s.away = true
+		s.last.Stop()
+		s.mu.Unlock()
+		<-time.After(time.Minute)
+		tap.Expire()
+		s.mu.Lock()
+		s.away = false
+		s.mu.Unlock()
+		<-time.After(time.Minute)
+		if names := informer.GetStore().ListKeys(); len(s.asked) != 2 || !slices.Equal(names, []string{"n/restored"}) {
+			t.Errorf("the copy has %v after lists of %q", names, s.asked)
 		}
 	})
 }

@@ -14,8 +14,13 @@ const (
 	keyPlace = "_namespace"
 	// keyAllowed begins the keys of the ranges that the broker's owner allows a member, whose id is the rest.
 	keyAllowed = "_allowed."
-	// awaited follows the time of a member's last statement where another one is awaited.
+	// keyFormer is the key of the UIDs of those that there were before.
+	keyFormer = "_former"
+	// awaited follows the time of a member's last statement where a later one is awaited, anew that where it may have
+	// any time, and after a time that it has to be later than.
 	awaited = " awaited"
+	anew    = " anew"
+	after   = " after "
 	// outdated follows where, moreover, what there is of the member may be an earlier state.
 	outdated = " since a restore"
 	// silent stands for the time where the member makes no statements.
@@ -35,17 +40,20 @@ func encode(m Memory) map[string]string {
 	for id, set := range m.Allowed {
 		data[keyAllowed+id.String()] = set.String()
 	}
+	if len(m.Epoch.Former) > 0 {
+		data[keyFormer] = strings.Join(m.Epoch.Former, " ")
+	}
 	for id, known := range m.Epoch.Members {
-		at := known.At
-		if known.Awaited {
-			at = known.After
-		}
-		value := silent
-		if at != 0 {
-			value = time.UnixMicro(at).UTC().Format(time.RFC3339Nano)
-		}
+		value := written(known.At)
 		if known.Awaited {
 			value += awaited
+		}
+		switch {
+		case !known.Awaited || known.After == known.At:
+		case known.After == 0:
+			value += anew
+		default:
+			value += after + written(known.After)
 		}
 		if known.Outdated {
 			value += outdated
@@ -55,9 +63,16 @@ func encode(m Memory) map[string]string {
 	return data
 }
 
+func written(at int64) string {
+	if at == 0 {
+		return silent
+	}
+	return time.UnixMicro(at).UTC().Format(time.RFC3339Nano)
+}
+
 // decode reads what encode wrote. What somebody else has written is not remembered.
 func decode(data map[string]string) Memory {
-	m := Memory{Epoch: epoch.Memory{Place: data[keyPlace], Members: map[string]epoch.Known{}}, Allowed: ranges.Allowed{}}
+	m := Memory{Epoch: epoch.Memory{Place: data[keyPlace], Former: strings.Fields(data[keyFormer]), Members: map[string]epoch.Known{}}, Allowed: ranges.Allowed{}}
 	for id, value := range data {
 		if member, found := strings.CutPrefix(id, keyAllowed); found {
 			if cluster, err := names.ParseClusterID(member); err == nil {
@@ -68,20 +83,34 @@ func decode(data map[string]string) Memory {
 		if _, err := names.ParseClusterID(id); err != nil {
 			continue
 		}
-		var known epoch.Known
-		value, known.Outdated = strings.CutSuffix(value, outdated)
-		text, found := strings.CutSuffix(value, awaited)
-		if text != silent {
-			at, err := time.Parse(time.RFC3339Nano, text)
-			if err != nil {
-				continue
-			}
-			known.At = at.UnixMicro()
+		if known, ok := read(value); ok {
+			m.Epoch.Members[id] = known
 		}
-		if found {
-			known.Awaited, known.After = true, known.At
-		}
-		m.Epoch.Members[id] = known
 	}
 	return m
+}
+
+func read(value string) (known epoch.Known, ok bool) {
+	value, known.Outdated = strings.CutSuffix(value, outdated)
+	at, than, found := strings.Cut(value, awaited)
+	known.Awaited = found
+	known.At, ok = parsed(at)
+	switch later, given := strings.CutPrefix(than, after); {
+	case !ok || !found:
+	case given:
+		known.After, ok = parsed(later)
+	case than == "":
+		known.After = known.At
+	default:
+		ok = than == anew
+	}
+	return known, ok
+}
+
+func parsed(text string) (at int64, ok bool) {
+	if text == silent {
+		return 0, true
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	return t.UnixMicro(), err == nil
 }

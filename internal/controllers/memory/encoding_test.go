@@ -14,21 +14,32 @@ func TestEncoding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := Memory{Allowed: ranges.Allowed{"c2.eu": set, "c3": {}}, Epoch: epoch.Memory{Place: "uid", Members: map[string]epoch.Known{
+	memory := Memory{Allowed: ranges.Allowed{"c2.eu": set, "c3": {}}, Epoch: epoch.Memory{Place: "uid", Former: []string{"a", "b"}, Members: map[string]epoch.Known{
 		"c1": {At: 1763740800123456}, "c2": {At: 1763740800123456, Awaited: true, After: 1763740800123456}, "c3": {}, "c4": {Awaited: true},
 		"c5": {At: 1763740800123456, Awaited: true, After: 1763740800123456, Outdated: true},
+		"c6": {At: 1763740800123456, Awaited: true}, "c7": {At: 1763740800123456, Awaited: true, After: 1763740800000000},
 	}}}
 	data := encode(memory)
 	want := map[string]string{
-		"_namespace": "uid", "c1": "2025-11-21T16:00:00.123456Z", "c2": "2025-11-21T16:00:00.123456Z awaited", "c3": "none", "c4": "none awaited",
-		"c5":             "2025-11-21T16:00:00.123456Z awaited since a restore",
+		"_namespace": "uid", "_former": "a b", "c1": "2025-11-21T16:00:00.123456Z", "c2": "2025-11-21T16:00:00.123456Z awaited", "c3": "none", "c4": "none awaited",
+		"c5": "2025-11-21T16:00:00.123456Z awaited since a restore",
+		"c6": "2025-11-21T16:00:00.123456Z awaited anew", "c7": "2025-11-21T16:00:00.123456Z awaited after 2025-11-21T16:00:00Z",
 		"_allowed.c2.eu": "10.1.0.0/16, fd00:1::/48", "_allowed.c3": "",
 	}
 	if diff := cmp.Diff(want, data); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
-	data["c9"], data["Not an id"], data["_allowed.Not an id"] = "yesterday", "none", "10.0.0.0/8"
+	data["c9"], data["c10"], data["c11"], data["Not an id"] = "yesterday", "none awaited soon", "none awaited after all", "none"
+	data["_allowed.Not an id"] = "10.0.0.0/8"
 	if diff := cmp.Diff(memory, decode(data)); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
+	}
+}
+
+// What an older agent has written, and one that knew of nothing before, is read.
+func TestEncodingOfOlderAgents(t *testing.T) {
+	m := decode(map[string]string{"_namespace": "uid", "c1": "2025-11-21T16:00:00.123456Z awaited"})
+	if want := (epoch.Known{At: 1763740800123456, Awaited: true, After: 1763740800123456}); m.Epoch.Members["c1"] != want || len(m.Epoch.Former) > 0 {
+		t.Errorf("read %+v", m)
 	}
 }
