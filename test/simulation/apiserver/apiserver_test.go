@@ -274,3 +274,43 @@ func TestWatchFromAVersion(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// A server that is put back holds what it did, gives the same versions out again, and ends all watches. One
+// that goes on from a version that is yet to come is deaf until then.
+func TestRestore(t *testing.T) {
+	server, c := newClient(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	watchFrom := func(version string) watch.Interface {
+		w, err := c.Watch(ctx, &discoveryv1.EndpointSliceList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+		must(t, err)
+		t.Cleanup(w.Stop)
+		return w
+	}
+	kept, lost := slice("kept", "10.0.0.1"), slice("lost")
+	must(t, c.Create(ctx, kept))
+	backup := server.Backup()
+	before := watchFrom(kept.ResourceVersion)
+	must(t, c.Delete(ctx, kept))
+	must(t, c.Create(ctx, lost))
+	server.Restore(backup)
+	for range before.ResultChan() { // ends
+	}
+	list := &discoveryv1.EndpointSliceList{}
+	must(t, c.List(ctx, list))
+	if len(list.Items) != 1 || list.Items[0].Name != "kept" || list.Items[0].UID != kept.UID || list.ResourceVersion != kept.ResourceVersion {
+		t.Fatalf("at %s there are %+v", list.ResourceVersion, list.Items)
+	}
+	deaf := watchFrom(lost.ResourceVersion)
+	for _, name := range []string{"a", "b", "c"} { // the second has the version of the one that was lost
+		must(t, c.Create(ctx, slice(name)))
+	}
+	if e := <-deaf.ResultChan(); e.Object.(client.Object).GetName() != "c" {
+		t.Errorf("the first that is heard of is %s", e.Object.(client.Object).GetName())
+	}
+	again := &discoveryv1.EndpointSlice{}
+	must(t, c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "b"}, again))
+	if again.ResourceVersion != lost.ResourceVersion {
+		t.Errorf("its version is %s, not %s", again.ResourceVersion, lost.ResourceVersion)
+	}
+}

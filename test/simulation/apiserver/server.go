@@ -67,6 +67,14 @@ func (s *Server) SetFast(d time.Duration) {
 // told that it has expired, as after a compaction of etcd, and its client has to list anew.
 func (s *Server) Forget() { s.store.forget() }
 
+// Backup returns what the server holds now, as a backup of its etcd would.
+func (s *Server) Backup() *Backup { return s.store.backup() }
+
+// Restore puts the server back to what it held once: as when its etcd is restored, every watch ends, and the versions
+// that were given out since are given out again. A watch that goes on from one of these gets nothing until
+// that comes.
+func (s *Server) Restore(b *Backup) { s.store.restore(b) }
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.serveDiscovery(w, r) {

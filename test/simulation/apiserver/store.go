@@ -299,7 +299,7 @@ func (s *store) watchFrom(f filter, after uint64) (*stream, []Object, uint64, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tables[f.kind]
-	w := newStream(f)
+	w := newStream(f, after)
 	var initial []Object
 	if after == 0 {
 		initial = s.selected(f)
@@ -315,6 +315,40 @@ func (s *store) watchFrom(f filter, after uint64) (*stream, []Object, uint64, er
 	}
 	t.watches[w] = true
 	return w, initial, s.version, nil
+}
+
+// Backup is what a server has held at some time.
+type Backup struct {
+	version uint64
+	nextIP  int
+	objects map[*kind]map[types.NamespacedName]Object
+}
+
+func (s *store) backup() *Backup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := &Backup{version: s.version, nextIP: s.nextIP, objects: map[*kind]map[types.NamespacedName]Object{}}
+	for k, t := range s.tables {
+		b.objects[k] = maps.Clone(t.objects)
+	}
+	return b
+}
+
+// restore has the store hold what it did once. All watches end, and what happened since is not known any more:
+// the same versions are given out again.
+func (s *store) restore(b *Backup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version, s.nextIP, s.owned = b.version, b.nextIP, map[types.UID]map[place]bool{}
+	for k, t := range s.tables {
+		t.objects, t.events, t.begin = maps.Clone(b.objects[k]), nil, b.version
+		for key, o := range t.objects {
+			s.own(place{k, key}, o, true)
+		}
+		for w := range t.watches {
+			w.end()
+		}
+	}
 }
 
 // forget drops the events of all kinds.

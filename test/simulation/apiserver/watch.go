@@ -13,16 +13,31 @@ import (
 // stream is the events of one watch that its client has not got yet.
 type stream struct {
 	filter filter
+	after  uint64 // the version from which it goes on, which may be yet to come: until then it gets nothing
 
 	mu      sync.Mutex
 	waiting []event
 	more    chan struct{} // holds one signal while events wait
+	over    bool
+	ended   chan struct{} // closed when the server ends it
 }
 
-func newStream(f filter) *stream { return &stream{filter: f, more: make(chan struct{}, 1)} }
+func newStream(f filter, after uint64) *stream {
+	return &stream{filter: f, after: after, more: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+// end has the server end the watch.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.over = true
+		close(s.ended)
+	}
+}
 
 func (s *stream) add(e event) {
-	if kind, _ := s.filter.seen(e); kind == "" {
+	if kind, _ := s.filter.seen(e); kind == "" || e.version <= s.after {
 		return
 	}
 	s.mu.Lock()
@@ -93,6 +108,8 @@ func (e encoding) stream(frame func([]byte) error, s *stream, initial []Object, 
 	for {
 		select {
 		case <-done:
+			return nil
+		case <-s.ended:
 			return nil
 		case <-s.more:
 		}
