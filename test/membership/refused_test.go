@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,6 +70,54 @@ func TestCommandsRefuse(t *testing.T) {
 	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave")
 	expectInventory(t, "c1", before, "test-limited")
 	must(t, "", "leave --context c2")
+}
+
+// A cluster whose id is another one's, because its Secret was copied, leaves without touching what that one has on the
+// broker. Pitfall 34.
+func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
+	const ns = "clone"
+	must(t, "", "broker deploy --context broker")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
+	before := inventory(t, "c2")
+	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
+	stop := startAgent(t, asAgent(t, "c1"), t.Output())
+	create(t, "c1", namespace(ns), service(ns, "web"), export(ns, "web"))
+	expectImport(t, "c1", ns, "web", "c1")
+
+	_, owners := membershipOf(t, "c1")
+	_, copied := membershipOf(t, "c2")
+	copied.Data = owners.Data
+	if err := on["c2"].Update(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"--dry-run ", ""} {
+		r := atoll("", "leave "+mode+"--context c2")
+		if r.status != 0 || !strings.Contains(r.stderr, `cluster id "c1" belongs to another cluster`) || strings.Contains(r.stdout, "ExportedService") {
+			t.Errorf("leave %s: status %d\n%s\n%s", mode, r.status, r.stdout, r.stderr)
+		}
+	}
+	expectInventory(t, "c2", before)
+	meta := metav1.ObjectMeta{Namespace: "atoll-clusterset"}
+	for _, o := range []client.Object{
+		&brokerv1alpha1.MemberCluster{ObjectMeta: meta}, &coordinationv1.Lease{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta}, &brokerv1alpha1.ExportedService{ObjectMeta: meta},
+	} {
+		switch o.(type) {
+		case *corev1.ServiceAccount:
+			o.SetName("member-c1")
+		case *brokerv1alpha1.ExportedService:
+			o.SetName("web." + ns + ".c1")
+		default:
+			o.SetName("c1")
+		}
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Errorf("%T of the owner's: %v", o, err)
+		}
+	}
+	create(t, "c1", service(ns, "late"), export(ns, "late"))
+	expectImport(t, "c1", ns, "late", "c1") // the owner goes on
+	must(t, "", "broker remove c2 --context broker --force")
+	stop()
+	must(t, "", "leave --context c1")
 }
 
 // limited adds a context for a user of c1's who may only read.

@@ -1,0 +1,59 @@
+package setup
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+// apiServer answers as an API server of a version that serves these resources, as "group/version/resource".
+func apiServer(t *testing.T, gitVersion string, resources ...string) *install.Target {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/version" {
+			_ = json.NewEncoder(w).Encode(version.Info{GitVersion: gitVersion})
+			return
+		}
+		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: strings.TrimPrefix(r.URL.Path, "/apis/")}
+		for _, name := range resources {
+			if resource, found := strings.CutPrefix(name, list.GroupVersion+"/"); found {
+				list.APIResources = append(list.APIResources, metav1.APIResource{Name: resource})
+			}
+		}
+		if list.APIResources == nil {
+			w.WriteHeader(http.StatusNotFound)
+			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	t.Cleanup(server.Close)
+	return &install.Target{Config: &rest.Config{Host: server.URL}}
+}
+
+// An API server that is too old is told from one that is not, with what to do about it.
+func TestSupported(t *testing.T) {
+	all := []string{"discovery.k8s.io/v1/endpointslices", "events.k8s.io/v1/events", "admissionregistration.k8s.io/v1/validatingadmissionpolicies"}
+	if err := supported(apiServer(t, "v1.36.0", all...)); err != nil {
+		t.Error(err)
+	}
+	webhooks := "admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	for missing, server := range map[string]*install.Target{
+		"Kubernetes 1.30": apiServer(t, "v1.29.0", all[0], all[1], webhooks),
+		"Kubernetes 1.21": apiServer(t, "v1.20.0", all[1], all[2]),
+	} {
+		err := supported(server)
+		if err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "which Atoll needs") {
+			t.Errorf("without what %s has: %v", missing, err)
+		}
+	}
+}
