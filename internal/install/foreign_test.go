@@ -45,3 +45,32 @@ func TestMissing(t *testing.T) {
 		}
 	}
 }
+
+// A list that several write is lacking where it is written as a whole, or where nothing is said of it; one that is not there at
+// all is missing by its own path.
+func TestListsOfSeveralWriters(t *testing.T) {
+	type fields = map[string]apiextensionsv1.JSONSchemaProps
+	crd := func(status apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
+		d := definition("", "v1")
+		whole := object(fields{"status": status})
+		d.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &whole}
+		return d
+	}
+	whole := list(object(fields{"type": {Type: "string"}}))
+	keyed := *whole.DeepCopy()
+	keyed.XListType, keyed.XListMapKeys = ptr.To("map"), []string{"type"}
+	want := crd(object(fields{"conditions": keyed}))
+	for name, tt := range map[string]struct {
+		have *apiextensionsv1.CustomResourceDefinition
+		want []string
+	}{
+		"the same":             {want, nil},
+		"a whole":              {crd(object(fields{"conditions": whole})), []string{"status.conditions[] by type"}},
+		"whatever anybody has": {crd(apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}), []string{"status.conditions[] by type"}},
+		"none":                 {crd(object(nil)), []string{"status.conditions"}},
+	} {
+		if got := lacking(want, tt.have); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func TestForeignDefinition(t *testing.T) {
 	}()
 	define(t, crd)
 	for _, flags := range []string{"", " --keep-crds"} {
-		refused(t, "", command+flags, "is not Atoll's, and lacks what the hub needs: spec.consumerClusters, spec.providerClusters\n",
+		refused(t, "", command+flags, "is not Atoll's, and lacks what the hub needs: spec.consumerClusters, spec.providerClusters, status.conditions[] by type\n",
 			"no other controller acts on MultiClusterServices", "but of what only the other one has nothing (spec.serviceProvisionClusters): atoll hub deploy --replace-crds")
 	}
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: names.HubNamespace}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err == nil {
