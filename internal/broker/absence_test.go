@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -211,4 +212,36 @@ func TestChangesWaitForALookAlone(t *testing.T) {
 	if s.look(2, 6); !s.Doubts("c2") || freed != 1 || hold() {
 		t.Errorf("doubts %t, let go %d times, held again %t", s.Doubts("c2"), freed, hold())
 	}
+}
+
+// That the broker was put back is found once, however many replicas find it: whoever has published again since then
+// does not do so once more.
+func TestTwoReplicasFindOneRestore(t *testing.T) {
+	beat := func(version, restored string) *coordinationv1.Lease {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", ResourceVersion: version}}
+		if restored != "" {
+			lease.Annotations = map[string]string{names.AnnotationRestored: restored}
+		}
+		return lease
+	}
+	found := func(s *scene, what string, lease *coordinationv1.Lease, older, doubts bool) {
+		t.Helper()
+		if got := s.Found(s.Beat(), lease); got != older || s.judge.Outdated("c2") != doubts {
+			t.Errorf("%s: it is to be said %t, want %t; c2 is outdated %t, want %t", what, got, older, !doubts, doubts)
+		}
+	}
+	first := newScene()
+	first.Renewed(beat("50", ""))
+	found(first, "an older one", beat("20", ""), true, true)
+	first.look(2, 0)
+	found(first, "the other replica says so too", beat("21", "then"), false, false)
+	first.Renewed(beat("22", "then"))
+	found(first, "nothing new", beat("23", "then"), false, false)
+	found(first, "the other one finds another one", beat("24", "later"), false, true)
+
+	second := newScene()
+	second.Renewed(beat("50", ""))
+	found(second, "an older one, of which the other replica has said so", beat("21", "then"), false, true)
+	second.look(2, 0)
+	found(second, "the same", beat("22", "then"), false, false)
 }

@@ -61,8 +61,10 @@ type Epoch struct {
 	lost            int           // how often the own entry was, or nobody knows what else
 	// beat is the version of the own heartbeat that was seen or written last.
 	beat string
-	// restored is what the own heartbeat says of when it was last found to be an older one.
+	// restored is what the own heartbeat says of when it was last found to be an older one. found tells that this
+	// replica has found so too, and the heartbeat does not say so yet.
 	restored string
+	found    bool
 	warned   bool
 }
 
@@ -238,13 +240,15 @@ func (e *Epoch) kick() {
 }
 
 // Found is called with the own heartbeat as it was read. before is what Beat returned before
-// that. It tells whether it is an older one than there was, which nobody else may have seen.
+// that. It tells whether it is an older one than there was, which no other replica has said.
 func (e *Epoch) Found(before string, lease *coordinationv1.Lease) (older bool) {
 	e.mu.Lock()
 	restored := lease.Annotations[names.AnnotationRestored]
 	older = before != "" && less(lease.ResourceVersion, before) && !less(e.beat, before)
-	told := restored != "" && restored != e.restored && e.beat != ""
-	e.restored = restored
+	said := restored != "" && restored != e.restored && e.beat != ""
+	// What two replicas find is one thing: whoever has published again since the first has found it would be awaited for ever.
+	told := said && !e.found
+	e.restored, e.found = restored, (older || e.found) && !said
 	if older || told {
 		e.log.Warn("the broker was put back to an earlier state: what other members export is kept until they have published it again")
 		e.judge.Back()
@@ -257,7 +261,7 @@ func (e *Epoch) Found(before string, lease *coordinationv1.Lease) (older bool) {
 		e.taps.expire() // a watch may have gone on as if nothing had happened
 		e.kick()
 	}
-	return older
+	return older && !said
 }
 
 // Beat is the version of the own heartbeat that is known, "" for none.
@@ -280,7 +284,7 @@ func (e *Epoch) saw(version string) {
 func (e *Epoch) Renewed(lease *coordinationv1.Lease) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.beat, e.restored = lease.ResourceVersion, lease.Annotations[names.AnnotationRestored]
+	e.beat, e.restored, e.found = lease.ResourceVersion, lease.Annotations[names.AnnotationRestored], false
 }
 
 // less tells whether a version is older than another one. What can't be compared is not.
