@@ -16,7 +16,7 @@ type limits struct {
 func newLimits() *limits {
 	return &limits{
 		desc: prometheus.NewDesc(namespace+"_import_left_out",
-			"Number of services, or of endpoints, that are not imported because their cluster exports more than this one takes.",
+			"Number of services, or of endpoints, that are not imported because their cluster exports more than this one takes; or of addresses that can't be, or may not be, that cluster's.",
 			[]string{"of", "source_cluster"}, nil),
 		of: map[string]func() map[string]int{},
 	}

@@ -4,12 +4,15 @@ import discoveryv1 "k8s.io/api/discovery/v1"
 
 // Units are what a slice takes up in a cluster that imports it: its addresses, and one where it
 // has none.
-func Units(slice *discoveryv1.EndpointSlice) int {
-	units := 0
+func Units(slice *discoveryv1.EndpointSlice) int { return max(1, Addresses(slice)) }
+
+// Addresses is how many addresses a slice's endpoints have.
+func Addresses(slice *discoveryv1.EndpointSlice) int {
+	addresses := 0
 	for i := range slice.Endpoints {
-		units += len(slice.Endpoints[i].Addresses)
+		addresses += len(slice.Endpoints[i].Addresses)
 	}
-	return max(1, units)
+	return addresses
 }
 
 // Limit returns as much of slices as units are enough for: those that are ready before those that

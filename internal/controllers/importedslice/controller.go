@@ -49,6 +49,7 @@ type Controller struct {
 	losses   refusals
 	leftOut  refusals
 	beyond   refusals
+	strange  *strangers
 	share    *share
 	outcomes *status.Outcomes[local.Part]
 	pacer    *pace.Pacer[Request]
@@ -82,11 +83,12 @@ type Options struct {
 // NewController returns a controller of the cluster self that writes by writer. sources are
 // the cluster's own endpoints. How it goes is noted in outcomes.
 func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], measured *metrics.Metrics, options Options) *Controller {
-	share := newShare(options.MaxPerMember)
+	share, strange := newShare(options.MaxPerMember), &strangers{}
 	measured.Limit("endpoints", share.Lacking)
+	measured.Limit("addresses", strange.counts)
 	return &Controller{
 		local: writer.Client, writer: writer, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, exports: view.Constituents, self: self, recorder: recorder, outcomes: outcomes,
-		metrics: measured, options: options, pacer: pace.New[Request](options.Pace), share: share,
+		metrics: measured, options: options, pacer: pace.New[Request](options.Pace), share: share, strange: strange,
 	}
 }
 
@@ -356,5 +358,6 @@ func (c *Controller) forget(part local.Part) {
 	c.refusals.forget(part)
 	c.losses.forget(part)
 	c.leftOut.forget(part)
+	c.strange.forget(part)
 	c.outcomes.Forget(part)
 }

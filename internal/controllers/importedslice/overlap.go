@@ -44,8 +44,9 @@ func (c *Controller) admit(req local.Part, importation *sliceplan.Importation) (
 // leaveOut takes addresses out of an importation that can't be another cluster's, and says so on
 // the import. What one slice has left out is news where nothing was said of the part.
 func (c *Controller) leaveOut(req Request, importation *sliceplan.Importation) {
-	var reason string
-	importation.Sources, reason = c.options.Network.Admit(req.Cluster, importation.Sources)
+	admitted, reason := c.options.Network.Admit(req.Cluster, importation.Sources)
+	c.strange.note(req, importation.Sources, admitted)
+	importation.Sources = admitted
 	switch {
 	case reason == "" && req.Slice == "":
 		c.leftOut.forget(req.Part)
