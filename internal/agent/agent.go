@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 	"github.com/atoll-mcs/atoll/internal/urgency"
+	"github.com/atoll-mcs/atoll/internal/version"
 )
 
 // leaderElectionID names the Lease by which the replicas elect a leader.
@@ -63,6 +65,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
+	metrics.ServeBuild(ctrlmetrics.Registry, "atoll-agent", version.String())
 	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{Waiting: waiting}, traffic: metrics.NewTraffic(), gate: &urgency.Gate{}}
 	ctrl.SetLogger(p.logger)
 	if options.Local == nil {
@@ -127,6 +130,8 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	measured.Limit("services", view.LeftOut)
 	measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, withdrawn) })
 	measured.Follow("own", sources.Count)
+	measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
+	measured.Connection(func() bool { return time.Since(heartbeats.Own()) < s.options.LeaseTimeout })
 	defer measured.Serve(ctrlmetrics.Registry)()
 	progress := &status.Progress{}
 	list := controllerList(mgr, sources, view, heartbeats, s.network, own, nodes, withdrawn, progress, measured, s.options)
@@ -144,15 +149,6 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		lifecycle.NoteElection(ctx, log, mgr)
 	}
 	return mgr.Start(ctx)
-}
-
-// remotes is what is known of the other members.
-func remotes(heartbeats *broker.Heartbeats, withdrawn *staleness.Set) map[string]metrics.Remote {
-	all := map[string]metrics.Remote{}
-	for id, renewed := range heartbeats.Renewals() {
-		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), Renewed: renewed}
-	}
-	return all
 }
 
 // controller is what all controllers have in common.

@@ -115,6 +115,9 @@ func (h *Heartbeats) Live(cluster names.ClusterID) bool { return h.observer.Live
 // renewed, or when it was seen for the first time.
 func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewals() }
 
+// Own returns when this member's own heartbeat has last come back from the broker, the zero time if it never has.
+func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
+
 // Members returns the members that live, sorted by id.
 func (h *Heartbeats) Members() []names.ClusterID {
 	var members []names.ClusterID

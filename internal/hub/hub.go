@@ -32,6 +32,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
@@ -68,6 +69,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 		return err
 	}
 	defer p.providers.Serve(ctrlmetrics.Registry)()
+	metrics.ServeBuild(ctrlmetrics.Registry, "atoll-hub", version.String())
 	log.Info("starting", "version", version.String(), "broker", p.config.Host, "clusterset", options.Clusterset)
 	lifecycle.Terms(ctx, log, "waiting for the clusterset and the kinds on its broker", p.served, p.term)
 	if err := p.providers.Close(); err != nil {

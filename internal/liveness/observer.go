@@ -137,3 +137,13 @@ func (o *Observer) Renewals() map[string]time.Time {
 	}
 	return renewals
 }
+
+// Own returns when the own heartbeat has last come back, the zero time if it never has.
+func (o *Observer) Own() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if h := o.members[o.self]; h != nil {
+		return h.renewed
+	}
+	return time.Time{}
+}

@@ -1,8 +1,9 @@
 // Package metrics has the metrics of an agent, beside those that controller-runtime and
 // client-go have. docs/metrics.md describes them all, and a test compares. None has a
-// label whose values are addresses or names of services, for these have no bound.
+// label whose values are addresses, for these have no bound; those of the cluster's own exports and imports
+// have their names.
 //
-// Each costs a few additions where something is written, and nothing where not: what there
+// Each of the others costs a few additions where something is written, and nothing where not: what there
 // is is counted up and down, and not when somebody asks.
 package metrics
 
@@ -36,6 +37,8 @@ type Metrics struct {
 	copies      *copies
 	limits      *limits
 	remotes     *remotes
+	objects     *objects
+	connection  *connection
 }
 
 // New returns metrics of nothing but the traffic with the broker, which lasts longer.
@@ -51,10 +54,12 @@ func New(traffic *Traffic) *Metrics {
 			Help:    "How long changes of endpoints take to other clusters, by stages.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
-		traffic: traffic,
-		copies:  newCopies(),
-		limits:  newLimits(),
-		remotes: newRemotes(),
+		traffic:    traffic,
+		copies:     newCopies(),
+		limits:     newLimits(),
+		remotes:    newRemotes(),
+		objects:    newObjects(),
+		connection: newConnection(),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
 	m.Publish, m.Transit = m.propagation.WithLabelValues("publish"), m.propagation.WithLabelValues("broker")
@@ -63,7 +68,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.copies, m.limits, m.remotes)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.copies, m.limits, m.remotes, m.objects, m.connection)
 }
 
 // Describe implements prometheus.Collector.

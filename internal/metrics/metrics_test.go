@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -239,5 +240,61 @@ func TestLimits(t *testing.T) {
 	expect(t, m, map[string]float64{"atoll_import_left_out,services,c2": 3})
 	if got := series(t, m, "atoll_import_left_out"); len(got) == 0 {
 		t.Error("nothing is told where nothing is left out")
+	}
+}
+
+// Exports and imports are told by name, conflicts by reason: of several reasons each, and those that there are none of, too.
+func TestObjects(t *testing.T) {
+	m := New(NewTraffic())
+	listed := errors.New("not yet")
+	m.Objects([]string{"PortConflict", "TypeConflict", "LabelsConflict"}, func() ([]Export, []Import, error) {
+		return []Export{
+			{"shop", "web", []Condition{{"Conflict", "True", "PortConflict,TypeConflict"}, {"Ready", "True", "Exported"}}},
+			{"shop", "db", []Condition{{"Conflict", "True", "PortConflict"}, {"Valid", "False", "NoService"}}},
+			{"shop", "mail", []Condition{{"Conflict", "False", "NoConflicts"}}},
+		}, []Import{{"shop", "web", 2}}, listed
+	})
+	expect(t, m, map[string]float64{}) // what can't be listed is not told to be none
+	listed = nil
+	expect(t, m, map[string]float64{
+		"atoll_serviceexport_status_condition,Conflict,shop,PortConflict,TypeConflict,web,True": 1,
+		"atoll_serviceexport_status_condition,Ready,shop,Exported,web,True":                     1,
+		"atoll_serviceexport_status_condition,Conflict,shop,PortConflict,db,True":               1,
+		"atoll_serviceexport_status_condition,Valid,shop,NoService,db,False":                    1,
+		"atoll_serviceexport_status_condition,Conflict,shop,NoConflicts,mail,False":             1,
+		"atoll_serviceimport_status_clusters,shop,web":                                          2,
+		"atoll_conflicts,PortConflict":                                                          2,
+		"atoll_conflicts,TypeConflict":                                                          1,
+	})
+	if none := series(t, m, "atoll_conflicts"); len(none) != 3 {
+		t.Errorf("conflicts are told as %v", none)
+	}
+}
+
+func TestConnection(t *testing.T) {
+	m := New(NewTraffic())
+	expect(t, m, map[string]float64{})
+	connected := true
+	m.Connection(func() bool { return connected })
+	expect(t, m, map[string]float64{"atoll_broker_connected": 1})
+	connected = false
+	expect(t, m, map[string]float64{})
+}
+
+// Which program it is is told once, however many there are in a process.
+func TestServeBuild(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	ServeBuild(registry, "atoll-agent", "v1.2.3")
+	ServeBuild(registry, "atoll-agent", "v1.2.3")
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || families[0].GetName() != "atoll_build_info" || families[0].GetMetric()[0].GetGauge().GetValue() != 1 {
+		t.Fatalf("%v, %v", families, err)
+	}
+	labels := map[string]string{}
+	for _, l := range families[0].GetMetric()[0].GetLabel() {
+		labels[l.GetName()] = l.GetValue()
+	}
+	if labels["program"] != "atoll-agent" || labels["version"] != "v1.2.3" || labels["goversion"] == "" {
+		t.Errorf("%v", labels)
 	}
 }

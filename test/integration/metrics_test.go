@@ -170,6 +170,16 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	now := bed.ParseMetrics(metricsAt(t, at["c1"]))
+	for name, want := range map[string]float64{
+		"atoll_serviceexport_status_condition namespace metrics serviceexport web condition Ready status True reason Exported": 1,
+		"atoll_serviceimport_status_clusters namespace metrics serviceimport web":                                              1,
+		"atoll_broker_connected": 1, "atoll_build_info program atoll-agent": 1,
+	} {
+		parts := strings.Fields(name)
+		if got := now.Sum(parts[0], parts[1:]...); got != want {
+			t.Errorf("%s is %v", name, got)
+		}
+	}
 	if ready := now.Sum("atoll_remote_cluster_ready", "cluster", "c2"); ready != 1 {
 		t.Errorf("c2 is ready by %v", ready)
 	}
@@ -204,7 +214,7 @@ func expectDocumented(t *testing.T, text string) {
 		documented[row[1]] = row[2] + " " + strings.NewReplacer("`", "", " ", "").Replace(row[3])
 	}
 	served := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^# TYPE (atoll_\w+) (\w+)\n[^{\n]*\{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^# TYPE (atoll_\w+) (\w+)\n[^{\n ]*(?:\{([^}]*)\})?`).FindAllStringSubmatch(text, -1) {
 		var labels []string
 		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(line[3], -1) {
 			if label[1] != "le" {

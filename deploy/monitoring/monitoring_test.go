@@ -1,0 +1,71 @@
+package monitoring
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// read reads a file of the repository.
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Every alert says where one reads what to do, and there it says it, with the rule as it is.
+func TestRunbooks(t *testing.T) {
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr, For    string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "deploy", "monitoring", "alerts.yaml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	page, alerts := read(t, "docs", "alerts.md"), 0
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			alerts++
+			section := "## " + r.Alert + "\n\n*" + r.Labels["severity"] + "*, after " + r.For + " of `" + r.Expr + "`\n\n"
+			if !strings.Contains(page, section) {
+				t.Errorf("docs/alerts.md has no section that begins with\n%s", section)
+			}
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/alerts.md#"+strings.ToLower(r.Alert)) || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+				t.Errorf("%s has the annotations %v", r.Alert, r.Annotations)
+			}
+		}
+	}
+	if sections := strings.Count(page, "\n## "); alerts < 5 || sections != alerts {
+		t.Errorf("there are %d alerts, and %d sections", alerts, sections)
+	}
+}
+
+// Rules and dashboard ask for no metric of Atoll's that docs/metrics.md does not have.
+func TestMetricsAreDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` ").FindAllStringSubmatch(read(t, "docs", "metrics.md"), -1) {
+		documented[row[1]] = true
+	}
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		found := regexp.MustCompile(`\batoll_\w+`).FindAllString(read(t, "deploy", "monitoring", file), -1)
+		for _, metric := range found {
+			if !documented[metric] && !documented[strings.TrimSuffix(metric, "_bucket")] {
+				t.Errorf("%s: docs/metrics.md has no %s", file, metric)
+			}
+		}
+		if len(found) < 5 {
+			t.Errorf("%s asks for %v only", file, found)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/metrics"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/staleness"
+)
+
+// remotes is what is known of the other members.
+func remotes(heartbeats *broker.Heartbeats, withdrawn *staleness.Set) map[string]metrics.Remote {
+	all := map[string]metrics.Remote{}
+	for id, renewed := range heartbeats.Renewals() {
+		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), Renewed: renewed}
+	}
+	return all
+}
+
+// conflictReasons are those that an export can be in conflict for.
+var conflictReasons = []string{
+	string(mcsv1beta1.ServiceExportReasonPortConflict), string(mcsv1beta1.ServiceExportReasonTypeConflict),
+	string(mcsv1beta1.ServiceExportReasonSessionAffinityConflict), string(mcsv1beta1.ServiceExportReasonSessionAffinityConfigConflict),
+	string(mcsv1beta1.ServiceExportReasonLabelsConflict), string(mcsv1beta1.ServiceExportReasonAnnotationsConflict),
+	string(mcsv1beta1.ServiceExportReasonInternalTrafficPolicyConflict), string(mcsv1beta1.ServiceExportReasonTrafficDistributionConflict),
+	string(mcsv1beta1.ServiceExportReasonIPFamilyConflict),
+}
+
+// collectTimeout is how long a cache that is not filled yet is waited for when somebody asks for metrics.
+const collectTimeout = time.Second
+
+// measuredObjects are the cluster's exports and imports, as metrics tell of them.
+func measuredObjects(ctx context.Context, c client.Reader) (exports []metrics.Export, imports []metrics.Import, err error) {
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
+	defer cancel()
+	var allExports mcsv1beta1.ServiceExportList
+	if err := c.List(ctx, &allExports, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing ServiceExports: %w", err)
+	}
+	for i := range allExports.Items {
+		e := &allExports.Items[i]
+		export := metrics.Export{Namespace: e.Namespace, Name: e.Name}
+		for _, condition := range e.Status.Conditions {
+			export.Conditions = append(export.Conditions, metrics.Condition{Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason})
+		}
+		exports = append(exports, export)
+	}
+	var allImports mcsv1beta1.ServiceImportList
+	if err := c.List(ctx, &allImports, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing ServiceImports: %w", err)
+	}
+	for i := range allImports.Items {
+		s := &allImports.Items[i]
+		imports = append(imports, metrics.Import{Namespace: s.Namespace, Name: s.Name, Clusters: len(s.Status.Clusters)})
+	}
+	return exports, imports, nil
+}

@@ -1,0 +1,57 @@
+package metrics
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// connection is whether the broker is there.
+type connection struct {
+	desc      *prometheus.Desc
+	mu        sync.Mutex
+	connected func() bool
+}
+
+func newConnection() *connection {
+	return &connection{desc: prometheus.NewDesc(namespace+"_broker_connected",
+		"Whether what this agent writes to the broker comes back by its watches.", nil, nil)}
+}
+
+// Connection has it be told whether the broker is there when the metrics are collected.
+func (m *Metrics) Connection(connected func() bool) {
+	m.connection.mu.Lock()
+	defer m.connection.mu.Unlock()
+	m.connection.connected = connected
+}
+
+// Describe implements prometheus.Collector.
+func (c *connection) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.desc }
+
+// Collect implements prometheus.Collector.
+func (c *connection) Collect(values chan<- prometheus.Metric) {
+	c.mu.Lock()
+	connected := c.connected
+	c.mu.Unlock()
+	if connected == nil {
+		return
+	}
+	value := 0.0
+	if connected() {
+		value = 1
+	}
+	values <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, value)
+}
+
+// ServeBuild has a registry tell which program this is. Of several in one process the first one does.
+func ServeBuild(registry prometheus.Registerer, program, version string) {
+	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "Which program this is, and of what version.",
+		ConstLabels: prometheus.Labels{"program": program, "version": version, "goversion": runtime.Version()},
+	}, func() float64 { return 1 })
+	if err := registry.Register(build); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+		panic(err) // two metrics of one name: a fault of the program's, seen by any test
+	}
+}
