@@ -5,6 +5,7 @@ package gather
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -222,19 +223,37 @@ func logs(ctx context.Context, c Cluster, to *Archive) {
 }
 
 func log(ctx context.Context, kube kubernetes.Interface, pod *corev1.Pod, container string, previous bool) ([]byte, error) {
-	limit, lines := int64(maxLog), int64(maxLines)
+	lines := int64(maxLines)
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	stream, err := kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, Previous: previous, LimitBytes: &limit, TailLines: &lines, Timestamps: true,
+		Container: container, Previous: previous, TailLines: &lines, Timestamps: true,
 	}).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer stream.Close()
-	text, err := io.ReadAll(stream)
+	text, err := end(stream, maxLog)
 	if err != nil {
 		return text, fmt.Errorf("reading it: %w", err)
 	}
 	return text, nil
+}
+
+// end reads everything, and returns at most so many bytes of it, the last ones.
+func end(from io.Reader, most int) ([]byte, error) {
+	var text []byte
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if text = append(text, buffer[:n]...); len(text) > 2*most {
+			text = slices.Clone(text[len(text)-most:])
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return text[max(0, len(text)-most):], err
+		}
+	}
 }

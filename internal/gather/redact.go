@@ -10,6 +10,9 @@ import (
 // redacted takes the place of what is nobody else's business.
 const redacted = "REDACTED"
 
+// word is one that names of secrets have in them.
+const word = `(?:password|passwd|passphrase|secret[-_]?key|access[-_]?key|api[-_]?key|client[-_]?secret|credentials?|[-_]token|\btoken)`
+
 // secrets are what gives access, in whatever text: tokens, private keys, and what is called a password.
 var secrets = []struct {
 	pattern *regexp.Regexp
@@ -24,7 +27,11 @@ var secrets = []struct {
 	{regexp.MustCompile(`ZXlK[A-Za-z0-9+/=]{16,}`), redacted},
 	{regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]{16,}`), redacted},
 	{regexp.MustCompile(`(?i)(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`), "${1} " + redacted},
-	{regexp.MustCompile(`(?i)(["']?[\w.-]*(?:password|passwd|secret[-_]?key|access[-_]?key|api[-_]?key|client[-_]?secret|[-_]token|\btoken)["']?\s*[:=]\s*)("[^"\n]*"|'[^'\n]*'|[^\s,}"']+)`), "${1}" + redacted},
+	// NAME: VALUE and NAME=VALUE, with quotes, those within quotes, or without; a YAML block; the next argument of a
+	// command; and what a Corefile has after a word.
+	{regexp.MustCompile(`(?i)((?:\\?["'])?[\w.-]*` + word + `[\w.-]*(?:\\?["'])?\s*[:=]\s*)(\\"(?:[^"\\\n])*\\"|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[|>][-+\d]*\n(?:[ \t]+\S.*\n?)+|[^\s,}"'|>]+)`), "${1}" + redacted},
+	{regexp.MustCompile(`(?i)(--[\w-]*` + word + `[\w-]*["']?,?(?:\s*\n\s*-)?\s+)(\S+)`), "${1}" + redacted},
+	{regexp.MustCompile(`(?im)^([ \t]*[\w.-]*` + word + `[\w.-]*[ \t]+)([^\s{:=].*)$`), "${1}" + redacted},
 	{regexp.MustCompile(`(https?://)[^/\s:@"]+:[^/\s@"]+@`), "${1}" + redacted + "@"},
 }
 
@@ -37,7 +44,7 @@ func Redact(text []byte) []byte {
 }
 
 // strip leaves out of an object what helps nobody, and what users may have put secrets in: values
-// of environment variables, arguments that are none of Atoll's, and what kubectl keeps of both.
+// of environment variables, and what kubectl keeps of them.
 func strip(o *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(o.Object, "metadata", "managedFields")
 	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)

@@ -19,7 +19,12 @@ func NewCommand() *cobra.Command {
 		Short: "Answer connections of other probes by saying who this is",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return Serve(cmd.Context(), fmt.Sprintf(":%d", Port), args[0])
+			listener, err := Listen(cmd.Context(), fmt.Sprintf(":%d", Port))
+			if err != nil {
+				return err
+			}
+			listener.Serve(cmd.Context(), args[0])
+			return nil
 		},
 	}
 	do := &cobra.Command{

@@ -15,22 +15,21 @@ import (
 // serve starts a probe that listens, and returns its address.
 func serve(t *testing.T, identity string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().String()
-	free.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- Serve(ctx, address, identity) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		listener.Serve(ctx, identity)
+	}()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		<-done
 	})
-	return address
+	return listener.tcp.Addr().String()
 }
 
 // TestProbesReachEachOther: by TCP with and without a load, and by UDP, the answers say who gave them

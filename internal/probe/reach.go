@@ -8,7 +8,10 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A probe's protocol: the client sends the line "atoll-probe N" and N bytes, the server answers
@@ -18,28 +21,52 @@ const greeting = "atoll-probe"
 // maxBytes bounds what a server sends back.
 const maxBytes = 1 << 20
 
+// atOnce is how many connections of one kind are made at the same time, and lossy how often a
+// datagram is sent: programs ask again too when no answer comes.
+const atOnce, lossy = 8, 3
+
 func reach(ctx context.Context, c Connection) Reached {
 	reached := Reached{Connection: c, By: map[string]int{}}
-	for i := range max(1, c.Times) {
-		again(ctx, c.Await && i == 0, func(ctx context.Context) bool {
-			start := time.Now()
-			by, seen, err := connect(ctx, c)
-			if err != nil {
-				reached.Error = err.Error()
-				return false
-			}
-			if took := milliseconds(time.Since(start)); len(reached.By) == 0 || took < reached.Milliseconds {
-				reached.Milliseconds = took
-			}
-			reached.By[by]++
-			reached.Seen = seen
-			return true
-		})
-		if len(reached.By) == 0 {
-			break // the next attempts would take as long, and say no more
+	var mu sync.Mutex
+	try := func(ctx context.Context) bool {
+		start := time.Now()
+		by, seen, err := connect(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			reached.Error = err.Error()
+			return false
 		}
+		if took := milliseconds(time.Since(start)); len(reached.By) == 0 || took < reached.Milliseconds {
+			reached.Milliseconds = took
+		}
+		reached.By[by]++
+		reached.Seen = seen
+		return true
 	}
-	reached.Failed = max(1, c.Times)
+	times, tries := max(1, c.Times), 1
+	if c.Network == "udp" {
+		tries = lossy
+	}
+	again(ctx, c.Await, try)
+	if len(reached.By) > 0 { // otherwise the next attempts would take as long, and say no more
+		var group errgroup.Group
+		group.SetLimit(atOnce)
+		for range times - 1 {
+			group.Go(func() error {
+				for range tries {
+					done := false
+					again(ctx, false, func(ctx context.Context) bool { done = try(ctx); return done })
+					if done {
+						break
+					}
+				}
+				return nil
+			})
+		}
+		_ = group.Wait() // none returns an error
+	}
+	reached.Failed = times
 	for _, n := range reached.By {
 		reached.Failed -= n
 	}
@@ -73,19 +100,31 @@ func connect(ctx context.Context, c Connection) (by, seen string, err error) {
 	return by, seen, nil
 }
 
-// Serve answers others, by TCP and UDP at an address, until ctx is done. What it says of itself is
-// its identity, one word.
-func Serve(ctx context.Context, address, identity string) error {
+// Listener is where a probe answers others, by TCP and UDP.
+type Listener struct {
+	tcp net.Listener
+	udp net.PacketConn
+}
+
+// Listen opens a HOST:PORT for others.
+func Listen(ctx context.Context, address string) (*Listener, error) {
 	var config net.ListenConfig
 	tcp, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer tcp.Close()
 	udp, err := config.ListenPacket(ctx, "udp", tcp.Addr().String())
 	if err != nil {
-		return err
+		tcp.Close()
+		return nil, err
 	}
+	return &Listener{tcp, udp}, nil
+}
+
+// Serve answers others until ctx is done. What it says of itself is its identity, one word.
+func (l *Listener) Serve(ctx context.Context, identity string) {
+	tcp, udp := l.tcp, l.udp
+	defer tcp.Close()
 	defer udp.Close()
 	go answerDatagrams(udp, identity)
 	go func() {
@@ -98,7 +137,6 @@ func Serve(ctx context.Context, address, identity string) error {
 		}
 	}()
 	<-ctx.Done()
-	return nil
 }
 
 func answer(conn net.Conn, identity string) {

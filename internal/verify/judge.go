@@ -59,9 +59,10 @@ func judge(cluster, namespace string, r probe.Report, all []expectation) []Case 
 		c.resolved(r, name(e.service, namespace)+".")
 		cases = append(cases, c)
 		for _, network := range []string{"tcp", "udp"} {
-			c := Case{Cluster: cluster, Name: network + " to " + e.service}
+			c := Case{Cluster: cluster, Name: network + " to " + e.service, Failure: "the pod has not tried it"}
 			for _, reached := range r.Connections {
 				if reached.Network == network && reached.Address == address(e.service, namespace) {
+					c.Failure = ""
 					c.reached(reached, e.clusters)
 				}
 			}

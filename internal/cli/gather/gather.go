@@ -123,7 +123,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ta
 		found, err := survey.Read(ctx, c.Config, survey.Scope{Installation: true, Endpoints: true, BrokerServer: o.BrokerServer})
 		if err != nil {
 			archive.Miss("%s: %v", folder, err)
-			continue
+			found = nil // what is ill needs help most: there are its logs
 		}
 		archive.Add(folder+"/versions.txt", []byte("kubernetes "+evidence.Clusters[i].Version+"\n"))
 		gather.Collect(ctx, gather.Cluster{Folder: folder, Config: c.Config, Survey: found}, archive)
