@@ -38,6 +38,7 @@ type Ranges struct {
 	allowed  ranges.Allowed
 	mistakes string // that were told last
 	warned   bool
+	refused  time.Time // since when the broker has answered nothing but that this cluster may not see it
 	handlers map[*func(names.ClusterID)]bool
 }
 
@@ -135,8 +136,13 @@ func (r *Ranges) missing() {
 	}
 }
 
-// unseen is how long a broker is not asked again that does not let its members read the ConfigMap.
-const unseen = 5 * time.Minute
+const (
+	// unseen is how long a broker is not asked again that does not let its members read the ConfigMap.
+	unseen = 5 * time.Minute
+	// doubtful is how long it is not believed: an API server that has just started, or been given a right, may refuse
+	// for a moment what it allows.
+	doubtful = 3 * time.Second
+)
 
 // withoutRight returns a client for which a broker that does not let its members read the ConfigMap, because it was
 // deployed before there was one, has none, and asks again after some minutes.
@@ -144,7 +150,7 @@ func (r *Ranges) withoutRight(c client.WithWatch) client.WithWatch {
 	return interceptor.NewClient(c, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			err := c.List(ctx, list, opts...)
-			if apierrors.IsForbidden(err) {
+			if r.mayNot(apierrors.IsForbidden(err)) {
 				r.warnOnce(err)
 				return nil
 			}
@@ -163,6 +169,19 @@ func (r *Ranges) withoutRight(c client.WithWatch) client.WithWatch {
 			return newUnseen(), nil
 		},
 	})
+}
+
+// mayNot tells whether the broker has refused for so long that it means it.
+func (r *Ranges) mayNot(refused bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !refused:
+		r.refused = time.Time{}
+	case r.refused.IsZero():
+		r.refused = time.Now()
+	}
+	return refused && time.Since(r.refused) >= doubtful
 }
 
 // unseenWatch is a watch that shows nothing, and after some minutes has all be listed again.
