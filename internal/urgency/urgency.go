@@ -35,11 +35,10 @@ const (
 )
 
 const (
-	// Patience is how long a write gives way at most.
-	Patience = time.Second
-	// elsewhere is how long it gives way at most to writes to the other API server: the two may
-	// share a machine, or have nothing to do with each other.
-	elsewhere = 300 * time.Millisecond
+	// Patience is how long a write gives way at most, and LastPatience one that nobody waits for.
+	// What passes in a burst because its patience is over takes its time from the rest: as many writes
+	// in each such time as all controllers have workers.
+	Patience, LastPatience = time.Second, 3 * time.Second
 	// prompt is how soon an API server that is well answers. A write that has been under way for
 	// longer is not given way to: it may hang, and another one not.
 	prompt = 300 * time.Millisecond
@@ -63,13 +62,14 @@ const (
 
 type key struct{}
 
-// At returns a context whose writes are of a class, whatever they look like.
+// At returns a context whose writes are of a class, whatever they look like, and whose reads are
+// given way to as such.
 func At(ctx context.Context, class Class) context.Context {
 	return context.WithValue(ctx, key{}, class)
 }
 
 // Of returns the class of a request to a path of the Kubernetes API, and false for what never
-// gives way nor is given way to: reads, and leases.
+// gives way, nor is given way to unless its context says so: reads, and leases.
 func Of(server Server, method, path string) (class Class, waits bool) {
 	if method == http.MethodGet || method == http.MethodHead {
 		return 0, false
@@ -143,15 +143,14 @@ func (g *Gate) Enter(ctx context.Context, server Server, class Class) (leave fun
 // wait returns for how long a write that has waited already is to give way, if no other begins
 // or ends meanwhile. It is called with mu held.
 func (g *Gate) wait(server Server, class Class, waited time.Duration) (longest time.Duration) {
-	for s := range g.to {
-		t := &g.to[s]
-		if Server(s) == server {
-			longest = max(longest, min(max(t.urgent(class), t.burst(class)), Patience-waited))
-		} else {
-			longest = max(longest, min(t.burst(class), elsewhere-waited))
-		}
+	patience := Patience
+	if class == Last {
+		patience = LastPatience
 	}
-	return longest
+	for s := range g.to {
+		longest = max(longest, g.to[s].burst(class))
+	}
+	return min(max(longest, g.to[server].urgent(class)), patience-waited)
 }
 
 // urgent returns for how long writes that are under way, or wait themselves, are given way to by
@@ -235,6 +234,13 @@ func (g *Gate) begin(to *traffic, class Class) (leave func()) {
 	})
 }
 
+// read begins a read that something of a class waits for. It gives way to nothing.
+func (g *Gate) read(server Server, class Class) (leave func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.begin(&g.to[server], class)
+}
+
 // Transport has the writes to an API server pass the gate on their way to next.
 func (g *Gate) Transport(server Server) func(next http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return &transport{g, server, next} }
@@ -249,13 +255,15 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	class, waits := Of(t.server, r.Method, r.URL.Path)
-	if !waits {
-		return t.next.RoundTrip(r)
+	given, is := r.Context().Value(key{}).(Class)
+	switch {
+	case waits && is:
+		defer t.gate.Enter(r.Context(), t.server, given)()
+	case waits:
+		defer t.gate.Enter(r.Context(), t.server, class)()
+	case is:
+		defer t.gate.read(t.server, given)()
 	}
-	if given, ok := r.Context().Value(key{}).(Class); ok {
-		class = given
-	}
-	defer t.gate.Enter(r.Context(), t.server, class)()
 	return t.next.RoundTrip(r)
 }
 

@@ -134,7 +134,29 @@ func TestAt(t *testing.T) {
 	})
 }
 
-// However much that is more urgent goes on, nothing waits for longer than Patience.
+// A read that an export waits for is given way to, and does not wait itself.
+func TestUrgentReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, now := &Gate{}, time.Now()
+		var log []string
+		server := gate.Transport(Local)(takes{10 * time.Millisecond, &log, now})
+		do := func(ctx context.Context, method, resource string) {
+			r, _ := http.NewRequestWithContext(ctx, method, "http://x/api/v1/namespaces/n/"+resource, nil)
+			go func() { _, _ = server.RoundTrip(r) }()
+			synctest.Wait()
+		}
+		do(t.Context(), "PUT", "endpointslices/a") // more urgent
+		do(At(t.Context(), Export), "GET", "services/a")
+		do(t.Context(), "POST", "services")
+		<-time.After(time.Minute)
+		const n = "/api/v1/namespaces/n/"
+		if got, want := strings.Join(log, ", "), n+"endpointslices/a 0s, "+n+"services/a 0s, "+n+"services 10ms"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
+// However much that is more urgent goes on, nothing waits for longer than its patience.
 func TestNothingStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := &Gate{}
@@ -153,7 +175,7 @@ func TestNothingStarves(t *testing.T) {
 		<-time.After(time.Millisecond)
 		start := time.Now()
 		gate.Enter(ctx, Local, Last)()
-		if waited := time.Since(start); waited != Patience {
+		if waited := time.Since(start); waited != LastPatience {
 			t.Errorf("it waited for %v", waited)
 		}
 		cancel()
@@ -188,13 +210,14 @@ func TestBursts(t *testing.T) {
 		give     Class // of what comes after a crowd of them, to the local server
 		from, to time.Duration
 	}{
-		"imports, and what makes them usable":       {Local, First, 40, Next, 400 * ms, 430 * ms},
-		"for a second at most":                      {Local, First, 400, Last, 85*ms + Patience, 85*ms + Patience},
-		"exports, and this cluster's own":           {Broker, Export, 20, Next, 200 * ms, 230 * ms},
-		"for a moment, where the server is another": {Broker, Export, 400, Next, 85*ms + elsewhere, 85*ms + elsewhere},
-		"what is as urgent does not wait":           {Local, First, 40, First, 85 * ms, 85 * ms},
-		"changes of slices":                         {Local, Now, 40, Last, 85 * ms, 85 * ms},
-		"nor those on the broker":                   {Broker, Now, 40, Last, 85 * ms, 85 * ms},
+		"imports, and what makes them usable": {Local, First, 40, Next, 400 * ms, 430 * ms},
+		"for a second at most":                {Local, First, 400, Next, 85*ms + Patience, 85*ms + Patience},
+		"what nobody waits for, for three":    {Local, First, 400, Last, 85*ms + LastPatience, 85*ms + LastPatience},
+		"exports, and this cluster's own":     {Broker, Export, 20, Next, 200 * ms, 230 * ms},
+		"also where the server is another":    {Broker, Export, 400, Next, 85*ms + Patience, 85*ms + Patience},
+		"what is as urgent does not wait":     {Local, First, 40, First, 85 * ms, 85 * ms},
+		"changes of slices":                   {Local, Now, 40, Last, 85 * ms, 85 * ms},
+		"nor those on the broker":             {Broker, Now, 40, Last, 85 * ms, 85 * ms},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			gate, start := &Gate{}, time.Now()

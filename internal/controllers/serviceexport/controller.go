@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
+	"github.com/atoll-mcs/atoll/internal/urgency"
 )
 
 // Controller is the export controller of one member cluster.
@@ -87,7 +88,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	// What the record says already was looked at when it was written.
 	if record := c.broker.Export(req.NamespacedName, c.self.ID); !isRecord(record, own.Contribution) || record != nil && broker.Withdrawn(record) {
-		if behind, err := local.Behind(ctx, c.live, own); behind || err != nil {
+		if behind, err := local.Behind(urgency.At(ctx, urgency.Export), c.live, own); behind || err != nil {
 			return reconcile.Result{}, err
 		}
 	}
