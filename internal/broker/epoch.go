@@ -313,6 +313,9 @@ func (e *Epoch) look(ctx context.Context) (settled bool) {
 	e.mu.Lock()
 	place := e.judge.Place()
 	e.judge.Looked(began, r)
+	if place != "" && e.judge.Place() != place {
+		e.beat = "" // that the heartbeat is an older one there is no news, and who has published there since is not awaited again
+	}
 	settled = !r.Going && len(e.judge.Candidates(r)) == 0 && !e.judge.Unseen()
 	again := e.released()
 	select {
