@@ -122,7 +122,11 @@ func Run(ctx context.Context, clusters []Cluster, o Options) (Report, error) {
 	o.Say("cleaning up")
 	r.each(context.WithoutCancel(ctx), cleanUp, func(_ context.Context, m *member) (string, error) { return "", r.clean(ctx, m) })
 	if err := ctx.Err(); err != nil {
-		return r.report(), fmt.Errorf("it was interrupted (what cleaning up came to is told above): %w", err)
+		cleaned := "and has cleaned up"
+		if slices.ContainsFunc(r.cases, func(c Case) bool { return c.Name == cleanUp && c.Failure != "" }) {
+			cleaned = "and could not clean up everything, as its last steps say"
+		}
+		return r.report(), fmt.Errorf("it was interrupted, %s: %w", cleaned, err)
 	}
 	return r.report(), nil
 }

@@ -94,7 +94,7 @@ var table = []row{
 	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/ranges", "./internal/render"})},
 	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/ranges", "./internal/render", "./internal/survey"})},
 	// What a pod finds out for atoll check and atoll verify, and the pods; what was found out is judged apart.
-	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra"}},
+	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup"}},
 	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
 	{folder: "internal/check", allowed: join(pure, []string{"./internal/dnswiring", "./internal/outpost", "./internal/probe", "./internal/render", "./internal/report", "./internal/survey"})},
 	{folder: "internal/gather", allowed: join(pure, clients, []string{"./internal/install", "./internal/report", "./internal/survey"})},

@@ -116,6 +116,11 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	create(t, "c1", service(ns, "late"), export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1") // the owner goes on
 	must(t, "", "broker remove c2 --context broker --force")
+	for _, name := range []string{"web", "late"} { // their definition stays as long as there are any
+		if err := on["c1"].Delete(t.Context(), export(ns, name)); err != nil {
+			t.Error(err)
+		}
+	}
 	stop()
 	must(t, "", "leave --context c1")
 }
