@@ -35,6 +35,8 @@ global
   stats socket {{.Folder}}/worker.sock mode 600 level admin expose-fd listeners
   log {{.LogSocket}} len 1024 local0 notice
   hard-stop-after {{.HardStop}}
+  # Tables are as large as the limit of open files lets them be, which containers may have none of.
+  fd-hard-limit 200000
   # Another HAProxy on the same address would silently get a part of the connections.
   noreuseport
 peers atoll

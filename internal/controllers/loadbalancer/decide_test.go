@@ -117,6 +117,22 @@ func TestForwards(t *testing.T) {
 	}
 }
 
+// The API server takes more for a range than Go does, and what nobody can read lets in nobody, not everybody.
+func TestSourceRanges(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "[]", "192.0.2.0/24": "[192.0.2.0/24]", " 10.0.0.0/8": "[10.0.0.0/8]", "010.0.0.0/8,2001:db8::1/64": "[10.0.0.0/8 2001:db8::/64]",
+		"10.1.2.3/16": "[10.1.0.0/16]", "x": "[0.0.0.0/32]", "x,10.0.0.0/8": "[0.0.0.0/32 10.0.0.0/8]",
+	} {
+		service := &corev1.Service{}
+		if text != "" {
+			service.Spec.LoadBalancerSourceRanges = strings.Split(text, ",")
+		}
+		if got := fmt.Sprint(sourceRanges(service)); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestForwardsOfTheService(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{
 		IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}, LoadBalancerSourceRanges: []string{"192.0.2.0/24"}, SessionAffinity: corev1.ServiceAffinityClientIP,

@@ -4,10 +4,12 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	netutils "k8s.io/utils/net"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -29,12 +31,7 @@ var foreign sliceplan.Network
 // forwards is what a load balancer forwards: the exposed ports of the hub's own Service, to the
 // endpoints that the provider clusters have published. records are their exports, by cluster.
 func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Service, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) cloudprovider.Service {
-	s := cloudprovider.Service{Families: service.Spec.IPFamilies, Affinity: affinity(service)}
-	for _, text := range service.Spec.LoadBalancerSourceRanges {
-		if prefix, err := netip.ParsePrefix(text); err == nil { // the API server has checked them
-			s.SourceRanges = append(s.SourceRanges, prefix.Masked())
-		}
-	}
+	s := cloudprovider.Service{Families: service.Spec.IPFamilies, Affinity: affinity(service), SourceRanges: sourceRanges(service)}
 	providers := mcs.Spec.Providers()
 	published = slices.DeleteFunc(slices.Clone(published), func(slice *discoveryv1.EndpointSlice) bool {
 		return len(providers) > 0 && !slices.Contains(providers, clusterOf(slice)) || sliceplan.Unsupported(slice)
@@ -49,6 +46,27 @@ func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Servi
 		})
 	}
 	return s
+}
+
+// nobody is a range that no client is in.
+var nobody = netip.MustParsePrefix("0.0.0.0/32")
+
+// sourceRanges are those that the Service lets in, none for all. They are read as the API server reads
+// them, which takes blanks around a range, and zeros before a number. What can't be read lets in nobody.
+func sourceRanges(service *corev1.Service) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range service.Spec.LoadBalancerSourceRanges {
+		_, parsed, err := netutils.ParseCIDRSloppy(strings.TrimSpace(text))
+		prefix := nobody
+		if err == nil {
+			ones, _ := parsed.Mask.Size()
+			if address, ok := netip.AddrFromSlice(parsed.IP); ok {
+				prefix = netip.PrefixFrom(address.Unmap(), ones)
+			}
+		}
+		all = append(all, prefix)
+	}
+	return all
 }
 
 // within leaves out of slices what the broker's owner does not allow their clusters.
