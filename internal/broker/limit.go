@@ -30,9 +30,17 @@ func (v *View) Limit(services int, imported func() map[names.ClusterID][]types.N
 var service = []quota.Item{{Name: "service", Units: 1}}
 
 // Admits tells whether the cluster imports an export of another member's, as far as that is a
-// matter of how many these are: unless Admit has refused it. To ask takes nothing.
+// matter of how many these are: as Admit has decided, or would, where it has not yet been asked. What was imported
+// before this view began comes first. To ask takes nothing.
 func (v *View) Admits(e *brokerv1alpha1.ExportedService) bool {
-	return v.limit.services == nil || !v.limit.services.Lacks(e.Spec.ClusterID, exported(e))
+	if v.limit.services == nil {
+		return true
+	}
+	if v.ExportsSynced() {
+		v.limit.seed.Do(v.seed) // who asks may change by the answer what there is to be seen of former imports
+	}
+	member, of := e.Spec.ClusterID, exported(e)
+	return v.limit.services.Has(member, of) || !v.limit.services.Lacks(member, of) && !v.limit.services.Full(member)
 }
 
 // Admit decides which of a service's exports the cluster imports, as far as that is a matter of how many
@@ -83,9 +91,9 @@ func (v *View) seed() {
 
 // take asks for a member's share for a service, and has others hear of it when that is other than Admits said.
 func (v *View) take(of types.NamespacedName, member string) (granted bool) {
-	refused := v.limit.services.Lacks(member, of)
+	had, refused := v.limit.services.Has(member, of), v.limit.services.Lacks(member, of)
 	granted = v.limit.services.Take(member, of, service, true)[0] > 0
-	if granted == refused {
+	if granted != had || granted == refused {
 		v.announcement(export{of, names.ClusterID(member)})()
 	}
 	return granted

@@ -87,11 +87,11 @@ func TestAdmit(t *testing.T) {
 	l := newLimited(t)
 	l.ask("db", "b")
 	l.ask("xx", "b")
-	l.admit("web", true, []string{"b", "c"})
+	l.admit("web", true, []string{"b", "c"}, "web of b", "web of c") // whoever asked when there was no room
 	l.admit("db", true, nil, "db of b")
 	l.admit("db", true, nil)
 	l.ask("db")
-	l.ask("xx", "b") // nobody has decided
+	l.ask("xx") // nobody has decided, and there is no room
 	l.admit("xx", true, nil, "xx of b")
 	if refused := l.Refused(inShop("db")); !slices.Equal(refused, []names.ClusterID{"b"}) || l.LeftOut()["b"] != 2 {
 		t.Errorf("refused: %v; left out: %v", refused, l.LeftOut())
@@ -101,7 +101,7 @@ func TestAdmit(t *testing.T) {
 	l.admit("xx", true, []string{"b"}, "xx of b")
 	l.ask("xx", "b")
 	l.admit("db", true, nil, "db of b")
-	l.admit("web", true, []string{"c"}, "web of b")
+	l.admit("web", true, []string{"c"}, "web of b", "web of c")
 	if members := l.limit.services.Members(inShop("web")); !slices.Equal(members, []string{"b", "c"}) {
 		t.Errorf("web has something of %v", members)
 	}

@@ -132,6 +132,22 @@ func (s *share[G]) note(of G, g *group) {
 	}
 }
 
+// Has tells whether a group of a member's takes up any units.
+func (q *Quota[G]) Has(member string, of G) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.members[member]
+	return s != nil && s.groups[of] != nil && len(s.groups[of].has) > 0
+}
+
+// Full tells whether a member has no units left.
+func (q *Quota[G]) Full(member string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.members[member]
+	return q.limit > 0 && s != nil && s.total >= q.limit
+}
+
 // Next returns the group of a member's that has lacked something for the longest time, if there
 // is something for it now. All of it is to be asked for again.
 func (q *Quota[G]) Next(member string) (next G, found bool) {
