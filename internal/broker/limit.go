@@ -39,8 +39,7 @@ func (v *View) Admits(e *brokerv1alpha1.ExportedService) bool {
 	if v.ExportsSynced() {
 		v.limit.seed.Do(v.seed) // who asks may change by the answer what there is to be seen of former imports
 	}
-	member, of := e.Spec.ClusterID, exported(e)
-	return v.limit.services.Has(member, of) || !v.limit.services.Lacks(member, of) && !v.limit.services.Full(member)
+	return v.limit.services.Allows(e.Spec.ClusterID, exported(e))
 }
 
 // Admit decides which of a service's exports the cluster imports, as far as that is a matter of how many

@@ -140,12 +140,18 @@ func (q *Quota[G]) Has(member string, of G) bool {
 	return s != nil && s.groups[of] != nil && len(s.groups[of].has) > 0
 }
 
-// Full tells whether a member has no units left.
-func (q *Quota[G]) Full(member string) bool {
+// Allows tells whether a group of a member's has units, or would get some if it asked for the first time.
+func (q *Quota[G]) Allows(member string, of G) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.members[member]
-	return q.limit > 0 && s != nil && s.total >= q.limit
+	if s == nil {
+		return true
+	}
+	if g := s.groups[of]; g != nil {
+		return len(g.has) > 0
+	}
+	return q.limit <= 0 || s.total < q.limit
 }
 
 // Next returns the group of a member's that has lacked something for the longest time, if there
