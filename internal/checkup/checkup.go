@@ -5,7 +5,6 @@ package checkup
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -103,8 +102,8 @@ func call(e *check.Evidence) {
 
 // read asks a cluster's API server.
 func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options) {
-	clock := &clock{}
-	config.Wrap(clock.wrap)
+	clock := &survey.Clock{}
+	config.Wrap(clock.Wrap)
 	target, err := install.NewTarget(config, nil)
 	if err != nil {
 		c.Unreached = err
@@ -142,7 +141,7 @@ func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options)
 	reader.addresses()
 	reader.services()
 	reader.stock()
-	c.Ahead, c.RoundTrip = clock.read()
+	c.Ahead, c.RoundTrip = clock.Ahead()
 }
 
 // reader asks one cluster.
@@ -181,53 +180,3 @@ func (r *reader) nodes() {
 		r.cluster.Pods = append(r.cluster.Pods, n.Spec.PodCIDRs...)
 	}
 }
-
-// clock learns by how much an API server's is ahead of this machine's. Of several answers the last
-// one counts, whose connection was there already.
-type clock struct {
-	mu        sync.Mutex
-	ahead     time.Duration
-	roundTrip time.Duration
-}
-
-func (c *clock) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		start := time.Now()
-		response, err := next.RoundTrip(r)
-		if err != nil {
-			return nil, err
-		}
-		end := time.Now()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if took := end.Sub(start); c.roundTrip == 0 || took < c.roundTrip {
-			c.roundTrip = took
-		}
-		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-			c.ahead = ahead(at, start, end)
-		}
-		return response, nil
-	})
-}
-
-// ahead is by how much a clock that says at, to the second, and said it between start and end, is
-// ahead of this one; 0 where that may be nothing.
-func ahead(at, start, end time.Time) time.Duration {
-	switch {
-	case at.After(end):
-		return at.Sub(end)
-	case at.Add(time.Second).Before(start):
-		return at.Add(time.Second).Sub(start)
-	}
-	return 0
-}
-
-func (c *clock) read() (ahead, roundTrip time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ahead, c.roundTrip
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"sync"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -50,8 +48,8 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 		config.Host = scope.BrokerServer
 	}
 	config.Timeout = answerTime
-	clock := &clock{}
-	config.Wrap(clock.wrap)
+	clock := &Clock{}
+	config.Wrap(clock.Wrap)
 	on, err := install.NewTarget(config, nil)
 	if err != nil {
 		return nil, err
@@ -60,7 +58,7 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	if err != nil {
 		return nil, fmt.Errorf("reading the broker at %s: %w", config.Host, err)
 	}
-	found.At, found.RoundTrip = clock.read()
+	found.At, found.RoundTrip = clock.Last()
 	if scope.Rights {
 		found.Rights, err = rights(ctx, config, m.Clusterset)
 	}
@@ -122,44 +120,6 @@ func rights(ctx context.Context, config *rest.Config, namespace string) ([]autho
 	}
 	return review.Status.ResourceRules, nil
 }
-
-// clock learns an API server's time from its answers: the machines' clocks may differ.
-type clock struct {
-	mu        sync.Mutex
-	at        time.Time
-	roundTrip time.Duration
-}
-
-// wrap has the clock see the answers.
-func (c *clock) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		start := time.Now()
-		response, err := next.RoundTrip(r)
-		if err != nil {
-			return nil, err
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.roundTrip = time.Since(start)
-		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-			c.at = at
-		} else {
-			c.at = time.Now() // a proxy has taken the time out
-		}
-		return response, nil
-	})
-}
-
-// read returns the time of the last answer, to the second, and how long it took.
-func (c *clock) read() (at time.Time, roundTrip time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at, c.roundTrip
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Patience is how long a member's heartbeat may be missing, which it says itself, or usual.
 func (b *Broker) Patience(member string, usual time.Duration) time.Duration {
