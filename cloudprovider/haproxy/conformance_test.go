@@ -48,13 +48,19 @@ func folder(t *testing.T) string {
 }
 
 func TestConformance(t *testing.T) {
+	conform(t, func(dir string) map[string]string { return map[string]string{"dir": dir} }, func(*testing.T, string) {})
+}
+
+// conform runs the published cases with a folder for each, which is prepared once, and providers with the options for it.
+func conform(t *testing.T, options func(dir string) map[string]string, prepare func(t *testing.T, dir string)) {
 	dirs := map[*testing.T]string{}
 	conformance.Run(t, conformance.Harness{
 		New: func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer {
 			if dirs[t] == "" {
 				dirs[t] = folder(t)
+				prepare(t, dirs[t])
 			}
-			c.Options = map[string]string{"dir": dirs[t]}
+			c.Options = options(dirs[t])
 			p, err := cloudprovider.New(Name, c)
 			if err != nil {
 				t.Fatal(err)

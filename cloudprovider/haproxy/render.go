@@ -26,6 +26,10 @@ type configuration struct {
 // keep-alives, as in the embedded provider.
 const idle = "24d"
 
+// maxFiles is how many connections, files and the like a process may have open. HAProxy's tables are as large
+// as the limit of the machine lets them be, and in containers there may be none.
+const maxFiles = "200000"
+
 var page = template.Must(template.New("haproxy.cfg").Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) int64 { return max(1, int64(d/time.Second)) },
 	"server":  serverName, "arguments": serverArguments,
@@ -35,8 +39,7 @@ global
   stats socket {{.Folder}}/worker.sock mode 600 level admin expose-fd listeners
   log {{.LogSocket}} len 1024 local0 notice
   hard-stop-after {{.HardStop}}
-  # Tables are as large as the limit of open files lets them be, which containers may have none of.
-  fd-hard-limit 200000
+  fd-hard-limit ` + maxFiles + `
   # Another HAProxy on the same address would silently get a part of the connections.
   noreuseport
 peers atoll

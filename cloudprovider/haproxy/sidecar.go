@@ -23,7 +23,7 @@ func SidecarArguments(dir, first string) []string {
 
 // SidecarConfiguration is what a HAProxy in a container of its own begins with: it carries nothing, and waits for the hub's.
 func SidecarConfiguration(dir string) string {
-	return fmt.Sprintf("# What the hub writes comes after this.\nglobal\n  fd-hard-limit 200000\n  stats socket %s mode 600 level user\n", firstSocket(dir))
+	return fmt.Sprintf("# What the hub writes comes after this.\nglobal\n  fd-hard-limit %s\n  stats socket %s mode 600 level user\n", maxFiles, firstSocket(dir))
 }
 
 // firstSocket is where a worker answers whatever else it has read.

@@ -13,12 +13,10 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
-	"github.com/atoll-mcs/atoll/cloudprovider/conformance"
 )
 
 // container has HAProxy run as its own container in a pod does.
@@ -94,25 +92,10 @@ func sidecar(dir string) map[string]string {
 }
 
 func TestConformanceOfASidecar(t *testing.T) {
-	dirs := map[*testing.T]string{}
-	conformance.Run(t, conformance.Harness{
-		New: func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer {
-			if dirs[t] == "" {
-				dirs[t] = folder(t)
-				c := newContainer(t, dirs[t])
-				c.start()
-				c.await()
-			}
-			c.Options = sidecar(dirs[t])
-			p, err := cloudprovider.New(Name, c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		},
-		Addresses: []string{loopback()},
-		Protocols: []corev1.Protocol{corev1.ProtocolTCP},
-		Options:   true,
+	conform(t, sidecar, func(t *testing.T, dir string) {
+		c := newContainer(t, dir)
+		c.start()
+		c.await()
 	})
 }
 
