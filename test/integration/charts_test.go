@@ -26,14 +26,7 @@ func TestChartsAreValid(t *testing.T) {
 		if len(objects) < 20 {
 			t.Errorf("%s: only %d objects", chart, len(objects))
 		}
-		config, err := theLab.RESTConfig(cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target, err := install.NewTarget(config, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := targetOf(t, cluster)
 		for _, o := range objects {
 			if err := target.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.ForceOwnership, client.FieldOwner("helm"), client.DryRunAll); err != nil {
 				t.Errorf("%s: %s: %v", words[0], install.Name(o), err)

@@ -18,7 +18,6 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/setup"
 	"github.com/atoll-mcs/atoll/lab"
@@ -217,14 +216,7 @@ func TestRemoveHub(t *testing.T) {
 	mcs := exposed(t, ns, "{types: [CrossCluster]}")
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c1", ns, true)
-	config, err := theLab.RESTConfig(lab.Broker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := install.NewTarget(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := targetOf(t, lab.Broker)
 	if err := setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false); err != nil {
 		t.Fatal(err)
 	}

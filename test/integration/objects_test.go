@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/install"
 )
 
 // namespace makes a namespace in the clusters and has it deleted afterwards.
@@ -97,6 +99,20 @@ func expectImport(t *testing.T, cluster, namespace, name string, check func(*mcs
 		return check(imp)
 	})
 	return imp
+}
+
+// targetOf is a cluster as commands of Atoll's see it.
+func targetOf(t *testing.T, cluster string) *install.Target {
+	t.Helper()
+	config, err := theLab.RESTConfig(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := install.NewTarget(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
 }
 
 // expectGone waits until an object is not there.

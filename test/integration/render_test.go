@@ -30,14 +30,7 @@ func TestRenderedIsWhatIsInstalled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := theLab.RESTConfig(cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target, err := install.NewTarget(config, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := targetOf(t, cluster)
 		if len(objects) < 10 {
 			t.Errorf("%s: only %d objects", line, len(objects))
 		}
