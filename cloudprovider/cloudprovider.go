@@ -81,7 +81,7 @@ type Traffic struct {
 // Lister tells a provider what a load balancer is to forward, and to whom.
 type Lister interface {
 	// Service returns what there is to forward for a MultiClusterService. An error says that it
-	// can't be told now; it is no reason to change anything.
+	// can't be told now; it is no reason to change anything, but where it is an Unseen, which tells what is not.
 	Service(name types.NamespacedName) (Service, error)
 	// OnChange has f called with the name of a MultiClusterService when what Service returns may
 	// have changed. The hub calls UpdateMCSLoadBalancer then too; this is for providers that have

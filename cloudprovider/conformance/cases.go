@@ -85,6 +85,8 @@ func (b *bench) unreached(address string) {
 	})
 }
 
+// even has three backends in one cluster and one in another: each gets a quarter, and so no cluster a half. A provider that
+// chooses by chance passes, too: with these figures one of some thousand runs goes wrong by that.
 func even(b *bench) {
 	for _, tt := range []struct {
 		protocol corev1.Protocol
@@ -96,16 +98,23 @@ func even(b *bench) {
 		}
 		m := b.mcs("even-" + string(tt.protocol[0]+'a'-'A'))
 		names := []string{"a", "b", "c", "d"}
-		b.apply(m, service(8080, tt.start(names...)...))
+		servers := tt.start(names...)
+		for i, s := range servers {
+			s.backend.Cluster = "c1"
+			if i == len(servers)-1 {
+				s.backend.Cluster = "c2"
+			}
+		}
+		b.apply(m, service(8080, servers...))
 		b.reachesBy(tt.ask, address(m, 8080), names...)
-		const each = 25
+		const each, least, most = 100, 65, 135
 		got, err := count(each*len(names), tt.ask, address(m, 8080))
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Logf("%s, %d connections: %v", tt.protocol, each*len(names), got)
 		for _, name := range names {
-			if got[name] < each/2 || got[name] > 2*each {
+			if got[name] < least || got[name] > most {
 				b.Errorf("%s: answered %v, which is not even", tt.protocol, got)
 				break
 			}
@@ -452,32 +461,6 @@ func many(b *bench) {
 	}
 	for i, m := range list {
 		b.reaches(address(m, int32(8100+i)), "a")
-	}
-}
-
-func restart(b *bench) {
-	one, two := b.mcs("one"), b.mcs("two")
-	servers := b.tcp("a", "b")
-	b.apply(one, service(8080, servers[0]))
-	b.apply(two, service(8080, servers[1]))
-	first, second := address(one, 8080), address(two, 8080)
-	b.reaches(first, "a")
-	b.stop()
-	b.start()
-	// In the other order.
-	b.apply(two, service(8080, servers[1]))
-	b.apply(one, service(8080, servers[0]))
-	if address(one, 8080) != first || address(two, 8080) != second {
-		b.Errorf("they were at %s and %s, and are at %s and %s", first, second, address(one, 8080), address(two, 8080))
-	}
-	b.reaches(first, "a")
-	b.reaches(second, "b")
-}
-
-func untold(b *bench) {
-	m := b.mcs("untold")
-	if status, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); err == nil {
-		b.Errorf("made without knowing what of: %v", status)
 	}
 }
 

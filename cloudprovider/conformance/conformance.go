@@ -79,6 +79,7 @@ func Run(t *testing.T, h Harness) {
 		{"many at once", many},
 		{"a hub that starts again", restart},
 		{"a lister that can't tell", untold},
+		{"a Service that has gone before the hub starts again", unseen},
 	}
 	if h.Options {
 		tests = append(tests,
@@ -104,7 +105,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T, h Harness) *bench {
-	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}}}
+	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}, lost: map[types.NamespacedName]error{}}}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -155,6 +156,7 @@ func (b *bench) eventually(what string, check func() error) {
 type lister struct {
 	mu       sync.Mutex
 	services map[types.NamespacedName]cloudprovider.Service
+	lost     map[types.NamespacedName]error // what it says instead
 	handlers []func(types.NamespacedName)
 }
 
@@ -162,6 +164,9 @@ func (l *lister) Service(name types.NamespacedName) (cloudprovider.Service, erro
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, known := l.services[name]
+	if err := l.lost[name]; err != nil {
+		return cloudprovider.Service{}, err
+	}
 	if !known {
 		return cloudprovider.Service{}, fmt.Errorf("the backends of %s are not known yet", name)
 	}
@@ -183,11 +188,19 @@ func (l *lister) OnChange(f func(types.NamespacedName)) (stop func()) {
 func (l *lister) set(name types.NamespacedName, s cloudprovider.Service) {
 	l.mu.Lock()
 	l.services[name] = s
+	delete(l.lost, name)
 	handlers := slices.Clone(l.handlers)
 	l.mu.Unlock()
 	for _, f := range handlers {
 		f(name)
 	}
+}
+
+// lose has it not know a Service any more.
+func (l *lister) lose(name types.NamespacedName, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost[name] = err
 }
 
 // mcs returns an object of that name. What the provider makes of it is deleted in the end.

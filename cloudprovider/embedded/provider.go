@@ -94,6 +94,9 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	name := nameOf(mcs)
 	service, err := p.backends.Service(name)
 	if err != nil {
+		if unseen := (*cloudprovider.Unseen)(nil); errors.As(err, &unseen) {
+			p.reserve(mcs, unseen)
+		}
 		return nil, err
 	}
 	p.mu.Lock()
@@ -125,6 +128,25 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	}
 	err = b.apply(ctx, assigned, service, options)
 	return b.status(), err
+}
+
+// reserve keeps the addresses that a load balancer had, as far as its ports are known, from others until it is known what to
+// forward. What this hub has made itself it knows.
+func (p *Provider) reserve(mcs *networkingv1alpha1.MultiClusterService, unseen *cloudprovider.Unseen) {
+	request := addresses.Request{Asked: former(mcs)}
+	for _, number := range unseen.Numbers {
+		request.Ports = append(request.Ports, addresses.Port{Protocol: corev1.ProtocolTCP, Number: number})
+	}
+	for _, port := range unseen.Ports {
+		if unseen.Keeps(port.Number) && port.Number > 0 {
+			request.Ports = append(request.Ports, addresses.Port{Protocol: port.Protocol, Number: port.Number})
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.balancers[nameOf(mcs)] == nil && len(request.Asked) > 0 && len(request.Ports) > 0 {
+		_, _ = p.pool.Assign(nameOf(mcs), request) // what somebody else has is his
+	}
 }
 
 // EnsureMCSLoadBalancerDeleted implements cloudprovider.MCSLoadBalancer.

@@ -46,7 +46,7 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	p.mu.Unlock()
 
 	if restructure {
-		if err := p.load(ctx, all); err != nil {
+		if err := p.rebuild(ctx, all); err != nil {
 			p.again(true, changed)
 			return err
 		}
@@ -79,12 +79,26 @@ func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool
 	maps.Copy(p.changed, changed)
 }
 
-// load has HAProxy run with the structure that is wanted. While it is not known whether it runs, nothing is done.
-func (p *Provider) load(ctx context.Context, all map[types.NamespacedName]*balancer) error {
+// rebuild has HAProxy run with the structure that is wanted, and where that fails, and one runs, do of it what it can as it is. While
+// it is not known whether it runs, nothing is done.
+func (p *Provider) rebuild(ctx context.Context, all map[types.NamespacedName]*balancer) error {
 	running, err := p.find(ctx)
 	if err != nil {
 		return err
 	}
+	if p.stuck && running != "" {
+		_ = p.makeDo(ctx, all) // for trying again may take long, as it did before; what fails now is told then
+	}
+	err = p.load(ctx, running, all)
+	p.stuck = err != nil
+	if p.stuck && running != "" {
+		err = errors.Join(err, p.makeDo(ctx, all))
+	}
+	return err
+}
+
+// load has HAProxy run with the structure that is wanted. running is the version of what it has, "" where it does not run.
+func (p *Provider) load(ctx context.Context, running string, all map[types.NamespacedName]*balancer) error {
 	if running == "" {
 		p.ended()
 	} else if version, places, err := p.written(); err == nil && version == running {
@@ -101,16 +115,19 @@ func (p *Provider) load(ctx context.Context, all map[types.NamespacedName]*balan
 			return err
 		}
 	}
-	text, err := render(configuration{Folder: p.process.folder, LogSocket: p.logSocket(), HardStop: p.hardStop}, sorted(all), unbound)
+	settings := p.settings
+	settings.Folder = p.process.folder
+	text, err := render(settings, sorted(all), unbound)
 	if err != nil {
 		return err
 	}
 	version, places := versionOf(text)
 	if running != version {
-		if err := p.run(ctx, running, version, text); err != nil {
+		down, err := p.run(ctx, running, version, text, all)
+		if err != nil {
 			return err
 		}
-		p.fresh(all)
+		p.fresh(all, down)
 		if p.process.sidecar {
 			p.worker, _ = p.process.identity(ctx) // where it does not answer, all is looked at when it does
 		}
@@ -120,20 +137,22 @@ func (p *Provider) load(ctx context.Context, all map[types.NamespacedName]*balan
 	return nil
 }
 
-// run has HAProxy start with a configuration, or take another one.
-func (p *Provider) run(ctx context.Context, running, version, text string) error {
+// run has HAProxy start with a configuration, or take another one. It returns what it begins with.
+func (p *Provider) run(ctx context.Context, running, version, text string, all map[types.NamespacedName]*balancer) (down map[string][]netip.AddrPort, err error) {
 	if err := p.write(ctx, text); err != nil {
-		return err
+		return nil, err
 	}
-	p.servers = nil // whatever comes of it, they are others then
+	down = p.handOver(ctx, running, all)
+	defer func() { _ = os.Remove(p.stateFile()) }() // what begins by itself later knows better
+	p.servers = nil                                 // whatever comes of it, they are others then
 	if running != "" || p.process.sidecar {
-		return p.process.reload(ctx, version)
+		return down, p.process.reload(ctx, version)
 	}
-	err := p.process.start(ctx, version)
+	err = p.process.start(ctx, version)
 	if p.process.folder != "" {
 		p.watch() // also one that is slow to begin
 	}
-	return err
+	return down, err
 }
 
 // rest ends HAProxy, where it runs: there is nothing that it could listen on.
@@ -226,14 +245,14 @@ func (p *Provider) write(ctx context.Context, text string) error {
 	return os.Rename(next, p.process.configFile())
 }
 
-// fresh notes the servers that a configuration begins with: all of them up.
-func (p *Provider) fresh(all map[types.NamespacedName]*balancer) {
+// fresh notes the servers that a configuration begins with: up, but for those that it was told to be down.
+func (p *Provider) fresh(all map[types.NamespacedName]*balancer, down map[string][]netip.AddrPort) {
 	p.servers = map[string]map[netip.AddrPort]serverState{}
 	for _, b := range all {
 		for _, l := range b.Listens {
 			states := map[netip.AddrPort]serverState{}
 			for _, a := range l.Servers {
-				states[a] = serverState{}
+				states[a] = serverState{down: slices.Contains(down[l.Name], a)}
 			}
 			for _, a := range l.Resting {
 				states[a] = serverState{resting: true}
@@ -371,8 +390,8 @@ func (p *Provider) note(section string, states map[netip.AddrPort]serverState) {
 	name, ok := ownerOf(section)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !ok || slices.Equal(down, p.unreachable[section]) {
-		return
+	if !ok || !p.balancers[name].has(section) || slices.Equal(down, p.unreachable[section]) {
+		return // nothing new, or of a section that is wanted no more
 	}
 	p.unreachable[section] = down
 	if len(down) == 0 {

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,8 @@ const (
 	// optionHardStop is how long connections may go on that were made before HAProxy's last
 	// reload but one.
 	optionHardStop = "hard-stop-after"
+	// optionMaxReloads is how many reloads a process outlives that has connections still.
+	optionMaxReloads = "max-reloads"
 	// optionSidecar says that HAProxy runs in a container of its own, beside this one, with the same folder.
 	optionSidecar = "sidecar"
 )
@@ -52,6 +55,8 @@ const (
 const (
 	defaultDir      = "/run/atoll/haproxy"
 	defaultHardStop = 24 * time.Hour
+	// defaultMaxReloads is for processes of some 20 MB each.
+	defaultMaxReloads = 25
 	// maxDir is the longest name of a folder for which the names of the sockets in it, while HAProxy
 	// makes them, fit what the kernel allows.
 	maxDir = 64
@@ -62,7 +67,7 @@ type Provider struct {
 	backends cloudprovider.Lister
 	pool     *addresses.Pool
 	dir      string
-	hardStop string
+	settings configuration // what is the same in all of them
 	log      *slog.Logger
 	logged   *net.UnixConn
 	logFile  os.FileInfo // of the socket
@@ -81,6 +86,8 @@ type Provider struct {
 	wanted      int
 	restructure bool
 	changed     map[types.NamespacedName]bool
+	// unremembered are those of which the next hub would find something older, for it could not be written.
+	unremembered map[types.NamespacedName]bool
 	// lingering have servers that are not wanted any more, and have connections still.
 	lingering map[types.NamespacedName]bool
 
@@ -95,18 +102,20 @@ type Provider struct {
 	servers  map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
 	worker   string                                    // whose these are, of a sidecar
 	lost     string                                    // how many lines HAProxy could not log
+	stuck    bool                                      // it could not be given its structure the last time
 }
 
 // New makes the provider. It finds what a former one has left, and does not start HAProxy before
 // there is something to carry.
 func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
-	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionProgram, optionHardStop, optionSidecar); err != nil {
+	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionProgram, optionHardStop, optionMaxReloads, optionSidecar); err != nil {
 		return nil, err
 	}
 	p := &Provider{
-		backends: c.Backends, log: c.Log, dir: defaultDir, restructure: true, hardStop: fmt.Sprint(defaultHardStop.Milliseconds()),
+		backends: c.Backends, log: c.Log, dir: defaultDir, restructure: true,
+		settings:  configuration{HardStop: fmt.Sprint(defaultHardStop.Milliseconds()), MaxReloads: defaultMaxReloads},
 		balancers: map[types.NamespacedName]*balancer{}, unbound: map[netip.AddrPort]error{}, unreachable: map[string][]netip.AddrPort{},
-		changed: map[types.NamespacedName]bool{}, lingering: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
+		changed: map[types.NamespacedName]bool{}, lingering: map[types.NamespacedName]bool{}, unremembered: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
 	}
 	if err := p.configure(c); err != nil {
 		return nil, err
@@ -145,8 +154,14 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 		if err != nil || d < time.Second || d > 24*24*time.Hour {
 			return fmt.Errorf("option %s: %q is no duration from 1s to 576h", optionHardStop, text)
 		}
-		p.hardStop = fmt.Sprint(d.Milliseconds())
+		p.settings.HardStop = fmt.Sprint(d.Milliseconds())
 	}
+	if text := c.Options[optionMaxReloads]; text != "" {
+		if p.settings.MaxReloads, err = strconv.Atoi(text); err != nil || p.settings.MaxReloads < 1 || p.settings.MaxReloads > 1000 {
+			return fmt.Errorf("option %s: %q is no number from 1 to 1000", optionMaxReloads, text)
+		}
+	}
+	p.settings.LogSocket, p.settings.States = p.logSocket(), p.stateFile()
 	if p.pool, err = addresses.NewPool(c.Addresses); err != nil {
 		return err
 	}
@@ -181,6 +196,7 @@ func lookUp(program string) (found string, err error) {
 }
 
 func (p *Provider) logSocket() string { return filepath.Join(p.dir, "log.sock") }
+func (p *Provider) stateFile() string { return filepath.Join(p.dir, "servers.state") }
 
 var errClosed = errors.New("this hub is ending")
 
@@ -201,28 +217,26 @@ func (p *Provider) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
 	name := nameOf(mcs)
 	service, err := p.backends.Service(name)
-	if err != nil {
+	unseen := (*cloudprovider.Unseen)(nil)
+	if err != nil && !errors.As(err, &unseen) {
 		return nil, err
 	}
 	p.mu.Lock()
 	before := p.balancers[name]
-	b, planErr := p.plan(mcs, service)
-	if planErr != nil && before != nil {
-		b = before.following(service) // whatever may be wrong with the rest
-	}
+	b, planErr := p.next(mcs, before, service, unseen)
 	if b == nil {
 		p.mu.Unlock()
 		return nil, planErr
 	}
-	want, err := p.adopt(b, before)
-	if err != nil && before == nil {
+	want, adopted, err := p.adopt(b, before)
+	if !adopted && before == nil {
 		p.pool.Release(name) // which nothing else would do
 	}
 	p.mu.Unlock()
-	if err != nil {
+	if !adopted {
 		return nil, err
 	}
-	err = errors.Join(planErr, p.settle(ctx, want, name))
+	err = errors.Join(planErr, err, p.settle(ctx, want, name))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	status := b.status(p.unbound)
@@ -230,6 +244,21 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 		status = nil
 	}
 	return status, errors.Join(err, b.failures(p.unbound))
+}
+
+// next decides what a load balancer is to be like, of which before is what there is. It is called with mu held.
+func (p *Provider) next(mcs *networkingv1alpha1.MultiClusterService, before *balancer, s cloudprovider.Service, unseen *cloudprovider.Unseen) (*balancer, error) {
+	switch {
+	case unseen != nil && before == nil:
+		return nil, unseen
+	case unseen != nil:
+		return before.keeping(unseen), nil
+	}
+	b, err := p.plan(mcs, s)
+	if err != nil && before != nil {
+		return before.following(s), err // whatever may be wrong with the rest
+	}
+	return b, err
 }
 
 // plan is called with mu held.
@@ -256,24 +285,43 @@ func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprov
 	return plan(nameOf(mcs), at, s, options)
 }
 
-// adopt makes b be what is wanted. It is called with mu held.
-func (p *Provider) adopt(b, before *balancer) (want int, err error) {
+// adopt makes b be what is wanted. What can't be written down for the next hub is in the error, and keeps only a new load
+// balancer from coming to be, which nobody uses yet. It is called with mu held.
+func (p *Provider) adopt(b, before *balancer) (want int, adopted bool, err error) {
 	if p.ctx.Err() != nil {
-		return 0, errClosed
+		return 0, false, errClosed
 	}
-	if before != nil && reflect.DeepEqual(b, before) && b.failures(p.unbound) == nil && !p.lingering[b.Name] {
-		return 0, nil // what is not with HAProxy yet is noted
+	if before != nil && reflect.DeepEqual(b, before) && b.failures(p.unbound) == nil && !p.lingering[b.Name] && !p.unremembered[b.Name] {
+		return 0, true, nil // what is not with HAProxy yet is noted
 	}
-	if err := p.remember(b); err != nil {
-		return 0, err
+	err = p.remember(b)
+	if err != nil && before == nil {
+		return 0, false, err
+	}
+	delete(p.unremembered, b.Name)
+	if err != nil {
+		p.unremembered[b.Name] = true
 	}
 	p.balancers[b.Name] = b
 	p.changed[b.Name] = true
+	p.discard(before, b)
 	if !b.sameStructure(before) || b.failures(p.unbound) != nil {
 		p.restructure = true
 	}
 	p.wanted++
-	return p.wanted, nil
+	return p.wanted, true, err
+}
+
+// discard forgets which servers do not answer of sections that a load balancer has no more. It is called with mu held.
+func (p *Provider) discard(before, now *balancer) {
+	if before == nil {
+		return
+	}
+	for _, l := range before.Listens {
+		if !now.has(l.Name) {
+			delete(p.unreachable, l.Name)
+		}
+	}
 }
 
 // EnsureMCSLoadBalancerDeleted implements cloudprovider.MCSLoadBalancer.
@@ -284,25 +332,25 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 		p.mu.Unlock()
 		return errClosed
 	}
-	if _, there := p.balancers[name]; !there && !p.restructure {
-		p.pool.Release(name)
-		p.mu.Unlock()
-		return nil
-	}
-	if err := p.forget(name); err != nil {
-		p.mu.Unlock()
-		return err
-	}
+	remains := p.forget(name) // which keeps it from nothing but being done
+	before := p.balancers[name]
 	p.pool.Release(name)
+	if before == nil && !p.restructure {
+		p.mu.Unlock()
+		return remains
+	}
 	delete(p.balancers, name)
+	delete(p.unremembered, name)
+	p.discard(before, nil)
 	p.restructure = true
 	p.wanted++
 	want := p.wanted
 	p.mu.Unlock()
-	if err := p.settle(ctx, want, name); !errors.Is(err, errNotRunning) { // else it begins without it
-		return err
+	err := p.settle(ctx, want, name)
+	if errors.Is(err, errNotRunning) {
+		err = nil // it begins without it
 	}
-	return nil
+	return errors.Join(remains, err)
 }
 
 // LoadBalancers implements cloudprovider.Inventory.

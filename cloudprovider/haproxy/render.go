@@ -16,10 +16,12 @@ type configuration struct {
 	// Version tells the configurations of different structure apart. HAProxy gives it back as
 	// its description, so that any hub can tell what the running one has read.
 	Version string
-	// Folder is of the running HAProxy's sockets, LogSocket where it tells of health.
-	Folder, LogSocket string
-	HardStop          string
-	Listens           []listen
+	// Folder is of the running HAProxy's sockets, LogSocket where it tells of health, and States has what it is to know of
+	// servers when it begins.
+	Folder, LogSocket, States string
+	HardStop                  string
+	MaxReloads                int
+	Listens                   []listen
 }
 
 // idle is how long a connection may be idle: as long as HAProxy can count. Dead ends are found out by
@@ -39,6 +41,8 @@ global
   stats socket {{.Folder}}/worker.sock mode 600 level admin expose-fd listeners
   log {{.LogSocket}} len 1024 local0 notice
   hard-stop-after {{.HardStop}}
+  mworker-max-reloads {{.MaxReloads}}
+  server-state-file {{.States}}
   fd-hard-limit ` + maxFiles + `
   # Another HAProxy on the same address would silently get a part of the connections.
   noreuseport
@@ -47,6 +51,7 @@ peers atoll
 defaults
   mode tcp
   log global
+  load-server-state-from-file global
   balance roundrobin
   timeout connect 3s
   timeout check 2s

@@ -38,7 +38,7 @@ func everything(t *testing.T) *balancer {
 
 func TestRender(t *testing.T) {
 	dir := t.TempDir()
-	c := configuration{Folder: "/tmp/x", LogSocket: "/tmp/x/log.sock", HardStop: "86400000"}
+	c := configuration{Folder: "/tmp/x", LogSocket: "/tmp/x/log.sock", States: "/tmp/x/states", HardStop: "86400000", MaxReloads: 25}
 	text, err := render(c, []*balancer{everything(t)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -175,8 +175,12 @@ func FuzzParseStates(f *testing.F) {
 
 func TestParseStates(t *testing.T) {
 	found, err := parseStates("shop_web_80", "1\n# be_id be_name\n2 shop_web_80 1 10.0.0.1_80 10.0.0.1 2 0 1 1\n2 shop_web_80 2 2001:db8::1_80 2001:db8::1 0 0 1 1\n"+
-		"2 shop_web_80 3 10.0.0.3_80 10.0.0.1 0 1 1 1\n3 shop_web_81 1 10.0.0.9_80 10.0.0.9 2 0 1 1\n")
-	want := fmt.Sprint(map[netip.AddrPort]serverState{at("10.0.0.1:80"): {}, at("[2001:db8::1]:80"): {down: true}, at("10.0.0.3:80"): {resting: true}})
+		"2 shop_web_80 3 10.0.0.3_80 10.0.0.1 0 1 1 1\n2 shop_web_80 4 10.0.0.4_80 10.0.0.4 2 4 1 1\n2 shop_web_80 5 10.0.0.5_80 10.0.0.5 0 5 1 1\n"+
+		"2 shop_web_80 6 10.0.0.6_80 10.0.0.6 2 8 1 1\n3 shop_web_81 1 10.0.0.9_80 10.0.0.9 2 0 1 1\n")
+	// One that was disabled by the configuration, and has been made ready since, has that bit alone.
+	want := fmt.Sprint(map[netip.AddrPort]serverState{
+		at("10.0.0.1:80"): {}, at("[2001:db8::1]:80"): {down: true}, at("10.0.0.3:80"): {resting: true}, at("10.0.0.4:80"): {}, at("10.0.0.5:80"): {resting: true}, at("10.0.0.6:80"): {resting: true},
+	})
 	if err != nil || fmt.Sprint(found) != want {
 		t.Errorf("got %v, %v, want %s", found, err, want)
 	}

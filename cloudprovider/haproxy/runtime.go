@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -52,6 +53,13 @@ type serverState struct {
 	down    bool // does not answer
 }
 
+// Bits of a server's administrative state (HAProxy's management guide, section 9.3, "show servers state").
+const (
+	adminMaintenance = 0x23 // forced, inherited, or for want of an address
+	adminDrain       = 0x18 // forced or inherited
+	// That it was disabled in the configuration, 0x04, stays with a server that has been made ready since, and means nothing.
+)
+
 // states asks for all servers of a section.
 func states(ctx context.Context, socket, section string) (map[netip.AddrPort]serverState, error) {
 	answer, err := ask(ctx, socket, "show servers state "+section)
@@ -61,28 +69,54 @@ func states(ctx context.Context, socket, section string) (map[netip.AddrPort]ser
 	return parseStates(section, answer)
 }
 
-// parseStates reads the answer (HAProxy's management guide, section 9.3, "show servers state").
-func parseStates(section, answer string) (map[netip.AddrPort]serverState, error) {
-	const name, server, operational, administrative, columns = 1, 3, 5, 6, 8
-	found := map[netip.AddrPort]serverState{}
-	seen := false
-	for line := range strings.Lines(answer) {
-		if strings.HasPrefix(line, "# be_id") {
-			seen = true
-		}
-		f := strings.Fields(line)
-		if strings.HasPrefix(line, "#") || len(f) < columns || f[name] != section {
-			continue
-		}
-		if a, ok := parseServerName(f[server]); ok {
-			resting := f[administrative] != "0"
-			found[a] = serverState{resting: resting, down: !resting && f[operational] == "0"}
-		}
+// allStates asks for the servers of all sections. Those that have none are not in the answer.
+func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPort]serverState, error) {
+	answer, err := ask(ctx, socket, "show servers state")
+	if err != nil {
+		return nil, err
 	}
-	if !seen {
-		return nil, fmt.Errorf("HAProxy has nothing of section %s: %s", section, answer)
+	found, ok := parseAllStates(answer)
+	if !ok {
+		return nil, fmt.Errorf("HAProxy does not tell its servers: %s", answer)
 	}
 	return found, nil
+}
+
+func parseStates(section, answer string) (map[netip.AddrPort]serverState, error) {
+	found, ok := parseAllStates(answer)
+	if !ok {
+		return nil, fmt.Errorf("HAProxy has nothing of section %s: %s", section, answer)
+	}
+	if found[section] == nil {
+		return map[netip.AddrPort]serverState{}, nil
+	}
+	return found[section], nil
+}
+
+// parseAllStates reads the answer (HAProxy's management guide, section 9.3, "show servers state"), if it is one.
+func parseAllStates(answer string) (found map[string]map[netip.AddrPort]serverState, ok bool) {
+	const name, server, operational, administrative, columns = 1, 3, 5, 6, 8
+	found = map[string]map[netip.AddrPort]serverState{}
+	for line := range strings.Lines(answer) {
+		if strings.HasPrefix(line, "# be_id") {
+			ok = true
+		}
+		f := strings.Fields(line)
+		if !ok || strings.HasPrefix(line, "#") || len(f) < columns {
+			continue
+		}
+		a, named := parseServerName(f[server])
+		admin, err := strconv.ParseUint(f[administrative], 0, 32)
+		if !named || err != nil {
+			continue
+		}
+		if found[f[name]] == nil {
+			found[f[name]] = map[netip.AddrPort]serverState{}
+		}
+		resting := admin&(adminMaintenance|adminDrain) != 0
+		found[f[name]][a] = serverState{resting: resting, down: !resting && f[operational] == "0"}
+	}
+	return found, ok
 }
 
 // change brings the servers of a section to what they should be, new ones first. have is kept

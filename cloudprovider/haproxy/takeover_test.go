@@ -32,6 +32,7 @@ type world struct {
 	*Provider
 	mu       sync.Mutex
 	services map[types.NamespacedName]cloudprovider.Service
+	unknown  error // what there is instead
 }
 
 func newWorld(t *testing.T) *world {
@@ -62,7 +63,7 @@ func (w *world) stop() { _ = w.Close() }
 func (w *world) Service(name types.NamespacedName) (cloudprovider.Service, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.services[name], nil
+	return w.services[name], w.unknown
 }
 
 func (w *world) OnChange(func(types.NamespacedName)) func() { return func() {} }
@@ -84,6 +85,11 @@ func (w *world) apply(m *networkingv1alpha1.MultiClusterService, affinity time.D
 		}
 		s.Ports = append(s.Ports, port)
 	}
+	return w.give(m, s)
+}
+
+// give has a load balancer forward a Service.
+func (w *world) give(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) error {
 	w.mu.Lock()
 	w.services[nameOf(m)] = s
 	w.mu.Unlock()
@@ -434,7 +440,7 @@ func TestServersAreDeleted(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for _, options := range []map[string]string{
-		{"colour": "blue"}, {"program": "/no/such/program"}, {"hard-stop-after": "never"}, {"hard-stop-after": "600h"},
+		{"colour": "blue"}, {"program": "/no/such/program"}, {"hard-stop-after": "never"}, {"hard-stop-after": "600h"}, {"max-reloads": "0"}, {"max-reloads": "x"},
 		{"dir": "/tmp/" + string(make([]byte, 60))},
 	} {
 		if _, err := New(cloudprovider.Config{Options: options, Addresses: []string{"127.0.0.1"}}); err == nil {
