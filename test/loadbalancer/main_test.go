@@ -4,10 +4,12 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,15 +43,18 @@ const (
 	// patience is how long something that must come is waited for.
 	patience   = 30 * time.Second
 	clusterset = "atoll-clusterset"
-	// abandonAfter is how long deleting is tried here.
-	abandonAfter = 2 * time.Second
 )
+
+// abandonAfter is how long deleting is tried by controllers that are started.
+var abandonAfter = 2 * time.Second
 
 var (
 	configuration *rest.Config
 	scheme        = runtime.NewScheme()
 	// hub is an administrator's client for the API server of broker and hub.
 	hub client.WithWatch
+	// refuses has writes of finalizers be refused, of the Services of these names.
+	refuses sync.Map
 	// followed is what the controller that was started last knows of endpoints.
 	followed *broker.Endpoints
 )
@@ -136,7 +141,7 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 			t.Fatal(err)
 		}
 	}
-	c := loadbalancer.NewController(mgr.GetClient(), clusterset, endpoints, allowed, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	c := loadbalancer.NewController(refusing{mgr.GetClient()}, clusterset, endpoints, allowed, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	if err := c.Register(mgr); err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +164,18 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	}
 	t.Cleanup(stop)
 	return stop
+}
+
+// refusing is a client of an API server that refuses some writes, as with a policy of somebody's.
+type refusing struct{ client.Client }
+
+func (r refusing) Apply(ctx context.Context, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+	if named, ok := o.(interface{ GetName() string }); ok {
+		if _, refused := refuses.Load(named.GetName()); refused {
+			return errors.New("a policy refuses it")
+		}
+	}
+	return r.Client.Apply(ctx, o, options...)
 }
 
 func eventually(t *testing.T, what string, f func() error) {

@@ -31,6 +31,7 @@ type steered struct {
 	broken      error                  // keeps it from being made
 	unreachable []netip.AddrPort
 	handlers    []func(types.NamespacedName)
+	unseen      map[types.NamespacedName]*cloudprovider.Unseen // what the hub has said of Services that it has not seen
 }
 
 var provided = map[string]*steered{"steered": {}, "other": {}}
@@ -55,7 +56,7 @@ func (p *steered) reset() {
 	defer p.mu.Unlock()
 	p.balancers, p.calls, p.order = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
 	p.refuse, p.keep, p.unreachable = map[string]error{}, map[string]error{}, nil
-	p.mute, p.broken = nil, nil
+	p.mute, p.broken, p.unseen = nil, nil, map[types.NamespacedName]*cloudprovider.Unseen{}
 }
 
 // set changes what the provider does.
@@ -95,11 +96,14 @@ func (p *steered) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1al
 
 func (p *steered) EnsureMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
 	s, err := p.lister.Service(nameOf(mcs))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if errors.As(err, new(*cloudprovider.Unseen)) {
+		p.unseen[nameOf(mcs)] = err.(*cloudprovider.Unseen)
+	}
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.calls[nameOf(mcs)]++
 	p.order = append(p.order, nameOf(mcs))
 	if err := p.refuse[mcs.Name]; err != nil {

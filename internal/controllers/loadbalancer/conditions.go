@@ -29,6 +29,7 @@ const (
 	reasonExternalName = "InvalidServiceType"
 	reasonNoProvider   = "NoSuchProvider"
 	reasonDeleting     = "DeletionFailed"
+	reasonWaiting      = "Waiting"
 	reasonReachable    = "Reachable"
 	reasonSome         = "SomeUnreachable"
 	reasonNone         = "NoneReachable"
@@ -141,14 +142,18 @@ func named(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
 }
 
-// unserved says why it is not known what to forward. The load balancer stays as it is.
-func unserved(err error) metav1.Condition {
+// unserved says why it is not known what to forward, and what becomes of a load balancer that there is.
+func unserved(f forwarding) metav1.Condition {
 	reason := reasonNoService
-	if errors.Is(err, errExternalName) {
+	if errors.Is(f.missing, errExternalName) {
 		reason = reasonExternalName
 	}
+	since := "A load balancer that there is goes on with what the Service was last."
+	if f.unseen != nil {
+		since = "A load balancer that has outlived the hub goes on as it is, without ports that are surely not exposed and backends that are no more."
+	}
 	return metav1.Condition{
-		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. The load balancer stays as it is.", err),
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. %s", f.missing, since),
 	}
 }
 

@@ -56,8 +56,9 @@ type Controller struct {
 	mu sync.Mutex
 	// recorded are those that had addresses when this controller began, and have not asked for them
 	// again, with their providers. Others of the same provider wait, so that nobody else gets these. It is nil before that is known.
-	recorded map[types.NamespacedName]string
-	waiting  map[types.NamespacedName]bool
+	recorded map[types.NamespacedName][]string
+	waiting  map[types.NamespacedName]string // with their provider
+	blocked  map[types.NamespacedName]hindrance
 	failing  map[types.NamespacedName]time.Time // since when deleting has failed
 	add      func(reconcile.Request, bool)
 }
@@ -67,7 +68,7 @@ type Controller struct {
 func NewController(c client.Client, clusterset string, endpoints *broker.Endpoints, ranges *broker.Ranges, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
 	return &Controller{
 		client: c, clusterset: clusterset, endpoints: endpoints, ranges: ranges, providers: providers, recorder: recorder, abandon: abandon,
-		waiting: map[types.NamespacedName]bool{}, failing: map[types.NamespacedName]time.Time{},
+		waiting: map[types.NamespacedName]string{}, blocked: map[types.NamespacedName]hindrance{}, failing: map[types.NamespacedName]time.Time{},
 	}
 }
 
@@ -176,6 +177,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		c.newest.Forget(req.NamespacedName)
 		c.settled(req.NamespacedName)
+		c.providers.forget(req.NamespacedName)
 		return reconcile.Result{}, errors.Join(c.unfollow(ctx, req.Namespace), c.forgotten(ctx, req.NamespacedName))
 	}
 	if err := c.begin(ctx); err != nil {
@@ -190,6 +192,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		err = c.provide(ctx, mcs)
 	} else {
 		c.settled(req.NamespacedName)
+		c.providers.forget(req.NamespacedName)
 		err = c.unfollow(ctx, req.Namespace)
 		if err == nil {
 			err = c.withdraw(ctx, mcs)
@@ -208,31 +211,44 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	if !c.endpoints.Synced(mcs.Namespace) || !c.ranges.Synced() {
 		return nil // queued again when they are
 	}
-	out := outcome{provider: c.providers.of(mcs)}
-	provider, err := c.providers.get(out.provider)
+	f, err := c.gather(mcs)
 	if err != nil {
-		if errors.Is(err, errNoProvider) {
-			c.settled(name)
-		}
-		return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{unknown(out.provider, err)}))
-	}
-	switch out.service, err = c.service(name); {
-	case errors.Is(err, errNoService), errors.Is(err, errExternalName):
-		c.settled(name)
-		return c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{unserved(err)})
-	case err != nil:
 		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
 	}
-	if len(mcs.Status.LoadBalancer.Ingress) == 0 && c.mustWait(name, out.provider) {
-		return nil // queued again when the others have asked for what they had
+	out := outcome{provider: c.providers.of(mcs), service: f.service}
+	provider, err := c.providers.get(out.provider)
+	switch {
+	case err != nil:
+		if errors.Is(err, errNoProvider) {
+			c.asked(name, out.provider)
+		}
+		return join(err, c.carryOn(ctx, mcs, f, unknown(out.provider, err)))
+	case f.missing != nil:
+		err := c.carryOn(ctx, mcs, f, unserved(f))
+		c.settled(name)
+		return err
+	}
+	if len(mcs.Status.LoadBalancer.Ingress) == 0 {
+		if wait, ready := c.mustWait(name, out.provider); wait { // queued again when the others have asked for what they had
+			return c.applyStatus(ctx, mcs, nil, []metav1.Condition{ready})
+		}
 	}
 	generation := mcs.Generation
 	if err := c.hold(ctx, mcs, out.provider); err != nil {
+		c.hindered(name, err)
 		return err
 	}
 	if mcs.Generation != generation {
 		return errOutdated
 	}
+	c.ask(ctx, mcs, provider, &out)
+	c.settled(name)
+	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
+}
+
+// ask has a provider make the load balancer, or bring it up to date.
+func (c *Controller) ask(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider cloudprovider.MCSLoadBalancer, out *outcome) {
+	name := client.ObjectKeyFromObject(mcs)
 	c.providers.changed(name)
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -246,14 +262,13 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	if out.err != nil && out.status == nil {
 		out.status = c.remaining(ctx, provider, mcs)
 	}
-	c.settled(name)
+	c.asked(name, out.provider)
 	if reporter, ok := provider.(cloudprovider.Reporter); ok {
 		out.reports, out.unreachable = true, reporter.Unreachable(name)
 	}
 	if out.status != nil {
-		c.providers.metrics.note(name, out)
+		c.providers.metrics.note(name, *out)
 	}
-	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
 }
 
 // remaining is what there is of a load balancer that could not be brought up to date: what the provider says that there is, and

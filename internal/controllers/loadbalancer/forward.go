@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -32,20 +33,55 @@ var foreign sliceplan.Network
 // endpoints that the provider clusters have published. records are their exports, by cluster.
 func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Service, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) cloudprovider.Service {
 	s := cloudprovider.Service{Families: service.Spec.IPFamilies, Affinity: affinity(service), SourceRanges: sourceRanges(service)}
-	providers := mcs.Spec.Providers()
-	published = slices.DeleteFunc(slices.Clone(published), func(slice *discoveryv1.EndpointSlice) bool {
-		return len(providers) > 0 && !slices.Contains(providers, clusterOf(slice)) || sliceplan.Unsupported(slice)
-	})
+	published = provided(mcs, published)
 	for _, port := range mcs.Spec.ExposedPorts(service) {
-		protocol := port.Protocol
-		if protocol == "" {
-			protocol = corev1.ProtocolTCP
-		}
+		protocol := cmp.Or(port.Protocol, corev1.ProtocolTCP)
 		s.Ports = append(s.Ports, cloudprovider.Port{
 			Name: port.Name, Protocol: protocol, Number: port.Port, Backends: backends(port.Name, protocol, port.Port, records, published),
 		})
 	}
 	return s
+}
+
+// provided leaves of slices those of provider clusters.
+func provided(mcs *networkingv1alpha1.MultiClusterService, published []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	providers := mcs.Spec.Providers()
+	return slices.DeleteFunc(slices.Clone(published), func(slice *discoveryv1.EndpointSlice) bool {
+		return len(providers) > 0 && !slices.Contains(providers, clusterOf(slice)) || sliceplan.Unsupported(slice)
+	})
+}
+
+// remains is what is known of a load balancer's ports without its Service: those that spec.ports may mean, and what the
+// provider clusters export of them.
+func remains(mcs *networkingv1alpha1.MultiClusterService, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) *cloudprovider.Unseen {
+	u := &cloudprovider.Unseen{}
+	for _, p := range mcs.Spec.Ports {
+		if p.Port == 0 { // a name, and nothing tells of which number
+			u.Numbers = nil
+			break
+		}
+		u.Numbers = append(u.Numbers, p.Port)
+	}
+	for _, slice := range provided(mcs, published) {
+		add := func(name string, protocol corev1.Protocol, number int32) {
+			u.Ports = append(u.Ports, cloudprovider.Port{
+				Name: name, Protocol: protocol, Number: number, Backends: backends(name, protocol, number, records, []*discoveryv1.EndpointSlice{slice}),
+			})
+		}
+		record := records[clusterOf(slice)]
+		if record == nil { // they are published, of whichever port
+			for _, port := range slice.Ports {
+				add(ptr.Deref(port.Name, ""), ptr.Deref(port.Protocol, corev1.ProtocolTCP), 0)
+			}
+			continue
+		}
+		for _, port := range record.Ports {
+			if mcs.Spec.Exposes(port.Name, port.Port) { // its cluster may not know yet what is not
+				add(port.Name, cmp.Or(port.Protocol, corev1.ProtocolTCP), port.Port)
+			}
+		}
+	}
+	return u
 }
 
 // nobody is a range that no client is in.

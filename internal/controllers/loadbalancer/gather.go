@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,29 +18,66 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// Errors of service.
+// Why a Service is missing.
 var (
 	errNoService    = errors.New("there is no Service of this name beside this object any more")
 	errExternalName = errors.New("a Service of type ExternalName has no endpoints")
 )
 
+// forwarding is what there is to forward.
+type forwarding struct {
+	// service is what the providers are told. Where the Service has gone it is made of what it was last.
+	service cloudprovider.Service
+	// missing says why the Service is not what it was, and is nil where it is there.
+	missing error
+	// unseen is what is known where the Service is missing and nothing is known of it.
+	unseen *cloudprovider.Unseen
+}
+
 // service is what the providers are told that there is to forward.
-func (c *Controller) service(name types.NamespacedName) (s cloudprovider.Service, err error) {
-	ctx := context.Background() // all is read from copies
-	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
-	if err := c.client.Get(ctx, name, mcs, client.UnsafeDisableDeepCopy); err != nil {
-		return s, err
+func (c *Controller) service(name types.NamespacedName) (cloudprovider.Service, error) {
+	mcs := &networkingv1alpha1.MultiClusterService{}
+	if err := c.client.Get(context.Background(), name, mcs, client.UnsafeDisableDeepCopy); err != nil { // a copy
+		return cloudprovider.Service{}, err
 	}
-	switch err := c.client.Get(ctx, name, service, client.UnsafeDisableDeepCopy); {
+	f, err := c.gather(mcs)
+	if err == nil && f.unseen != nil {
+		err = f.unseen
+	}
+	return f.service, err
+}
+
+// gather finds out what there is to forward for an object.
+func (c *Controller) gather(mcs *networkingv1alpha1.MultiClusterService) (f forwarding, err error) {
+	name, service := client.ObjectKeyFromObject(mcs), &corev1.Service{}
+	switch err := c.client.Get(context.Background(), name, service, client.UnsafeDisableDeepCopy); {
 	case apierrors.IsNotFound(err):
-		return s, errNoService
+		service, f.missing = c.providers.lastKnown(name), errNoService
 	case err != nil:
-		return s, err
+		return f, err
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
-		return s, errExternalName
-	case !c.endpoints.Synced(name.Namespace) || !c.ranges.Synced():
-		return s, errNotYet
+		service, f.missing = c.providers.lastKnown(name), errExternalName
+	case wanted(mcs):
+		c.providers.remember(name, service)
 	}
+	if !c.endpoints.Synced(name.Namespace) || !c.ranges.Synced() {
+		return f, errNotYet
+	}
+	published, records, err := c.published(name)
+	switch {
+	case err != nil:
+		return f, err
+	case service == nil:
+		f.unseen = remains(mcs, records, published)
+	default:
+		f.service = forwards(mcs, service, records, published)
+	}
+	return f, nil
+}
+
+// published returns what clusters publish of a Service's endpoints, as far as they may, and the records of their exports.
+func (c *Controller) published(name types.NamespacedName) ([]*discoveryv1.EndpointSlice, map[string]*brokerv1alpha1.ExportedServiceSpec, error) {
+	ctx := context.Background() // all is read from copies
 	published := c.endpoints.Of(name)
 	records := map[string]*brokerv1alpha1.ExportedServiceSpec{}
 	for _, slice := range published {
@@ -55,10 +93,10 @@ func (c *Controller) service(name types.NamespacedName) (s cloudprovider.Service
 		case apierrors.IsNotFound(err):
 			records[cluster] = nil
 		default:
-			return s, err
+			return nil, nil, err
 		}
 	}
-	return forwards(mcs, service, records, within(c.ranges.Of, published)), nil
+	return within(c.ranges.Of, published), records, nil
 }
 
 // follow has the endpoints of a namespace be known.

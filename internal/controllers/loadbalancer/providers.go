@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
@@ -34,6 +35,8 @@ type Providers struct {
 	service  func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
 	handlers map[int]func(types.NamespacedName)
 	added    int
+	// known are Services as they were last, of MultiClusterServices that have load balancers.
+	known map[types.NamespacedName]*corev1.Service
 
 	// report is the controller's, which providers call with locks of their own held.
 	report atomic.Pointer[func(types.NamespacedName)]
@@ -43,7 +46,7 @@ type Providers struct {
 // none, the addresses, each with "NAME=" in front where it is another provider's, and options as
 // "[NAME.]KEY=VALUE".
 func NewProviders(standard string, addresses, options []string, log *slog.Logger) (*Providers, error) {
-	p := &Providers{standard: standard, log: log, metrics: newMetrics(), configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, handlers: map[int]func(types.NamespacedName){}}
+	p := &Providers{standard: standard, log: log, metrics: newMetrics(), configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, handlers: map[int]func(types.NamespacedName){}, known: map[types.NamespacedName]*corev1.Service{}}
 	configOf := func(name string) cloudprovider.Config {
 		c, there := p.configs[name]
 		if !there {
@@ -130,6 +133,27 @@ func (p *Providers) changed(name types.NamespacedName) {
 	}
 }
 
+// remember notes what a Service is like, as long as its MultiClusterService has a load balancer: should the Service go, that follows
+// everything else. It is known for as long as the providers live, and not written down anywhere.
+func (p *Providers) remember(name types.NamespacedName, service *corev1.Service) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[name] = service
+}
+
+func (p *Providers) forget(name types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.known, name)
+}
+
+// lastKnown returns what was remembered of a Service, or nil.
+func (p *Providers) lastKnown(name types.NamespacedName) *corev1.Service {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[name]
+}
+
 // errNoProvider is that this hub has no provider of that name.
 var errNoProvider = errors.New("there is no such provider")
 
@@ -182,6 +206,7 @@ func (p *Providers) StandDown() {
 	}
 	made := p.made
 	p.metrics.forgetAll()
+	clear(p.known) // the other one knows better from now on
 	p.made = map[string]cloudprovider.MCSLoadBalancer{}
 	p.log.Info("another replica is the leader: this one ends its load balancers", "providers", slices.Sorted(maps.Keys(made)))
 	p.ending.Go(func() {

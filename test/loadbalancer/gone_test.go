@@ -1,0 +1,139 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+)
+
+// Pitfall 38: a load balancer whose Service has gone follows everything else by what that was last: ports that are not exposed
+// any more are closed, and backends are those that there are. A hub that has not seen it tells what it knows.
+func TestFollowedWithoutService(t *testing.T) {
+	const ns = "gone"
+	p := provided["steered"]
+	p.reset()
+	stop := start(t)
+	mcs := exposed(t, ns, "web", nil)
+	name := nameOf(mcs)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
+	change(t, service, func(s *corev1.Service) {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "admin", Port: 81})
+	})
+	c1, c2 := published("c1", ns, "web", "10.1.0.1"), published("c2", ns, "web", "10.2.0.1")
+	for _, s := range []*discoveryv1.EndpointSlice{c1, c2} {
+		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To("admin"), Port: ptr.To[int32](9090), Protocol: ptr.To(corev1.ProtocolTCP)})
+		create(t, s)
+	}
+	has := func(when string, backends ...string) {
+		t.Helper()
+		eventually(t, when, func() error { return p.has(name, backends...) })
+	}
+	has("two ports, two clusters", "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080", "81>c1/10.1.0.1:9090", "81>c2/10.2.0.1:9090")
+	if err := hub.Delete(t.Context(), service.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound")
+	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.2"} })
+	has("pods roll", "80>c1/10.1.0.2:8080", "80>c2/10.2.0.1:8080", "81>c1/10.1.0.2:9090", "81>c2/10.2.0.1:9090")
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Spec.Ports = []networkingv1alpha1.ExposurePort{{Port: 80}}
+	})
+	has("a port is exposed no more", "80>c1/10.1.0.2:8080", "80>c2/10.2.0.1:8080")
+	if err := hub.Delete(t.Context(), c2); err != nil { // as when a member leaves
+		t.Fatal(err)
+	}
+	has("a cluster is none any more", "80>c1/10.1.0.2:8080")
+	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
+	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
+		!strings.Contains(c.Message, "goes on with what the Service was last") {
+		t.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
+	}
+
+	// One that is none of what can be forwarded is as good as none.
+	create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}})
+	expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType")
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+		m.Spec.Ports[0] = networkingv1alpha1.ExposurePort{Port: 81}
+	})
+	has("another port", "81>c1/10.1.0.2:9090")
+
+	stop()
+	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.3"} })
+	start(t)
+	eventually(t, "what a hub knows that has not seen it", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		u := p.unseen[name]
+		if u == nil {
+			return errors.New("nothing")
+		}
+		if got := fmt.Sprint(u.Numbers, u.Backends(corev1.ProtocolTCP, 81, nil), len(u.Ports)); got != "[81] [] 2" { // there are no records here
+			return errors.New(got)
+		}
+		return nil
+	})
+	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
+		!strings.Contains(c.Message, "surely not exposed") {
+		t.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
+	}
+	change(t, service, func(s *corev1.Service) {
+		s.Spec = corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "admin", Port: 81}}}
+	})
+	has("the Service is back", "81>c1/10.1.0.3:9090")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
+}
+
+// Where the provider that a load balancer is to have can't be had, the one that has it goes on with all that changes.
+func TestFollowedByTheFormerProvider(t *testing.T) {
+	const ns = "former"
+	p, q := provided["steered"], provided["other"]
+	p.reset()
+	q.reset()
+	q.set(func(q *steered) { q.broken = errors.New("its folder is read-only") })
+	start(t)
+	mcs := exposed(t, ns, "web", nil)
+	name := nameOf(mcs)
+	c1 := published("c1", ns, "web", "10.1.0.1")
+	create(t, c1)
+	rolls := func(address string) {
+		t.Helper()
+		change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{address} })
+		eventually(t, "the backend "+address, func() error { return p.has(name, "80>c1/"+address+":8080") })
+	}
+	by := func(provider string) {
+		t.Helper()
+		change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
+			m.Annotations = map[string]string{cloudprovider.AnnotationProvider: provider}
+		})
+	}
+	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
+	by("nobody")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
+	rolls("10.1.0.2")
+	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider"); !strings.Contains(c.Message, "Provider steered carries the traffic until then") {
+		t.Error(c.Message)
+	}
+	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
+	by("other")
+	expect(t, mcs, loadbalancer.ConditionReady, "False/ProviderFailed")
+	rolls("10.1.0.3")
+	change(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}, func(s *corev1.Service) {
+		s.Spec.Ports = append([]corev1.ServicePort{{Name: "more", Port: 82}}, s.Spec.Ports...)
+	})
+	rolls("10.1.0.4")
+	if q.has(name, "none") != nil {
+		t.Error("one that can't be had has a load balancer")
+	}
+	q.set(func(q *steered) { q.broken = nil })
+	eventually(t, "the move", func() error { return errors.Join(p.has(name, "none"), q.has(name, "80>c1/10.1.0.4:8080")) })
+}
