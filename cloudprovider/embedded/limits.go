@@ -86,6 +86,15 @@ func (l *limits) done() {
 	}
 }
 
+// refund takes back what was taken for a connection that is none of a client's that is let in.
+func (l *limits) refund() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	l.tokens = min(l.rate, l.tokens+1)
+	l.wake()
+}
+
 // wake is called with mu held.
 func (l *limits) wake() {
 	if l.freed != nil {

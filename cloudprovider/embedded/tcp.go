@@ -101,23 +101,24 @@ func (l *tcpListener) accept() {
 			}
 			continue
 		}
+		s, from := l.settings.Load(), conn.RemoteAddr().(*net.TCPAddr).AddrPort()
+		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+		if !s.admits(from.Addr()) { // and takes nothing away from those that are
+			l.limits.refund()
+			_ = conn.SetLinger(0)
+			_ = conn.Close()
+			continue
+		}
 		l.open.Go(func() {
 			defer l.limits.done()
-			l.serve(conn)
+			l.serve(conn, from, s)
 		})
 	}
 }
 
 // serve forwards one connection, until both sides have ended it or one has broken it off.
-func (l *tcpListener) serve(client *net.TCPConn) {
+func (l *tcpListener) serve(client *net.TCPConn, from netip.AddrPort, s *settings) {
 	defer client.Close()
-	s := l.settings.Load()
-	from := client.RemoteAddr().(*net.TCPAddr).AddrPort()
-	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-	if !s.admits(from.Addr()) {
-		_ = client.SetLinger(0)
-		return
-	}
 	defer l.counts.begin()()
 	upstream, err := l.connect(from.Addr())
 	if err != nil {

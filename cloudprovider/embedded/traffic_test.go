@@ -336,3 +336,38 @@ func TestSourceRangesEndFlows(t *testing.T) {
 		t.Errorf("a connection that there was: %s", got)
 	}
 }
+
+// Connections of clients that are not let in leave the rate to those that are.
+func TestStrangersSpendNoRate(t *testing.T) {
+	w := newWorld(t, "0s")
+	const rate = 5
+	w.mcs.Annotations = map[string]string{cloudprovider.AnnotationConnectionRate: fmt.Sprint(rate)}
+	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	address := w.apply(corev1.ProtocolTCP, w.serve(echo))
+	strangers := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}
+	for range 4 * rate {
+		conn, err := strangers.Dial("tcp", address)
+		if err != nil {
+			continue // it was ended before this end knew that it had begun
+		}
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if n, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("a stranger gets %d bytes", n)
+		}
+		_ = conn.Close()
+	}
+	w.mu.Lock()
+	for _, l := range w.balancers[nameOf(w.mcs)].listeners {
+		limits := &l.(*tcpListener).limits
+		limits.mu.Lock()
+		// One is taken for the next client before it comes.
+		if limits.open > 1 || limits.tokens < rate-1 {
+			t.Errorf("%d connections are counted, and %.1f are left in this second, of %d", limits.open, limits.tokens, rate)
+		}
+		limits.mu.Unlock()
+	}
+	w.mu.Unlock()
+	if got := w.talk(w.dial("tcp", address), "hello"); got != "hello" {
+		t.Errorf("who is let in gets %q", got)
+	}
+}
