@@ -1,0 +1,57 @@
+package loadbalancer
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// What is wrong with a MultiClusterService in itself its definition refuses, without the hub's webhook: this API server has none. Each
+// refusal says what to do.
+func TestDefinitionRefuses(t *testing.T) {
+	const ns = "rules"
+	hooks := &admissionv1.ValidatingWebhookConfigurationList{}
+	if err := hub.List(t.Context(), hooks); err != nil || len(hooks.Items) > 0 {
+		t.Fatalf("there are webhooks: %v, %v", hooks.Items, err)
+	}
+	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+	for _, tt := range []struct{ spec, want string }{
+		{"{types: [CrossCluster], range: {clusterNames: [member2]}}", ""}, // the document's example
+		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is called LoadBalancer"},
+		{"{types: [Other]}", "there are the types CrossCluster and LoadBalancer"},
+		{"{types: []}", "spec.types"},
+		{"{}", "spec.types"},
+		{"{types: [CrossCluster, CrossCluster]}", "Duplicate"},
+		{"{types: [CrossCluster, LoadBalancer], range: {clusterNames: [c1]}}", ""},
+		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "needs CrossCluster"},
+		{"{types: [LoadBalancer], range: {}}", ""}, // as Go clients of the document's types write it
+		{"{types: [LoadBalancer], consumerClusters: [{name: c1}]}", "needs CrossCluster"},
+		{"{types: [LoadBalancer], providerClusters: [{name: c1}]}", ""},
+		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "say the same thing"},
+		{"{types: [CrossCluster], consumerClusters: [{name: c1}], providerClusters: [{name: c2.eu}]}", ""},
+		{"{types: [CrossCluster], range: {clusterNames: [Member_2]}}", "one or two DNS labels"},
+		{"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}", "one or two DNS labels"},
+		{"{types: [CrossCluster], providerClusters: [{name: \"\"}]}", "one or two DNS labels"},
+		{"{types: [CrossCluster], ports: [{port: 70000}]}", "65535"},
+		{"{types: [CrossCluster], ports: [{port: -1}]}", "greater than or equal to 1"},
+		{"{types: [CrossCluster], ports: [{}]}", "by its name, its number or both"},
+		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},
+		{"{types: [CrossCluster], ports: [{name: nobody}]}", ""}, // which is the webhook's
+	} {
+		u := &unstructured.Unstructured{}
+		text := "apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: " + ns + ", name: web}\nspec: " + tt.spec
+		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		err := hub.Create(t.Context(), u, client.DryRunAll)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", tt.spec, err, tt.want)
+		}
+	}
+}
