@@ -36,6 +36,7 @@ func Options[request comparable]() controller.TypedOptions[request] {
 	return controller.TypedOptions[request]{
 		MaxConcurrentReconciles: workers,
 		UsePriorityQueue:        ptr.To(true), // live changes before first lists
+		NewQueue:                newQueue[request],
 		CacheSyncTimeout:        syncTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
 	}
