@@ -1,0 +1,252 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// encodings notes in what form requests and answers about built-in kinds travel.
+type encodings struct {
+	mu   sync.Mutex
+	seen map[string]int // by resource, direction and content type
+}
+
+func (e *encodings) of(next http.RoundTripper) http.RoundTripper {
+	return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		resource := ""
+		for _, name := range []string{"services", "endpointslices", "nodes", "secrets", "namespaces"} { // most are in namespaces
+			if resource == "" && strings.Contains(r.URL.Path+"/", "/"+name+"/") {
+				resource = name
+			}
+		}
+		builtIn := strings.HasPrefix(r.URL.Path, "/api/v1/") || strings.HasPrefix(r.URL.Path, "/apis/discovery.k8s.io/")
+		if err != nil || resource == "" || !builtIn {
+			return response, err
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if response.StatusCode < http.StatusBadRequest {
+			e.seen["read "+resource+" "+response.Header.Get("Content-Type")]++
+		}
+		if r.Method == http.MethodPost || r.Method == http.MethodPut {
+			e.seen["written "+resource+" "+r.Header.Get("Content-Type")]++
+		}
+		return response, nil
+	})
+}
+
+// TestBuiltInKindsTravelAsProtobuf has an agent export and import, and looks at its requests in its own cluster and
+// on the broker: JSON of the same slices costs several times the processor time to read.
+func TestBuiltInKindsTravelAsProtobuf(t *testing.T) {
+	b, _, err := MemoryBroker()
+	must(t, err)
+	members := joinAll(t, b, 2, Options{})
+	watched := members[1]
+	must(t, watched.Stop())
+	travels := &encodings{seen: map[string]int{}}
+	watched.options.Local.Wrap(travels.of)
+	watched.options.Broker.Wrap(travels.of)
+	must(t, watched.Start(t.Context()))
+	for i, m := range members {
+		exportFrom(t, m, i, 1)
+		must(t, members[1-i].Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}}))
+	}
+	for _, m := range members {
+		eventually(t, "both are imported", func(ctx context.Context) error { return importsReady(ctx, m, 2, 2) })
+	}
+	travels.mu.Lock()
+	defer travels.mu.Unlock()
+	for _, needed := range []string{"read endpointslices", "read services", "read namespaces", "written endpointslices", "written services"} {
+		found := false
+		for what := range travels.seen {
+			found = found || strings.HasPrefix(what, needed+" application/vnd.kubernetes.protobuf")
+		}
+		if !found {
+			t.Errorf("%s: not as protobuf, or never; there were %v", needed, travels.seen)
+		}
+	}
+	for what, n := range travels.seen {
+		if !strings.Contains(what, "application/vnd.kubernetes.protobuf") {
+			t.Errorf("%s: %d times", what, n)
+		}
+	}
+}
+
+// gate holds up writes of slices, lets one after the other pass, and notes their order.
+type gate struct {
+	mu    sync.Mutex
+	order []string
+	pass  chan struct{} // closed, it lets all pass
+}
+
+func (g *gate) of(next http.RoundTripper) http.RoundTripper {
+	return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		if (r.Method == http.MethodPut || r.Method == http.MethodPatch) && strings.Contains(r.URL.Path, "/endpointslices/") {
+			g.mu.Lock()
+			g.order = append(g.order, path.Base(r.URL.Path))
+			g.mu.Unlock()
+			<-g.pass
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// begun are the slices whose writes have begun, in their order.
+func (g *gate) begun() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.order)
+}
+
+// queued is how many requests of the controller that writes imported slices wait with the priority of what somebody
+// waits for, those included that agents of this process have left when they ended.
+func queued(t *testing.T) (n float64) {
+	t.Helper()
+	families, err := ctrlmetrics.Registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if family.GetName() != "workqueue_depth" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["name"] == "importedslice" && labels["priority"] == "0" {
+				n += m.GetGauge().GetValue()
+			}
+		}
+	}
+	return n
+}
+
+// TestLiveChangesComeBeforeTheFirstList restarts an agent when of 100 imported services each has changed. While its
+// workers are at the first of them, one more endpoint changes: that one's write is the next, not the hundredth.
+func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
+	const services, workers = 100, 8
+	b, onBroker, err := MemoryBroker()
+	must(t, err)
+	members := joinAll(t, b, 2, Options{})
+	exporter, importer := members[0], members[1]
+	ns := namespaceOf(0)
+	for _, m := range members {
+		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
+	}
+	for i := range services {
+		exportOf(t, exporter, ns, fmt.Sprintf("s%d", i), address(1, i))
+	}
+	eventually(t, "all is imported", func(ctx context.Context) error { return importsReady(ctx, importer, services, services) })
+
+	must(t, importer.Stop())
+	sources := &discoveryv1.EndpointSliceList{}
+	must(t, exporter.Client.List(t.Context(), sources, client.InNamespace(ns), client.HasLabels{discoveryv1.LabelServiceName}))
+	var changed []string
+	for _, s := range sources.Items {
+		if s.Labels[names.LabelServiceName] != "" {
+			continue // an imported one
+		}
+		var i int
+		if _, err := fmt.Sscanf(s.Labels[discoveryv1.LabelServiceName], "s%d", &i); err != nil {
+			t.Fatal(err)
+		}
+		s.Endpoints[0].Addresses[0] = address(2, i)
+		must(t, exporter.Client.Update(t.Context(), &s))
+		changed = append(changed, address(2, i))
+	}
+	eventually(t, "all changes are on the broker", func(ctx context.Context) error { return holds(ctx, onBroker, changed) })
+	must(t, exporter.Stop()) // whose own requests would be in the same metric
+
+	left := queued(t)
+	held := &gate{pass: make(chan struct{})}
+	open := sync.OnceFunc(func() { close(held.pass) })
+	t.Cleanup(open)
+	importer.options.Local.Wrap(held.of)
+	must(t, importer.Start(t.Context()))
+	eventually(t, "all workers are writing", func(context.Context) error {
+		if n := len(held.begun()); n < workers {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
+	if n := queued(t) - left; n != 0 {
+		t.Fatalf("%v requests of the first list have the priority of live changes", n)
+	}
+	late := notBegun(t, importer, held)
+	onItsWay := &discoveryv1.EndpointSliceList{}
+	must(t, onBroker.List(t.Context(), onItsWay, client.MatchingLabels{names.LabelServiceName: late.Labels[names.LabelServiceName]}))
+	if len(onItsWay.Items) != 1 {
+		t.Fatalf("%d slices on the broker", len(onItsWay.Items))
+	}
+	onItsWay.Items[0].Endpoints[0].Addresses[0] = "10.250.0.1"
+	must(t, onBroker.Update(t.Context(), &onItsWay.Items[0]))
+	eventually(t, "the change waits for a worker", func(context.Context) error {
+		if queued(t)-left < 1 {
+			return fmt.Errorf("it does not")
+		}
+		return nil
+	})
+	held.pass <- struct{}{} // so that one worker takes the next request
+	eventually(t, "that worker writes again", func(context.Context) error {
+		if n := len(held.begun()); n <= workers {
+			return fmt.Errorf("%d writes have begun", n)
+		}
+		return nil
+	})
+	if next := held.begun()[workers]; next != late.Name {
+		t.Errorf("%s is written next, and not %s, which has just changed", next, late.Name)
+	}
+	open()
+	eventually(t, "all is written", func(ctx context.Context) error {
+		if n := len(held.begun()); n < services {
+			return fmt.Errorf("%d slices are", n)
+		}
+		return holds(ctx, importer.Client, []string{"10.250.0.1"})
+	})
+}
+
+func address(third, i int) string { return fmt.Sprintf("10.99.%d.%d", third, i+1) }
+
+// exportOf has a member export a Service of one endpoint.
+func exportOf(t *testing.T, m *Member, namespace, name, address string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	must(t, m.Client.Create(t.Context(), &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
+	must(t, m.Client.Create(t.Context(), &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080))}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}}},
+	}))
+	must(t, m.Client.Create(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: meta}))
+}
+
+// notBegun is an imported slice whose write has not begun.
+func notBegun(t *testing.T, m *Member, g *gate) discoveryv1.EndpointSlice {
+	t.Helper()
+	list := &discoveryv1.EndpointSliceList{}
+	must(t, m.Client.List(t.Context(), list, managed))
+	begun := g.begun()
+	i := slices.IndexFunc(list.Items, func(s discoveryv1.EndpointSlice) bool { return !slices.Contains(begun, s.Name) })
+	if i < 0 {
+		t.Fatal("all have begun")
+	}
+	return list.Items[i]
+}
