@@ -72,7 +72,6 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 		"--service-account-key-file="+l.pki(c, "service-accounts.key"),
 		"--service-account-signing-key-file="+l.pki(c, "service-accounts.key"),
 		"--allow-privileged=true",
-		"--profiling=false",
 	)
 	u.Probe = "https://" + c.APIServer.String() + "/readyz"
 	if l.Spec.Audit {

@@ -170,11 +170,7 @@ func (o options) runCases(ctx context.Context, settings cases.Settings, chosen [
 		if len(some) == 0 {
 			continue
 		}
-		clusters := 2
-		if nodes {
-			clusters = 1
-		}
-		b, err := bed.Up(ctx, bed.Options{Name: o.name, Programs: o.programs, Clusters: clusters, Nodes: nodes, Progress: progress})
+		b, err := bed.Up(ctx, bed.Options{Name: o.name, Programs: o.programs, Clusters: 2, Nodes: nodes, Progress: progress})
 		if err != nil {
 			return err
 		}
