@@ -6,7 +6,10 @@ SHELL := /bin/bash
 
 VERSION ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo development)
 LDFLAGS := -s -w -X github.com/atoll-mcs/atoll/internal/version.version=$(VERSION)
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+GO_BUILD := go build -ldflags '$(LDFLAGS)'
+# The same for programs, tests and checks, so that each package is compiled once, whichever needs it, and wherever the clone is.
+export CGO_ENABLED := 0
+export GOFLAGS += -trimpath -buildvcs=false
 TOOL := go tool -modfile=tools/go.mod
 GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_generated.deepcopy.go \
 	api/networking/v1alpha1/zz_generated.deepcopy.go deploy/crds/networking.karmada.io_multiclusterservices.yaml \
@@ -106,8 +109,10 @@ test-short: ## The quick loop: tests that need no root, no API server and less t
 .PHONY: test-long
 test-long: kube ## All tests: with real API servers and real clusters (as root)
 	@echo "== tests with real API servers"
-	@# Three packages at a time: those with API servers wait most of their time.
-	@go test -p 3 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /test/scenario)
+	@# Membership takes longest, and waits most of that time: beside all others. The analyzers have run in lint.
+	@go test -vet=off -timeout $(TEST_TIMEOUT) ./test/membership & membership=$$!; failed=; \
+		go test -vet=off -p 2 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v -e /test/scenario -e /test/membership) || failed=1; \
+		wait $$membership && test -z "$$failed"
 	@go -C tools test ./release
 	@echo "== scenarios in real clusters"
 	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...

@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -17,10 +17,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// Root is the repository's folder.
+// Root is the repository's folder, seen from that of the test that runs: the next one above that is a module.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	dir := "."
+	for range 10 {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Join("..", dir)
+	}
+	return dir
 }
 
 // helm is the program's path, found once.
