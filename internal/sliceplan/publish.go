@@ -102,10 +102,24 @@ func (p Publication) slice(source string, part int, addressType discoveryv1.Addr
 	}
 }
 
-// isSource tells whether a slice describes endpoints of its own cluster. Those that
-// Atoll imported are no source: a cluster would export what it imported.
+// karmadaManager manages the slices of other clusters that Karmada adds to the Service of a
+// MultiClusterService (its controller endpointslice-dispatch-controller).
+const karmadaManager = "endpointslice-dispatch-controller.karmada.io"
+
+// isSource tells whether a slice describes endpoints of its own cluster. Those that were
+// imported are no source, for a cluster would export what it imported: neither Atoll's nor those of
+// another implementation, which bear the API's label for the cluster that they come from.
 func isSource(slice *discoveryv1.EndpointSlice) bool {
-	return slice.DeletionTimestamp == nil && slice.Labels[discoveryv1.LabelManagedBy] != names.AgentManager
+	if slice.DeletionTimestamp != nil {
+		return false
+	}
+	switch slice.Labels[discoveryv1.LabelManagedBy] {
+	case builtInManager:
+		return true // whatever labels the Service has, which its slices get too
+	case names.AgentManager, karmadaManager:
+		return false
+	}
+	return slice.Labels[names.LabelSourceCluster] == ""
 }
 
 // Unsupported tells whether a slice holds domain names in place of addresses, which

@@ -102,6 +102,41 @@ func TestPublishTakesOnlySources(t *testing.T) {
 	}
 }
 
+// Pitfall 18: nor is what another implementation of the API has imported, as long as both are there; but
+// the built-in controller's slices are the cluster's own, whatever labels they have from their Service.
+func TestImportsOfOthersAreNoSource(t *testing.T) {
+	managed := func(by, from string) *discoveryv1.EndpointSlice {
+		s := source("web-"+by, full("10.0.0.1"))
+		s.Labels[discoveryv1.LabelManagedBy] = by
+		if from != "" {
+			s.Labels[names.LabelSourceCluster] = from
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		slice *discoveryv1.EndpointSlice
+		want  int
+	}{
+		{managed("lighthouse-agent.submariner.io", "c2"), 0},
+		{managed("lighthouse-agent.submariner.io", "c1"), 0},
+		{managed("endpointslice-mesh-controller.cilium.io", "c2"), 0},
+		{managed("endpointslice-dispatch-controller.karmada.io", ""), 0},
+		{managed("endpointslice-controller.k8s.io", "c2"), 1},
+		{managed("somebody", ""), 1},
+		{managed("", ""), 1},
+	} {
+		p := publication(tt.slice)
+		if got := Publish(p); len(got) != tt.want {
+			t.Errorf("%v: published %d slices, want %d", tt.slice.Labels, len(got), tt.want)
+		}
+		p.Ports, p.ClusterIPs = []mcsv1beta1.ServicePort{http}, []string{"10.96.0.7"}
+		tt.slice.Endpoints[0].Conditions = discoveryv1.EndpointConditions{}
+		if got := PublishClusterIPs(p); len(got) != 1 || len(got[0].Endpoints) != tt.want {
+			t.Errorf("%v: published %v by cluster IP, want %d endpoints", tt.slice.Labels, got, tt.want)
+		}
+	}
+}
+
 // Pitfall 14: another cluster's node and hints are dropped, also where the broker has
 // them; Pitfall 13: all else is kept.
 func TestImportOfAnotherClusters(t *testing.T) {
