@@ -24,6 +24,8 @@ func (k serviceKey) String() string { return k.name + "." + k.namespace }
 type serviceImport struct {
 	key  serviceKey
 	kind mcsv1beta1.ServiceImportType
+	// ours says that Atoll has made it, and that only Atoll's slices belong to it.
+	ours bool
 	ips  []netip.Addr
 	// ports are those that can be asked for by name.
 	ports []servicePort
@@ -47,7 +49,9 @@ type endpointSlice struct {
 	key     sliceKey
 	service serviceKey
 	cluster names.ClusterID
-	ports   []servicePort
+	// ours says that Atoll has made it.
+	ours  bool
+	ports []servicePort
 	// addresses has one element for each address of each ready endpoint, in order.
 	addresses []address
 	// triggered is when the change happened that led to this, by the clock of who
@@ -60,13 +64,13 @@ type sliceKey struct{ namespace, name string }
 
 // equal reports whether s and t make the same answers.
 func (s *serviceImport) equal(t *serviceImport) bool {
-	return s.key == t.key && s.kind == t.kind &&
+	return s.key == t.key && s.kind == t.kind && s.ours == t.ours &&
 		slices.Equal(s.ips, t.ips) && slices.Equal(s.ports, t.ports)
 }
 
 // equal reports whether s and t make the same answers.
 func (s *endpointSlice) equal(t *endpointSlice) bool {
-	return s.key == t.key && s.service == t.service && s.cluster == t.cluster &&
+	return s.key == t.key && s.service == t.service && s.cluster == t.cluster && s.ours == t.ours &&
 		slices.Equal(s.ports, t.ports) && slices.EqualFunc(s.addresses, t.addresses, func(a, b address) bool {
 		return a.hostname == b.hostname && a.ip == b.ip
 	})
@@ -78,6 +82,7 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	s := &serviceImport{
 		key:  serviceKey{o.Namespace, o.Name},
 		kind: o.Spec.Type,
+		ours: o.Labels[names.LabelManagedBy] == names.AgentManager,
 	}
 	for _, text := range o.Spec.IPs {
 		if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
@@ -96,6 +101,7 @@ func newEndpointSlice(o *discoveryv1.EndpointSlice) *endpointSlice {
 	s := &endpointSlice{
 		key:     sliceKey{o.Namespace, o.Name},
 		service: serviceKey{o.Namespace, o.Labels[names.LabelServiceName]},
+		ours:    o.Labels[discoveryv1.LabelManagedBy] == names.AgentManager,
 	}
 	var err error
 	if s.cluster, err = names.ParseClusterID(o.Labels[names.LabelSourceCluster]); err != nil {

@@ -14,7 +14,7 @@ type objects struct {
 	mu       sync.Mutex
 	imports  map[serviceKey]*serviceImport
 	slices   map[sliceKey]*endpointSlice
-	members  map[serviceKey]members // of services with slices
+	members  map[membersKey]members // of services with slices
 	size     size
 	dirty    map[serviceKey]struct{} // since take was last called
 	triggers []time.Time             // of the changes since then
@@ -25,6 +25,12 @@ type objects struct {
 	importsListed, slicesListed bool
 }
 
+// membersKey names the members of a service that are in Atoll's slices, or those in others.
+type membersKey struct {
+	service serviceKey
+	ours    bool
+}
+
 // size is how much the plugin knows.
 type size struct{ imports, slices, addresses int }
 
@@ -32,7 +38,7 @@ func newObjects() *objects {
 	return &objects{
 		imports: map[serviceKey]*serviceImport{},
 		slices:  map[sliceKey]*endpointSlice{},
-		members: map[serviceKey]members{},
+		members: map[membersKey]members{},
 		dirty:   map[serviceKey]struct{}{},
 		changed: make(chan struct{}, 1),
 	}
@@ -64,11 +70,26 @@ func (o *objects) take() (changes, bool) {
 	}
 	all := changes{services: make([]change, 0, len(o.dirty)), triggers: o.triggers, size: o.size}
 	for key := range o.dirty {
-		all.services = append(all.services, change{key, o.imports[key], o.members[key]})
+		all.services = append(all.services, change{key, o.imports[key], o.membersOf(key)})
 	}
 	clear(o.dirty)
 	o.triggers = nil
 	return all, true
+}
+
+// membersOf are the members of a service: of an import that Atoll has made those in Atoll's slices alone. While
+// a clusterset moves from another implementation of the API to Atoll, that one's slices are there too, for the same
+// service and as old as they may be. Of an import that somebody else has made, all count.
+func (o *objects) membersOf(key serviceKey) members {
+	ours, others := o.members[membersKey{key, true}], o.members[membersKey{key, false}]
+	from := o.imports[key]
+	switch {
+	case from != nil && from.ours, len(others) == 0:
+		return ours
+	case len(ours) == 0:
+		return others
+	}
+	return others.replace(nil, ours)
 }
 
 func (o *objects) setImport(s *serviceImport) {
@@ -159,11 +180,12 @@ func (o *objects) removeImport(key serviceKey) {
 }
 
 // deltas are the members that services lose and gain.
-type deltas map[serviceKey]*delta
+type deltas map[membersKey]*delta
 
 type delta struct{ gone, come []*address }
 
-func (d deltas) of(key serviceKey) *delta {
+func (d deltas) of(s *endpointSlice) *delta {
+	key := membersKey{s.service, s.ours}
 	if d[key] == nil {
 		d[key] = &delta{}
 	}
@@ -177,7 +199,7 @@ func (o *objects) putSlice(s *endpointSlice, to deltas) bool {
 	}
 	o.removeSlice(s.key, to)
 	o.slices[s.key] = s
-	d := to.of(s.service)
+	d := to.of(s)
 	d.come = appendAddresses(d.come, s)
 	return true
 }
@@ -188,7 +210,7 @@ func (o *objects) removeSlice(key sliceKey, to deltas) {
 		return
 	}
 	delete(o.slices, key)
-	d := to.of(old.service)
+	d := to.of(old)
 	d.gone = appendAddresses(d.gone, old)
 }
 
@@ -204,8 +226,8 @@ func (o *objects) apply(all deltas) {
 			delete(o.members, key)
 		}
 		o.size.addresses += len(d.come) - len(d.gone)
-		if o.headless(key) {
-			o.touch(key)
+		if o.headless(key.service) {
+			o.touch(key.service)
 		}
 	}
 	o.size.slices = len(o.slices)

@@ -221,7 +221,10 @@ var (
 
 func drawImport(t *rapid.T) *mcsv1beta1.ServiceImport {
 	return &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: drawNamespace(t), Name: drawService(t)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: drawNamespace(t), Name: drawService(t),
+			Labels: map[string]string{"atoll.dev/managed-by": drawManager(t)},
+		},
 		Spec: mcsv1beta1.ServiceImportSpec{
 			Type:  rapid.SampledFrom([]mcsv1beta1.ServiceImportType{mcsv1beta1.ClusterSetIP, mcsv1beta1.Headless, mcsv1beta1.Headless, "Other"}).Draw(t, "type"),
 			IPs:   rapid.SliceOfN(rapid.SampledFrom([]string{"10.1.0.1", "10.2.0.1", "fd00:20::1", "fd00::7"}), 0, 2).Draw(t, "ips"),
@@ -246,6 +249,7 @@ func drawSlice(t *rapid.T) *discoveryv1.EndpointSlice {
 			Name:      rapid.StringMatching(`s[1-6]`).Draw(t, "slice"),
 			Labels: map[string]string{
 				"multicluster.kubernetes.io/service-name":   drawService(t),
+				"endpointslice.kubernetes.io/managed-by":    drawManager(t),
 				"multicluster.kubernetes.io/source-cluster": rapid.SampledFrom([]string{"c1", "c1", "c2", "c1.eu", "eu", "h1.c1", strings.Repeat("c", 63), "a.b.c", ""}).Draw(t, "cluster"),
 			},
 		},
@@ -274,6 +278,11 @@ func drawEndpointPort(t *rapid.T) discoveryv1.EndpointPort {
 		Protocol: &protocol,
 		Port:     rapid.Ptr(rapid.Int32Range(8080, 8082), true).Draw(t, "port"),
 	}
+}
+
+// drawManager draws who has made an object: Atoll, or another implementation of the API.
+func drawManager(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"agent.atoll.dev", "agent.atoll.dev", "lighthouse-agent.submariner.io"}).Draw(t, "manager")
 }
 
 func drawNamespace(t *rapid.T) string {

@@ -89,6 +89,35 @@ func TestRelistTouchesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+// While another implementation's slices are there too, an import of Atoll's is answered from Atoll's alone, and one
+// that changes hands from those of who has it then.
+func TestSlicesOfWhoHasTheImport(t *testing.T) {
+	const manager = "endpointslice.kubernetes.io/managed-by"
+	pets := headless("shop", "pets", "http")
+	own, theirs := slice(pets, "c1", "pets-x.c1", "10.0.0.1"), slice(pets, "c1", "pets-x-shop-c1", "10.0.0.1", "10.0.0.9")
+	own.Labels[manager], theirs.Labels[manager] = "agent.atoll.dev", "lighthouse-agent.submariner.io"
+	f := newFixture(testZone).with(pets, theirs)
+	expect := func(when string, records int) {
+		t.Helper()
+		f.update()
+		if m := f.ask(t, "pets.shop.svc."+testZone, dns.TypeA); len(m.Answer) != records {
+			t.Errorf("%s: %d addresses, want %d: %v", when, len(m.Answer), records, m.Answer)
+		}
+	}
+	expect("theirs", 2)
+	ours := pets.DeepCopy()
+	ours.Labels = map[string]string{"atoll.dev/managed-by": "agent.atoll.dev"}
+	f.imports.Update(ours)
+	expect("handed over, before Atoll's slices are there", 0)
+	f.slices.Update(own)
+	expect("handed over", 1)
+	f.slices.Delete(theirs)
+	expect("theirs are gone", 1)
+	f.slices.Update(theirs)
+	f.imports.Update(pets)
+	expect("handed back", 2)
+}
+
 // eventually asks until the answer has that many records.
 func (f *fixture) eventually(t *testing.T, qname string, rcode, records int) {
 	t.Helper()

@@ -106,9 +106,13 @@ func (z File) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 
 var clusterID = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)?$`)
 
-// writeHeadless is section 2.4 of the specification.
+// writeHeadless is section 2.4 of the specification. Beside an import of Atoll's, slices that another implementation
+// has left there are not the import's.
 func (z File) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) {
 	for _, s := range of {
+		if i.Labels["atoll.dev/managed-by"] == "agent.atoll.dev" && s.Labels["endpointslice.kubernetes.io/managed-by"] != "agent.atoll.dev" {
+			continue
+		}
 		cluster := s.Labels["multicluster.kubernetes.io/source-cluster"]
 		if s.Namespace != i.Namespace || s.Labels["multicluster.kubernetes.io/service-name"] != i.Name || !clusterID.MatchString(cluster) {
 			continue
