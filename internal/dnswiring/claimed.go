@@ -97,8 +97,17 @@ type ClaimedError struct {
 	Zone string
 	// By is what in the object it is, Object the object.
 	By, Object string
-	// Stock says that it is CoreDNS's own support for multi-cluster services.
-	Stock bool
+	// Stock says that it is CoreDNS's own support for multi-cluster services, Lighthouse that it is Submariner's.
+	Stock, Lighthouse bool
+}
+
+// claimedByLighthouse notes in an error, if it is about a claim, whose that is.
+func claimedByLighthouse(err error, is bool) error {
+	var taken *ClaimedError
+	if errors.As(err, &taken) && is {
+		taken.Lighthouse = true
+	}
+	return err
 }
 
 func (e *ClaimedError) Error() string {
@@ -108,6 +117,9 @@ func (e *ClaimedError) Error() string {
 	}
 	if e.Stock {
 		return text + ": CoreDNS answers by itself then, which works too; take the option out first if atoll-dns shall answer"
+	}
+	if e.Lighthouse {
+		return text + ", which is Submariner's Lighthouse: to have atoll-dns answer instead, see docs/migration.md, and then use --replace-lighthouse"
 	}
 	return text + ", which atoll has not written: remove that first"
 }

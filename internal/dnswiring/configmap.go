@@ -48,9 +48,15 @@ func installCorefile(cm *corev1.ConfigMap, w Wiring, render func(Wiring, corefil
 	if !ok {
 		return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), keyCorefile)
 	}
-	wired, err := wireCorefile(text, w, render)
+	rest, err := text, error(nil)
+	if w.ReplaceLighthouse {
+		if rest, err = withoutLighthouse(text, w); err != nil {
+			return Change{}, in(cm, err)
+		}
+	}
+	wired, err := wireCorefile(rest, w, render)
 	if err != nil {
-		return Change{}, in(cm, err)
+		return Change{}, in(cm, claimedByLighthouse(err, strings.Contains(text, lighthouseBegin)))
 	}
 	after := cm.DeepCopy()
 	after.Data[keyCorefile] = wired
@@ -113,8 +119,14 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 		record{Made: []string{madeObject}}.write(after)
 	} else {
 		after = c.Custom.DeepCopy()
-		if err := customClaimed(c.Custom, w, suffix, portOf(root)); err != nil {
-			return Change{}, in(c.Custom, err)
+		if w.ReplaceLighthouse {
+			err = withoutLighthouseKey(after, w)
+		}
+		if err == nil {
+			err = customClaimed(after, w, suffix, portOf(root))
+		}
+		if err != nil {
+			return Change{}, in(c.Custom, claimedByLighthouse(err, after.Data[lighthouseKey] != ""))
 		}
 	}
 	text, err := addBlock(after.Data[customName+suffix], coreDNSBlock(w, root))

@@ -38,6 +38,11 @@ func installOpenShift(c Cluster, w Wiring) (Change, error) {
 			return Change{}, fmt.Errorf("%s has a server %s already that atoll has not written: rename it", openShiftObject, serverName)
 		}
 	}
+	if w.ReplaceLighthouse {
+		if servers, err = withoutLighthouseServers(servers, w); err != nil {
+			return Change{}, fmt.Errorf("%s: %w", openShiftObject, err)
+		}
+	}
 	if err := serversClaimed(servers, w.Zones); err != nil {
 		return Change{}, err
 	}
@@ -106,7 +111,7 @@ func serversClaimed(servers []any, zones []string) error {
 		served, _, _ := unstructured.NestedStringSlice(asMap(s), "zones")
 		for _, zone := range served {
 			if zone := corefile.Zone(zone); name != serverName && slices.Contains(zones, zone) {
-				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server %q", name), Object: openShiftObject}
+				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server %q", name), Object: openShiftObject, Lighthouse: name == lighthouseServer}
 			}
 		}
 	}

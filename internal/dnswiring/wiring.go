@@ -51,6 +51,9 @@ type Wiring struct {
 	Zones []string
 	// Servers are the addresses of atoll-dns, where it listens on port 53.
 	Servers []netip.Addr
+	// ReplaceLighthouse has what Submariner's Lighthouse has in the same places be taken out by the same
+	// change, so that at no time nobody answers. Uninstalling does not bring it back.
+	ReplaceLighthouse bool
 }
 
 // Validate says what is wrong with the wiring, in words for the person who asked for it.

@@ -41,7 +41,8 @@ it is, to the byte, and "atoll dns uninstall" takes the part away again.
                   the cluster's DNS for nothing but cluster.local
 
 Nothing is written when the cluster is wired so already, nor when the zone is somebody
-else's: of another multi-cluster DNS, or of CoreDNS's own option multicluster.`,
+else's: of another multi-cluster DNS, or of CoreDNS's own option multicluster. With
+--replace-lighthouse Submariner's Lighthouse is replaced.`,
 		Example: `  atoll dns install --dry-run
   atoll dns install --context c1
   atoll dns install --zone clusterset.local --zone 100.10.in-addr.arpa`,
@@ -63,6 +64,7 @@ func (o *installOptions) addWiringFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones that atoll-dns answers, in place of those of an earlier install")
 	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns, in place of its Service's")
 	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
+	flags.BoolVar(&o.wiring.ReplaceLighthouse, "replace-lighthouse", false, "put Atoll's part in the place of that of Submariner's Lighthouse, by one change")
 }
 
 func (o *installOptions) complete() error {

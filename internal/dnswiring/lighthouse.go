@@ -1,0 +1,95 @@
+package dnswiring
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/atoll-mcs/atoll/internal/corefile"
+)
+
+// What Submariner's operator writes into a cluster's DNS for Lighthouse (submariner-operator,
+// internal/controllers/servicediscovery): a marked part of the Corefile, a key of coredns-custom, or a server of
+// OpenShift's.
+const (
+	lighthouseBegin  = "lighthouse-start"
+	lighthouseEnd    = "lighthouse-end"
+	lighthouseKey    = "lighthouse.server"
+	lighthouseServer = "lighthouse"
+)
+
+// withoutLighthouse returns a Corefile without Lighthouse's part, if it has one.
+func withoutLighthouse(text string, w Wiring) (string, error) {
+	var rest, part strings.Builder
+	within := false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.Contains(line, lighthouseBegin):
+			within = true
+		case strings.Contains(line, lighthouseEnd):
+			within = false
+		case within:
+			part.WriteString(line)
+		default:
+			rest.WriteString(line)
+		}
+	}
+	if within {
+		return "", fmt.Errorf("%q has no line with %q after it; remove Lighthouse's part by hand", lighthouseBegin, lighthouseEnd)
+	}
+	return rest.String(), covers(w, part.String())
+}
+
+// withoutLighthouseKey takes Lighthouse's key out of coredns-custom.
+func withoutLighthouseKey(cm *corev1.ConfigMap, w Wiring) error {
+	err := covers(w, cm.Data[lighthouseKey])
+	delete(cm.Data, lighthouseKey)
+	return err
+}
+
+// withoutLighthouseServers returns OpenShift's servers without Lighthouse's, of which there is one for each zone.
+func withoutLighthouseServers(servers []any, w Wiring) ([]any, error) {
+	var err error
+	rest := slices.DeleteFunc(slices.Clone(servers), func(s any) bool {
+		name, _, _ := unstructured.NestedString(asMap(s), "name")
+		if name != lighthouseServer {
+			return false
+		}
+		zones, _, _ := unstructured.NestedStringSlice(asMap(s), "zones")
+		for _, zone := range zones {
+			if err == nil {
+				err = coversZone(w, corefile.Zone(zone))
+			}
+		}
+		return true
+	})
+	return rest, err
+}
+
+// covers makes sure that all zones of a part of Lighthouse's are wired to atoll-dns instead.
+func covers(w Wiring, part string) error {
+	file, err := corefile.Parse(part)
+	if err != nil {
+		return fmt.Errorf("reading Lighthouse's part: %w", err)
+	}
+	for _, b := range file.Blocks {
+		for _, key := range b.Keys {
+			for _, zone := range corefile.ParseKey(key).Zones {
+				if err := coversZone(w, zone); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func coversZone(w Wiring, zone string) error {
+	if slices.Contains(w.Zones, zone) {
+		return nil
+	}
+	return fmt.Errorf("lighthouse answers for the zone %s too, which nobody would then: name it with --zone as well, if atoll-dns is configured to answer it, or take it out of Lighthouse's part first", zone)
+}
