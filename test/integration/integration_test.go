@@ -282,6 +282,66 @@ func TestForeignServiceImportIsLeftAlone(t *testing.T) {
 	expectImport(t, "c2", ns, "web", from("c1"))
 }
 
+// What another implementation has imported is taken over when somebody labels it so: the object stays, with all that is
+// not Atoll's to say, and has an address of this cluster's instead of theirs. Their slices are left alone, and nothing of
+// theirs is exported.
+func TestForeignServiceImportIsTakenOver(t *testing.T) {
+	const ns = "takeover"
+	namespace(t, ns, "c1", "c2")
+	theirs := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web", Labels: map[string]string{"their": "label"}, Annotations: map[string]string{"their": "note"}},
+		Spec: mcsv1beta1.ServiceImportSpec{
+			Type: mcsv1beta1.ClusterSetIP, IPs: []string{"243.0.0.1"},
+			Ports: []mcsv1beta1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
+		},
+	}
+	create(t, "c2", theirs)
+	theirs.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "east"}}
+	if err := on["c2"].Status().Update(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	// Theirs of c1's service in c2, and of a third cluster's in c1, for the Service itself, as Karmada adds them.
+	ofTheirs := slice(ns, "web-"+ns+"-c1", "unused", "10.101.0.80")
+	ofTheirs.Labels = map[string]string{
+		discoveryv1.LabelManagedBy: "lighthouse-agent.submariner.io", "multicluster.kubernetes.io/service-name": "web", "multicluster.kubernetes.io/source-cluster": "c1",
+	}
+	create(t, "c2", ofTheirs)
+	added := slice(ns, "c3-web-x", "web", "10.3.1.1")
+	added.Labels[discoveryv1.LabelManagedBy] = "endpointslice-dispatch-controller.karmada.io"
+	create(t, "c1", added)
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", export(ns, "web"))
+	expectSaid(t, "c2", ns, "ServiceImport", "ForeignServiceImport", 1)
+	version := theirs.ResourceVersion
+
+	uid := theirs.UID
+	change(t, "c2", theirs, func(imp *mcsv1beta1.ServiceImport) {
+		if imp.ResourceVersion != version {
+			t.Errorf("it was written before: %+v", imp)
+		}
+		imp.Labels["atoll.dev/managed-by"] = "agent.atoll.dev"
+	})
+	imp := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if len(imp.Spec.IPs) != 1 || !strings.HasPrefix(imp.Spec.IPs[0], "10.102.") {
+			return fmt.Errorf("addresses %v", imp.Spec.IPs)
+		}
+		return from("c1")(imp)
+	})
+	if imp.UID != uid || imp.Labels["their"] != "label" || imp.Annotations["their"] != "note" {
+		t.Errorf("it became %+v", imp)
+	}
+	for _, cluster := range []string{"c1", "c2"} {
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
+	}
+	for cluster, s := range map[string]*discoveryv1.EndpointSlice{"c2": ofTheirs, "c1": added} {
+		before := s.ResourceVersion
+		if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil || s.ResourceVersion != before {
+			t.Errorf("%s was written: %v", s.Name, err)
+		}
+	}
+}
+
 // Pitfall 32: what was un-exported while the agent was down goes when it is back. Pitfall
 // 30: nothing else is written. Pitfall 16: not the derived Services either.
 func TestAgentRestart(t *testing.T) {

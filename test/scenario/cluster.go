@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -27,8 +28,8 @@ func clusterVerbs() []Verb {
 			Run: makeNamespace,
 		},
 		{
-			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | helm ARGS… | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
-			Summary: "does it in the cluster, in several (`c1,c2`), in `all`, or in the `broker`: kubectl apply of files of the script; the command atoll; kubectl delete; a ServiceExport made or deleted; helm in the repository's folder; any kubectl command, the last form on a terminal",
+			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | join TEXT ARGS… | helm ARGS… | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
+			Summary: "does it in the cluster, in several (`c1,c2`), in `all`, or in the `broker`: kubectl apply of files of the script; the command atoll; kubectl delete; a ServiceExport made or deleted; atoll join with a join file of that text; helm in the repository's folder; any kubectl command, the last form on a terminal",
 			Check:   checkOn,
 			Run:     runOn,
 		},
@@ -94,7 +95,7 @@ func withStderr(result Result) Result {
 }
 
 // onForms are the second words of "on", with the fewest arguments after them.
-var onForms = map[string]int{"apply": 1, "atoll": 1, "delete": 1, "export": 1, "unexport": 1, "helm": 1, "kubectl": 1, "kubectl-tty": 1}
+var onForms = map[string]int{"apply": 1, "atoll": 1, "delete": 1, "export": 1, "unexport": 1, "join": 1, "helm": 1, "kubectl": 1, "kubectl-tty": 1}
 
 func checkOn(s *Script, _ bool, args []string) error {
 	if err := s.checkClusters(args[0], true); err != nil {
@@ -163,11 +164,27 @@ func (r *Run) doing(ctx context.Context, form string, args []string) (func(clust
 			}
 			return withStderr(r.lab.Atoll(ctx, cluster, args...))
 		}, nil
+	case "join":
+		return func(cluster string) Result { return withStderr(r.join(ctx, cluster, args[0], args[1:])) }, nil
 	case "helm":
 		return func(cluster string) Result { return withStderr(r.lab.Helm(ctx, cluster, args...)) }, nil
 	}
 	command, err := r.script.command(form, args)
 	return func(cluster string) Result { return r.kubectlCommand(ctx, cluster, command) }, err
+}
+
+// join has a cluster join by a join file of the given text.
+func (r *Run) join(ctx context.Context, cluster, text string, flags []string) Result {
+	file, err := os.CreateTemp("", "atoll-scenario-*.join")
+	if err != nil {
+		return Result{Err: fmt.Errorf("writing a join file: %w", err)}
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return Result{Err: fmt.Errorf("writing a join file: %w", err)}
+	}
+	return r.lab.Atoll(ctx, cluster, append([]string{"join", file.Name()}, flags...)...)
 }
 
 // command makes the call of kubectl that a form of "on" stands for.

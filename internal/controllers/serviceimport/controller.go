@@ -117,8 +117,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		inTheWay = string(have.UID)
 	}
 	if c.foreign.news(req.NamespacedName, inTheWay) {
-		status.Say(c.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import",
-			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported.")
+		status.Say(c.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import", fmt.Sprintf(
+			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported, "+
+				"or have Atoll take it over: kubectl label serviceimport -n %s %s %s=%s",
+			have.Namespace, have.Name, names.LabelManagedBy, names.AgentManager))
 	}
 	if have.UID != "" && !local.Managed(have) {
 		return reconcile.Result{}, nil
