@@ -46,7 +46,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	begun := false
 	program, args := called(args)
-	root := newRoot(program)
+	root := NewRoot(program)
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -83,7 +83,8 @@ func called(args []string) (program string, rest []string) {
 	return program, rest
 }
 
-func newRoot(program string) *cobra.Command {
+// NewRoot returns the command with all that are below it. program is how it is called.
+func NewRoot(program string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "atoll",
 		Short:         "Services across Kubernetes clusters",

@@ -14,7 +14,7 @@ import (
 // first level with those below it. ATOLL_UPDATE=1 writes them anew; then read what has changed.
 func TestHelp(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	root := newRoot("atoll")
+	root := NewRoot("atoll")
 	want := map[string]string{"atoll": helpOf(t, root)}
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" || c.Name() == "help" || c.Hidden {

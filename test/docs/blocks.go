@@ -1,0 +1,119 @@
+// Package docs reads what the documentation has people run and apply, so that tests can try it: every fenced block of
+// README.md, docs and the manuals of charts and plugin, and every command line within the text.
+package docs
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A Block is a fenced block of a page.
+type Block struct {
+	// Page is the page's path in the repository, Line where the block's text begins in it.
+	Page string
+	Line int
+	// Language is what stands behind the fence, "" for nothing.
+	Language string
+	Text     string
+	// Untried says that the text before the block tells the reader that it is not tried.
+	Untried bool
+}
+
+// At is where the block is, for people.
+func (b Block) At() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
+
+// A Span is a piece of code within the text of a page.
+type Span struct {
+	Page string
+	Line int
+	Text string
+}
+
+// At is where the span is, for people.
+func (s Span) At() string { return fmt.Sprintf("%s:%d", s.Page, s.Line) }
+
+// Page is a page of documentation.
+type Page struct {
+	Path   string
+	Blocks []Block
+	Spans  []Span
+}
+
+// roots are where the documentation is.
+var roots = []string{"README.md", "docs", "charts", "plugin/clusterset/README.md"}
+
+// Read returns all pages of the repository in the folder root.
+func Read(root string) ([]Page, error) {
+	var pages []Page
+	for _, from := range roots {
+		err := filepath.WalkDir(filepath.Join(root, from), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			page, err := Parse(filepath.ToSlash(name), string(text))
+			pages = append(pages, page)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the documentation: %w", err)
+		}
+	}
+	return pages, nil
+}
+
+var (
+	fence = regexp.MustCompile("^( *)(```+|~~~+) *([a-z]*)$")
+	span  = regexp.MustCompile("`([^`\n]+)`")
+	// untried is how a page says that what follows is not tried.
+	untried = regexp.MustCompile(`(?i)\bnot tried here\b`)
+)
+
+// Parse reads a page.
+func Parse(path, text string) (Page, error) {
+	page := Page{Path: path}
+	var open *Block
+	var indent, closing string
+	before := "" // the paragraph above
+	scanner := bufio.NewScanner(strings.NewReader(text))
+	for line := 1; scanner.Scan(); line++ {
+		text := scanner.Text()
+		match := fence.FindStringSubmatch(text)
+		switch {
+		case open != nil && strings.TrimSpace(text) == closing:
+			page.Blocks = append(page.Blocks, *open)
+			open, before = nil, ""
+		case open != nil:
+			open.Text += strings.TrimPrefix(text, indent) + "\n"
+		case match != nil:
+			indent, closing = match[1], match[2]
+			open = &Block{Page: path, Line: line + 1, Language: match[3], Untried: untried.MatchString(before)}
+		case strings.TrimSpace(text) == "":
+			before += "\n"
+		default:
+			if strings.HasSuffix(before, "\n") {
+				before = ""
+			}
+			before += text + " "
+			for _, m := range span.FindAllStringSubmatch(text, -1) {
+				page.Spans = append(page.Spans, Span{path, line, m[1]})
+			}
+		}
+	}
+	if open != nil {
+		return page, fmt.Errorf("%s: the block has no end", open.At())
+	}
+	return page, scanner.Err()
+}

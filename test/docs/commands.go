@@ -1,0 +1,149 @@
+package docs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Command is a program with its arguments, as a shell would call it.
+type Command []string
+
+// Commands returns all commands that a shell script calls, those in substitutions too. Of a transcript, in which
+// prompts stand before commands, only these lines count.
+func Commands(script string) ([]Command, error) {
+	if lines := strings.Split(script, "\n"); strings.HasPrefix(script, "$ ") {
+		lines = slices.DeleteFunc(lines, func(l string) bool { return !strings.HasPrefix(l, "$ ") })
+		for i := range lines {
+			lines[i] = strings.TrimPrefix(lines[i], "$ ")
+		}
+		script = strings.Join(lines, "\n")
+	}
+	return (&shell{rest: []rune(script)}).script(0)
+}
+
+// shell reads the little of a shell's language that documentation uses.
+type shell struct{ rest []rune }
+
+func (s *shell) peek() rune {
+	if len(s.rest) == 0 {
+		return 0
+	}
+	return s.rest[0]
+}
+
+func (s *shell) next() rune {
+	r := s.peek()
+	if len(s.rest) > 0 {
+		s.rest = s.rest[1:]
+	}
+	return r
+}
+
+// script reads commands up to end, 0 for the end of the text.
+func (s *shell) script(end rune) (all []Command, err error) {
+	var current Command
+	finish := func() {
+		for len(current) > 1 && isAssignment(current[0]) {
+			current = current[1:]
+		}
+		if len(current) > 0 {
+			all = append(all, current)
+		}
+		current = nil
+	}
+	for {
+		switch r := s.peek(); {
+		case r == end:
+			s.next()
+			finish()
+			return all, nil
+		case r == 0:
+			return nil, errors.New("something has no end")
+		case r == ' ' || r == '\t':
+			s.next()
+		case r == '\n' || r == ';' || r == '|' || r == '&':
+			s.next()
+			finish()
+		case r == '#':
+			for s.peek() != '\n' && s.peek() != 0 {
+				s.next()
+			}
+		default:
+			word, within, err := s.word(end)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, within...)
+			current = append(current, word)
+		}
+	}
+}
+
+// isAssignment tells whether a word gives the command after it a variable.
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name == strings.ToUpper(name)
+}
+
+// word reads one word, and the commands in it.
+func (s *shell) word(end rune) (word string, within []Command, err error) {
+	var b strings.Builder
+	quote := rune(0)
+	for {
+		r := s.peek()
+		switch {
+		case r == 0 && quote != 0:
+			return "", nil, fmt.Errorf("a quote %c has no end", quote)
+		case r == 0 || quote == 0 && (r == end || strings.ContainsRune(" \t\n;|&", r)):
+			return b.String(), within, nil
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = s.next()
+		case r == quote:
+			quote = 0
+			s.next()
+		case quote != '\'' && r == '\\':
+			s.next()
+			if c := s.next(); c != '\n' {
+				b.WriteRune(c)
+			} else if b.Len() == 0 {
+				return s.afterBreak(end)
+			}
+		case quote != '\'' && (r == '$' || r == '<') && len(s.rest) > 1 && s.rest[1] == '(':
+			s.next()
+			s.next()
+			commands, err := s.script(')')
+			if err != nil {
+				return "", nil, err
+			}
+			within = append(within, commands...)
+			b.WriteString("…")
+		default:
+			b.WriteRune(s.next())
+		}
+	}
+}
+
+// afterBreak goes on behind a line break that counts as none.
+func (s *shell) afterBreak(end rune) (string, []Command, error) {
+	for s.peek() == ' ' || s.peek() == '\t' {
+		s.next()
+	}
+	return s.word(end)
+}
+
+// WithoutRedirections returns a command without where its output goes.
+func (c Command) WithoutRedirections() Command {
+	var kept Command
+	for i := 0; i < len(c); i++ {
+		switch word := c[i]; {
+		case word == ">" || word == "<" || word == "2>":
+			i++
+		case strings.HasPrefix(word, ">") || strings.HasPrefix(word, "2>"):
+		default:
+			kept = append(kept, word)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,276 @@
+package docs
+
+import (
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/atoll-mcs/atoll/internal/corefile"
+	"github.com/atoll-mcs/atoll/test/scenario"
+)
+
+const root = "../.."
+
+// Every block of the documentation is something that can be run, applied or read as what it says it is, or the text before it says that
+// it is "not tried here".
+func TestBlocks(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	c, pages := read(t)
+	blocks := 0
+	for _, page := range pages {
+		for _, block := range page.Blocks {
+			if err := c.block(block); err != nil {
+				t.Errorf("%s: %v", block.At(), err)
+			}
+			blocks++
+		}
+	}
+	if blocks < 60 {
+		t.Errorf("only %d blocks in %d pages", blocks, len(pages))
+	}
+}
+
+// What the text of a page calls a command of atoll's or a target of make's is one.
+func TestSpans(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	c, pages := read(t)
+	spans := 0
+	for _, page := range pages {
+		for _, span := range page.Spans {
+			known, err := c.span(span.Text)
+			if err != nil {
+				t.Errorf("%s: `%s`: %v", span.At(), span.Text, err)
+			}
+			if known {
+				spans++
+			}
+		}
+	}
+	if spans < 100 {
+		t.Errorf("only %d commands in the text of %d pages", spans, len(pages))
+	}
+}
+
+func read(t *testing.T) (*checker, []Page) {
+	t.Helper()
+	c, err := newChecker(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := Read(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, pages
+}
+
+// block returns why a block can't be relied upon.
+func (c *checker) block(b Block) error {
+	switch b.Language {
+	case "", "console", "sh":
+		return c.commands(b)
+	case "yaml":
+		if b.Untried {
+			return nil
+		}
+		_, err := b.Objects()
+		return err
+	case "go":
+		return parseGo(b.Text)
+	case "corefile":
+		_, err := corefile.Parse(b.Text)
+		return err
+	case "txtar":
+		return c.scenario(b.Text)
+	case "promql":
+		return c.queries(b.Text)
+	case "text", "txt":
+		return nil // what a program says, or a drawing
+	case "ini":
+		if b.Untried {
+			return nil
+		}
+	}
+	return fmt.Errorf("no test knows the language %q: say before the block that it is not tried here", b.Language)
+}
+
+// commands checks a block of command lines.
+func (c *checker) commands(b Block) error {
+	commands, err := Commands(b.Text)
+	if err != nil {
+		return fmt.Errorf("these are no commands (%w): if they are not meant to be, say ```text", err)
+	}
+	if len(commands) == 0 {
+		return fmt.Errorf("there is no command: if there shall be none, say ```text")
+	}
+	for _, command := range commands {
+		known, err := c.check(command)
+		if err != nil && !(b.Untried && !ours(command)) {
+			return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+		}
+		if !known && !b.Untried {
+			return fmt.Errorf("no test knows the program %q: if it is none, say ```text, and else before the block that it is not tried here", command[0])
+		}
+	}
+	return nil
+}
+
+// ours tells whether a command is of this project, so that it is known although nobody tries it.
+func ours(command Command) bool {
+	return slices.Contains([]string{"atoll", "bin/atoll", "make"}, command[0])
+}
+
+// placeholder is a word that stands for others, or says that something may follow.
+var placeholder = regexp.MustCompile(`[…\[]`)
+
+// span checks a piece of code if it is one of our commands.
+func (c *checker) span(text string) (known bool, err error) {
+	words := strings.Fields(text)
+	if i := slices.IndexFunc(words, placeholder.MatchString); i >= 0 {
+		words = words[:i]
+	}
+	if len(words) < 2 {
+		return false, nil
+	}
+	switch strings.TrimPrefix(words[0], "bin/") {
+	case "atoll":
+		commands, err := Commands(strings.Join(words, " "))
+		if err != nil || len(commands) == 0 {
+			return true, err
+		}
+		return true, atoll(commands[0].WithoutRedirections()[1:], false)
+	case "make":
+		return true, c.make(words[1:2])
+	}
+	return false, nil
+}
+
+// scenario checks a script, which can apply the files that all scripts can.
+func (c *checker) scenario(text string) error {
+	folder, err := os.MkdirTemp("", "atoll-docs-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	manifests, err := filepath.Abs(filepath.Join(c.root, "test/scenario/testdata/manifests"))
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(folder, "example.txtar")
+	if err := errors.Join(os.Symlink(manifests, filepath.Join(folder, "manifests")), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		return err
+	}
+	_, err = scenario.ParseFile(file)
+	return err
+}
+
+// parseGo parses a file, or statements.
+func parseGo(text string) error {
+	if !strings.HasPrefix(text, "package ") {
+		text = "package p\nfunc _() {\n" + text + "\n}"
+	}
+	_, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
+	return err
+}
+
+// queries checks that the page about metrics, or that about CoreDNS's, has those of a query.
+func (c *checker) queries(text string) error {
+	page, err := os.ReadFile(filepath.Join(c.root, "docs/metrics.md"))
+	if err != nil {
+		return err
+	}
+	for _, name := range regexp.MustCompile(`\batoll_[a-z_]+`).FindAllString(text, -1) {
+		if name = strings.TrimSuffix(name, "_bucket"); !strings.Contains(string(page), "| `"+name) {
+			return fmt.Errorf("there is no metric %s", name)
+		}
+	}
+	return nil
+}
+
+// Blocks that promise what there is not are found out.
+func TestWrongBlocks(t *testing.T) {
+	c, _ := read(t)
+	for _, tt := range []struct{ page, want string }{
+		{"```\natoll joyn x\n```", "no command joyn"},
+		{"```\natoll join c1.join --contxt c1\n```", "unknown flag: --contxt"},
+		{"```\natoll join\n```", "arg"},
+		{"```\n$ atoll get cluster --wide\nNAME\n```", "unknown flag: --wide"},
+		{"```\natoll dns install --zone 'a b'\n```", "no domain name"},
+		{"```\natoll broker token create c1 | atoll rendr secret -\n```", "no command rendr"},
+		{"```\nexport PATH=$(atoll lab programms)\n```", "no command programms"},
+		{"```\nmake demmo\n```", "no target demmo"},
+		{"```\nmake bench BENSH=1\n```", "no variable BENSH"},
+		{"```\nkubectl get serviceimprots\n```", `nobody defines "serviceimprots"`},
+		{"```\nkubectl aply -f x\n```", "unknown here"},
+		{"```\nkubectl apply --file x\n```", "unknown here"},
+		{"```\nhelm install atoll charts/atoll-agnt\n```", "no such file"},
+		{"```\ngo test ./test/scenarios\n```", "no such file"},
+		{"```\nterraform apply\n```", `knows the program "terraform"`},
+		{"```\na drawing ──> of something\n```", "knows the program"},
+		{"```yaml\napiVersion: v1\nkind: ConfigMap\ndatas: {}\n```", `unknown field "datas"`},
+		{"```yaml\napiVersion: example.org/v1\nkind: Thing\n```", "no kind"},
+		{"```yaml\nsomething: else\n```", "nobody knows"},
+		{"```corefile\na.example {\n```", "no closing brace"},
+		{"```go\nx := \n```", "expected"},
+		{"```promql\nrate(atoll_no_such_total[5m])\n```", "no metric atoll_no_such_total"},
+		{"```rust\n```", "language"},
+		{"```ini\n[Service]\n```", "language"},
+	} {
+		page, err := Parse("page.md", tt.page)
+		if err != nil || len(page.Blocks) != 1 {
+			t.Fatalf("%q: %d blocks, %v", tt.page, len(page.Blocks), err)
+		}
+		if err := c.block(page.Blocks[0]); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %q", tt.page, err, tt.want)
+		}
+	}
+	page, err := Parse("page.md", "Of a cloud (this is not\ntried here: it costs money).\n\n```\nterraform apply\n```\n\nMore.\n\n```\nterraform apply\natoll joyn\n```\n")
+	if err != nil || len(page.Blocks) != 2 || !page.Blocks[0].Untried || page.Blocks[1].Untried || c.block(page.Blocks[0]) != nil {
+		t.Errorf("a mark is for the next block alone: %+v, %v", page.Blocks, err)
+	}
+	page.Blocks[1].Untried = true
+	if c.block(page.Blocks[1]) == nil {
+		t.Error("what is not tried has a command of ours that there is not")
+	}
+	for _, text := range []string{"atoll joyn", "atoll broker tokn create CLUSTER", "atoll join --contxt c1", "make demmo"} {
+		if _, err := c.span(text); err == nil {
+			t.Errorf("`%s` passes", text)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	for script, want := range map[string][]Command{
+		"a b  c\n":                              {{"a", "b", "c"}},
+		"a # more\n\n# nothing\nb":              {{"a"}, {"b"}},
+		"a 'b c' \"d 'e'\" f\\ g":               {{"a", "b c", "d 'e'", "f g"}},
+		"a \\\n  -b":                            {{"a", "-b"}},
+		"a | b && c; d":                         {{"a"}, {"b"}, {"c"}, {"d"}},
+		"export P=$(x y):$P":                    {{"x", "y"}, {"export", "P=…:$P"}},
+		"source <(x \"$(y z)\")":                {{"y", "z"}, {"x", "…"}, {"source", "…"}},
+		"A=b c d":                               {{"c", "d"}},
+		"$ a b\nsays this\n$ c   # why\nthat\n": {{"a", "b"}, {"c"}},
+	} {
+		got, err := Commands(script)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s", script, err, diff)
+		}
+	}
+	for _, script := range []string{"a 'b", "a $(b"} {
+		if got, err := Commands(script); err == nil {
+			t.Errorf("%q: %v", script, got)
+		}
+	}
+	if got := (Command{"a", "b", ">", "c", "2>/dev/null", ">d"}).WithoutRedirections(); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,258 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/internal/cli"
+)
+
+// A checker tells of commands whether they could be run.
+type checker struct {
+	root      string
+	targets   []string // make's
+	variables []string // that make knows
+	resources []string // that kubectl knows
+}
+
+func newChecker(root string) (*checker, error) {
+	c := &checker{root: root, resources: slices.Clone(builtIn)}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z-]*):`).FindAllStringSubmatch(string(makefile), -1) {
+		c.targets = append(c.targets, m[1])
+	}
+	for _, m := range regexp.MustCompile(`\$\(([A-Z_]+)\)`).FindAllStringSubmatch(string(makefile), -1) {
+		c.variables = append(c.variables, m[1])
+	}
+	return c, c.readResources()
+}
+
+// readResources learns the names of kinds from the definitions that are installed.
+func (c *checker) readResources() error {
+	files, err := filepath.Glob(filepath.Join(c.root, "charts/*/crds/*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, document := range strings.Split(string(text), "\n---\n") {
+			var crd struct {
+				Spec struct {
+					Names struct {
+						Plural, Singular string
+						ShortNames       []string
+					}
+				}
+			}
+			if err := yaml.Unmarshal([]byte(document), &crd); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			c.resources = append(append(c.resources, crd.Spec.Names.Plural, crd.Spec.Names.Singular), crd.Spec.Names.ShortNames...)
+		}
+	}
+	return nil
+}
+
+// check returns what is wrong with a command. known is false for programs of which it knows nothing.
+func (c *checker) check(command Command) (known bool, err error) {
+	command = command.WithoutRedirections()
+	program, args := strings.TrimPrefix(command[0], "bin/"), command[1:]
+	if program == "sudo" && len(args) > 0 {
+		return c.check(Command(args))
+	}
+	if program == "kubectl" && len(args) > 0 && args[0] == "atoll" {
+		program, args = "atoll", args[1:]
+	}
+	switch program {
+	case "atoll":
+		return true, atoll(args, true)
+	case "make":
+		return true, c.make(args)
+	case "kubectl":
+		return true, c.kubectl(args)
+	case "helm":
+		return true, c.helm(args)
+	case "go":
+		return true, c.golang(args)
+	case "export", "source", "ln", "command":
+		return true, nil
+	}
+	return false, nil
+}
+
+// atoll parses a command line as the program does. Words that are placeholders may be missing or too many.
+func atoll(args []string, strict bool) error {
+	root := cli.NewRoot("atoll")
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	command, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	command.InitDefaultHelpFlag()
+	command.InitDefaultVersionFlag()
+	if !command.DisableFlagParsing {
+		if err := command.ParseFlags(rest); err != nil {
+			return err
+		}
+		rest = command.Flags().Args()
+	}
+	if command.HasSubCommands() && len(rest) > 0 {
+		return fmt.Errorf("%s has no command %s", command.CommandPath(), rest[0])
+	}
+	if !strict || command.Args == nil {
+		return nil
+	}
+	return command.ValidateArgs(rest)
+}
+
+func (c *checker) make(args []string) error {
+	for _, word := range args {
+		name, _, variable := strings.Cut(word, "=")
+		switch {
+		case variable && !slices.Contains(c.variables, name):
+			return fmt.Errorf("the Makefile uses no variable %s", name)
+		case !variable && !slices.Contains(c.targets, name):
+			return fmt.Errorf("the Makefile has no target %s", name)
+		}
+	}
+	return nil
+}
+
+func (c *checker) golang(args []string) error {
+	for _, word := range args {
+		if path, ok := strings.CutPrefix(word, "./"); ok && path != "..." {
+			if err := c.exists(strings.TrimSuffix(path, "/...")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) exists(path string) error {
+	_, err := os.Stat(filepath.Join(c.root, path))
+	return err
+}
+
+// helm's commands and their flags, as far as pages use them; true for those with a value.
+var helmFlags = map[string]map[string]bool{
+	"install":   {"--create-namespace": false, "--set-file": true, "--set": true, "--wait": false},
+	"upgrade":   {"--reset-then-reuse-values": false, "--set": true, "--wait": false},
+	"uninstall": {},
+	"":          {"--kube-context": true, "-n": true},
+}
+
+func (c *checker) helm(args []string) error {
+	words, err := split("helm", args, helmFlags)
+	if err != nil {
+		return err
+	}
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "charts/") {
+			if err := c.exists(filepath.Join(word, "Chart.yaml")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// KubectlFlags are kubectl's commands and those of their flags that pages use; true for those with a value. Those of ""
+// belong to all commands. A test asks kubectl itself whether it has them.
+var KubectlFlags = map[string]map[string]bool{
+	"annotate": {"--overwrite": false},
+	"apply":    {"-f": true, "-k": true, "--server-side": false, "--force-conflicts": false},
+	"create":   {"--hard": true, "--clusterrole": true, "--serviceaccount": true, "--verb": true, "--resource": true},
+	"delete":   {"--all": false, "-A": false, "-l": true, "--ignore-not-found": false, "--wait": true},
+	"describe": {},
+	"get":      {"-o": true, "-A": false, "-l": true, "--field-selector": true, "-L": true},
+	"label":    {"--overwrite": false, "-A": false, "--all": false},
+	"logs":     {"-l": true},
+	"patch":    {"--type": true, "-p": true},
+	"rollout":  {},
+	"run":      {"--rm": false, "-it": false, "--restart": true, "--image": true},
+	"scale":    {"--replicas": true},
+	"wait":     {"--for": true, "-f": true, "--timeout": true},
+	"":         {"--context": true, "-n": true, "--kubeconfig": true},
+}
+
+// builtIn are names of Kubernetes' own kinds that pages use.
+var builtIn = []string{
+	"clusterrole", "clusterrolebinding", "configmap", "crd", "crds", "deployment", "deployments", "endpointslice", "endpointslices", "events", "lease",
+	"namespace", "namespaces", "node", "nodes", "pod", "pods", "quota", "secret", "service", "services", "svc",
+}
+
+// withResources are kubectl's commands whose first word is a kind, or several with commas, or one with a name.
+var withResources = []string{"annotate", "create", "delete", "describe", "get", "label", "patch", "scale"}
+
+func (c *checker) kubectl(args []string) error {
+	words, err := split("kubectl", args, KubectlFlags)
+	if err != nil || len(words) < 2 || !slices.Contains(withResources, words[0]) {
+		return err
+	}
+	for _, word := range words[1:] {
+		kinds, _, named := strings.Cut(word, "/")
+		for _, kind := range strings.Split(kinds, ",") {
+			if !slices.Contains(c.resources, kind) {
+				return fmt.Errorf("kubectl %s: nobody defines %q (if Kubernetes does, say so in test/docs/words.go)", words[0], kind)
+			}
+		}
+		if !named {
+			return nil // what follows are names
+		}
+	}
+	return nil
+}
+
+// split returns the words of a command line that are no flags, the command first, and an error for unknown flags.
+func split(program string, args []string, flags map[string]map[string]bool) (words []string, err error) {
+	verb := ""
+	hasValue := func(flag string) (bool, bool) {
+		if value, ok := flags[verb][flag]; ok {
+			return value, true
+		}
+		value, ok := flags[""][flag]
+		return value, ok
+	}
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--" {
+			break
+		}
+		if !strings.HasPrefix(word, "-") || word == "-" {
+			if verb == "" {
+				if _, ok := flags[word]; !ok || word == "" {
+					return nil, fmt.Errorf("%s %s: unknown here (test/docs/words.go has what is known)", program, word)
+				}
+				verb = word
+			}
+			words = append(words, word)
+			continue
+		}
+		name, _, attached := strings.Cut(word, "=")
+		value, ok := hasValue(name)
+		if !ok {
+			return nil, fmt.Errorf("%s %s %s: unknown here (test/docs/words.go has what is known)", program, verb, name)
+		}
+		if value && !attached {
+			i++
+		}
+	}
+	if verb == "" {
+		return nil, fmt.Errorf("%s %v: no command", program, args)
+	}
+	return words, nil
+}
