@@ -16,7 +16,7 @@ GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_g
 	deploy/crds/about.k8s.io_clusterproperties.yaml \
 	deploy/crds/broker.atoll.dev_exportedservices.yaml deploy/crds/broker.atoll.dev_memberclusters.yaml \
 	deploy/crds/broker.atoll.dev_servicepolicies.yaml deploy/crds/broker.atoll.dev_hubs.yaml \
-	$(wildcard charts/*/crds/*.yaml charts/*/templates/*.yaml)
+	$(wildcard charts/*/crds/*.yaml charts/*/templates/*.yaml docs/reference/*.md)
 # A test that waits for something that never comes must not wait for ever.
 TEST_TIMEOUT ?= 30m
 
@@ -83,6 +83,7 @@ host-programs: ## Install the Debian packages that the lab and its tests call, w
 generate: ## Write the generated files anew
 	@$(TOOL) controller-gen object crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 	@go run ./charts/generate
+	@go run ./docs/reference/generate
 
 .PHONY: clean
 clean: ## Remove what was built here; the user's cache of Kubernetes programs stays

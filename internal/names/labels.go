@@ -26,8 +26,8 @@ const (
 	// LabelAdvertiseMode is on the EndpointSlices on the broker whose endpoint is a
 	// Service's cluster IP, with the mode as its value.
 	LabelAdvertiseMode = "atoll.dev/advertise-mode"
-	// LabelClusters names the exporting clusters on an aggregate, as ClustersLabel
-	// has it, for kubectl get -L.
+	// LabelClusters names the exporting clusters on an aggregate, joined by underscores,
+	// for kubectl get -L.
 	LabelClusters = "atoll.dev/clusters"
 	// LabelExports is on a namespace and says whether Services may be exported from it. In
 	// those of the system it says too whether other clusters' are imported into it.

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The pages are what is generated now, and have what a reader looks for.
+func TestCurrent(t *testing.T) {
+	pages, err := generated("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range pages {
+		have, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil || string(have) != want {
+			t.Errorf("docs/reference/%s is not current (%v): make generate", name, err)
+		}
+	}
+	for _, want := range []string{
+		"### MultiClusterService\n", "### MemberCluster\n", "### ClusterProperty\n", "| `types` | list of ExposureType |", "`CrossCluster`, `LoadBalancer`",
+		"| `range` | [ExposureRange](#exposurerange) |", "- range and consumerClusters say the same thing", "*in a namespace, `kubectl get mcs`*", "default `pods`", "(*optional*",
+	} {
+		if !strings.Contains(pages["api.md"], want) {
+			t.Errorf("api.md has no %q", want)
+		}
+	}
+	for _, want := range []string{"| `multicluster.kubernetes.io/source-cluster` | Is the id of the cluster", "| `lb.atoll.dev/provider` |", "| `atoll.dev/managed-by` | Marks", "| `ServiceFound` |"} {
+		if !strings.Contains(pages["labels.md"], want) {
+			t.Errorf("labels.md has no %q", want)
+		}
+	}
+	for name, page := range pages {
+		for _, wrong := range []string{"kubebuilder", "+optional", "| ? |"} {
+			if strings.Contains(page, wrong) {
+				t.Errorf("%s has %q", name, wrong)
+			}
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	var stdout, stderr strings.Builder
+	if status := run([]string{"--help"}, &stdout, &stderr); status != 0 || stdout.String() != usage {
+		t.Errorf("--help: %d %q", status, stdout.String())
+	}
+	if status := run([]string{"x"}, &stdout, &stderr); status != 64 || stderr.String() != usage {
+		t.Errorf("x: %d %q", status, stderr.String())
+	}
+}
+
+// A type without comments is found out.
+func TestUndocumentedField(t *testing.T) {
+	folder := t.TempDir()
+	text := "package p\n\n// Thing is one.\n//\n// +kubebuilder:object:root=true\ntype Thing struct {\n\tName string `json:\"name\"`\n}\n"
+	if err := os.WriteFile(filepath.Join(folder, "a.go"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.writeType(&strings.Builder{}, "Thing", map[string]bool{}); err == nil || !strings.Contains(err.Error(), "Thing.name has no comment") {
+		t.Errorf("got %v", err)
+	}
+}

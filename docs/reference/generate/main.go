@@ -1,0 +1,54 @@
+// Command generate writes the reference of Atoll's own kinds, and of the labels and annotations that it knows, from the Go code
+// that defines them: comments are descriptions, and the markers in them say what the API server checks.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+const usage = `usage: go run ./docs/reference/generate          (or: make generate)
+
+Writes docs/reference/api.md and docs/reference/labels.md, from the repository's folder.
+`
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	switch {
+	case len(args) == 1 && (args[0] == "-h" || args[0] == "--help"):
+		fmt.Fprint(stdout, usage)
+		return 0
+	case len(args) > 0:
+		fmt.Fprint(stderr, usage)
+		return 64
+	}
+	pages, err := generated(".")
+	for name, text := range pages {
+		if err == nil {
+			err = os.WriteFile(filepath.Join("docs", "reference", name), []byte(text), 0o644)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "docs/reference/generate:", err)
+		return 1
+	}
+	return 0
+}
+
+// header begins every page.
+const header = "<!-- Made by make generate of the Go types. Do not edit. -->\n\n"
+
+// generated are the pages, by name, of the repository in the folder root.
+func generated(root string) (map[string]string, error) {
+	kinds, err := kindsPage(root)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := labelsPage(root)
+	return map[string]string{"api.md": header + kinds, "labels.md": header + labels}, err
+}
