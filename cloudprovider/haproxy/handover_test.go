@@ -171,7 +171,7 @@ func TestPortsAreForgotten(t *testing.T) {
 		return nil
 	})
 	w.must(w.apply(web, 0, 1, a, dead))
-	w.refresh(map[string]bool{"n_web_8081": true})
+	w.note("n_web_8081", map[netip.AddrPort]serverState{dead: {down: true}}) // as of one who has asked before
 	if n := unreachable(); n != 1 {
 		t.Errorf("%d of one port", n)
 	}
@@ -318,7 +318,7 @@ func TestServiceThatNobodyHasSeen(t *testing.T) {
 	w.stop()
 	w.start()
 	unseen := &cloudprovider.Unseen{Numbers: []int32{8080}, Ports: []cloudprovider.Port{
-		forwarded(8080, nil, c).Ports[0], forwarded(9090, nil, b).Ports[0], forwarded(8082, nil, a).Ports[0],
+		forwarded(8080, nil, c).Ports[0], forwarded(9090, nil, b).Ports[0], forwarded(8082, nil, a).Ports[0], forwarded(8081, nil, w.serve("d")).Ports[0],
 	}}
 	unseen.Ports[2].Protocol = corev1.ProtocolUDP
 	w.mu.Lock()
