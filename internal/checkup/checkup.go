@@ -25,9 +25,17 @@ const answerTime = 10 * time.Second
 
 // Target is a cluster to find out about.
 type Target struct {
-	// Context is the kubeconfig's, for people.
+	// Context is the kubeconfig's, for people; empty for its current one.
 	Context string
 	Config  *rest.Config
+}
+
+// String is the cluster for people.
+func (t Target) String() string {
+	if t.Context == "" {
+		return "the current context"
+	}
+	return "context " + t.Context
 }
 
 // Options say what to find out.

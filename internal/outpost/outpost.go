@@ -4,8 +4,10 @@ package outpost
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +35,7 @@ const (
 type Options struct {
 	// Command is the command's name, as "check".
 	Command string
-	// Name is the namespace's; empty means one that is free.
+	// Name is the namespace's; empty means one of NewName.
 	Name string
 	// Image is that of atoll-agent.
 	Image string
@@ -49,11 +51,20 @@ type Outpost struct {
 	kube kubernetes.Interface
 }
 
-// Open makes the namespace, and takes away what was left behind by commands that were killed.
+// NewName is the name of a namespace of a command's that nobody else has.
+func NewName(command string) string {
+	return "atoll-" + command + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+// Open makes the namespace, and takes away what was left behind by commands that were killed. There is an outpost, to be
+// closed, beside an error too where the namespace may have been made: whoever is interrupted while it is gets no answer.
 func Open(ctx context.Context, config *rest.Config, o Options) (*Outpost, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if o.Name == "" {
+		o.Name = NewName(o.Command)
 	}
 	post := &Outpost{Options: o, kube: kube}
 	if err := post.sweep(ctx); err != nil {
@@ -63,15 +74,18 @@ func Open(ctx context.Context, config *rest.Config, o Options) (*Outpost, error)
 		Name: o.Name, Labels: map[string]string{Label: o.Command, "pod-security.kubernetes.io/enforce": "restricted"},
 		Annotations: map[string]string{annotationUntil: time.Now().Add(o.Lifetime + grace).UTC().Format(time.RFC3339)},
 	}}
-	if o.Name == "" {
-		namespace.GenerateName = "atoll-" + o.Command + "-"
+	if _, err := kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		if refused(err) {
+			post = nil
+		}
+		return post, fmt.Errorf("making namespace %s: %w", o.Name, err)
 	}
-	made, err := kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("making a namespace: %w", err)
-	}
-	post.Name = made.Name
 	return post, nil
+}
+
+// refused tells whether the API server has said that it has not made something.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) || apierrors.IsAlreadyExists(err) || apierrors.IsTooManyRequests(err)
 }
 
 // sweep deletes namespaces of commands that have ended without doing so.

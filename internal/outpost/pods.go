@@ -3,6 +3,7 @@ package outpost
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -207,6 +209,7 @@ func (p *Outpost) await(ctx context.Context, name string, patience time.Duration
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last *corev1.Pod
+	var failed error
 	for {
 		pod, err := p.follow(ctx, name, func(pod *corev1.Pod) bool { last = pod; return wanted(pod) || ended(pod) })
 		switch {
@@ -214,10 +217,15 @@ func (p *Outpost) await(ctx context.Context, name string, patience time.Duration
 			return pod, nil
 		case pod != nil:
 			return nil, fmt.Errorf("pod %s/%s has ended: %s", p.Name, name, state(pod))
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("pod %s/%s of image %s does not run: %s", p.Name, name, p.Image, state(last))
-		case err != nil:
+		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 			return nil, fmt.Errorf("watching pod %s/%s: %w", p.Name, name, err)
+		case ctx.Err() == nil && err != nil:
+			failed = fmt.Errorf("watching it: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("pod %s/%s of image %s does not run: %s", p.Name, name, p.Image, state(last)), failed)
+		case <-time.After(pause): // an API server that is starting, or a proxy, may end each watch at once
 		}
 	}
 }

@@ -15,8 +15,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/report"
-	"github.com/atoll-mcs/atoll/internal/survey"
 )
 
 // expected are the Services, with the clusters that export them: those in which that has not failed.
@@ -64,7 +62,7 @@ func (r *run) unexport(ctx context.Context, m *member) (string, error) {
 func (r *run) imported(ctx context.Context, m *member) (string, error) {
 	for _, e := range r.expected() {
 		if err := install.Wait(ctx, r.Patience, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
-			return "", fmt.Errorf("%s is not imported: %w%s", e.service, err, r.why(ctx, m, e.service))
+			return "", fmt.Errorf("%s is not imported: %w%s", e.service, err, m.Why(ctx, r.key(e.service)))
 		}
 	}
 	return "", nil
@@ -105,21 +103,6 @@ func endpoint(list []discoveryv1.EndpointSlice, cluster string) bool {
 			return ptr.Deref(e.Conditions.Ready, true)
 		})
 	})
-}
-
-// why is what atoll explain has to say.
-func (r *run) why(ctx context.Context, m *member, service string) string {
-	found, err := survey.Read(context.WithoutCancel(ctx), m.Config, survey.Scope{
-		Namespace: r.namespace, Service: service, Endpoints: true, Installation: true, BrokerServer: r.BrokerServer,
-	})
-	if err != nil {
-		return ""
-	}
-	text := ""
-	for _, f := range report.Explain(found, r.key(service)).Findings {
-		text += "; " + f.About + ": " + f.Message
-	}
-	return text
 }
 
 // gone waits until a member imports nothing any more.

@@ -5,38 +5,26 @@ package verify
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/install"
-	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/outpost"
+	"github.com/atoll-mcs/atoll/internal/trial"
 )
 
-// Cluster is a member to try out.
-type Cluster struct {
-	// Context is that of the kubeconfig, for people, ID the member's.
-	Context string
-	ID      names.ClusterID
-	Config  *rest.Config
-	// Image is atoll-agent's, for the pods.
-	Image string
-}
+// command is the command's name, for its namespaces.
+const command = "verify"
 
 // Options say how patient to be.
 type Options struct {
 	// Patience is how long each step may take, Timeout all of them.
 	Patience, Timeout time.Duration
-	// BrokerServer is the broker's URL as this program reaches it; empty means the members'.
-	BrokerServer string
 	// Say tells a person what is being done.
 	Say func(format string, args ...any)
 }
@@ -91,7 +79,7 @@ type run struct {
 
 // member is a cluster in a trial.
 type member struct {
-	Cluster
+	trial.Member
 	number int
 	target *install.Target
 	post   *outpost.Outpost
@@ -107,14 +95,14 @@ func (m *member) own() string { return fmt.Sprintf("only-%d", m.number) }
 const shared = "everywhere"
 
 // Run tries the members out. It always cleans up, also when ctx is done before the end.
-func Run(ctx context.Context, clusters []Cluster, o Options) (Report, error) {
-	r := &run{Options: o, namespace: "atoll-verify-" + strings.ToLower(rand.Text()[:6])}
-	for i, c := range clusters {
-		target, err := install.NewTarget(c.Config, nil)
+func Run(ctx context.Context, members []trial.Member, o Options) (Report, error) {
+	r := &run{Options: o, namespace: outpost.NewName(command)}
+	for i, m := range members {
+		target, err := install.NewTarget(m.Config, nil)
 		if err != nil {
 			return Report{}, err
 		}
-		r.members = append(r.members, &member{Cluster: c, number: i + 1, target: target})
+		r.members = append(r.members, &member{Member: m, number: i + 1, target: target})
 	}
 	limited, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -183,14 +171,14 @@ func (r *run) each(ctx context.Context, name string, step func(context.Context, 
 }
 
 func (r *run) start(ctx context.Context, m *member) (string, error) {
-	post, err := outpost.Open(ctx, m.Config, outpost.Options{
-		Command: "verify", Name: r.namespace, Image: m.Image, Identity: m.ID.String(), Lifetime: r.Timeout,
+	var err error
+	m.post, err = outpost.Open(ctx, m.Config, outpost.Options{
+		Command: command, Name: r.namespace, Image: m.Image, Identity: m.ID.String(), Lifetime: r.Timeout,
 	})
 	if err != nil {
 		return "", err
 	}
-	m.post = post
-	return "", post.Start(ctx)
+	return "", m.post.Start(ctx)
 }
 
 // connect has a pod in each member ask and connect.

@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/check"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/outpost"
+	"github.com/atoll-mcs/atoll/internal/trial"
 	"github.com/atoll-mcs/atoll/internal/verify"
 	"github.com/atoll-mcs/atoll/lab"
 )
@@ -185,7 +186,7 @@ func TestOutpostsAreTakenAway(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	made := ""
-	report, err := verify.Run(ctx, []verify.Cluster{{Context: "c2", ID: "c2", Config: config, Image: "none"}}, verify.Options{
+	report, err := verify.Run(ctx, []trial.Member{{Context: "c2", ID: "c2", Config: config, Image: "none"}}, verify.Options{
 		Patience: time.Minute, Timeout: time.Minute,
 		Say: func(format string, args ...any) {
 			if made == "" {

@@ -57,7 +57,7 @@ The exit status is 79 where a check has failed.`,
 	flags.BoolVar(&o.Before, "pre", false, "check whether the clusters can join, before they do")
 	flags.StringVar(&o.joinFile, "join-file", "", "with --pre: the join file that is about to be used, or one of another cluster's for the same broker")
 	flags.BoolVar(&o.NoPods, "no-pods", false, "make nothing in the clusters, and leave out what takes pods")
-	flags.StringVar(&o.Image, "probe-image", "", "image of the pods, in place of the one that the cluster's agents have, or the released one")
+	target.AddImageFlag(flags, &o.Image)
 	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "how long all of it may take")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
@@ -76,11 +76,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	o.Options.BrokerServer, o.Say = o.Several.BrokerServer, steps.Say(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
 	defer cancel()
-	var targets []checkup.Target
-	for _, c := range clusters {
-		targets = append(targets, checkup.Target{Context: c.Context, Config: c.Config})
-	}
-	evidence, problems := checkup.Gather(ctx, targets, o.Options)
+	evidence, problems := checkup.Gather(ctx, clusters, o.Options)
 	for _, err := range problems {
 		fmt.Fprintln(cmd.ErrOrStderr(), "cleaning up:", err)
 	}

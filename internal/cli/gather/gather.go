@@ -98,15 +98,11 @@ func (o *options) run(cmd *cobra.Command, contexts []string) (err error) {
 }
 
 // collect fills the archive, with a folder for each cluster.
-func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []target.One, archive *gather.Archive) {
+func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []checkup.Target, archive *gather.Archive) {
 	say := steps.Say(cmd)
 	archive.Add("versions.txt", []byte("atoll "+version.String()+"\n"))
 	say("checking")
-	var targets []checkup.Target
-	for _, c := range clusters {
-		targets = append(targets, checkup.Target{Context: c.Context, Config: c.Config})
-	}
-	evidence, problems := checkup.Gather(ctx, targets, checkup.Options{
+	evidence, problems := checkup.Gather(ctx, clusters, checkup.Options{
 		NoPods: !o.pods, BrokerServer: o.BrokerServer, Timeout: o.timeout, Say: say,
 	})
 	for _, err := range problems {

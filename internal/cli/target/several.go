@@ -1,11 +1,14 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/checkup"
+	"github.com/atoll-mcs/atoll/internal/trial"
 )
 
 // Several are the clusters of contexts that a person names, beside the one of the flags.
@@ -14,24 +17,15 @@ type Several struct {
 	flags *pflag.FlagSet
 }
 
-// One of several clusters, by its context, which is empty for the current one.
-type One struct {
-	Context string
-	Config  *rest.Config
-}
-
 // AddFlags lets a person choose the first cluster, and the way to the broker.
 func (s *Several) AddFlags(flags *pflag.FlagSet) {
 	s.Scoped.AddFlags(flags)
 	s.flags = flags
 }
 
-// String is the cluster for people.
-func (o One) String() string {
-	if o.Context == "" {
-		return "the current context"
-	}
-	return "context " + o.Context
+// AddImageFlag lets a person choose what the pods of a command run.
+func AddImageFlag(flags *pflag.FlagSet, image *string) {
+	flags.StringVar(image, "probe-image", "", "image of the pods, in place of the one that the cluster's agents have, or the released one")
 }
 
 // exitFailed is the exit status when what was checked, or tried out, is not as it should be.
@@ -47,13 +41,13 @@ func (e *FailedError) Error() string { return fmt.Sprintf("%d have failed", e.Fa
 func (*FailedError) ExitStatus() int { return exitFailed }
 
 // Configs returns the clusters of contexts, and of --context where that was given or nothing else was.
-func (s *Several) Configs(contexts []string) ([]One, error) {
+func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
 	if s.flags.Changed("context") || len(contexts) == 0 {
 		contexts = append([]string{s.Context}, contexts...)
 	}
-	var all []One
+	var all []checkup.Target
 	for _, context := range contexts {
-		if slices.ContainsFunc(all, func(o One) bool { return o.Context == context }) {
+		if slices.ContainsFunc(all, func(t checkup.Target) bool { return t.Context == context }) {
 			continue
 		}
 		one := Cluster{Kubeconfig: s.Kubeconfig, Context: context}
@@ -61,7 +55,25 @@ func (s *Several) Configs(contexts []string) ([]One, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, One{context, config})
+		all = append(all, checkup.Target{Context: context, Config: config})
+	}
+	return all, nil
+}
+
+// Members returns the same clusters as members of a clusterset, whose pods run the image, or the one that is found where it is empty.
+func (s *Several) Members(ctx context.Context, contexts []string, image string) ([]trial.Member, error) {
+	clusters, err := s.Configs(contexts)
+	if err != nil {
+		return nil, err
+	}
+	var all []trial.Member
+	for _, c := range clusters {
+		m, err := trial.Read(ctx, c.Context, c.Config, s.BrokerServer)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c, err)
+		}
+		m.Image = checkup.Image(m.Survey, image)
+		all = append(all, m)
 	}
 	return all, nil
 }

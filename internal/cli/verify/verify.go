@@ -10,11 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/atoll-mcs/atoll/internal/checkup"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/survey"
 	"github.com/atoll-mcs/atoll/internal/verify"
 )
 
@@ -47,7 +45,7 @@ takes a bounded time. The exit status is 79 where something has failed.`,
 	flags := command.Flags()
 	o.AddFlags(flags)
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit report into this file")
-	flags.StringVar(&o.image, "probe-image", "", "image of the pods, in place of the one that the cluster's agents have, or the released one")
+	target.AddImageFlag(flags, &o.image)
 	flags.DurationVar(&o.Patience, "wait", 30*time.Second, "how long one step may take")
 	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long all of them may take, without cleaning up, which takes a minute at most")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
@@ -55,23 +53,12 @@ takes a bounded time. The exit status is 79 where something has failed.`,
 }
 
 func (o *options) run(cmd *cobra.Command, contexts []string) error {
-	chosen, err := o.Configs(contexts)
+	members, err := o.Members(cmd.Context(), contexts, o.image)
 	if err != nil {
 		return err
 	}
-	o.Options.BrokerServer, o.Say = o.Several.BrokerServer, steps.Say(cmd)
-	var clusters []verify.Cluster
-	for _, c := range chosen {
-		found, err := survey.Read(cmd.Context(), c.Config, survey.Scope{Installation: true, Namespace: "atoll-system", BrokerServer: o.Several.BrokerServer})
-		if err != nil {
-			return fmt.Errorf("%s: %w", c, err)
-		}
-		if found.ClusterID == "" {
-			return fmt.Errorf("%s: %w. Before it joins, try: atoll check --pre", c, survey.ErrNotJoined)
-		}
-		clusters = append(clusters, verify.Cluster{Context: c.Context, ID: found.ClusterID, Config: c.Config, Image: checkup.Image(found, o.image)})
-	}
-	report, err := verify.Run(cmd.Context(), clusters, o.Options)
+	o.Say = steps.Say(cmd)
+	report, err := verify.Run(cmd.Context(), members, o.Options)
 	if o.junit != "" {
 		err = errors.Join(err, write(o.junit, report))
 	}

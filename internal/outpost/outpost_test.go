@@ -1,0 +1,171 @@
+package outpost
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// server is an API server that is in trouble. It answers only what outposts ask, and calls trouble before it does: that
+// may answer instead, by returning true.
+type server struct {
+	trouble func(w http.ResponseWriter, r *http.Request) bool
+
+	mu         sync.Mutex
+	namespaces map[string]bool
+	watches    int
+}
+
+func start(t *testing.T, s *server) *rest.Config {
+	t.Helper()
+	s.namespaces = map[string]bool{}
+	httpServer := httptest.NewServer(s)
+	t.Cleanup(httpServer.Close)
+	return &rest.Config{Host: httpServer.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/")
+	switch {
+	case r.URL.Query().Has("watch"):
+		s.watches++
+	case r.Method == http.MethodPost:
+		n := &corev1.Namespace{}
+		if body, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(body, n) != nil { // to its end, or nothing would tell that the client has gone
+			panic(http.ErrAbortHandler)
+		}
+		s.namespaces[n.Name] = true
+	case r.Method == http.MethodDelete:
+		delete(s.namespaces, name)
+	}
+	if s.trouble != nil && s.trouble(w, r) {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.URL.Query().Has("watch"):
+		pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "client"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}
+		answer(w, map[string]any{"type": "ADDED", "object": pod})
+	case strings.HasSuffix(r.URL.Path, "/namespaces") && r.Method == http.MethodGet:
+		answer(w, &corev1.NamespaceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}})
+	case r.Method == http.MethodGet && !s.namespaces[name]:
+		w.WriteHeader(http.StatusNotFound)
+		answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+	default:
+		answer(w, &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}})
+	}
+}
+
+// have are the namespaces.
+func (s *server) have() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.namespaces))
+}
+
+func answer(w http.ResponseWriter, object any) {
+	_ = json.NewEncoder(w).Encode(object) // the client may have gone
+}
+
+func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: int32(code)})
+}
+
+// A namespace whose making was not answered, because whoever made it was interrupted or the way was cut, is deleted; one that was
+// refused is none.
+func TestNamespaceWithoutAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		trouble func(w http.ResponseWriter, r *http.Request, interrupt func())
+		post    bool
+	}{
+		"interrupted": {func(_ http.ResponseWriter, r *http.Request, interrupt func()) { interrupt(); <-r.Context().Done() }, true},
+		"cut":         {func(http.ResponseWriter, *http.Request, func()) { panic(http.ErrAbortHandler) }, true},
+		"in doubt": {func(w http.ResponseWriter, _ *http.Request, _ func()) {
+			refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		}, true},
+		"refused": {func(w http.ResponseWriter, _ *http.Request, _ func()) {
+			refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			s := &server{trouble: func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodPost {
+					c.trouble(w, r, interrupt)
+				}
+				return r.Method == http.MethodPost
+			}}
+			post, err := Open(ctx, start(t, s), Options{Command: "check", Lifetime: time.Minute})
+			if err == nil || (post != nil) != c.post {
+				t.Fatalf("%v, %v", post, err)
+			}
+			if post == nil {
+				return
+			}
+			if have := s.have(); !slices.Equal(have, []string{post.Name}) {
+				t.Fatalf("there are %v, the outpost is %s", have, post.Name)
+			}
+			if err := post.Close(ctx); err != nil {
+				t.Error(err)
+			}
+			if err := post.AwaitGone(ctx); err != nil || len(s.have()) > 0 {
+				t.Errorf("left are %v, %v", s.have(), err)
+			}
+		})
+	}
+}
+
+// A watch that ends at once, or is refused for a while, is begun again, after a pause; one that is not allowed is not.
+func TestAwait(t *testing.T) {
+	s := &server{}
+	s.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Has("watch") && s.watches == 2 {
+			refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+		}
+		return r.URL.Query().Has("watch") && s.watches <= 2 // the first one ends without an event
+	}
+	post, err := Open(t.Context(), start(t, s), Options{Command: "check", Lifetime: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	pod, err := post.await(t.Context(), "client", time.Minute, ended)
+	if err != nil || pod.Name != "client" || s.watches != 3 {
+		t.Errorf("%v, %v after %d watches", pod, err, s.watches)
+	}
+	if took := time.Since(began); took < 2*pause {
+		t.Errorf("begun again after %v", took)
+	}
+	s.trouble = func(w http.ResponseWriter, _ *http.Request) bool {
+		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+		return true
+	}
+	if _, err := post.await(t.Context(), "client", time.Minute, ended); err == nil || s.watches != 4 {
+		t.Errorf("%v after %d watches", err, s.watches)
+	}
+	s.trouble = func(w http.ResponseWriter, _ *http.Request) bool {
+		refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		return true
+	}
+	if _, err := post.await(t.Context(), "client", 2*pause, ended); err == nil || !strings.Contains(fmt.Sprint(err), "watching it") {
+		t.Errorf("it does not say why: %v", err)
+	}
+}
