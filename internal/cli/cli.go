@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/cli/bench"
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/check"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
@@ -97,7 +98,7 @@ func NewRoot(program string) *cobra.Command {
 	}
 	root.AddCommand(
 		broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(),
-		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), verify.NewCommand(), gather.NewCommand(), explain.NewCommand(),
+		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand(), explain.NewCommand(),
 		render.NewCommand(), lab.NewCommand(), newVersion(),
 	)
 	complete(root)

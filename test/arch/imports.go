@@ -98,8 +98,14 @@ var table = []row{
 	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
 	{folder: "internal/check", allowed: join(pure, []string{"./internal/dnswiring", "./internal/outpost", "./internal/probe", "./internal/render", "./internal/report", "./internal/survey"})},
 	{folder: "internal/gather", allowed: join(pure, clients, []string{"./internal/install", "./internal/report", "./internal/survey"})},
+	// What commands have in common that try members out, and those.
+	{folder: "internal/trial", allowed: join(pure, clients, []string{"./internal/report", "./internal/survey"})},
 	{folder: "internal/verify", allowed: join(pure, clients, []string{
-		"./internal/install", "./internal/outpost", "./internal/probe", "./internal/report", "./internal/survey",
+		"./internal/install", "./internal/outpost", "./internal/probe", "./internal/survey", "./internal/trial",
+	})},
+	{folder: "internal/spread"},
+	{folder: "internal/bench", allowed: join(pure, clients, []string{
+		"./internal/broker", "./internal/informers", "./internal/outpost", "./internal/ranges", "./internal/spread", "./internal/trial",
 	})},
 	{folder: "internal/checkup", allowed: join(pure, clients, []string{
 		"./deploy", "./internal/broker", "./internal/check", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install",

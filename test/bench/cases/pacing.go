@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/atoll-mcs/atoll/internal/spread"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
@@ -64,8 +65,8 @@ func (r *Run) paced(ctx context.Context, s side, number int) ([]string, error) {
 		fmt.Sprint(2 * n), fmt.Sprint(len(ofSlices(counted[lab.Broker]))), fmt.Sprint(len(ofSlices(counted[importer]))),
 	}
 	for _, what := range []string{"appeared", "vanished"} {
-		spread := figure.NewSpread(figure.In(figure.Milliseconds, found[s.name][what]))
-		row = append(row, figure.Number(spread.P50), figure.Number(spread.P99))
+		over := spread.Of(figure.In(figure.Milliseconds, found[s.name][what]))
+		row = append(row, figure.Number(over.P50), figure.Number(over.P99))
 	}
 	return row, r.clear(ctx, s, o, service)
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/atoll-mcs/atoll/internal/spread"
 	"github.com/atoll-mcs/atoll/internal/version"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
@@ -39,7 +40,7 @@ func perSecond(runs []perf) []float64 {
 	return all
 }
 
-func median(values []float64) float64 { return figure.NewSpread(values).P50 }
+func median(values []float64) float64 { return spread.Of(values).P50 }
 
 // ratios are those of two servers, round by round: of their rates, and of the processor time
 // that they take for a question, which says the same on a machine that has nothing else to do,
@@ -99,7 +100,7 @@ func (r *results) rateCase(s *size) figure.Case {
 				row = append(row, "")
 				continue
 			}
-			rate, cpu := figure.NewSpread(perSecond(runs)), figure.NewSpread(work(runs))
+			rate, cpu := spread.Of(perSecond(runs)), spread.Of(work(runs))
 			row = append(row, fmt.Sprintf("%.0f (%.1f, %d)", rate.P50, cpu.P50, runs[0].size))
 			c.Add(figure.Figure{Name: ask + ", " + k.name, Unit: perSecondUnit, Value: rate.P50, Spread: &rate},
 				figure.Figure{Name: ask + ", " + k.name + ", processor time", Unit: "µs", Value: cpu.P50, Spread: &cpu})
@@ -120,7 +121,7 @@ func (r *results) ratio(c *figure.Case, s *size, ask, other string) string {
 	if len(rates) == 0 {
 		return ""
 	}
-	rate, cpu := figure.NewSpread(rates), figure.NewSpread(work)
+	rate, cpu := spread.Of(rates), spread.Of(work)
 	f := figure.Figure{Name: ask + ", atoll : " + other, Unit: figure.Ratio, Value: rate.P50, Spread: &rate}
 	switch other {
 	case stock:

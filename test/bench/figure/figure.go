@@ -4,9 +4,9 @@ package figure
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"time"
+
+	"github.com/atoll-mcs/atoll/internal/spread"
 )
 
 // Units of figures.
@@ -20,24 +20,7 @@ const (
 )
 
 // Spread is how a figure that was taken several times is spread.
-type Spread struct {
-	N   int     `json:"n"`
-	Min float64 `json:"min"`
-	P50 float64 `json:"p50"`
-	P90 float64 `json:"p90"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
-}
-
-// NewSpread describes values, of which there must be one at least. A quantile is a value
-// that occurred: that of the nearest rank.
-func NewSpread(values []float64) Spread {
-	sorted := slices.Sorted(slices.Values(values))
-	at := func(q float64) float64 {
-		return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
-	}
-	return Spread{N: len(sorted), Min: sorted[0], P50: at(.5), P90: at(.9), P99: at(.99), Max: sorted[len(sorted)-1]}
-}
+type Spread = spread.Spread
 
 // Figure is one thing that was measured.
 type Figure struct {
@@ -66,8 +49,8 @@ func New(name, unit string, value float64) Figure {
 
 // Times returns the figure of durations, in the unit Milliseconds or Seconds.
 func Times(name, unit string, durations []time.Duration) Figure {
-	spread := NewSpread(In(unit, durations))
-	return Figure{Name: name, Unit: unit, Value: spread.P50, Spread: &spread}
+	over := spread.Of(In(unit, durations))
+	return Figure{Name: name, Unit: unit, Value: over.P50, Spread: &over}
 }
 
 // In converts durations to a unit.

@@ -11,22 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSpread(t *testing.T) {
-	var hundred []float64
-	for i := 100; i >= 1; i-- {
-		hundred = append(hundred, float64(i))
-	}
-	if got, want := NewSpread(hundred), (Spread{N: 100, Min: 1, P50: 50, P90: 90, P99: 99, Max: 100}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := NewSpread([]float64{7}); got.P50 != 7 || got.P99 != 7 {
-		t.Errorf("of one value %+v", got)
-	}
-	if got := NewSpread([]float64{2, 1}); got.P50 != 1 || got.P99 != 2 {
-		t.Errorf("of two values %+v", got)
-	}
-}
-
 func TestTargets(t *testing.T) {
 	floor := Times("floor", Milliseconds, []time.Duration{10 * time.Millisecond})
 	f := Times("x", Milliseconds, []time.Duration{40 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond}).OnFloor(floor)

@@ -29,8 +29,8 @@ func (c *Case) Print(w io.Writer) {
 		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(columns, "  \tmeasured\tp99\tfloor\tp99\tratio\ttarget\t")
 		for _, f := range c.Figures {
-			fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, number(&f.Value)+" "+f.Unit, f.Spread.p99(),
-				number(f.Floor), f.FloorSpread.p99(), times(f.Ratio), f.Target, f.verdict())
+			fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, number(&f.Value)+" "+f.Unit, p99(f.Spread),
+				number(f.Floor), p99(f.FloorSpread), times(f.Ratio), f.Target, f.verdict())
 		}
 		_ = columns.Flush() // as with every other print, there is nobody to tell
 		for _, f := range c.Figures {
@@ -79,7 +79,7 @@ func (t *Table) Print(w io.Writer) {
 	}
 }
 
-func (s *Spread) p99() string {
+func p99(s *Spread) string {
 	if s == nil {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/spread"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
 
@@ -116,8 +117,8 @@ func (o options) measure(ctx context.Context, k kind, targets []target) (figure.
 		}
 	}
 	figureOf := func(name string) figure.Figure {
-		spread := figure.NewSpread(values[name])
-		return figure.Figure{Name: name, Unit: k.unit, Value: spread.P50, Spread: &spread}
+		over := spread.Of(values[name])
+		return figure.Figure{Name: name, Unit: k.unit, Value: over.P50, Spread: &over}
 	}
 	for _, t := range targets[1:] {
 		if _, measured := values[t.name]; measured {

@@ -1,0 +1,36 @@
+package bench
+
+import (
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/atoll-mcs/atoll/internal/ranges"
+)
+
+// Ranges for benchmarks, in which there is nothing else (RFC 2544, RFC 5180).
+var benchmarking = map[corev1.IPFamily]string{corev1.IPv4Protocol: "198.18.0.0/15", corev1.IPv6Protocol: "2001:2::/48"}
+
+// addresses returns n addresses of a family for endpoints that nobody connects to. Where the broker's owner allows
+// the exporting cluster some ranges alone, others would be left out: then they are of those.
+func addresses(family corev1.IPFamily, allowed ranges.Set, restricted bool, n int) ([]string, error) {
+	texts := []string{benchmarking[family]}
+	if restricted {
+		texts = allowed.Texts()
+	}
+	var all []string
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || prefix.Addr().Is4() != (family == corev1.IPv4Protocol) {
+			continue
+		}
+		for a := prefix.Addr(); a.IsValid() && prefix.Contains(a) && len(all) < n; a = a.Next() {
+			all = append(all, a.String())
+		}
+	}
+	if len(all) < n {
+		return nil, fmt.Errorf("the broker's owner allows the exporting cluster %d %s addresses, and it takes %d: see atoll broker ranges get, or measure with fewer (--endpoints)", len(all), family, n)
+	}
+	return all, nil
+}

@@ -1,0 +1,27 @@
+// Package spread says how a figure is spread that was taken several times.
+package spread
+
+import (
+	"math"
+	"slices"
+)
+
+// Spread is that, in the unit of the values.
+type Spread struct {
+	N   int     `json:"n"`
+	Min float64 `json:"min"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Of describes values, of which there must be one at least. A quantile is a value that
+// occurred: that of the nearest rank.
+func Of(values []float64) Spread {
+	sorted := slices.Sorted(slices.Values(values))
+	at := func(q float64) float64 {
+		return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+	}
+	return Spread{N: len(sorted), Min: sorted[0], P50: at(.5), P90: at(.9), P99: at(.99), Max: sorted[len(sorted)-1]}
+}
