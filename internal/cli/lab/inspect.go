@@ -16,8 +16,20 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
+// summary is a lab in a list.
+type summary struct {
+	Name string `json:"name"`
+	// Running is how many of its units run.
+	Running int `json:"running"`
+	Units   int `json:"units"`
+	// Shape is nil, and Problem says why, where it can't be told.
+	Shape   *lab.Shape `json:"shape,omitempty"`
+	Problem string     `json:"problem,omitempty"`
+}
+
 func newList() *cobra.Command {
-	return &cobra.Command{
+	var format output.Format
+	command := &cobra.Command{
 		Use:   "list",
 		Short: "List this user's labs",
 		Args:  cobra.NoArgs,
@@ -26,36 +38,84 @@ func newList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := output.NewTable(cmd.OutOrStdout(), "NAME", "UNITS", "SHAPE")
+			var all []summary
 			for _, name := range names {
-				fmt.Fprintf(w, "%s\t%s\n", name, summary(name))
+				all = append(all, summarize(name))
 			}
-			return w.Flush()
+			return writeList(cmd.OutOrStdout(), format, all)
 		},
 	}
+	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML, output.Name)
+	return command
 }
 
-// summary describes a lab in two columns.
-func summary(name string) string {
+func summarize(name string) summary {
 	l, err := lab.Open(name)
 	if err != nil {
-		return "-\tdamaged or about to start"
+		return summary{Name: name, Problem: "damaged or about to start"}
 	}
 	status, err := l.Status()
 	if err != nil {
-		return "-\t" + err.Error()
+		return summary{Name: name, Problem: err.Error()}
 	}
-	running := 0
-	for _, s := range status {
-		if s.Running {
-			running++
+	s := summary{Name: name, Units: len(status), Shape: &l.Spec.Shape}
+	for _, u := range status {
+		if u.Running {
+			s.Running++
 		}
 	}
-	return fmt.Sprintf("%d/%d\t%s", running, len(status), l.Spec.Shape)
+	return s
+}
+
+func writeList(w io.Writer, format output.Format, all []summary) error {
+	return output.Rows(w, format, all, func(s summary) string { return s.Name },
+		output.Column[summary]{Header: "NAME", Of: func(s summary) string { return s.Name }},
+		output.Column[summary]{Header: "UNITS", Of: func(s summary) string {
+			if s.Shape == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%d/%d", s.Running, s.Units)
+		}},
+		output.Column[summary]{Header: "SHAPE", Of: func(s summary) string {
+			if s.Shape == nil {
+				return s.Problem
+			}
+			return s.Shape.String()
+		}},
+	)
+}
+
+// labStatus is what state a lab is in.
+type labStatus struct {
+	Name string `json:"name"`
+	// Units are its processes, Atoll what runs of Atoll in pods, Cuts what is cut off from what.
+	Units []unitStatus `json:"units"`
+	Atoll []podsStatus `json:"atoll,omitempty"`
+	Cuts  []lab.Pair   `json:"cuts,omitempty"`
+}
+
+type unitStatus struct {
+	// Unit is CLUSTER/UNIT.
+	Unit    string `json:"unit"`
+	Running bool   `json:"running"`
+	PID     int    `json:"pid,omitempty"`
+	// MemoryBytes is the unit's share of the machine's memory.
+	MemoryBytes int64  `json:"memoryBytes"`
+	Address     string `json:"address,omitempty"`
+}
+
+type podsStatus struct {
+	// Unit is CLUSTER/UNIT.
+	Unit string `json:"unit"`
+	// Wanted is how many pods there shall be, Ready how many are; Problem says why that can't be told.
+	Wanted  int32  `json:"wanted"`
+	Ready   int32  `json:"ready"`
+	Problem string `json:"problem,omitempty"`
 }
 
 func newStatus(o *options) *cobra.Command {
-	return &cobra.Command{
+	var format output.Format
+	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show the units of a lab and whether they run",
 		Long: `Shows each unit of a lab with its process id, its state, its share of the machine's
@@ -66,41 +126,69 @@ memory, and where it listens; then what runs of Atoll in pods, and what is cut o
 			if err != nil {
 				return err
 			}
-			status, err := l.Status()
+			status, err := inspect(cmd.Context(), l)
 			if err != nil {
 				return err
 			}
-			var total int64
-			w := output.NewTable(cmd.OutOrStdout(), "UNIT", "PID", "STATE", "MEMORY", "ADDRESS")
-			for _, s := range status {
-				if s.Running {
-					fmt.Fprintf(w, "%s\t%d\trunning\t%s\t%s\n", s.Unit, s.PID, mebibytes(s.Memory), s.Address)
-				} else {
-					fmt.Fprintf(w, "%s\t-\tdown\t-\t%s\n", s.Unit, s.Address)
-				}
-				total += s.Memory
+			if done, err := format.Structured(cmd.OutOrStdout(), status); done || err != nil {
+				return err
 			}
-			fmt.Fprintf(w, "total\t\t\t%s\t\n", mebibytes(total))
-			for _, s := range l.Workloads(cmd.Context()) {
-				fmt.Fprintf(w, "%s\t-\t%s\t-\t\n", s.Target, pods(s))
-			}
-			for _, cut := range l.Spec.Cuts {
-				fmt.Fprintf(w, "%s - %s\t\tcut\t\t\n", cut[0], cut[1])
-			}
-			return w.Flush()
+			return status.print(cmd.OutOrStdout())
 		},
 	}
+	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
+	return command
 }
 
-// pods says how many pods a part of Atoll has.
-func pods(s lab.WorkloadStatus) string {
+func inspect(ctx context.Context, l *lab.Lab) (labStatus, error) {
+	s := labStatus{Name: l.Name(), Units: []unitStatus{}, Cuts: l.Spec.Cuts}
+	units, err := l.Status()
+	if err != nil {
+		return s, err
+	}
+	for _, u := range units {
+		s.Units = append(s.Units, unitStatus{Unit: u.Unit.String(), Running: u.Running, PID: u.PID, MemoryBytes: u.Memory, Address: u.Address})
+	}
+	for _, w := range l.Workloads(ctx) {
+		p := podsStatus{Unit: w.Target, Wanted: w.Wanted, Ready: w.Ready}
+		if w.Err != nil {
+			p.Problem = w.Err.Error()
+		}
+		s.Atoll = append(s.Atoll, p)
+	}
+	return s, nil
+}
+
+func (s labStatus) print(to io.Writer) error {
+	var total int64
+	w := output.NewTable(to, "UNIT", "PID", "STATE", "MEMORY", "ADDRESS")
+	for _, u := range s.Units {
+		if u.Running {
+			fmt.Fprintf(w, "%s\t%d\trunning\t%s\t%s\n", u.Unit, u.PID, mebibytes(u.MemoryBytes), u.Address)
+		} else {
+			fmt.Fprintf(w, "%s\t-\tdown\t-\t%s\n", u.Unit, u.Address)
+		}
+		total += u.MemoryBytes
+	}
+	fmt.Fprintf(w, "total\t\t\t%s\t\n", mebibytes(total))
+	for _, p := range s.Atoll {
+		fmt.Fprintf(w, "%s\t-\t%s\t-\t\n", p.Unit, p)
+	}
+	for _, cut := range s.Cuts {
+		fmt.Fprintf(w, "%s - %s\t\tcut\t\t\n", cut[0], cut[1])
+	}
+	return w.Flush()
+}
+
+// String says how many pods a part of Atoll has.
+func (p podsStatus) String() string {
 	switch {
-	case s.Err != nil:
+	case p.Problem != "":
 		return "unknown: the API server does not answer"
-	case s.Wanted == 0:
+	case p.Wanted == 0:
 		return "down"
 	default:
-		return fmt.Sprintf("%d of %d pods", s.Ready, s.Wanted)
+		return fmt.Sprintf("%d of %d pods", p.Ready, p.Wanted)
 	}
 }
 

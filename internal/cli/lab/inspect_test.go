@@ -1,0 +1,69 @@
+//go:build linux
+
+package lab
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+func TestList(t *testing.T) {
+	all := []summary{
+		{Name: "dev", Running: 20, Units: 21, Shape: &lab.Shape{Name: "dev", Clusters: 2, Nodes: 1, IPFamily: lab.IPv4}},
+		{Name: "old", Problem: "damaged or about to start"},
+	}
+	for format, want := range map[output.Format]string{
+		output.Table: "NAME  UNITS  SHAPE\ndev   20/21  " + all[0].Shape.String() + "\nold   -      damaged or about to start\n",
+		output.Name:  "dev\nold\n",
+		output.YAML: `- name: dev
+  running: 20
+  shape:
+    clusters: 2
+    ipFamily: ipv4
+    name: dev
+    nodes: 1
+  units: 21
+- name: old
+  problem: damaged or about to start
+  running: 0
+  units: 0
+`,
+	} {
+		var got bytes.Buffer
+		if err := writeList(&got, format, all); err != nil || got.String() != want {
+			t.Errorf("%s:\n%s\nwant:\n%s\n%v", format, got.String(), want, err)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	s := labStatus{
+		Name: "dev",
+		Units: []unitStatus{
+			{Unit: "c1/etcd", Running: true, PID: 7, MemoryBytes: 3 << 20, Address: "10.0.0.1:2379"},
+			{Unit: "c1/apiserver", Address: "10.0.0.1:6443"},
+		},
+		Atoll: []podsStatus{{Unit: "c1/agent", Wanted: 2, Ready: 1}, {Unit: "c1/dns"}, {Unit: "c2/agent", Problem: "refused"}},
+		Cuts:  []lab.Pair{{"c1", "broker"}},
+	}
+	const want = `UNIT          PID  STATE                                    MEMORY  ADDRESS
+c1/etcd       7    running                                  3 MiB   10.0.0.1:2379
+c1/apiserver  -    down                                     -       10.0.0.1:6443
+total                                                       3 MiB   ` + `
+c1/agent      -    1 of 2 pods                              -       ` + `
+c1/dns        -    down                                     -       ` + `
+c2/agent      -    unknown: the API server does not answer  -       ` + `
+c1 - broker        cut                                              ` + `
+`
+	var got bytes.Buffer
+	if err := s.print(&got); err != nil || got.String() != want {
+		t.Errorf("%q\nwant\n%q\n%v", got.String(), want, err)
+	}
+	got.Reset()
+	if done, err := output.JSON.Structured(&got, s); !done || err != nil || !bytes.Contains(got.Bytes(), []byte(`"memoryBytes": 3145728`)) {
+		t.Errorf("%s, %v", got.String(), err)
+	}
+}
