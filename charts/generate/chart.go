@@ -16,13 +16,33 @@ import (
 
 // chart is what the generated files of one are made of.
 type chart struct {
-	name          string
-	crds, objects []*unstructured.Unstructured
+	name string
+	crds []*unstructured.Unstructured
+	// choices are conditions on which there are other objects, and objects those that there are for an answer to each. There are all
+	// of them where all are true.
+	choices []string
+	objects func(chosen []bool) []*unstructured.Unstructured
 	// values is where the values of each program are, and arguments the action for those of its arguments that are chosen.
 	values, arguments map[string]string
 	// namespace is the condition on which the chart makes its namespace.
 	namespace string
-	variants  []variant
+}
+
+// once makes objects once for each choice.
+func once(objects func([]bool) []*unstructured.Unstructured) func([]bool) []*unstructured.Unstructured {
+	made := map[string][]*unstructured.Unstructured{}
+	return func(chosen []bool) []*unstructured.Unstructured {
+		key := fmt.Sprint(chosen)
+		if made[key] == nil {
+			made[key] = objects(chosen)
+		}
+		return made[key]
+	}
+}
+
+// always are the objects of a chart without choices.
+func always(objects []*unstructured.Unstructured) func([]bool) []*unstructured.Unstructured {
+	return func([]bool) []*unstructured.Unstructured { return objects }
 }
 
 // The files that objects are in, by kind; all others are what runs.
@@ -47,7 +67,7 @@ func (c chart) files(to map[string]string) error {
 		to[c.name+"/crds/"+crd.GetName()+".yaml"] = header + string(text)
 	}
 	contents := map[string][]string{}
-	for _, o := range c.objects {
+	for _, o := range c.objects(slices.Repeat([]bool{true}, len(c.choices))) {
 		if o.GetKind() == membershipKind {
 			continue
 		}
@@ -68,33 +88,37 @@ func (c chart) files(to map[string]string) error {
 	return nil
 }
 
-// document is the template of one object, in all its variants.
+// document is the template of one object, whatever is chosen.
 func (c chart) document(o *unstructured.Unstructured) (string, error) {
-	usual, err := c.template(o)
+	pieces, err := c.decide(install.Name(o), nil)
 	if err != nil {
 		return "", err
 	}
-	text, open := usual, ""
-	for _, v := range c.variants {
-		i := slices.IndexFunc(v.objects, func(other *unstructured.Unstructured) bool { return install.Name(other) == install.Name(o) })
-		if i < 0 {
-			return "", fmt.Errorf("it is not there if %s", v.condition)
-		}
-		other, err := c.template(v.objects[i])
-		switch {
-		case err != nil:
-			return "", err
-		case other == usual:
-			continue
-		case open != "":
-			return "", fmt.Errorf("it is another both if %s and if %s, and nothing says what it is then", open, v.condition)
-		}
-		open, text = v.condition, "{{- if "+v.condition+" }}\n"+other+"{{- else }}\n"+usual+"{{- end }}\n"
-	}
+	text := strings.Join(pieces, "")
 	if o.GetKind() == "Namespace" {
 		text = "{{- if " + c.namespace + " }}\n" + text + "{{- end }}\n"
 	}
 	return text, nil
+}
+
+// decide is the template of an object, in pieces, where some choices are made: those that are open are left to the template. There is
+// none of an object that there is not then.
+func (c chart) decide(name string, chosen []bool) ([]string, error) {
+	if open := len(chosen); open < len(c.choices) {
+		without, err := c.decide(name, append(slices.Clone(chosen), false))
+		if err != nil {
+			return nil, err
+		}
+		with, err := c.decide(name, append(slices.Clone(chosen), true))
+		return choose(c.choices[open], without, with), err
+	}
+	objects := c.objects(chosen)
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return install.Name(o) == name })
+	if i < 0 {
+		return nil, nil
+	}
+	text, err := c.template(objects[i])
+	return pieces(text), err
 }
 
 // template is the template of one object.

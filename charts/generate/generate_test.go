@@ -24,7 +24,7 @@ func TestCurrent(t *testing.T) {
 		if err != nil || string(have) != want {
 			t.Errorf("charts/%s is not current (%v): make generate", name, err)
 		}
-		for _, left := range []string{placeholder, registry, tag, arguments, "987654", "webhook-of-the-values"} {
+		for _, left := range []string{placeholder, registry, tag, arguments, haproxyImage, "987654", "webhook-of-the-values"} {
 			if strings.Contains(want, left) {
 				t.Errorf("charts/%s still has %s", name, left)
 			}
@@ -49,25 +49,29 @@ func TestRefused(t *testing.T) {
 	config := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"a": "{{ b }}"},
 	}}
-	if _, err := (chart{}).document(config); err == nil || !strings.Contains(err.Error(), "data: a: a template would take") {
+	of := func(o *unstructured.Unstructured) chart {
+		return chart{objects: always([]*unstructured.Unstructured{o})}
+	}
+	if _, err := of(config).document(config); err == nil || !strings.Contains(err.Error(), "data: a: a template would take") {
 		t.Errorf("an action in an object: %v", err)
 	}
 	config.Object["data"] = map[string]any{"a": "b"}
-	if text, err := (chart{}).document(config); err != nil || !strings.Contains(text, "a: b") {
+	if text, err := of(config).document(config); err != nil || !strings.Contains(text, "a: b") {
 		t.Errorf("%q, %v", text, err)
-	}
-	if _, err := (chart{variants: []variant{{condition: "x"}}}).document(config); err == nil {
-		t.Error("an object that a variant lacks is no error")
 	}
 	other := config.DeepCopy()
 	other.Object["data"] = map[string]any{"a": "c"}
-	varied := chart{variants: []variant{{"first", []*unstructured.Unstructured{other}}}}
-	if text, err := varied.document(config); err != nil || strings.Count(text, "{{- else }}") != 1 {
+	varied := chart{choices: []string{".first", ".second"}, objects: func(chosen []bool) []*unstructured.Unstructured {
+		switch {
+		case chosen[1]:
+			return []*unstructured.Unstructured{other}
+		case chosen[0]:
+			return []*unstructured.Unstructured{config}
+		}
+		return nil
+	}}
+	if text, err := varied.document(config); err != nil || strings.Count(text, "kind: ConfigMap") != 2 || !strings.Contains(text, "{{- if .second }}") {
 		t.Errorf("%q, %v", text, err)
-	}
-	varied.variants = append(varied.variants, variant{"second", varied.variants[0].objects})
-	if _, err := varied.document(config); err == nil || !strings.Contains(err.Error(), "both if first and if second") {
-		t.Errorf("an object of two variants: %v", err)
 	}
 	good := "spec:\n  replicas: 987654\n  template:\n    metadata:\n    spec:\n      containers:\n      - image: registry-of-the-values/a:tag-of-the-values\n        resources:\n          limits: {}\n"
 	if _, err := (chart{}).deployment("a", good, false); err != nil {

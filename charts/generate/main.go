@@ -78,7 +78,7 @@ func agentChart() chart {
 	member := render.Member{Registry: registry, Tag: tag, Replicas: replicas, AgentArgs: []string{arguments}}
 	crds, objects := setup.MemberManifests(member, placeholder, placeholder, false)
 	return chart{
-		name: "atoll-agent", crds: crds, objects: objects,
+		name: "atoll-agent", crds: crds, objects: always(objects),
 		values:    map[string]string{render.AgentName: ".Values.agent", render.DNSName: ".Values.dns"},
 		arguments: map[string]string{render.AgentName: agentArguments},
 		namespace: fmt.Sprintf("ne .Release.Namespace %q", names.SystemNamespace),
@@ -88,33 +88,35 @@ func agentChart() chart {
 // brokerChart is what atoll broker deploy applies.
 func brokerChart() chart {
 	crds, objects := setup.BrokerManifests(placeholder)
-	return chart{name: "atoll-broker", crds: crds, objects: objects, namespace: ".Values.createNamespace"}
+	return chart{name: "atoll-broker", crds: crds, objects: always(objects), namespace: ".Values.createNamespace"}
 }
 
-// hubChart is what atoll hub deploy applies: with load balancers the hub gets something more, and with an address for
-// its webhook something else.
+// hubChart is what atoll hub deploy applies: with load balancers the hub gets something more, and so it is with HAProxy beside it, in its nodes'
+// network, and with an address for its webhook.
 func hubChart() chart {
-	hub := render.Hub{Clusterset: placeholder, Registry: registry, Tag: tag, Replicas: replicas, Args: []string{arguments}}
-	crds, objects := hub.Manifests()
-	balancing, elsewhere := hub, hub
-	balancing.Args = []string{arguments, "--lb-addresses=" + placeholder}
-	elsewhere.WebhookURL = webhookURL
-	_, withBalancers := balancing.Manifests()
-	_, withURL := elsewhere.Manifests()
+	crds, _ := render.Hub{}.Manifests()
 	return chart{
-		name: "atoll-hub", crds: crds, objects: objects,
+		name: "atoll-hub", crds: crds,
+		choices: []string{".Values.haproxyImage", ".Values.hostNetwork", ".Values.lowPorts", `include "atoll-hub.balances" .`, ".Values.webhookURL"},
+		objects: once(func(chosen []bool) []*unstructured.Unstructured {
+			hub := render.Hub{
+				Clusterset: placeholder, Registry: registry, Tag: tag, Replicas: replicas, Args: []string{arguments},
+				HostNetwork: chosen[1], LowPorts: chosen[2],
+			}
+			if chosen[0] {
+				hub.HAProxyImage = haproxyImage
+			}
+			if chosen[3] {
+				hub.Args = append(hub.Args, "--lb-addresses="+placeholder)
+			}
+			if chosen[4] {
+				hub.WebhookURL = webhookURL
+			}
+			_, objects := hub.Manifests()
+			return objects
+		}),
 		values:    map[string]string{render.HubName: ".Values"},
 		arguments: map[string]string{render.HubName: hubArguments},
 		namespace: fmt.Sprintf("ne .Release.Namespace %q", names.HubNamespace),
-		variants: []variant{
-			{condition: `include "atoll-hub.balances" .`, objects: withBalancers},
-			{condition: ".Values.webhookURL", objects: withURL},
-		},
 	}
-}
-
-// A variant is what there is instead of some objects where a condition holds.
-type variant struct {
-	condition string
-	objects   []*unstructured.Unstructured
 }

@@ -9,12 +9,13 @@ import (
 
 // Placeholders, for what a value says.
 const (
-	placeholder = "clusterset-of-the-values"
-	registry    = "registry-of-the-values"
-	tag         = "tag-of-the-values"
-	arguments   = "--arguments-of-the-values"
-	webhookURL  = "https://webhook-of-the-values/"
-	replicas    = 987654
+	placeholder  = "clusterset-of-the-values"
+	registry     = "registry-of-the-values"
+	tag          = "tag-of-the-values"
+	arguments    = "--arguments-of-the-values"
+	webhookURL   = "https://webhook-of-the-values/"
+	haproxyImage = "haproxy-of-the-values"
+	replicas     = 987654
 )
 
 const clusterset = "{{ .Values.global.clusterset }}"
@@ -33,6 +34,10 @@ const (
         - --metrics-bind-address=[$(POD_IP)]:8080
         - --health-probe-bind-address=[$(POD_IP)]:8081
         {{- end }}
+        {{- if .Values.haproxyImage }}
+        - --lb-option=haproxy.sidecar=true
+        - --lb-option=haproxy.dir=/run/atoll
+        {{- end }}
         {{- with .Values.args }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -46,6 +51,7 @@ var wholeValue = regexp.MustCompile(`(?m)^(\s*(?:- )*(?:[-\w./]+: )?)` + placeho
 func fill(text string) string {
 	text = wholeValue.ReplaceAllString(text, `${1}"`+strings.ReplaceAll(clusterset, "$", "$$")+`"`)
 	text = strings.ReplaceAll(text, placeholder, clusterset)
+	text = strings.ReplaceAll(text, haproxyImage, "{{ .Values.haproxyImage | quote }}")
 	return strings.ReplaceAll(text, webhookURL, "{{ .Values.webhookURL | quote }}")
 }
 

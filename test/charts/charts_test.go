@@ -82,10 +82,11 @@ func TestTheSameAsTheCommands(t *testing.T) {
 	elsewhere, idle := hub, hub
 	elsewhere.WebhookURL, elsewhere.Args = "https://192.0.2.2:9443/", []string{"--lb-addresses=192.0.2.1"}
 	idle.NoWorkloads = true
-	for _, tc := range []struct {
+	type comparison struct {
 		chart, args string
 		want        manifests
-	}{
+	}
+	comparisons := []comparison{
 		{"atoll-agent", "--set clusterID=c1", member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset")},
 		{"atoll-agent", "--set clusterID=c1.eu --set workloads=false --set global.clusterset=staging", member(render.Member{NoWorkloads: true}, "c1.eu", "staging")},
 		{"atoll-agent", "--set clusterID=0123 --set agent.region=eu --set agent.podCIDRs={10.1.0.0/16,fd00::/48} --set agent.advertiseMode=cluster-ip " +
@@ -106,7 +107,28 @@ func TestTheSameAsTheCommands(t *testing.T) {
 		{"atoll-hub", "--set args={--lb-addresses,192.0.2.1}", balancing.Manifests},
 		{"atoll-hub", "--set args={--lb-addresses=192.0.2.1} --set webhookURL=https://192.0.2.2:9443/", elsewhere.Manifests},
 		{"atoll-hub", "--set workloads=false", idle.Manifests},
+	}
+	comparisons = append(comparisons, comparison{
+		"atoll-broker", "--set hub.enabled=true --set hub.hostNetwork=true --set hub.haproxyImage=haproxy:2.6",
+		both(brokerOf("atoll-clusterset"), render.Hub{Clusterset: "atoll-clusterset", Tag: appVersion, Replicas: 2, HostNetwork: true, HAProxyImage: "haproxy:2.6"}.Manifests),
+	})
+	for args, where := range map[string]render.Hub{
+		"": {}, " --set hostNetwork=true --set-string nodeSelector.edge=true": {HostNetwork: true, NodeSelector: map[string]string{"edge": "true"}},
+		" --set hostNetwork=true --set lowPorts=true": {HostNetwork: true, LowPorts: true},
 	} {
+		for _, balances := range []bool{false, true} {
+			h := where
+			h.Clusterset, h.Tag, h.Replicas, h.HAProxyImage = hub.Clusterset, hub.Tag, hub.Replicas, "registry.test/haproxy:2.6"
+			args := "--set haproxyImage=registry.test/haproxy:2.6" + args
+			if balances {
+				h.Args, args = []string{"--lb-addresses=haproxy=192.0.2.1"}, args+" --set args={--lb-addresses=haproxy=192.0.2.1}"
+			}
+			comparisons = append(comparisons, comparison{"atoll-hub", args, h.Manifests})
+			h.HAProxyImage = ""
+			comparisons = append(comparisons, comparison{"atoll-hub", strings.Replace(args, "registry.test/haproxy:2.6", "", 1), h.Manifests})
+		}
+	}
+	for _, tc := range comparisons {
 		got, err := Objects(t.Context(), tc.chart, strings.Fields(tc.args)...)
 		if err != nil {
 			t.Fatalf("%s %s: %v", tc.chart, tc.args, err)
@@ -233,6 +255,8 @@ func TestRefused(t *testing.T) {
 		{"atoll-broker", "--set global.clusterset=A", "clusterset"},
 		{"atoll-broker", "-n atoll-clusterset", "put the release in another one, for instance -n default"},
 		{"atoll-hub", "--set args=lb", "args"},
+		{"atoll-hub", "--set lowPorts=true", "lowPorts is for hostNetwork"},
+		{"atoll-hub", "--set workloads=false --set haproxyImage=x", "are about pods"},
 		{"atoll-hub", "--set webhookURL=http://a", "webhookURL"},
 	} {
 		if _, err := Objects(t.Context(), tc.chart, strings.Fields(tc.args)...); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -149,7 +149,7 @@ func (c *checker) exists(path string) error {
 
 // helm's commands and their flags, as far as pages use them; true for those with a value.
 var helmFlags = map[string]map[string]bool{
-	"install":   {"--create-namespace": false, "--set-file": true, "--set": true, "--wait": false},
+	"install":   {"--create-namespace": false, "--set-file": true, "--set": true, "--set-string": true, "--wait": false},
 	"upgrade":   {"--reset-then-reuse-values": false, "--set": true, "--wait": false},
 	"uninstall": {},
 	"":          {"--kube-context": true, "-n": true},
