@@ -138,7 +138,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	list = append(list,
 		withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.member.Renew, log),
 		publication.NewController(mgr.GetClient(), view, progress, s.member.State, log),
-		memory.NewController(mgr.GetAPIReader(), mgr.GetClient(), s.epoch, log),
+		memory.NewController(mgr.GetAPIReader(), mgr.GetClient(), s.epoch, s.clusterset(), log),
 	)
 	for _, c := range list {
 		if err := c.Register(mgr); err != nil {

@@ -190,7 +190,12 @@ func (s *session) remember(ctx context.Context) (memory.Memory, error) {
 	if err != nil {
 		return memory.Memory{}, fmt.Errorf("making a client for this cluster: %w", err)
 	}
-	return memory.Load(ctx, reader)
+	return memory.Load(ctx, reader, s.clusterset())
+}
+
+// clusterset tells the clusterset from others: many have the same name, each on a broker of its own.
+func (s *session) clusterset() string {
+	return s.membership.Clusterset + " on " + s.membership.Server
 }
 
 // served returns nil when the cluster's API server serves what the controllers watch.

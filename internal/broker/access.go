@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,8 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// memberRole is the name of the role of all members in a clusterset's namespace.
-const memberRole = "atoll-member"
+// MemberRole is the name of the role of all members in a clusterset's namespace.
+const MemberRole = "atoll-member"
 
 // Objects returns what a clusterset needs on its broker, beside the CRDs: its
 // namespace, the members' role, and the admission policies that let a member write
@@ -39,7 +41,7 @@ func role(namespace string) *rbacv1.Role {
 	all := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	return &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: memberRole},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: MemberRole},
 		Rules: []rbacv1.PolicyRule{
 			// By its UID they tell whether it was made anew.
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{namespace}, Verbs: []string{"get"}},
@@ -60,14 +62,28 @@ var allowedRanges = rbacv1.PolicyRule{
 	APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{names.AllowedRanges}, Verbs: []string{"get", "list", "watch"},
 }
 
-// hubRole is the name of the hub's role, and of its binding, in a clusterset's namespace.
-const hubRole = "atoll-hub"
+// ShowsRanges tells whether a role lets those who have it follow which addresses members may have. One that was made by an older
+// version does not.
+func ShowsRanges(role *rbacv1.Role) bool {
+	return slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+		named := len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, names.AllowedRanges)
+		return named && includes(r.APIGroups, "") && includes(r.Resources, "configmaps") && includes(r.Verbs, "list") && includes(r.Verbs, "watch")
+	})
+}
+
+// includes tells whether a list of a rule's has something in it, or all there is.
+func includes(list []string, what string) bool {
+	return slices.Contains(list, what) || slices.Contains(list, "*")
+}
+
+// HubRole is the name of the hub's role, and of its binding, in a clusterset's namespace.
+const HubRole = "atoll-hub"
 
 // HubAccess returns what lets the hub work in a clusterset's namespace: it reads what members
 // publish, and writes its policies.
 func HubAccess(namespace string) []client.Object {
 	read := []string{"get", "list", "watch"}
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: hubRole}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: HubRole}
 	return []client.Object{
 		&rbacv1.Role{
 			TypeMeta: roleType, ObjectMeta: meta,
@@ -83,7 +99,7 @@ func HubAccess(namespace string) []client.Object {
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: hubRole},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: HubRole},
 			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: names.HubNamespace, Name: names.HubAccount}},
 		},
 	}

@@ -31,7 +31,7 @@ func Member(namespace string, cluster names.ClusterID) Account {
 	// A colon is in no cluster id, so no other member's object is called that.
 	self := account + ":self"
 	return newAccount(namespace, cluster, account,
-		binding(namespace, cluster, account, account, memberRole),
+		binding(namespace, cluster, account, account, MemberRole),
 		memberMeta(&rbacv1.Role{
 			TypeMeta: roleType,
 			Rules: []rbacv1.PolicyRule{

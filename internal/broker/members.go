@@ -59,6 +59,11 @@ func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f fun
 			f(id)
 		}
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.left {
+		return
+	}
 	// Fails only when the informer has stopped, and then nothing changes.
 	handled, _ := v.members.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
@@ -69,15 +74,14 @@ func (v *View) onMember(of func(*brokerv1alpha1.MemberClusterSpec) string, f fun
 		UpdateFunc: moved,
 		DeleteFunc: func(object any) { moved(object, nil) },
 	})
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.memberHandlers = append(v.memberHandlers, handled)
 }
 
-// leave takes the view's handlers off the copies that outlive it.
+// leave takes the view's handlers off the copies that outlive it. A controller that is only starting then has none put there.
 func (v *View) leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.left = true
 	for _, handled := range v.memberHandlers {
 		if handled != nil {
 			_ = v.members.RemoveEventHandler(handled) // there is nothing to do where it is not there

@@ -227,8 +227,9 @@ func (v *View) AwaitRanges(ctx context.Context) error { return v.Epoch.Ranges.Aw
 
 // OnAllowed has f called with each cluster to whose endpoints other addresses are allowed than before.
 func (v *View) OnAllowed(f func(names.ClusterID)) {
-	off := v.Epoch.Ranges.OnChange(f)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.off = append(v.off, off)
+	if !v.left {
+		v.off = append(v.off, v.Epoch.Ranges.OnChange(f))
+	}
 }

@@ -44,6 +44,7 @@ type View struct {
 	limit  limit
 
 	mu                sync.Mutex
+	left              bool // the view follows nothing any more
 	memberHandlers    []cache.ResourceEventHandlerRegistration
 	off               []func() // what takes other handlers off
 	exportHandlers    []informers.Handler[*brokerv1alpha1.ExportedService]

@@ -11,11 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/ranges"
@@ -50,13 +52,23 @@ type RangesChange struct {
 	DryRun bool
 }
 
-// Ranges changes which addresses the members of a clusterset may have, on its broker, and returns what holds then, for
-// members and others of whom something is written, by their ids.
-func Ranges(ctx context.Context, on *install.Target, namespace string, change RangesChange) ([]MemberRanges, error) {
+// RangesNow is what holds of the addresses that members may have.
+type RangesNow struct {
+	// Members are those, and others of whom something is written, by their ids.
+	Members []MemberRanges
+	// Blind are the roles whose holders can't see what is written, and so do not heed it: an older version has made them. Each has
+	// the command, without flags, that makes it anew.
+	Blind map[string]string
+	// First tells that the change has made the ConfigMap, or would: nothing was written, or it was lost.
+	First bool
+}
+
+// Ranges changes which addresses the members of a clusterset may have, on its broker, and returns what holds then.
+func Ranges(ctx context.Context, on *install.Target, namespace string, change RangesChange) (*RangesNow, error) {
 	if err := clusterset(ctx, on, namespace); err != nil {
 		return nil, err
 	}
-	config, err := change.write(ctx, on, namespace)
+	config, first, err := change.write(ctx, on, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -68,38 +80,58 @@ func Ranges(ctx context.Context, on *install.Target, namespace string, change Ra
 	if err := on.List(ctx, published, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}); err != nil {
 		return nil, fmt.Errorf("listing what members have published: %w", err)
 	}
-	return tellRanges(config, members.Items, published.Items), nil
+	blind, err := blindRoles(ctx, on, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return &RangesNow{Members: tellRanges(config, members.Items, published.Items), Blind: blind, First: first}, nil
 }
 
-// write carries the change out, and returns the ConfigMap as it is then. Where something is to be changed there is one
+// blindRoles are the roles whose holders can't see what is written, with the commands that make them anew.
+func blindRoles(ctx context.Context, on *install.Target, namespace string) (map[string]string, error) {
+	blind := map[string]string{}
+	for name, command := range map[string]string{broker.MemberRole: "atoll broker deploy", broker.HubRole: "atoll hub deploy"} {
+		role := &rbacv1.Role{}
+		switch err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, role); {
+		case apierrors.IsNotFound(err): // there is no hub
+		case err != nil:
+			return nil, fmt.Errorf("reading Role %s/%s: %w", namespace, name, err)
+		case !broker.ShowsRanges(role):
+			blind[name] = command
+		}
+	}
+	return blind, nil
+}
+
+// write carries the change out, and returns the ConfigMap as it is then, and whether there was none. Where something is to be changed there is one
 // afterwards, if an empty one: for agents, none is no word at all.
-func (change RangesChange) write(ctx context.Context, on *install.Target, namespace string) (*corev1.ConfigMap, error) {
+func (change RangesChange) write(ctx context.Context, on *install.Target, namespace string) (written *corev1.ConfigMap, first bool, err error) {
 	have := &corev1.ConfigMap{}
-	err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.AllowedRanges}, have)
+	err = on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.AllowedRanges}, have)
 	switch {
 	case apierrors.IsNotFound(err):
 		config := change.of(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: names.AllowedRanges, Labels: map[string]string{install.LabelManagedBy: install.ManagedBy},
 		}})
 		if change.none() || change.DryRun {
-			return config, nil
+			return config, !change.none(), nil
 		}
 		if err := on.Create(ctx, config); err != nil {
-			return nil, fmt.Errorf("creating %s: %w", install.Name(config), err)
+			return nil, false, fmt.Errorf("creating %s: %w", install.Name(config), err)
 		}
-		return config, nil
+		return config, true, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, names.AllowedRanges, err)
+		return nil, false, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, names.AllowedRanges, err)
 	}
 	config := change.of(have.DeepCopy())
 	if change.none() || change.DryRun {
-		return config, nil
+		return config, false, nil
 	}
 	// What somebody else writes for other members meanwhile stays.
 	if err := on.Patch(ctx, config, client.MergeFrom(have)); err != nil {
-		return nil, fmt.Errorf("changing %s: %w", install.Name(config), err)
+		return nil, false, fmt.Errorf("changing %s: %w", install.Name(config), err)
 	}
-	return config, nil
+	return config, false, nil
 }
 
 func (change RangesChange) none() bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -120,6 +121,26 @@ func expectRemembered(t *testing.T, in, cluster, text string) {
 	})
 }
 
+// expectMaySee waits until the broker has taken notice of whether a member may see which addresses are allowed.
+func expectMaySee(t *testing.T, cluster names.ClusterID, may bool) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s may see it: %v", cluster, may), func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:serviceaccount:" + broker.DefaultNamespace + ":" + names.MemberAccount(cluster),
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: broker.DefaultNamespace, Verb: "list", Resource: "configmaps", Name: names.AllowedRanges,
+			},
+		}}
+		if err := on[lab.Broker].Create(t.Context(), review); err != nil {
+			return err
+		}
+		if review.Status.Allowed != may {
+			return fmt.Errorf("%+v", review.Status)
+		}
+		return nil
+	})
+}
+
 // A broker that was deployed before its owner could fix ranges does not let members read them: they import as ever, and
 // heed them when it is deployed again.
 func TestBrokerWithoutAllowedRanges(t *testing.T) {
@@ -146,7 +167,9 @@ func TestBrokerWithoutAllowedRanges(t *testing.T) {
 	if len(older) != len(rules)-1 {
 		t.Fatalf("the rules are %+v", rules)
 	}
+	expectRemembered(t, "c1", "c2", "") // of the tests before: what was said last would hold for an agent that sees nothing
 	write(t.Context(), older)
+	expectMaySee(t, "c1", false)
 	stop(t, "c1/agent")
 	start(t, "c1/agent")
 	allowRanges(t, map[string]string{"c2": "10.9.0.0/16"})
@@ -155,6 +178,7 @@ func TestBrokerWithoutAllowedRanges(t *testing.T) {
 	create(t, "c2", export(ns, "web"))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.1", "c2/10.8.8.1")
 	write(t.Context(), rules)
+	expectMaySee(t, "c1", true)
 	stop(t, "c1/agent") // it would look again some minutes later
 	start(t, "c1/agent")
 	expectAddresses(t, "c1", ns, "c2/10.9.9.1")

@@ -1,15 +1,19 @@
 package membership
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
 )
@@ -18,6 +22,7 @@ import (
 func TestRangesOfMembers(t *testing.T) {
 	refused(t, "", "broker ranges get --context broker --namespace nowhere", "there is no clusterset nowhere", "atoll broker deploy")
 	must(t, "", "broker deploy --context broker")
+	allowAnyAfterwards(t)
 	const ranges = "broker ranges "
 	const at = " --context broker"
 	for line, words := range map[string][]string{
@@ -53,7 +58,7 @@ func TestRangesOfMembers(t *testing.T) {
 		t.Errorf("what would be is: %+v, %v", config.Data, err)
 	}
 	r := atoll("", ranges+"set c2 10.2.0.0/16,fd00:2::/48 10.2.3.0/24"+at)
-	if r.status != 0 || !strings.Contains(r.stderr, "c2 is no member yet") {
+	if r.status != 0 || !strings.Contains(r.stderr, "c2 is no member yet") || strings.Contains(r.stderr, "has lost it") || strings.Contains(r.stderr, "not heeded") {
 		t.Errorf("status %d\n%s", r.status, r.stderr)
 	}
 	expectAllowed(t, map[string]string{"c2": "10.2.0.0/16, fd00:2::/48"})
@@ -119,11 +124,42 @@ func TestRangesOfMembers(t *testing.T) {
 	if err := on[lab.Broker].Delete(t.Context(), allowedTo("")); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "", ranges+"clear c2"+at)
+	if r := atoll("", ranges+"clear c3"+at); r.status != 0 || !strings.Contains(r.stderr, "has lost it") || !strings.Contains(r.stdout, "c2") {
+		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
 	expectAllowed(t, map[string]string{})
-	if err := on[lab.Broker].Delete(t.Context(), allowedTo("")); err != nil {
+	if r := atoll("", ranges+"set c2 10.2.0.0/16"+at); strings.Contains(r.stderr, "has lost it") {
+		t.Errorf("it is there\n%s", r.stderr)
+	}
+
+	// Where the broker was deployed by an older version nobody sees it, and so it is said.
+	role := &rbacv1.Role{}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: broker.MemberRole}, role); err != nil {
 		t.Fatal(err)
 	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })
+	if err := on[lab.Broker].Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"get", "set c2 10.2.0.0/16", "clear c2"} {
+		r := atoll("", ranges+line+at)
+		if r.status != 0 || !strings.Contains(r.stderr, "not heeded by those who have the role atoll-member") || !strings.Contains(r.stderr, "Run: atoll broker deploy --context broker\n") {
+			t.Errorf("atoll %s%s: status %d\n%s", ranges, line, r.status, r.stderr)
+		}
+	}
+	must(t, "", "broker deploy --context broker")
+	if r := atoll("", ranges+"get"+at); strings.Contains(r.stderr, "not heeded") {
+		t.Errorf("after deploying the broker again\n%s", r.stderr)
+	}
+}
+
+// allowAnyAfterwards has nothing be said after the test of which addresses members may have.
+func allowAnyAfterwards(t *testing.T) {
+	t.Cleanup(func() {
+		if err := on[lab.Broker].Delete(context.Background(), allowedTo("")); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // expectAllowed checks what is written about members.

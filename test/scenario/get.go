@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -67,25 +69,34 @@ func parseGet(args []string) (*get, error) {
 
 // getter answers for one cluster.
 type getter struct {
+	http   *http.Client
 	client dynamic.Interface
 	mapper meta.RESTMapper
 }
 
+// getTime is how long an answer is waited for. An API server that was cut off or has stopped does not say so, and the
+// script's patience is needed for kubectl, whose connection is a new one.
+const getTime = 4 * time.Second
+
 func newGetter(config *rest.Config) (*getter, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	config.Timeout = 15 * time.Second
-	client, err := dynamic.NewForConfig(config)
+	config.Timeout = getTime
+	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	found, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := dynamic.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, err
+	}
+	found, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, err
 	}
 	cached := memory.NewMemCacheClient(found)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
-	return &getter{client, restmapper.NewShortcutExpander(mapper, cached, nil)}, nil
+	return &getter{transport, client, restmapper.NewShortcutExpander(mapper, cached, nil)}, nil
 }
 
 // do answers as kubectl would. What went wrong otherwise than by the API server's word is not
@@ -93,6 +104,9 @@ func newGetter(config *rest.Config) (*getter, error) {
 func (c *getter) do(ctx context.Context, g *get) (Result, error) {
 	mapping, err := c.mapping(g.resource)
 	if err != nil {
+		if !meta.IsNoMatchError(err) {
+			c.away()
+		}
 		return Result{}, errNotSimple
 	}
 	object, err := c.request(ctx, g, mapping)
@@ -104,11 +118,15 @@ func (c *getter) do(ctx context.Context, g *get) (Result, error) {
 	case errors.As(err, &status) && status.Status().Reason != metav1.StatusReasonUnknown:
 		return Result{Stderr: fmt.Sprintf("Error from server (%s): %v\n", status.Status().Reason, err), Err: errors.New("exit status 1")}, nil
 	default:
+		c.away()
 		return Result{}, errNotSimple
 	}
 	text, err := g.print(object)
 	return Result{Stdout: text}, err
 }
+
+// away closes connections: the next request does not wait on one that leads nowhere any more.
+func (c *getter) away() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
 // mapping finds a resource by its name, kind, or short name, with its group or without.
 func (c *getter) mapping(resource string) (*meta.RESTMapping, error) {

@@ -76,6 +76,7 @@ func runForm(ctx context.Context, t *testing.T, labs *labs, f form) {
 		log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
 		if err := Execute(ctx, f.script, labs.get(ctx, t, f.shape), log); err != nil {
 			t.Error(err)
+			labs.down(t) // what it has changed besides and would have put back at its end is not as others expect it
 		}
 	})
 }

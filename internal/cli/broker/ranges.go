@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ which ranges its endpoints are: those of its pods or, in advertise mode cluster-
 its Services. All other members leave out what is outside, at once and whatever that member
 does, and so does the hub. A member of which nothing is said may have any address.
 
+A broker that was deployed by an older version does not let them see it; these commands tell where
+that is so. Deploy it again then, and the agents look after five minutes at most.
+
 It is kept in the ConfigMap ` + names.AllowedRanges + ` of the clusterset, which members can read
 and not write: a key for each member's id, with ranges of both IP families, separated by commas
 or spaces. Agents that were installed before there was this do not heed it.`,
@@ -49,10 +53,11 @@ have, so that the others leave them out. What is written wrongly allows nothing.
   atoll broker ranges get c2 -o wide     # with examples of what is outside`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rows, err := o.changeRanges(cmd, setup.RangesChange{})
+			now, err := o.changeRanges(cmd, setup.RangesChange{})
 			if err != nil {
 				return err
 			}
+			rows := now.Members
 			if len(args) > 0 {
 				if rows = about(rows, args[0]); len(rows) == 0 {
 					return fmt.Errorf("there is no member %s, and nothing is said of one", args[0])
@@ -92,15 +97,19 @@ see what of its endpoints would be left out.`,
 					return err
 				}
 			}
-			rows, err := o.changeRanges(cmd, setup.RangesChange{Set: map[names.ClusterID]ranges.Set{id: set}, DryRun: dryRun})
+			now, err := o.changeRanges(cmd, setup.RangesChange{Set: map[names.ClusterID]ranges.Set{id: set}, DryRun: dryRun})
 			if err != nil {
 				return err
 			}
-			rows = about(rows, id.String())
-			if row := rows[0]; !row.Member {
+			row := about(now.Members, id.String())[0]
+			if !row.Member {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s is no member yet\n", id)
 			} else if row.Outside > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "of the %d addresses that %s publishes %d are outside, and left out by the others: %s\n", row.Published, id, row.Outside, strings.Join(row.Examples, ", "))
+				fmt.Fprintf(cmd.ErrOrStderr(), "of the %d addresses that %s publishes %d are outside, for the others to leave out: %s\n", row.Published, id, row.Outside, strings.Join(row.Examples, ", "))
+			}
+			rows := now.Members
+			if !now.First {
+				rows = about(rows, id.String())
 			}
 			return writeRanges(cmd, format, rows)
 		},
@@ -128,11 +137,12 @@ ConfigMap does not do that: agents go on by what it said last, for somebody may 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rows, err := o.changeRanges(cmd, setup.RangesChange{Clear: args, ClearAll: all, DryRun: dryRun})
+			now, err := o.changeRanges(cmd, setup.RangesChange{Clear: args, ClearAll: all, DryRun: dryRun})
 			if err != nil {
 				return err
 			}
-			if !all {
+			rows := now.Members
+			if !all && !now.First {
 				rows = about(rows, args...)
 			}
 			return writeRanges(cmd, format, rows)
@@ -144,22 +154,34 @@ ConfigMap does not do that: agents go on by what it said last, for somebody may 
 	return command
 }
 
-// changeRanges changes something, or nothing, and returns what holds then.
-func (o *options) changeRanges(cmd *cobra.Command, change setup.RangesChange) ([]setup.MemberRanges, error) {
+// changeRanges changes something, or nothing, and returns what holds then. It says who does not heed it, and whether
+// something may have held before that does not any more.
+func (o *options) changeRanges(cmd *cobra.Command, change setup.RangesChange) (*setup.RangesNow, error) {
 	on, err := o.connect(cmd, false)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := setup.Ranges(cmd.Context(), on, o.namespace, change)
-	if err == nil && change.DryRun {
-		steps.Say(cmd)("nothing is changed; it would be:")
+	now, err := setup.Ranges(cmd.Context(), on, o.namespace, change)
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
+	say := steps.Say(cmd)
+	for _, role := range slices.Sorted(maps.Keys(now.Blind)) {
+		say("not heeded by those who have the role %s, for it does not let them see it: an older version has made it. Run: %s%s", role, now.Blind[role], o.flags())
+	}
+	if now.First && !change.ClearAll && slices.ContainsFunc(now.Members, func(r setup.MemberRanges) bool { return r.Member && !r.Restricted }) {
+		say("there was no ConfigMap %s. If the broker had one and has lost it, the agents have gone on by that, and from now on go by this alone: "+
+			"see below which members may have any address, and set theirs, too", names.AllowedRanges)
+	}
+	if change.DryRun {
+		say("nothing is changed; it would be:")
+	}
+	return now, nil
 }
 
 // about returns the rows about some clusters.
 func about(rows []setup.MemberRanges, ids ...string) []setup.MemberRanges {
-	return slices.DeleteFunc(rows, func(r setup.MemberRanges) bool { return !slices.Contains(ids, r.Cluster) })
+	return slices.DeleteFunc(slices.Clone(rows), func(r setup.MemberRanges) bool { return !slices.Contains(ids, r.Cluster) })
 }
 
 func addRangesFormat(command *cobra.Command, format *output.Format) {

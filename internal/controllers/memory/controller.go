@@ -33,11 +33,13 @@ type Controller struct {
 	epoch  *broker.Epoch
 	log    *slog.Logger
 	wake   chan struct{}
+	// clusterset is which one it is that is remembered.
+	clusterset string
 }
 
-// NewController returns a controller that writes by writer and reads by reader, past any copy.
-func NewController(reader client.Reader, writer client.Writer, e *broker.Epoch, log *slog.Logger) *Controller {
-	return &Controller{reader: reader, writer: writer, epoch: e, log: log, wake: make(chan struct{}, 1)}
+// NewController returns a controller for a clusterset that writes by writer and reads by reader, past any copy.
+func NewController(reader client.Reader, writer client.Writer, e *broker.Epoch, clusterset string, log *slog.Logger) *Controller {
+	return &Controller{reader: reader, writer: writer, epoch: e, clusterset: clusterset, log: log, wake: make(chan struct{}, 1)}
 }
 
 // Name is the controller's name in logs.
@@ -64,7 +66,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 	var written map[string]string
 	for pause := firstRetry; ctx.Err() == nil; {
-		data := encode(Memory{c.epoch.Memory(), c.epoch.Ranges.Known()})
+		data := encode(Memory{c.epoch.Memory(), c.clusterset, c.epoch.Ranges.Known()})
 		var again <-chan time.Time
 		if !equality.Semantic.DeepEqual(data, written) {
 			if err := c.write(ctx, data); err == nil {
@@ -111,9 +113,9 @@ func (c *Controller) write(ctx context.Context, data map[string]string) error {
 	return nil
 }
 
-// Load reads what was remembered. Where there is nothing, or it may not be read, as after an
+// Load reads what was remembered of a clusterset. Where there is nothing, or it may not be read, as after an
 // upgrade of the agent before its rights, nothing is.
-func Load(ctx context.Context, reader client.Reader) (Memory, error) {
+func Load(ctx context.Context, reader client.Reader, clusterset string) (Memory, error) {
 	have, err := get(ctx, reader)
 	if have == nil {
 		if apierrors.IsForbidden(err) {
@@ -121,7 +123,7 @@ func Load(ctx context.Context, reader client.Reader) (Memory, error) {
 		}
 		return Memory{}, err
 	}
-	return decode(have.Data), nil
+	return decode(have.Data).Of(clusterset), nil
 }
 
 // get returns nil where there is none.

@@ -12,6 +12,8 @@ import (
 const (
 	// keyPlace is the key of the namespace's UID. No cluster has it for its id.
 	keyPlace = "_namespace"
+	// keyClusterset is the key of which clusterset the ranges are of.
+	keyClusterset = "_clusterset"
 	// keyAllowed begins the keys of the ranges that the broker's owner allows a member, whose id is the rest.
 	keyAllowed = "_allowed."
 	// keyFormer is the key of the UIDs of those that there were before.
@@ -29,14 +31,28 @@ const (
 
 // Memory is what outlasts a process.
 type Memory struct {
-	Epoch   epoch.Memory
-	Allowed ranges.Allowed
+	Epoch epoch.Memory
+	// Clusterset is which one Allowed is of, in any words that tell it from others; empty where an older agent has not written it.
+	Clusterset string
+	Allowed    ranges.Allowed
+}
+
+// Of is what is remembered of a clusterset: which addresses members may have, the owner of a former one has said of others,
+// that may have the same ids. (Which namespace is a former one's, the epoch knows by itself.)
+func (m Memory) Of(clusterset string) Memory {
+	if m.Clusterset != "" && m.Clusterset != clusterset {
+		m.Allowed = nil
+	}
+	return m
 }
 
 // encode writes for each member when it has last said that all is published, and which addresses it may have, for
 // people to read.
 func encode(m Memory) map[string]string {
 	data := map[string]string{keyPlace: m.Epoch.Place}
+	if m.Clusterset != "" {
+		data[keyClusterset] = m.Clusterset
+	}
 	for id, set := range m.Allowed {
 		data[keyAllowed+id.String()] = set.String()
 	}
@@ -72,7 +88,10 @@ func written(at int64) string {
 
 // decode reads what encode wrote. What somebody else has written is not remembered.
 func decode(data map[string]string) Memory {
-	m := Memory{Epoch: epoch.Memory{Place: data[keyPlace], Former: strings.Fields(data[keyFormer]), Members: map[string]epoch.Known{}}, Allowed: ranges.Allowed{}}
+	m := Memory{
+		Epoch:      epoch.Memory{Place: data[keyPlace], Former: strings.Fields(data[keyFormer]), Members: map[string]epoch.Known{}},
+		Clusterset: data[keyClusterset], Allowed: ranges.Allowed{},
+	}
 	for id, value := range data {
 		if member, found := strings.CutPrefix(id, keyAllowed); found {
 			if cluster, err := names.ParseClusterID(member); err == nil {

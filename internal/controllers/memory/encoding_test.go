@@ -14,14 +14,14 @@ func TestEncoding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := Memory{Allowed: ranges.Allowed{"c2.eu": set, "c3": {}}, Epoch: epoch.Memory{Place: "uid", Former: []string{"a", "b"}, Members: map[string]epoch.Known{
+	memory := Memory{Clusterset: "set on https://broker", Allowed: ranges.Allowed{"c2.eu": set, "c3": {}}, Epoch: epoch.Memory{Place: "uid", Former: []string{"a", "b"}, Members: map[string]epoch.Known{
 		"c1": {At: 1763740800123456}, "c2": {At: 1763740800123456, Awaited: true, After: 1763740800123456}, "c3": {}, "c4": {Awaited: true},
 		"c5": {At: 1763740800123456, Awaited: true, After: 1763740800123456, Outdated: true},
 		"c6": {At: 1763740800123456, Awaited: true}, "c7": {At: 1763740800123456, Awaited: true, After: 1763740800000000},
 	}}}
 	data := encode(memory)
 	want := map[string]string{
-		"_namespace": "uid", "_former": "a b", "c1": "2025-11-21T16:00:00.123456Z", "c2": "2025-11-21T16:00:00.123456Z awaited", "c3": "none", "c4": "none awaited",
+		"_namespace": "uid", "_former": "a b", "_clusterset": "set on https://broker", "c1": "2025-11-21T16:00:00.123456Z", "c2": "2025-11-21T16:00:00.123456Z awaited", "c3": "none", "c4": "none awaited",
 		"c5": "2025-11-21T16:00:00.123456Z awaited since a restore",
 		"c6": "2025-11-21T16:00:00.123456Z awaited anew", "c7": "2025-11-21T16:00:00.123456Z awaited after 2025-11-21T16:00:00Z",
 		"_allowed.c2.eu": "10.1.0.0/16, fd00:1::/48", "_allowed.c3": "",
@@ -33,6 +33,20 @@ func TestEncoding(t *testing.T) {
 	data["_allowed.Not an id"] = "10.0.0.0/8"
 	if diff := cmp.Diff(memory, decode(data)); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
+	}
+}
+
+// What the owner of another clusterset has allowed does not count in this one; what an older agent has written does.
+func TestMemoryOfAnotherClusterset(t *testing.T) {
+	data := map[string]string{"_namespace": "uid", "_clusterset": "set on https://a", "_allowed.c2": "10.1.0.0/16", "c2": "none"}
+	for clusterset, want := range map[string]int{"set on https://a": 1, "set on https://b": 0, "other on https://a": 0} {
+		if m := decode(data).Of(clusterset); len(m.Allowed) != want || m.Epoch.Place != "uid" || len(m.Epoch.Members) != 1 {
+			t.Errorf("in %s it is %+v", clusterset, m)
+		}
+	}
+	delete(data, "_clusterset")
+	if m := decode(data).Of("set on https://b"); len(m.Allowed) != 1 {
+		t.Errorf("of an older agent: %+v", m)
 	}
 }
 
