@@ -340,7 +340,7 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName) 
 	}
 	switch severity, wrong := x.Import.severity(); {
 	case x.Import.Status == foreign:
-		x.Findings.add(Error, "import", x.Import.Message, fmt.Sprintf("to have the service imported: kubectl -n %s delete serviceimport %s", service.Namespace, service.Name))
+		x.Findings.add(Error, "import", x.Import.Message, fmt.Sprintf("to have the service imported: kubectl -n %[1]s delete serviceimport %[2]s, or, to have Atoll take it over: kubectl -n %[1]s label serviceimport %[2]s %[3]s=%[4]s", service.Namespace, service.Name, names.LabelManagedBy, names.AgentManager))
 	case wrong:
 		x.Findings.add(severity, "import", x.Import.Message, "")
 	}

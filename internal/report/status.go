@@ -174,7 +174,7 @@ func (s *Status) imports(of *survey.Survey) {
 		next := "atoll explain " + service
 		switch severity, wrong := i.severity(); {
 		case i.Status == foreign:
-			s.Findings.add(Warning, "import "+service, i.Message, "delete it to have the service imported, if other clusters export it")
+			s.Findings.add(Warning, "import "+service, i.Message, "delete it, or hand it over to Atoll (docs/migration.md), to have the service imported, if other clusters export it")
 		case severity == Error:
 			s.Findings.add(Error, "import "+service, i.Status+": "+i.Message, next)
 		case wrong:
