@@ -1,5 +1,5 @@
 // Package docs reads what the documentation has people run and apply, so that tests can try it: every fenced block of
-// README.md, docs and the manuals of charts and plugin, and every command line within the text.
+// README.md, docs and the manuals of charts and plugin, and every command line and link within the text.
 package docs
 
 import (
@@ -42,6 +42,9 @@ type Page struct {
 	Path   string
 	Blocks []Block
 	Spans  []Span
+	Links  []Link
+	// Anchors are those of its headings.
+	Anchors []string
 }
 
 // roots are where the documentation is.
@@ -107,6 +110,10 @@ func Parse(path, text string) (Page, error) {
 				before = ""
 			}
 			before += text + " "
+			page.Links = append(page.Links, linksIn(path, line, text)...)
+			if m := heading.FindStringSubmatch(text); m != nil {
+				page.Anchors = append(page.Anchors, anchorOf(m[1]))
+			}
 			for _, m := range span.FindAllStringSubmatch(text, -1) {
 				page.Spans = append(page.Spans, Span{path, line, m[1]})
 			}

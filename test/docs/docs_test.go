@@ -60,6 +60,29 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// Every link within the repository leads somewhere, headings included.
+func TestLinks(t *testing.T) {
+	_, pages := read(t)
+	links := 0
+	for _, page := range pages {
+		for _, link := range page.Links {
+			if err := Broken(root, pages, link); err != nil {
+				t.Errorf("%s: %v", link.At(), err)
+			}
+			links++
+		}
+	}
+	if links < 200 {
+		t.Errorf("only %d links", links)
+	}
+	for _, wrong := range []string{"[x](nosuch.md)", "[x](dns.md#no-such-heading)", "[x](#no-such-heading)", "[x](../Makefile#x)"} {
+		page, err := Parse("docs/made-up.md", wrong)
+		if err != nil || len(page.Links) != 1 || Broken(root, append(pages, page), page.Links[0]) == nil {
+			t.Errorf("%s passes: %+v, %v", wrong, page.Links, err)
+		}
+	}
+}
+
 func read(t *testing.T) (*checker, []Page) {
 	t.Helper()
 	c, err := newChecker(root)
