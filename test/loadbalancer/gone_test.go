@@ -82,10 +82,13 @@ func TestFollowedWithoutService(t *testing.T) {
 		}
 		return nil
 	})
-	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
-		!strings.Contains(c.Message, "surely not exposed") {
-		t.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
-	}
+	eventually(t, "it is told", func() error {
+		if c := expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
+			!strings.Contains(c.Message, "surely not exposed") {
+			return fmt.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
+		}
+		return nil
+	})
 	change(t, service, func(s *corev1.Service) {
 		s.Spec = corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "admin", Port: 81}}}
 	})
