@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -226,7 +228,7 @@ func TestTwoReplicasFindOneRestore(t *testing.T) {
 	}
 	found := func(s *scene, what string, lease *coordinationv1.Lease, older, doubts bool) {
 		t.Helper()
-		if got := s.Found(s.Beat(), lease); got != older || s.judge.Outdated("c2") != doubts {
+		if got := s.compare(s.Beat(), lease); got != older || s.judge.Outdated("c2") != doubts {
 			t.Errorf("%s: it is to be said %t, want %t; c2 is outdated %t, want %t", what, got, older, !doubts, doubts)
 		}
 	}
@@ -244,4 +246,52 @@ func TestTwoReplicasFindOneRestore(t *testing.T) {
 	found(second, "an older one, of which the other replica has said so", beat("21", "then"), false, true)
 	second.look(2, 0)
 	found(second, "the same", beat("22", "then"), false, false)
+}
+
+// A broker that is put back to when this cluster was no member yet has no heartbeat of its that could be older. Whoever
+// else was none is not taken for removed, and that everything is from then the version tells of the heartbeat that is made.
+func TestABackupFromBeforeThisClusterJoined(t *testing.T) {
+	beat := func(version string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", ResourceVersion: version}}
+	}
+	for name, tt := range map[string]struct {
+		version  string // of the heartbeat that is made
+		outdated bool   // what there is of c2
+	}{
+		"it was deleted":       {"60", false},
+		"the broker went back": {"20", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there := []client.Object{
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set", UID: "uid"}},
+				&brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "c2"}},
+			}
+			e := settled(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(there...).Build())
+			e.judge.Looked(e.judge.Begin(), epoch.Reading{Place: "uid", Members: map[string]epoch.Statement{"c2": {}, "c3": {}}})
+			e.Renewed(beat("50"))
+			if e.look(t.Context()); e.Doubts("c2") || !e.Doubts("c3") {
+				t.Errorf("doubts about c2 %t, and about c3, which is missing, %t", e.Doubts("c2"), e.Doubts("c3"))
+			}
+			made := beat(tt.version)
+			e.client = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(append(there, made)...).Build()
+			e.Renewed(made)
+			if e.look(t.Context()); e.judge.Outdated("c2") != tt.outdated || !e.Doubts("c3") {
+				t.Errorf("what there is of c2 is outdated %t, doubts about c3 %t", e.judge.Outdated("c2"), e.Doubts("c3"))
+			}
+		})
+	}
+}
+
+// A heartbeat that is older in another namespace is no news: which is for a look to find, and no replica says otherwise.
+func TestAnOlderHeartbeatElsewhere(t *testing.T) {
+	for place, want := range map[types.UID]bool{"uid": true, "another": false} {
+		e := settled(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set", UID: place}}).Build())
+		beat := func(version string) *coordinationv1.Lease {
+			return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", ResourceVersion: version}}
+		}
+		e.Renewed(beat("50"))
+		if older, err := e.Found(t.Context(), e.Beat(), beat("20")); err != nil || older != want {
+			t.Errorf("in namespace %s it is told to be older: %t, %v", place, older, err)
+		}
+	}
 }

@@ -240,8 +240,30 @@ func (e *Epoch) kick() {
 }
 
 // Found is called with the own heartbeat as it was read. before is what Beat returned before
-// that. It tells whether it is an older one than there was, which no other replica has said.
-func (e *Epoch) Found(before string, lease *coordinationv1.Lease) (older bool) {
+// that. It tells whether it is an older one than there was, which no other replica has said. In another namespace than before
+// versions can't be compared, which a look deals with.
+func (e *Epoch) Found(ctx context.Context, before string, lease *coordinationv1.Lease) (older bool, err error) {
+	if less(lease.ResourceVersion, before) {
+		place, _, err := e.placed(ctx)
+		if err != nil {
+			return false, err
+		}
+		if !e.at(place) {
+			e.kick()
+			return false, nil
+		}
+	}
+	return e.compare(before, lease), nil
+}
+
+// at tells whether a namespace is the clusterset's, as far as either is known.
+func (e *Epoch) at(place string) bool {
+	known := e.Place()
+	return known == place || known == "" || place == ""
+}
+
+// compare is Found where the namespace is the same.
+func (e *Epoch) compare(before string, lease *coordinationv1.Lease) (older bool) {
 	e.mu.Lock()
 	restored := lease.Annotations[names.AnnotationRestored]
 	older = before != "" && less(lease.ResourceVersion, before) && !less(e.beat, before)
@@ -280,10 +302,15 @@ func (e *Epoch) saw(version string) {
 	}
 }
 
-// Renewed is called with the own heartbeat as it was written.
+// Renewed is called with the own heartbeat as it was written. One that was made, and is older than the one that there was, is
+// looked into: it may have been missing because an earlier state was restored, in which this cluster was no member yet.
 func (e *Epoch) Renewed(lease *coordinationv1.Lease) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.beat != "" && less(lease.ResourceVersion, e.beat) {
+		e.kick()
+		return
+	}
 	e.beat, e.restored, e.found = lease.ResourceVersion, lease.Annotations[names.AnnotationRestored], false
 }
 
@@ -353,46 +380,67 @@ func (e *Epoch) released() []func() {
 	return again
 }
 
-// read looks at the broker: last at the namespace. If that is there, it was while the rest was read.
+// read looks at the broker: first at the members, then at what tells whether it is what it was. If that is so, it was
+// while the members were read.
 func (e *Epoch) read(ctx context.Context, beat string) (epoch.Reading, error) {
 	r := epoch.Reading{Members: map[string]epoch.Statement{}}
+	members := &brokerv1alpha1.MemberClusterList{}
+	if err := e.client.List(ctx, members, client.InNamespace(e.namespace)); err != nil {
+		return r, fmt.Errorf("listing members: %w", err)
+	}
+	r.Version = version(members.ResourceVersion)
+	for _, m := range members.Items {
+		r.Members[m.Name] = statement(&m)
+	}
+	var heartbeat *coordinationv1.Lease
 	var group errgroup.Group
-	group.Go(func() error {
-		members := &brokerv1alpha1.MemberClusterList{}
-		if err := e.client.List(ctx, members, client.InNamespace(e.namespace)); err != nil {
-			return fmt.Errorf("listing members: %w", err)
-		}
-		for _, m := range members.Items {
-			r.Members[m.Name] = statement(&m)
-		}
-		return nil
+	group.Go(func() (err error) {
+		heartbeat, err = e.heartbeat(ctx)
+		return err
 	})
-	group.Go(func() error {
-		lease := &coordinationv1.Lease{}
-		err := e.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: e.self.String()}, lease)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading the own heartbeat: %w", err)
-		}
-		if err == nil {
-			e.Found(beat, lease)
-		}
-		return nil
+	group.Go(func() (err error) {
+		r.Place, r.Going, err = e.placed(ctx)
+		return err
 	})
 	if err := group.Wait(); err != nil {
 		return r, err
 	}
+	switch {
+	case heartbeat == nil:
+		r.Unheard = beat != ""
+	case e.at(r.Place):
+		e.compare(beat, heartbeat)
+	}
+	return r, nil
+}
+
+// heartbeat reads the own heartbeat, and returns nil where there is none.
+func (e *Epoch) heartbeat(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: e.self.String()}, lease)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the own heartbeat: %w", err)
+	}
+	return lease, nil
+}
+
+// placed returns the UID of the clusterset's namespace, "" where it can't be read, and whether it goes or is gone.
+func (e *Epoch) placed(ctx context.Context) (place string, going bool, err error) {
 	namespace := &corev1.Namespace{}
 	switch err := e.client.Get(ctx, client.ObjectKey{Name: e.namespace}, namespace); {
 	case err == nil:
-		r.Place, r.Going = string(namespace.UID), namespace.DeletionTimestamp != nil
+		return string(namespace.UID), namespace.DeletionTimestamp != nil, nil
 	case apierrors.IsNotFound(err):
-		r.Going = true
+		return "", true, nil
 	case apierrors.IsForbidden(err):
 		e.warnOnce(err)
+		return "", false, nil
 	default:
-		return r, fmt.Errorf("reading the clusterset's namespace: %w", err)
+		return "", false, fmt.Errorf("reading the clusterset's namespace: %w", err)
 	}
-	return r, nil
 }
 
 // warnOnce says that the broker was deployed by an older version, whose members may not read

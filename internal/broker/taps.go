@@ -28,7 +28,7 @@ func (e *Epoch) newTaps() taps {
 			},
 			Item: e.visible, Event: e.recordChanged,
 		},
-		slices: &informers.Tap{Listed: listed, Event: e.sliceChanged},
+		slices: &informers.Tap{Listed: listed, First: func() { e.happened((*epoch.Judge).Begun) }, Event: e.sliceChanged},
 		other:  &informers.Tap{},
 		leases: &informers.Tap{Event: func(what watch.EventType, object client.Object) watch.EventType {
 			if what == watch.Modified && object.GetName() == e.self.String() {

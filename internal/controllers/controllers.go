@@ -79,6 +79,52 @@ func Once[request comparable](await func(context.Context) error, requests func(c
 	})
 }
 
+// Losses tells when something may have been lost on the broker: broker.Epoch.
+type Losses interface {
+	// Lost is another number whenever something may have been lost.
+	Lost() int
+	// OnChange has a function called when it may be another, until what it returns is called.
+	OnChange(func()) (off func())
+}
+
+// Lost is a source that queues requests, after await has returned, whenever something may have been lost on the broker. What
+// was written there, and had not come back, is lost without a change that anybody could see.
+func Lost[request comparable](epoch Losses, await func(context.Context) error, requests func(context.Context) ([]request, error)) source.TypedSource[request] {
+	return source.TypedFunc[request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
+		wake := make(chan struct{}, 1)
+		off := epoch.OnChange(func() {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+		go func() {
+			defer off()
+			if await(ctx) != nil {
+				return // the agent ends
+			}
+			for lost := epoch.Lost(); ; {
+				select {
+				case <-ctx.Done():
+					return
+				case <-wake:
+				}
+				now := epoch.Lost()
+				if now == lost {
+					continue
+				}
+				lost = now
+				all, err := requests(ctx)
+				if err != nil {
+					return // a cache that is synced does not fail before the agent ends
+				}
+				add(queue, true, all...)
+			}
+		}()
+		return nil
+	})
+}
+
 // add queues requests. Those of first lists get the priority that controller-runtime gives
 // those of its own caches.
 func add[request comparable](queue workqueue.TypedRateLimitingInterface[request], initial bool, requests ...request) {

@@ -33,8 +33,12 @@ func (s Statement) about(place string) bool { return s.Place == place || s.Place
 type Reading struct {
 	// Going tells that the clusterset's namespace is being deleted, or is not there.
 	Going bool
+	// Unheard tells that this cluster's own heartbeat is not there, although it was.
+	Unheard bool
 	// Place is the namespace's UID, "" where that can't be read.
 	Place string
+	// Version is that of the broker's data when the members were read, 0 where it is not known.
+	Version uint64
 	// Members are the members that there are, with their last statements.
 	Members map[string]Statement
 	// Shown are those of the candidates of which this cluster's copies show all that there is.
@@ -74,9 +78,9 @@ type Judge struct {
 	rounds  map[string]int // of those that there have been
 	// now numbers what happens; what is numbered higher than looked has not been looked into.
 	now, looked uint64
-	// relisted is when a copy was last made anew, of which nobody knows what went unseen. unsure is when
-	// that was, or it was last found that something is older than before.
-	relisted, unsure uint64
+	// relisted is when a copy was last made anew, of which nobody knows what went unseen. back is when it was last
+	// found that something is older than before. unsure is when either was.
+	relisted, back, unsure uint64
 }
 
 type member struct {
@@ -87,8 +91,9 @@ type member struct {
 	heard uint64
 	// unsure is a statement that was heard when it was not known whether an earlier state was restored.
 	unsure Statement
-	// here tells that it has been seen in this epoch: if it is not there any more, it was removed.
-	here bool
+	// here is when it was last seen in this epoch, 0 if it was not: if it is not there when somebody looks later, it
+	// was removed.
+	here uint64
 	// vanished is when a record of it went last that it had not withdrawn, or its entry. gone is the
 	// version at which it did, which a statement has to have seen; 0 where none is awaited for that.
 	vanished, gone uint64
@@ -108,7 +113,11 @@ func (m *member) unseen(looked uint64) bool { return max(m.vanished, m.lacks) > 
 func NewJudge(memory Memory) *Judge {
 	j := &Judge{place: memory.Place, former: memory.Former, members: map[string]*member{}, rounds: map[string]int{}, now: 1, unsure: 1}
 	for id, known := range memory.Members {
-		j.members[id] = &member{Known: known, here: !known.Awaited}
+		m := &member{Known: known}
+		if !known.Awaited {
+			m.here = j.now
+		}
+		j.members[id] = m
 	}
 	return j
 }
@@ -147,7 +156,7 @@ func (j *Judge) Unsure() {
 // before anybody looks: it has to be later than what is known now.
 func (j *Judge) Back() {
 	j.now++
-	j.unsure = j.now
+	j.back, j.unsure = j.now, j.now
 	for id, m := range j.members {
 		j.await(id, m, m.At)
 		m.Outdated, m.unsure = true, Statement{}
@@ -172,13 +181,22 @@ func (j *Judge) Lacks(id string) {
 	}
 }
 
+// Begun is called when a copy of some slices has been begun. A process before this one may have imported what it does not
+// have, and the broker may not be any more what it was when somebody looked last.
+func (j *Judge) Begun() {
+	j.now++
+	for _, m := range j.members {
+		m.lacks = j.now
+	}
+}
+
 // Heard is called with a member's statement when a watch shows that it is made, or that the
 // member is there, which is before any look does. A list is no such thing: what it has may be from before
 // an earlier state was restored. What comes before a look has shown that none was may be what is awaited then.
 func (j *Judge) Heard(id string, s Statement) {
 	j.now++
 	m := j.member(id)
-	m.here = true
+	m.here = j.now
 	if m.unsure = s; j.unsure <= j.looked {
 		m.sure(j.now)
 	}
@@ -243,7 +261,7 @@ func (j *Judge) Begin() uint64 { return j.now }
 func (j *Judge) Candidates(r Reading) []string {
 	var ids []string
 	for id, s := range r.Members {
-		if m := j.members[id]; m != nil && m.awaited() && m.answered(s, r.Place) {
+		if m := j.members[id]; m != nil && m.awaited() && m.answered(s, r.Place, r.Version) {
 			ids = append(ids, id)
 		}
 	}
@@ -251,23 +269,30 @@ func (j *Judge) Candidates(r Reading) []string {
 	return ids
 }
 
-// answered tells whether a statement about a namespace is the one that is awaited. A member that
-// has never made one can say no more than that it is there.
-func (m *member) answered(s Statement, place string) bool {
+// answered tells whether a statement about a namespace, found at a version, is the one that is awaited. A member that
+// has never made one can say no more than that it is there. One that has seen what is yet to come was made before an earlier
+// state was restored, and written after that.
+func (m *member) answered(s Statement, place string, version uint64) bool {
 	if s.At == 0 {
 		return m.At == 0
 	}
-	return s.about(place) && s.At > m.After && s.Seen >= m.gone
+	return s.about(place) && s.At > m.After && s.Seen >= m.gone && (version == 0 || s.Seen <= version)
 }
 
 // Looked is called with what was found by a look that began at a number.
 func (j *Judge) Looked(began uint64, r Reading) {
 	another := j.place != "" && r.Place != "" && r.Place != j.place
+	if r.Unheard && !r.Going && !another {
+		j.missed(r)
+		return
+	}
 	if another {
 		if slices.Contains(j.former, r.Place) {
 			j.Back() // to what there was before, with what members have said then
 		}
 		j.former = append(slices.Clone(j.former[max(0, len(j.former)+1-maxFormer):]), j.place)
+		j.now++
+		j.unsure = j.now // the members that were read may be those of the former one
 	}
 	for id, m := range j.members {
 		if j.unsure <= began {
@@ -289,30 +314,43 @@ func (j *Judge) Looked(began uint64, r Reading) {
 	if r.Place != "" {
 		j.place = r.Place
 	}
+	if another || j.back > began {
+		return // likewise, or those of before an earlier state was restored
+	}
 	for id, s := range r.Members {
 		if m := j.member(id); before < m.vanished && m.vanished <= began {
 			j.rounds[id]++
 		}
-		j.see(id, s, began, r.Shown[id])
+		j.see(id, s, began, r)
 	}
 	maps.DeleteFunc(j.members, func(id string, m *member) bool {
 		_, there := r.Members[id]
-		return !there && m.here // it was removed
+		return !there && 0 < m.here && m.here <= began // it was removed
 	})
 }
 
+// missed is called when the own heartbeat is not there. Perhaps it was deleted; or an earlier state was restored, in which
+// this cluster was not a member, and whoever else is missing was not one either. Which it is its next version tells.
+func (j *Judge) missed(r Reading) {
+	for id, m := range j.members {
+		if _, there := r.Members[id]; !there && !m.Awaited {
+			j.await(id, m, m.At)
+		}
+	}
+}
+
 // see takes notice of a member that is there. Whoever contradicts itself concerns nobody else.
-func (j *Judge) see(id string, s Statement, began uint64, shown bool) {
+func (j *Judge) see(id string, s Statement, began uint64, r Reading) {
 	m := j.member(id)
 	later := m.heard > began // it has been heard meanwhile
 	switch backwards := s.At != 0 && s.At < m.At && !later; {
 	case backwards && !m.Awaited:
 		j.await(id, m, m.At)
 		m.Outdated = true
-	case m.awaited() && shown && m.vanished <= began && m.answered(s, j.place):
+	case m.awaited() && r.Shown[id] && m.vanished <= began && m.answered(s, j.place, r.Version):
 		m.Awaited, m.After, m.Outdated, m.gone, m.foreign = false, 0, false, 0, false
 	}
-	m.here = true
+	m.here = max(m.here, began)
 	if s.At > m.At || !m.awaited() && !later {
 		m.At, m.seen = s.At, s.Seen
 	}
@@ -321,7 +359,7 @@ func (j *Judge) see(id string, s Statement, began uint64, shown bool) {
 // await has a member have to make a statement that is later than another one. Versions from before
 // the copies were made anew may be those of another broker.
 func (j *Judge) await(id string, m *member, after int64) {
-	m.here, m.Awaited, m.After = false, true, after
+	m.here, m.Awaited, m.After = 0, true, after
 	if j.rounds[id]++; m.vanished < j.relisted {
 		m.gone, m.seen = 0, 0
 	}

@@ -79,7 +79,12 @@ func TestDoubts(t *testing.T) {
 			j.Looked(began, reading("p", stated("p", 10, 10)))
 			look(j, reading("p", stated("p", 11, 10)))
 		}, nil},
-		"a slice goes": {func(j *Judge) { j.Lacks("b") }, []string{"b"}},
+		"a slice goes":              {func(j *Judge) { j.Lacks("b") }, []string{"b"}},
+		"a copy of slices is begun": {func(j *Judge) { j.Begun() }, []string{"b", "c"}},
+		"and the broker is still what it was": {func(j *Judge) {
+			j.Begun()
+			look(j, reading("p", stated("p", 10, 10)))
+		}, nil},
 		"and the broker is what it was": {func(j *Judge) {
 			j.Lacks("b")
 			look(j, reading("p", stated("p", 10, 10)))
@@ -150,6 +155,53 @@ func TestDoubts(t *testing.T) {
 			look(j, reading("p", map[string]Statement{"b": {"p", 10, 10}}))
 			look(j, reading("p", map[string]Statement{"b": {"p", 11, 11}}))
 		}, []string{"c"}},
+		"and one that joined later comes back while somebody looks": {func(j *Judge) {
+			began := j.Begin()
+			j.Back()
+			j.Heard("c", Statement{"p", 10, 10})
+			j.Looked(began, reading("p", map[string]Statement{"b": {"p", 10, 10}}))
+			look(j, reading("p", map[string]Statement{"b": {"p", 11, 11}, "c": {"p", 10, 10}}))
+		}, []string{"c"}},
+		"and what was read before that says nothing": {func(j *Judge) {
+			began := j.Begin()
+			j.Back()
+			j.Looked(began, Reading{Place: "p", Members: stated("p", 11, 11), Shown: map[string]bool{"b": true, "c": true}})
+			j.Looked(j.Begin(), reading("p", stated("p", 10, 10)))
+		}, []string{"b", "c"}},
+		"and one was there when the others were read, before that": {func(j *Judge) {
+			began := j.Begin()
+			j.Back()
+			j.Looked(began, reading("p", stated("p", 10, 10)))
+			look(j, reading("p", map[string]Statement{"b": {"p", 11, 11}}))
+		}, []string{"c"}},
+		"and one was there when the others were read, before the namespace was another one": {func(j *Judge) {
+			j.Looked(j.Begin(), reading("q", stated("p", 10, 10)))
+			look(j, reading("q", map[string]Statement{"b": {"q", 11, 11}}))
+		}, []string{"c"}},
+		"one joins while somebody looks, and something of it goes": {func(j *Judge) {
+			began := j.Begin()
+			j.Heard("b", Statement{"p", 11, 11})
+			j.Looked(began, reading("p", map[string]Statement{"c": {"p", 10, 10}}))
+			j.Vanished("b", 12)
+		}, []string{"b"}},
+		"and one says what it had to say before that": {func(j *Judge) {
+			j.Back()
+			look(j, Reading{Place: "p", Version: 20, Members: map[string]Statement{"b": {"p", 11, 21}, "c": {"p", 11, 20}}})
+		}, []string{"b"}},
+		"the own heartbeat is missing, and a member too": {func(j *Judge) {
+			j.Unsure()
+			j.Looked(j.Begin(), Reading{Unheard: true, Place: "p", Members: map[string]Statement{"b": {"p", 10, 10}}})
+		}, []string{"b", "c"}},
+		"and is there again, as the others are": {func(j *Judge) {
+			j.Unsure()
+			j.Looked(j.Begin(), Reading{Unheard: true, Place: "p", Members: map[string]Statement{"b": {"p", 10, 10}}})
+			look(j, reading("p", map[string]Statement{"b": {"p", 10, 10}}))
+		}, []string{"c"}},
+		"and is there again, as everything is": {func(j *Judge) {
+			j.Unsure()
+			j.Looked(j.Begin(), Reading{Unheard: true, Place: "p", Members: map[string]Statement{"b": {"p", 10, 10}}})
+			look(j, reading("p", stated("p", 10, 11)))
+		}, nil},
 		"one contradicts itself": {func(j *Judge) {
 			look(j, reading("p", stated("p", 9, 10)))
 		}, []string{"b"}},

@@ -55,6 +55,7 @@ type world struct {
 
 	broker   data
 	snapshot *data
+	looking  *looking // nil for nobody is
 	copy     map[string]object
 	// records and slices are two watches, of which either may be late.
 	records, slices []change
@@ -183,25 +184,55 @@ func (w *world) relist() {
 	}
 }
 
+// looking is a look that has begun, and what it has read so far.
+type looking struct {
+	began          uint64
+	members, whole bool // the members, and the rest, have been read
+	Reading
+}
+
+// look begins a look, if nobody is looking, and ends it.
 func (w *world) look() {
-	began := w.judge.Begin()
-	if w.older {
-		w.judge.Back()
+	w.looks()
+	for w.looking != nil {
+		w.looks()
+	}
+}
+
+// looks has a look take its next step.
+func (w *world) looks() {
+	switch l := w.looking; {
+	case l == nil:
+		w.looking = &looking{began: w.judge.Begin()}
+	case !l.members:
+		l.members, l.Members, l.Version = true, maps.Clone(w.broker.statements), w.version
+		if w.going {
+			l.Members = nil
+		}
+	case !l.whole:
+		l.whole, l.Place, l.Going = true, w.broker.place, w.going
+		if w.older && l.Place == w.judge.Place() {
+			w.judge.Back()
+		}
 		w.older = false
+	default:
+		l.Shown = map[string]bool{}
+		for _, id := range w.judge.Candidates(l.Reading) {
+			l.Shown[id] = w.shows(id)
+		}
+		w.judge.Looked(l.began, l.Reading)
+		w.looking = nil
 	}
-	r := Reading{Going: w.going, Place: w.broker.place, Members: maps.Clone(w.broker.statements), Shown: map[string]bool{}}
-	if r.Going {
-		r.Members = nil
-	}
-	for _, id := range w.judge.Candidates(r) {
-		r.Shown[id] = true
-		for name, o := range w.broker.objects {
-			if ownerOf(name) == id && !o.marked && w.copy[name].version < o.version {
-				r.Shown[id] = false
-			}
+}
+
+// shows tells whether the copy shows all that there is of a member.
+func (w *world) shows(id string) bool {
+	for name, o := range w.broker.objects {
+		if ownerOf(name) == id && !o.marked && w.copy[name].version < o.version {
+			return false
 		}
 	}
-	w.judge.Looked(began, r)
+	return true
 }
 
 // take has the copy be imported, as far as there are no doubts.
@@ -329,12 +360,12 @@ func TestNothingAliveIsTakenForWithdrawn(t *testing.T) {
 					w.older = false
 				}
 			},
-			"look": func(*rapid.T) { w.look() },
+			"look": func(*rapid.T) { w.looks() },
 			"restart": func(*rapid.T) {
 				if w.judge.Unseen() || len(w.records)+len(w.slices) > 0 || !connected() || w.older {
 					return // two faults at once
 				}
-				w.judge, w.withdrawn = NewJudge(w.judge.Memory()), map[string]bool{}
+				w.judge, w.withdrawn, w.looking = NewJudge(w.judge.Memory()), map[string]bool{}, nil
 				w.relist()
 			},
 			"": func(*rapid.T) { w.take() },

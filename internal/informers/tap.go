@@ -19,6 +19,8 @@ import (
 type Tap struct {
 	// Listed is called when a list is complete, and the copy is about to be made anew from it.
 	Listed func()
+	// First is called in place of Listed for the first list of one of several copies.
+	First func()
 	// Item is called with an object of a list, and tells whether the copy is to have it.
 	Item func(client.Object) bool
 	// Event is called with a change, and returns what it is to be for the copy.
@@ -30,8 +32,8 @@ type Tap struct {
 	expired chan struct{}
 }
 
-// fromNow returns a tap that is as this one, but has nothing to tell of the first list: of a copy
-// that has just been begun nothing can have gone.
+// fromNow returns a tap that is as this one, but tells the first list from others: from a copy that has just been begun
+// nothing can have gone.
 func (t *Tap) fromNow() *Tap {
 	if t == nil {
 		return nil
@@ -40,6 +42,8 @@ func (t *Tap) fromNow() *Tap {
 	return &Tap{parent: t, Item: t.Item, Event: t.Event, Listed: func() {
 		if begun.Swap(true) {
 			t.listed()
+		} else if t.First != nil {
+			t.First()
 		}
 	}}
 }

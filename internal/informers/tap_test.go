@@ -191,8 +191,8 @@ func TestExpiryWhileTheServerIsAway(t *testing.T) {
 
 // Of a copy that has just been begun nothing is told but what changes, until it is made anew.
 func TestTapFromNow(t *testing.T) {
-	listed := 0
-	tap := &Tap{Listed: func() { listed++ }}
+	listed, first := 0, 0
+	tap := &Tap{Listed: func() { listed++ }, First: func() { first++ }}
 	one, other := tap.fromNow(), tap.fromNow()
 	for i, step := range []struct {
 		tap  *Tap
@@ -201,6 +201,9 @@ func TestTapFromNow(t *testing.T) {
 		if step.tap.listed(); listed != step.want {
 			t.Errorf("step %d: %d lists are told, want %d", i, listed, step.want)
 		}
+	}
+	if first != 2 {
+		t.Errorf("%d first lists are told of two copies", first)
 	}
 	expired := one.expiry()
 	tap.Expire()

@@ -72,6 +72,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		WatchesRawSource(controllers.Events(c.subscribe)).
 		WatchesRawSource(controllers.Once(c.await, c.all)).
+		WatchesRawSource(controllers.Lost(c.broker.Epoch, c.await, c.all)).
 		WithOptions(options).
 		Complete(c)
 }

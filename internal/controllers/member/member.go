@@ -239,7 +239,11 @@ func (c *Controller) applyLease(ctx context.Context) error {
 		lease = &coordinationv1.Lease{ObjectMeta: c.meta(), Spec: spec}
 		err = c.broker.Create(ctx, lease)
 	case err == nil:
-		if c.epoch.Found(before, lease) { // other replicas can't tell any more when this one has renewed it
+		var older bool
+		if older, err = c.epoch.Found(ctx, before, lease); err != nil {
+			return err
+		}
+		if older { // other replicas can't tell any more when this one has renewed it
 			if lease.Annotations == nil {
 				lease.Annotations = map[string]string{}
 			}
