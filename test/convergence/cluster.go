@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,10 @@ type cluster struct {
 
 	local, broker *way // of its programs, to its own API server and to the broker
 	agents        []*process
+	started       time.Time // the last one of them
+	beat, backed  string    // the version of the heartbeat, and what it was when the broker was backed up last
+	aware         bool      // it has renewed the heartbeat since
+	noticed       time.Time // when it was seen to have done so since the broker was put back last
 	dns           *resolver
 	isolated      bool // from all other clusters' pods
 
@@ -112,6 +117,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 
 func (c *cluster) startAgent() *process {
 	p := newProcess()
+	c.started, c.aware = time.Now(), false
 	options := c.options
 	options.Local, options.Broker = rest.CopyConfig(options.Local), rest.CopyConfig(options.Broker)
 	options.Local.Wrap(c.local.of(p.life))

@@ -29,7 +29,12 @@ var (
 // kept are seeds that have failed once, and why. How a world goes on depends on how its
 // goroutines take turns too, so that a seed is no proof; each cause has a test of its own as well.
 var kept = []uint64{
-	54, // of the oracle: somebody exports a derived Service
+	54,   // of the oracle: somebody exports a derived Service
+	5004, // a broker that is put back, or another one with lower versions: who finds it, and copies that were deaf
+	5016,
+	5034,
+	5042, // the own heartbeat is older because the broker is another one, where others have published already
+	6001, // who had not come back when the backup was made comes back while somebody looks
 }
 
 func init() {

@@ -37,7 +37,11 @@ const steadyNamespace = "steady"
 type world struct {
 	random   *rand.Rand
 	broker   *apiserver.Server
-	admin    client.WithWatch // of the broker
+	admin    client.WithWatch  // of the broker
+	empty    *apiserver.Backup // of the broker as it is before there is a clusterset
+	backup   *apiserver.Backup // the last one of the broker, nil for none
+	wiped    bool              // the clusterset's namespace is not there
+	putBack  time.Time         // when the broker was, since all was right; zero if it was not
 	clusters []*cluster
 	guards   []*guard
 	began    time.Time
@@ -56,7 +60,8 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	if err := w.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: brokerpkg.DefaultNamespace}}); err != nil {
+	w.empty, w.wiped = w.broker.Backup(), true
+	if err := w.makeClusterset(ctx); err != nil {
 		return nil, err
 	}
 	members := 2 + w.random.IntN(3)
@@ -111,14 +116,28 @@ func (w *world) note(format string, args ...any) {
 
 func (w *world) elapsed() time.Duration { return time.Since(w.began).Round(time.Millisecond) }
 
+// makeClusterset has the administrator of the broker make the clusterset, where there is none.
+func (w *world) makeClusterset(ctx context.Context) error {
+	if !w.wiped {
+		return nil
+	}
+	w.wiped = false
+	return w.admin.Create(ctx, brokersNamespace())
+}
+
+func brokersNamespace() *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: brokerpkg.DefaultNamespace}}
+}
+
 // heal ends all faults.
-func (w *world) heal() {
+func (w *world) heal(ctx context.Context) error {
 	w.note("everything heals")
 	for _, c := range w.clusters {
 		c.local.heal()
 		c.broker.heal()
 		c.isolated = false
 	}
+	return w.makeClusterset(ctx)
 }
 
 const (
@@ -140,7 +159,9 @@ func (w *world) converge(ctx context.Context) error {
 			allowed = limit
 		}
 	}
-	w.heal()
+	if err := w.heal(ctx); err != nil {
+		return err
+	}
 	began := time.Now()
 	var problems []string
 	for step := 100 * time.Millisecond; ; step = min(2*step, 5*time.Second) {
@@ -156,6 +177,7 @@ func (w *world) converge(ctx context.Context) error {
 			return fmt.Errorf("%v after everything has healed, not all is as it should be:\n%s", allowed, strings.Join(problems, "\n"))
 		}
 	}
+	w.putBack = time.Time{}
 	took := time.Since(began)
 	w.slowest = max(w.slowest, took)
 	w.note("all is as it should be after %v", took)
