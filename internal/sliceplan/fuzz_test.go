@@ -3,6 +3,7 @@ package sliceplan
 import (
 	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -70,5 +72,29 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 		Diff(published, plan)
+	})
+}
+
+// FuzzRefusal judges the cluster IPs of a member by what that says of itself, which may be anything: what it says is
+// told in a few words, and a range of its that overlaps one here is never overlooked for the others.
+func FuzzRefusal(f *testing.F) {
+	f.Add("10.101.7.0/24", "10.1.0.0/33\n\x00")
+	f.Add("::ffff:10.101.0.0/112", "0.0.0.0/0")
+	f.Add("fd00::/8", strings.Repeat("10.1.0.0/16,", 1000))
+	own, err := ParseNetwork([]string{"10.101.0.0/16", "fd00:101::/108"}, []string{"10.1.0.0/16"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	vip := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{names.LabelAdvertiseMode: string(brokerv1alpha1.AdvertiseClusterIP)}}}
+	id := names.ClusterID(strings.Repeat("c", names.MaxLabelValue))
+	f.Fuzz(func(t *testing.T, one, others string) {
+		member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: append(strings.Split(others, ","), one)}}
+		refusal := own.Refusal(id, id, member, []*discoveryv1.EndpointSlice{vip})
+		if len(refusal) > 1024 {
+			t.Errorf("an Event has no room for %d characters", len(refusal))
+		}
+		if theirs, err := netip.ParsePrefix(one); err == nil && theirs.Overlaps(own.Services[0]) && refusal == "" {
+			t.Errorf("%s is not refused", theirs)
+		}
 	})
 }

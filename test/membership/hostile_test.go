@@ -3,6 +3,9 @@ package membership
 import (
 	"context"
 	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +29,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
 )
+
+var update = flag.Bool("update", false, "write the list of attempts into the manual")
 
 // place is the clusterset's namespace.
 const place = broker.DefaultNamespace
@@ -76,7 +81,7 @@ type attempt struct {
 }
 
 func creating(what string, object client.Object) attempt {
-	return attempt{what, func(ctx context.Context, c client.Client) error { return c.Create(ctx, object) }}
+	return attempt{"creating " + what, func(ctx context.Context, c client.Client) error { return c.Create(ctx, object) }}
 }
 
 func deleting(what string, object client.Object) attempt {
@@ -101,7 +106,7 @@ func listing(what string, list client.ObjectList, in string) attempt {
 
 // token asks for a token of an account.
 func token(what, account string, spec authenticationv1.TokenRequestSpec) attempt {
-	return attempt{what, func(ctx context.Context, c client.Client) error {
+	return attempt{"asking for " + what, func(ctx context.Context, c client.Client) error {
 		of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: account}}
 		return c.SubResource("token").Create(ctx, of, &authenticationv1.TokenRequest{Spec: spec})
 	}}
@@ -177,7 +182,7 @@ func attempts() []attempt {
 		{"applying what is allowed", func(ctx context.Context, c client.Client) error {
 			return c.Patch(ctx, allowedTo("c2"), client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"ConfigMap","data":{}}`)), client.FieldOwner("mallory"), client.ForceOwnership)
 		}},
-		creating("making anew what is allowed", allowedTo("c2")),
+		creating("anew what is allowed", allowedTo("c2")),
 		deleting("deleting what is allowed", allowedTo("c2")),
 		deletingAll("deleting all ConfigMaps", &corev1.ConfigMap{}),
 		{"deleting what is allowed, as one of all", func(ctx context.Context, c client.Client) error {
@@ -209,6 +214,18 @@ func attempts() []attempt {
 	}
 }
 
+// attemptsOfEU are those of eu against c1.eu, whose id ends with its own, and whose names it could take.
+func attemptsOfEU() []attempt {
+	return []attempt{
+		creating("a record with a name of c1.eu's", altered(recordOf("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
+		creating("a slice with a name of c1.eu's", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
+		creating("a slice with such a name, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
+		deleting("a record of c1.eu's", recordOf("c1.eu", "shop", "web")),
+	}
+}
+
+const asAdministrator = "acting as an administrator"
+
 // Pitfall 35: whatever a member tries with its own credentials, it writes, deletes and reads what
 // is its own, and nothing else.
 func TestHostileMember(t *testing.T) {
@@ -232,20 +249,16 @@ func TestHostileMember(t *testing.T) {
 	for _, a := range all {
 		expectRefused(t, a.what, a.do(t.Context(), asMembers["c2"]))
 	}
-	// The id of c1.eu ends with another member's, which could take its names.
-	for _, a := range []attempt{
-		creating("a record with a name of c1.eu's", altered(recordOf("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
-		creating("a slice with a name of c1.eu's", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
-		creating("the same, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
-		deleting("a record of c1.eu's", recordOf("c1.eu", "shop", "web")),
-	} {
+	ofEU := attemptsOfEU()
+	for _, a := range ofEU {
 		expectRefused(t, a.what, a.do(t.Context(), asMembers["eu"]))
 	}
 	config := broker.NewToken(memberships["c2"].Token, nil).Config(memberships["c2"])
 	config.Impersonate = rest.ImpersonationConfig{UserName: "kubernetes-admin", Groups: []string{"system:masters"}}
 	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
-	expectRefused(t, "acting as an administrator", err)
-	t.Logf("%d attempts", len(all)+5)
+	expectRefused(t, asAdministrator, err)
+	t.Logf("%d attempts", len(all)+len(ofEU)+1)
+	expectListed(t, append(append(all, ofEU...), attempt{what: asAdministrator}))
 	expectInventory(t, lab.Broker, before)
 	for what, read := range map[string]func(client.Client) ([]corev1.ConfigMap, error){
 		"get": func(c client.Client) ([]corev1.ConfigMap, error) {
@@ -271,6 +284,32 @@ func TestHostileMember(t *testing.T) {
 		t.Error(err)
 	}
 	expectGone(t, lab.Broker, namespace("staging"))
+}
+
+// expectListed keeps the list of attempts in the manual true.
+func expectListed(t *testing.T, all []attempt) {
+	t.Helper()
+	const manual, begin, end = "../../docs/security.md", "<!-- attempts -->\n", "<!-- /attempts -->"
+	page, err := os.ReadFile(manual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	for i, a := range all {
+		fmt.Fprintf(&list, "%d. %s\n", i+1, a.what)
+	}
+	before, rest, _ := strings.Cut(string(page), begin)
+	listed, after, ok := strings.Cut(rest, end)
+	switch {
+	case !ok:
+		t.Errorf("%s has no place for the list of attempts", manual)
+	case *update:
+		if err := os.WriteFile(manual, []byte(before+begin+list.String()+end+after), 0o644); err != nil {
+			t.Error(err)
+		}
+	case listed != list.String():
+		t.Errorf("%s: the list of attempts is not true any more; go test ./test/membership -run TestHostileMember -args -update writes it", manual)
+	}
 }
 
 // invited is what a member has got when it has joined.

@@ -235,7 +235,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	must(t, "", "broker remove c1 --context broker")
 }
 
-// PITFALLS 35: after a member is removed its writes are refused at once. Watches that it has
+// Pitfall 35: after a member is removed its writes are refused at once. Watches that it has
 // open are the broker's to end.
 func TestRevocation(t *testing.T) {
 	must(t, "", "broker deploy --context broker")

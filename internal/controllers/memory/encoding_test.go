@@ -57,3 +57,17 @@ func TestEncodingOfOlderAgents(t *testing.T) {
 		t.Errorf("read %+v", m)
 	}
 }
+
+// FuzzDecode reads what somebody may have written into the ConfigMap: what is taken from it is written and read the same.
+func FuzzDecode(f *testing.F) {
+	f.Add("uid", "a b", "c2", "2025-11-21T16:00:00.123456Z awaited after none since a restore")
+	f.Add("", " ", "_allowed.c2", "10.0.0.0/8, none")
+	f.Add("u", "", "c1.eu", "9999-12-31T23:59:59.999999999+23:59 awaited anew")
+	f.Add("u", "", "c1", "0000-01-01T00:00:00Z awaited after 0000-01-01T00:00:00Z")
+	f.Fuzz(func(t *testing.T, place, former, key, value string) {
+		read := decode(map[string]string{keyPlace: place, keyFormer: former, key: value})
+		if diff := cmp.Diff(encode(read), encode(decode(encode(read)))); diff != "" {
+			t.Errorf("written again (-first +again):\n%s", diff)
+		}
+	})
+}
