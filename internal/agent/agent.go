@@ -230,7 +230,7 @@ func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
 		LeaderElection:          s.options.LeaderElect,
 		LeaderElectionID:        leaderElectionID,
 		LeaderElectionNamespace: names.SystemNamespace,
-		Metrics:                 metricsserver.Options{BindAddress: s.options.MetricsAddress},
+		Metrics:                 metricsserver.Options{BindAddress: s.options.MetricsAddress, SecureServing: s.options.MetricsTLS},
 		PprofBindAddress:        s.options.PprofAddress,
 		Cache: cache.Options{
 			ByObject: map[client.Object]cache.ByObject{

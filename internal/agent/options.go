@@ -86,6 +86,8 @@ type Options struct {
 	LeaderElect bool
 	// MetricsAddress and HealthAddress are where the agent listens; "0" for nowhere.
 	MetricsAddress, HealthAddress string
+	// MetricsTLS has the metrics be served by TLS, with a certificate that signs itself.
+	MetricsTLS bool
 	// PprofAddress is where profiles of the running agent can be taken; "0" or empty for
 	// nowhere.
 	PprofAddress string
@@ -118,6 +120,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
+	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics by TLS, with a certificate that signs itself and is another one after each start")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")

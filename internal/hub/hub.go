@@ -215,7 +215,7 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 		Logger:                              p.logger,
 		LeaderElection:                      p.options.LeaderElect,
 		LeaderElectionResourceLockInterface: lease,
-		Metrics:                             metricsserver.Options{BindAddress: p.options.MetricsAddress},
+		Metrics:                             metricsserver.Options{BindAddress: p.options.MetricsAddress, SecureServing: p.options.MetricsTLS},
 		PprofBindAddress:                    p.options.PprofAddress,
 		Cache: cache.Options{
 			ByObject: map[client.Object]cache.ByObject{

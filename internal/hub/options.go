@@ -30,6 +30,8 @@ type Options struct {
 	WebhookAddress string
 	// MetricsAddress and HealthAddress are where the hub listens; "0" for nowhere.
 	MetricsAddress, HealthAddress string
+	// MetricsTLS has the metrics be served by TLS, with a certificate that signs itself.
+	MetricsTLS bool
 	// PprofAddress is where profiles of the running hub can be taken; "0" or empty for nowhere.
 	PprofAddress string
 	// Provider carries the load balancers of MultiClusterServices that name no other.
@@ -54,6 +56,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
 	flags.StringVar(&o.WebhookAddress, "webhook-bind-address", ":9443", "address where the API server asks about MultiClusterServices")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
+	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics by TLS, with a certificate that signs itself and is another one after each start")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
 	flags.StringVar(&o.Provider, "lb-provider", embedded.Name, "provider of load balancers, where a MultiClusterService names no other: "+strings.Join(cloudprovider.Names(), ", "))

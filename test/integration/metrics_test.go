@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
@@ -23,9 +24,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 )
 
-// measuredAgent starts a cluster's agent anew with an address for its metrics, and returns
+// measuredAgent starts a cluster's agent anew with an address for its metrics, which may be served by TLS, and returns
 // their URL.
-func measuredAgent(t *testing.T, cluster string) string {
+func measuredAgent(t *testing.T, cluster string, secure bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,7 +43,7 @@ func measuredAgent(t *testing.T, cluster string) string {
 			continue
 		}
 		before := slices.Clone(u.Argv)
-		u.Argv = append(u.Argv, "--metrics-bind-address="+address)
+		u.Argv = append(u.Argv, "--metrics-bind-address="+address, fmt.Sprintf("--metrics-tls=%t", secure))
 		if err := theLab.Run(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}
@@ -53,15 +54,21 @@ func measuredAgent(t *testing.T, cluster string) string {
 			}
 		})
 	}
+	if secure {
+		return "https://" + address + "/metrics"
+	}
 	return "http://" + address + "/metrics"
 }
+
+// scraper takes any certificate, for the agent's signs itself.
+var scraper = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 // metricsAt returns the text of an agent's metrics, as soon as it is the leader.
 func metricsAt(t *testing.T, url string) string {
 	t.Helper()
 	var text []byte
 	eventually(t, "reading "+url, func() error {
-		response, err := http.Get(url)
+		response, err := scraper.Get(url)
 		if err != nil {
 			return err
 		}
@@ -92,7 +99,7 @@ func TestMetrics(t *testing.T) {
 	for _, cluster := range []string{"c1", "c2"} {
 		eventually(t, "what earlier tests have left behind is gone", func() error { return noneIsGoing(t, cluster) })
 	}
-	at := map[string]string{"c1": measuredAgent(t, "c1"), "c2": measuredAgent(t, "c2")}
+	at := map[string]string{"c1": measuredAgent(t, "c1", false), "c2": measuredAgent(t, "c2", true)}
 	namespace(t, ns, "c1", "c2")
 	create(t, "c1", service(ns, "first", 80))
 	create(t, "c1", export(ns, "first"))
