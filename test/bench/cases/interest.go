@@ -2,13 +2,18 @@ package cases
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
@@ -74,6 +79,11 @@ func interest(ctx context.Context, r *Run, c *figure.Case) error {
 		return err
 	}
 	c.Add(own)
+	elsewhere, err := r.exportedElsewhere(ctx)
+	if err != nil {
+		return err
+	}
+	c.Add(elsewhere...)
 	_, err = r.narrow(ctx, r.fleet.services[:fleetSize/10])
 	return err
 }
@@ -159,4 +169,60 @@ func (r *Run) ownServices(ctx context.Context) (figure.Figure, error) {
 	return figure.New("heap for each Service of the cluster's own that nobody exports, with its EndpointSlice", "KiB", (after.heap-before.heap)*1024/float64(n)).
 			Because(fmt.Sprintf("%d of them, with %d endpoints each", n, endpoints)),
 		on.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+}
+
+// exportedElsewhere measures what services cost the agent that others export in namespaces that its cluster does not
+// have: their records and the catalogue's entries, which it copies, but none of their endpoints.
+func (r *Run) exportedElsewhere(ctx context.Context) ([]figure.Figure, error) {
+	const namespace = "bench-elsewhere"
+	n := r.sized(1000)
+	r.Say("interest: %d services exported in a namespace that the cluster does not have", n)
+	before, err := r.held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := r.fleet.members[0]
+	if err := m.Client.Create(ctx, bed.NamespaceObject(namespace)); err != nil {
+		return nil, err
+	}
+	services := small(namespace, "elsewhere", n)
+	for _, s := range services {
+		if err := errors.Join(s.Create(ctx, m.Client), s.Export(ctx, m.Client)); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.recorded(ctx, namespace, n); err != nil {
+		return nil, err
+	}
+	after, err := r.held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range services {
+		if err := s.Delete(ctx, m.Client); err != nil {
+			return nil, err
+		}
+	}
+	return []figure.Figure{
+		figure.New("heap for each service exported in namespaces that the cluster does not have", "KiB", (after.heap-before.heap)*1024/float64(n)),
+		figure.New("received from the broker for each of them, once", "KiB", (after.received-before.received)*1024/float64(n)),
+	}, r.recorded(ctx, namespace, 0)
+}
+
+// recorded waits until the broker's catalogue has so many services of a namespace, and the agents have had the time to
+// hear of them.
+func (r *Run) recorded(ctx context.Context, namespace string, n int) error {
+	for {
+		entries := &mcsv1beta1.ServiceImportList{}
+		err := r.Bed.On[lab.Broker].List(ctx, entries, client.InNamespace(broker.DefaultNamespace), client.MatchingLabels{names.LabelServiceNamespace: namespace})
+		if err != nil {
+			return err
+		}
+		if len(entries.Items) == n {
+			return bed.Pause(ctx, calm)
+		}
+		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
+			return fmt.Errorf("waiting for %d services of %s in the catalogue, of which there are %d: %w", n, namespace, len(entries.Items), err)
+		}
+	}
 }
