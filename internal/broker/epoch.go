@@ -102,6 +102,7 @@ func (e *Epoch) Start(ctx context.Context) {
 			sleep(ctx, apart-time.Since(began), nil)
 			continue
 		}
+		sleep(ctx, apart-time.Since(began), nil)
 		sleep(ctx, pause, e.wake)
 		pause = min(2*pause, lastLook)
 	}

@@ -98,12 +98,13 @@ func Lost[request comparable](epoch Losses, await func(context.Context) error, r
 			default:
 			}
 		})
+		lost := epoch.Lost() // before what is awaited: more may be lost while it comes
 		go func() {
 			defer off()
 			if await(ctx) != nil {
 				return // the agent ends
 			}
-			for lost := epoch.Lost(); ; {
+			for {
 				select {
 				case <-ctx.Done():
 					return

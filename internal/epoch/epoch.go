@@ -343,6 +343,9 @@ func (j *Judge) missed(r Reading) {
 func (j *Judge) see(id string, s Statement, began uint64, r Reading) {
 	m := j.member(id)
 	later := m.heard > began // it has been heard meanwhile
+	if m.awaited() && r.Version > 0 && s.Seen > r.Version && s.about(j.place) {
+		m.After = max(m.After, s.At) // also when the versions have come to what it had seen
+	}
 	switch backwards := s.At != 0 && s.At < m.At && !later; {
 	case backwards && !m.Awaited:
 		j.await(id, m, m.At)

@@ -188,6 +188,18 @@ func TestDoubts(t *testing.T) {
 			j.Back()
 			look(j, Reading{Place: "p", Version: 20, Members: map[string]Statement{"b": {"p", 11, 21}, "c": {"p", 11, 20}}})
 		}, []string{"b"}},
+		"which does not come true with time": {func(j *Judge) {
+			j.Back()
+			for _, version := range []uint64{20, 30} {
+				look(j, Reading{Place: "p", Version: version, Members: map[string]Statement{"b": {"p", 11, 21}, "c": {"p", 11, 20}}})
+			}
+		}, []string{"b"}},
+		"but when it says so again": {func(j *Judge) {
+			j.Back()
+			for i, version := range []uint64{20, 30} {
+				look(j, Reading{Place: "p", Version: version, Members: map[string]Statement{"b": {"p", 11 + int64(i), 21}, "c": {"p", 11, 20}}})
+			}
+		}, nil},
 		"the own heartbeat is missing, and a member too": {func(j *Judge) {
 			j.Unsure()
 			j.Looked(j.Begin(), Reading{Unheard: true, Place: "p", Members: map[string]Statement{"b": {"p", 10, 10}}})
