@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -62,27 +61,6 @@ func (p process) awaitEnd(ctx context.Context, log *slog.Logger) (pid, group int
 		}
 	}
 	return 0, 0
-}
-
-// awaitExit returns nil when the process has ended.
-func awaitExit(ctx context.Context, pid int) error {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if err != nil {
-		return fmt.Errorf("watching process %d: %w", pid, err)
-	}
-	file := os.NewFile(uintptr(fd), "pidfd")
-	defer file.Close()
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("watching process %d: %w", pid, err)
-	}
-	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
-	err = raw.Read(func(fd uintptr) bool { // fails when the file is closed
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(poll, 0)
-		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
-	})
-	return err
 }
 
 // reap takes note of the end of the processes of a group, a master's and its workers', which end with it, where they have
