@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -24,7 +26,7 @@ func (k serviceKey) String() string { return k.name + "." + k.namespace }
 type serviceImport struct {
 	key  serviceKey
 	kind mcsv1beta1.ServiceImportType
-	// ours says that Atoll has made it, and that only Atoll's slices belong to it.
+	// ours says that Atoll has it, and that only Atoll's slices belong to it.
 	ours bool
 	ips  []netip.Addr
 	// ports are those that can be asked for by name.
@@ -82,7 +84,7 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	s := &serviceImport{
 		key:  serviceKey{o.Namespace, o.Name},
 		kind: o.Spec.Type,
-		ours: o.Labels[names.LabelManagedBy] == names.AgentManager,
+		ours: o.Labels[names.LabelManagedBy] == names.AgentManager && judged(o),
 	}
 	for _, text := range o.Spec.IPs {
 		if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
@@ -93,6 +95,13 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 		s.ports = appendPort(s.ports, p.Name, p.Protocol, p.Port)
 	}
 	return s
+}
+
+// judged tells whether Atoll's agent has said of an import that its slices are there, or why not. Before that, an import
+// that another implementation hands over has that one's alone.
+func judged(o *mcsv1beta1.ServiceImport) bool {
+	ready := meta.FindStatusCondition(o.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
+	return ready != nil && ready.Status != metav1.ConditionUnknown
 }
 
 // newEndpointSlice takes from o what answers need. A slice of domain names, or

@@ -230,6 +230,14 @@ func drawImport(t *rapid.T) *mcsv1beta1.ServiceImport {
 			IPs:   rapid.SliceOfN(rapid.SampledFrom([]string{"10.1.0.1", "10.2.0.1", "fd00:20::1", "fd00::7"}), 0, 2).Draw(t, "ips"),
 			Ports: rapid.SliceOfN(rapid.Custom(drawPort), 0, 3).Draw(t, "ports"),
 		},
+		Status: mcsv1beta1.ServiceImportStatus{Conditions: rapid.SliceOfN(rapid.Custom(drawCondition), 0, 1).Draw(t, "conditions")},
+	}
+}
+
+func drawCondition(t *rapid.T) metav1.Condition {
+	return metav1.Condition{
+		Type:   rapid.SampledFrom([]string{"Ready", "Ready", "Conflict"}).Draw(t, "condition"),
+		Status: rapid.SampledFrom([]metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}).Draw(t, "status"),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/miekg/dns"
 	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fakesource "k8s.io/client-go/tools/cache/testing"
 )
 
@@ -108,8 +109,11 @@ func TestSlicesOfWhoHasTheImport(t *testing.T) {
 	ours := pets.DeepCopy()
 	ours.Labels = map[string]string{"atoll.dev/managed-by": "agent.atoll.dev"}
 	f.imports.Update(ours)
-	expect("handed over, before Atoll's slices are there", 0)
+	expect("handed over, before Atoll's slices are there", 2)
 	f.slices.Update(own)
+	ready := ours.DeepCopy()
+	ready.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+	f.imports.Update(ready)
 	expect("handed over", 1)
 	f.slices.Delete(theirs)
 	expect("theirs are gone", 1)

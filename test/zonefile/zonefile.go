@@ -107,10 +107,14 @@ func (z File) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 var clusterID = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)?$`)
 
 // writeHeadless is section 2.4 of the specification. Beside an import of Atoll's, slices that another implementation
-// has left there are not the import's.
+// has left there are not the import's, from when Atoll has said how it stands with it.
 func (z File) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) {
+	alone := false
+	for _, c := range i.Status.Conditions {
+		alone = alone || c.Type == "Ready" && c.Status != "Unknown" && i.Labels["atoll.dev/managed-by"] == "agent.atoll.dev"
+	}
 	for _, s := range of {
-		if i.Labels["atoll.dev/managed-by"] == "agent.atoll.dev" && s.Labels["endpointslice.kubernetes.io/managed-by"] != "agent.atoll.dev" {
+		if alone && s.Labels["endpointslice.kubernetes.io/managed-by"] != "agent.atoll.dev" {
 			continue
 		}
 		cluster := s.Labels["multicluster.kubernetes.io/source-cluster"]
