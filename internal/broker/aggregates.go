@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -17,12 +18,32 @@ import (
 // changed.
 type Aggregates struct {
 	informer cache.SharedIndexInformer
+
+	mu     sync.Mutex
+	listed []func()
 }
 
 // NewAggregates returns a copy that is empty until Start.
 func NewAggregates(v *View) *Aggregates {
-	return &Aggregates{informer: informers.NewTapped(v.Client, v.Epoch.taps.other, &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceImport{}, cache.Indexers{byService: indexLabels},
-		client.InNamespace(v.Namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager})}
+	a := &Aggregates{}
+	a.informer = informers.NewTapped(v.Client, v.Epoch.taps.other.With(a.tell), &mcsv1beta1.ServiceImportList{}, &mcsv1beta1.ServiceImport{}, cache.Indexers{byService: indexLabels},
+		client.InNamespace(v.Namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager})
+	return a
+}
+
+// OnListed has f called when the copy is about to be made anew. An entry that has come and gone since it was the last time is
+// in none of the two, so that no change tells of it.
+func (a *Aggregates) OnListed(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.listed = append(a.listed, f)
+}
+
+func (a *Aggregates) tell() {
+	a.mu.Lock()
+	listed := a.listed
+	a.mu.Unlock()
+	call(listed)
 }
 
 // Start fills the copy and keeps it current until ctx is done.

@@ -48,6 +48,11 @@ func (t *Tap) fromNow() *Tap {
 	}}
 }
 
+// With returns a tap that is as this one, but calls another function when a list is complete.
+func (t *Tap) With(listed func()) *Tap {
+	return &Tap{parent: t, Item: t.Item, Event: t.Event, Listed: listed}
+}
+
 // Expire has the copies be made anew by another list. A watch that goes on from a version that is
 // yet to come gets nothing until then, and no error.
 func (t *Tap) Expire() {

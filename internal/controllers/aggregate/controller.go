@@ -89,6 +89,7 @@ func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
 		queue(initial, types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName})
 	})
 	c.aggregates.OnChange(func(service types.NamespacedName, initial bool) { queue(initial, service) })
+	c.aggregates.OnListed(func() { queue(true, append(c.broker.Services(), c.aggregates.Services()...)...) })
 	c.heartbeats.OnChange(func(cluster names.ClusterID) {
 		queue(false, c.broker.ServicesOf(cluster)...)
 		for _, service := range c.aggregates.Services() {
