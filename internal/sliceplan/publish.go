@@ -114,8 +114,8 @@ func isSource(slice *discoveryv1.EndpointSlice) bool {
 		return false
 	}
 	switch slice.Labels[discoveryv1.LabelManagedBy] {
-	case builtInManager:
-		return true // whatever labels the Service has, which its slices get too
+	case builtInManager, mirroringManager:
+		return true // whatever labels the Service or the Endpoints object has, which its slices get too
 	case names.AgentManager, karmadaManager:
 		return false
 	}

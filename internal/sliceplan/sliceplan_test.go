@@ -103,7 +103,7 @@ func TestPublishTakesOnlySources(t *testing.T) {
 }
 
 // Pitfall 18: nor is what another implementation of the API has imported, as long as both are there; but
-// the built-in controller's slices are the cluster's own, whatever labels they have from their Service.
+// the built-in controllers' slices are the cluster's own, whatever labels they have from their Service or Endpoints object.
 func TestImportsOfOthersAreNoSource(t *testing.T) {
 	managed := func(by, from string) *discoveryv1.EndpointSlice {
 		s := source("web-"+by, full("10.0.0.1"))
@@ -122,6 +122,7 @@ func TestImportsOfOthersAreNoSource(t *testing.T) {
 		{managed("endpointslice-mesh-controller.cilium.io", "c2"), 0},
 		{managed("endpointslice-dispatch-controller.karmada.io", ""), 0},
 		{managed("endpointslice-controller.k8s.io", "c2"), 1},
+		{managed("endpointslicemirroring-controller.k8s.io", "c2"), 1},
 		{managed("somebody", ""), 1},
 		{managed("", ""), 1},
 	} {
