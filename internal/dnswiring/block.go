@@ -87,7 +87,7 @@ func wireCorefile(text string, w Wiring, render func(Wiring, corefile.Block) str
 		return "", err
 	}
 	if err := claimed(file, w.Zones, portOf(root)); err != nil {
-		return "", err
+		return "", claimedByLighthouse(err, rest)
 	}
 	wired, err := addBlock(text, render(w, root))
 	if err != nil {

@@ -56,7 +56,7 @@ func installCorefile(cm *corev1.ConfigMap, w Wiring, render func(Wiring, corefil
 	}
 	wired, err := wireCorefile(rest, w, render)
 	if err != nil {
-		return Change{}, in(cm, claimedByLighthouse(err, strings.Contains(text, lighthouseBegin)))
+		return Change{}, in(cm, err)
 	}
 	after := cm.DeepCopy()
 	after.Data[keyCorefile] = wired
@@ -96,7 +96,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	if c.CoreDNS == nil {
 		return Change{}, missing("kube-system/coredns")
 	}
-	main, err := unmarkedCorefile(c.CoreDNS)
+	main, text, err := unmarkedCorefile(c.CoreDNS)
 	if err != nil {
 		return Change{}, err
 	}
@@ -106,7 +106,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	}
 	root, err := rootBlock(main)
 	if err == nil {
-		err = claimed(main, w.Zones, portOf(root))
+		err = inTheCorefile(c, claimedByLighthouse(claimed(main, w.Zones, portOf(root)), text))
 	}
 	if err != nil {
 		return Change{}, in(c.CoreDNS, err)
@@ -126,10 +126,10 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 			err = customClaimed(after, w, suffix, portOf(root))
 		}
 		if err != nil {
-			return Change{}, in(c.Custom, claimedByLighthouse(err, after.Data[lighthouseKey] != ""))
+			return Change{}, in(c.Custom, err)
 		}
 	}
-	text, err := addBlock(after.Data[customName+suffix], coreDNSBlock(w, root))
+	text, err = addBlock(after.Data[customName+suffix], coreDNSBlock(w, root))
 	if err != nil {
 		return Change{}, in(after, err)
 	}
@@ -142,18 +142,37 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	return change, nil
 }
 
-// unmarkedCorefile parses a ConfigMap's Corefile without what an earlier version of Atoll,
+// inTheCorefile completes an error about what Lighthouse has in the Corefile of a cluster that has a place for
+// additions besides: Submariner's operator writes there only where it is told of that place. Lighthouse's part can be
+// replaced by one change only where it is, so that form has to be named.
+func inTheCorefile(c Cluster, err error) error {
+	var taken *ClaimedError
+	if !errors.As(err, &taken) || !taken.Lighthouse {
+		return err
+	}
+	forms, detecting := Detect(c)
+	if detecting != nil {
+		return errors.Join(err, detecting)
+	}
+	for _, f := range forms {
+		if f == CoreDNSCustom {
+			f = CoreDNS
+		}
+		taken.Forms = append(taken.Forms, f)
+	}
+	return err
+}
+
+// unmarkedCorefile parses a ConfigMap's Corefile, and returns its text, without what an earlier version of Atoll,
 // or the other form, has written there.
-func unmarkedCorefile(cm *corev1.ConfigMap) (corefile.File, error) {
-	text, err := removeBlock(cm.Data[keyCorefile])
-	if err != nil {
-		return corefile.File{}, in(cm, err)
+func unmarkedCorefile(cm *corev1.ConfigMap) (file corefile.File, text string, err error) {
+	if text, err = removeBlock(cm.Data[keyCorefile]); err == nil {
+		file, err = corefile.Parse(text)
 	}
-	file, err := corefile.Parse(text)
 	if err != nil {
-		return file, in(cm, err)
+		return file, text, in(cm, err)
 	}
-	return file, nil
+	return file, text, nil
 }
 
 // customClaimed refuses zones that another key has an answer for, and a key of our name
@@ -177,6 +196,7 @@ func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
 		var taken *ClaimedError
 		if err := claimed(file, w.Zones, port); errors.As(err, &taken) {
 			taken.By += " of the key " + key
+			taken.Lighthouse = key == lighthouseKey
 			return taken
 		}
 	}

@@ -43,6 +43,23 @@ func withoutLighthouse(text string, w Wiring) (string, error) {
 	return rest.String(), covers(w, part.String())
 }
 
+// withinLighthouse tells whether a line of a Corefile, counted from 1, is in Lighthouse's part.
+func withinLighthouse(text string, line int) bool {
+	within, at := false, 0
+	for l := range strings.Lines(text) {
+		if at++; at == line {
+			return within
+		}
+		switch {
+		case strings.Contains(l, lighthouseBegin):
+			within = true
+		case strings.Contains(l, lighthouseEnd):
+			within = false
+		}
+	}
+	return false
+}
+
 // withoutLighthouseKey takes Lighthouse's key out of coredns-custom.
 func withoutLighthouseKey(cm *corev1.ConfigMap, w Wiring) error {
 	err := covers(w, cm.Data[lighthouseKey])
