@@ -80,15 +80,22 @@ func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dns
 	if err != nil {
 		return found, err
 	}
-	kubeDNS, err := get(ctx, c, system("kube-dns"), &appsv1.Deployment{})
-	if err != nil {
+	if found.KubeDNSRuns, err = Runs(ctx, c, system("kube-dns")); err != nil {
 		return found, err
 	}
-	found.KubeDNSRuns = kubeDNS != nil && (kubeDNS.Spec.Replicas == nil || *kubeDNS.Spec.Replicas > 0)
 	found.OpenShift = &unstructured.Unstructured{}
 	found.OpenShift.SetGroupVersionKind(openShiftDNS)
 	found.OpenShift, err = get(ctx, c, client.ObjectKey{Name: "default"}, found.OpenShift)
 	return found, err
+}
+
+// SubmarinerOperator is the Deployment of the operator that writes Lighthouse's part into a cluster's DNS.
+var SubmarinerOperator = client.ObjectKey{Namespace: "submariner-operator", Name: "submariner-operator"}
+
+// Runs tells whether there is such a Deployment, and is to have pods.
+func Runs(ctx context.Context, c client.Reader, key client.ObjectKey) (bool, error) {
+	d, err := get(ctx, c, key, &appsv1.Deployment{})
+	return d != nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0), err
 }
 
 func system(name string) client.ObjectKey {

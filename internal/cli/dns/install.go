@@ -42,7 +42,8 @@ it is, to the byte, and "atoll dns uninstall" takes the part away again.
 
 Nothing is written when the cluster is wired so already, nor when the zone is somebody
 else's: of another multi-cluster DNS, or of CoreDNS's own option multicluster. With
---replace-lighthouse Submariner's Lighthouse is replaced.`,
+--replace-lighthouse Submariner's Lighthouse is replaced, while Submariner's operator is stopped:
+it would write Lighthouse's part again, and CoreDNS does not start with both.`,
 		Example: `  atoll dns install --dry-run
   atoll dns install --context c1
   atoll dns install --zone clusterset.local --zone 100.10.in-addr.arpa`,
@@ -95,7 +96,7 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	if err := o.findServers(ctx, c); err != nil {
 		return err
 	}
-	changes, err := o.edit(ctx, c, cmd.OutOrStdout(), clusterdns.Install(o.wiring, o.forms))
+	changes, err := o.edit(ctx, c, cmd.OutOrStdout(), o.decision(ctx, c))
 	if err != nil {
 		return err
 	}
