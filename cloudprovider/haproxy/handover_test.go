@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,10 +130,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	if _, err := os.Stat(w.stateFile()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what was handed over is left for another one: %v", err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	w.must(err)
-	late := listener.Addr().(*net.TCPAddr).AddrPort()
-	w.must(listener.Close())
+	late, listen := w.refuse()
 	w.must(w.give(all[0], forwarded(8100, nil, a, late)))
 	w.eventually("it does not answer", func() error {
 		if got := w.Unreachable(nameOf(all[0])); !slices.Equal(got, []netip.AddrPort{late}) {
@@ -141,16 +139,29 @@ func TestReloadForgetsNobody(t *testing.T) {
 		return nil
 	})
 	w.must(w.give(mcs("third"), forwarded(8082, nil, a)))
-	if listener, err = net.Listen("tcp", late.String()); err != nil {
-		t.Skipf("its port is not free any more: %v", err)
-	}
-	defer listener.Close()
+	listen()
 	w.eventually("it answers again", func() error {
 		if got := w.Unreachable(nameOf(all[0])); len(got) > 0 {
 			return fmt.Errorf("%v", got)
 		}
 		return nil
 	})
+}
+
+// refuse has a port of its own that nobody answers at until listen is called.
+func (w *world) refuse() (at netip.AddrPort, listen func()) {
+	w.Helper()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	w.must(err)
+	w.Cleanup(func() { _ = syscall.Close(socket) })
+	w.must(syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	name, err := syscall.Getsockname(socket)
+	w.must(err)
+	bound := name.(*syscall.SockaddrInet4)
+	return netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), uint16(bound.Port)), func() {
+		w.Helper()
+		w.must(syscall.Listen(socket, 16)) // the kernel takes connections, and that is all that checks ask for
+	}
 }
 
 // What was known of a port's servers goes with it.
