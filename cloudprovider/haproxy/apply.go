@@ -86,6 +86,7 @@ func (p *Provider) rebuild(ctx context.Context, all map[types.NamespacedName]*ba
 	if err != nil {
 		return err
 	}
+	p.recognise(running)
 	if p.stuck && running != "" {
 		_ = p.makeDo(ctx, all) // for trying again may take long, as it did before; what fails now is told then
 	}
@@ -97,13 +98,18 @@ func (p *Provider) rebuild(ctx context.Context, all map[types.NamespacedName]*ba
 	return err
 }
 
-// load has HAProxy run with the structure that is wanted. running is the version of what it has, "" where it does not run.
-func (p *Provider) load(ctx context.Context, running string, all map[types.NamespacedName]*balancer) error {
+// recognise notes what HAProxy runs with, where that is what was written last: a former hub may have written it, and HAProxy may have
+// taken it later than was waited for.
+func (p *Provider) recognise(running string) {
 	if running == "" {
 		p.ended()
-	} else if version, places, err := p.written(); err == nil && version == running {
-		p.rebound(places) // also where it took the configuration later than was waited for
+	} else if o, err := p.written(); err == nil && o.version == running {
+		p.runsWith(o)
 	}
+}
+
+// load has HAProxy run with the structure that is wanted. running is the version of what it has, "" where it does not run.
+func (p *Provider) load(ctx context.Context, running string, all map[types.NamespacedName]*balancer) error {
 	unbound := p.tryBinds(ctx, binds(all))
 	switch nothing := len(unbound) == len(binds(all)); {
 	case nothing && !p.process.sidecar:
@@ -121,9 +127,9 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 	if err != nil {
 		return err
 	}
-	version, places := versionOf(text)
-	if running != version {
-		down, err := p.run(ctx, running, version, text, all)
+	o := outlineOf(text)
+	if running != o.version {
+		down, err := p.run(ctx, running, o.version, text, all)
 		if err != nil {
 			return err
 		}
@@ -132,7 +138,7 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 			p.worker, _ = p.process.identity(ctx) // where it does not answer, all is looked at when it does
 		}
 	}
-	p.rebound(places)
+	p.runsWith(o)
 	p.runs.Store(true)
 	return nil
 }
@@ -173,8 +179,14 @@ func (p *Provider) ended() {
 	if !p.process.sidecar {
 		p.process.folder = ""
 	}
-	p.rebound(nil)
+	p.runsWith(outline{})
 	p.servers = nil
+}
+
+// runsWith notes what HAProxy has read.
+func (p *Provider) runsWith(o outline) {
+	p.rebound(o.places)
+	p.proxies = o.proxies
 }
 
 // rebound notes what is listened on now.
@@ -201,11 +213,11 @@ func (p *Provider) find(ctx context.Context) (version string, err error) {
 		return "", err
 	}
 	if version != "" {
-		_, places, err := p.written()
+		o, err := p.written()
 		if err != nil {
 			return "", fmt.Errorf("reading what a running HAProxy listens on: %w", err)
 		}
-		p.rebound(places)
+		p.rebound(o.places)
 		p.log.Info("taking over a running HAProxy", "version", version)
 		if !p.process.sidecar {
 			p.watch()
@@ -217,18 +229,17 @@ func (p *Provider) find(ctx context.Context) (version string, err error) {
 
 // hasWritten tells whether a HAProxy that is started now has anything to read.
 func (p *Provider) hasWritten() bool {
-	_, _, err := p.written()
+	_, err := p.written()
 	return !errors.Is(err, os.ErrNotExist)
 }
 
 // written returns what the configuration says that was written last.
-func (p *Provider) written() (version string, places []netip.AddrPort, err error) {
+func (p *Provider) written() (outline, error) {
 	text, err := os.ReadFile(p.process.configFile())
 	if err != nil {
-		return "", nil, err
+		return outline{}, err
 	}
-	version, places = versionOf(string(text))
-	return version, places, nil
+	return outlineOf(string(text)), nil
 }
 
 // write replaces the configuration, if HAProxy finds the new one right.

@@ -54,7 +54,7 @@ func stateLine(section string, a netip.AddrPort) string {
 }
 
 // makeDo has a HAProxy that can't be given another structure follow what needs none: backends. Sections that are not wanted any
-// more are left without any, so that nothing is reached by them.
+// more are left without any, so that nothing is reached by them. New servers are told of clients as the section's others are.
 func (p *Provider) makeDo(ctx context.Context, all map[types.NamespacedName]*balancer) error {
 	have, err := allStates(ctx, p.process.worker())
 	if err != nil {
@@ -77,6 +77,9 @@ func (p *Provider) makeDo(ctx context.Context, all map[types.NamespacedName]*bal
 		l, is := wanted[section]
 		if !is {
 			l.Name = section
+		}
+		if proxy, known := p.proxies[section]; known { // else it is likely what is wanted
+			l.ProxyProtocol = proxy
 		}
 		if err := change(ctx, p.process.worker(), l, servers); err != nil {
 			failed = append(failed, fmt.Errorf("changing servers of HAProxy: %w", err))

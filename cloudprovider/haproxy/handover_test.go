@@ -1,9 +1,11 @@
 package haproxy
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -314,6 +316,81 @@ func TestFollowsByTheSocket(t *testing.T) {
 		_ = conn.Close()
 		t.Error("a port that is exposed no more is open")
 	}
+}
+
+// All servers of a port are told of clients in the same way: that of the configuration that HAProxy runs with, where it can't be given the one
+// that is wanted, also by a hub that has taken it over; and then that which is wanted, though nothing else changes.
+func TestProxyProtocolIsOneForAll(t *testing.T) {
+	w := newWorld(t)
+	web := mcs("web")
+	a, b, c := w.serve("a"), w.serve("b"), w.serve("c")
+	are := func(what, header string, names ...string) {
+		t.Helper()
+		got, want := map[string]bool{}, map[string]bool{}
+		for range 2 * len(names) {
+			name, first := w.firstLine(web)
+			got[name+": "+first] = true
+		}
+		for _, name := range names {
+			want[name+": "+header] = true
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", what, got, want)
+		}
+	}
+	w.must(w.apply(web, 0, 1)) // nobody yet, who would show how
+	working := w.process.program
+	w.process.program = filepath.Join(w.dir, "none")
+	web.Annotations = map[string]string{cloudprovider.AnnotationProxyProtocol: "v1"}
+	if err := w.apply(web, 0, 1, a, b); err == nil {
+		t.Error("no error where it can't be loaded")
+	}
+	are("added while it is wanted, and can't be loaded", "none", "a", "b")
+
+	w.stop()
+	w.start()
+	w.process.program = filepath.Join(w.dir, "none")
+	if err := w.apply(web, 0, 1, a, b, c); err == nil {
+		t.Error("the next hub: no error where it can't be loaded")
+	}
+	are("added by the next hub", "none", "a", "b", "c")
+
+	w.process.program = working
+	w.must(w.apply(web, 0, 1, a, b))
+	are("loaded", "PROXY", "a", "b")
+	w.must(w.apply(web, 0, 1, a, b, c))
+	are("one more", "PROXY", "a", "b", "c")
+	w.process.program = filepath.Join(w.dir, "none")
+	web.Annotations = nil
+	if err := w.apply(web, 0, 1, a, c); err == nil {
+		t.Error("no error where it can't be taken back")
+	}
+	if err := w.apply(web, 0, 1, a, b, c); err == nil {
+		t.Error("no error where it can't be taken back")
+	}
+	are("added while it is not wanted any more", "PROXY", "a", "b", "c")
+	w.process.program = working
+	w.must(w.apply(web, 0, 1, a, b, c))
+	are("taken back", "none", "a", "b", "c")
+}
+
+// firstLine returns who answers, and whether the connection begins with the client's address: "PROXY" or "none".
+func (w *world) firstLine(m *networkingv1alpha1.MultiClusterService) (name, first string) {
+	w.Helper()
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(m.Status.LoadBalancer.Ingress[0].IP, "8080"), 5*time.Second)
+	w.must(err)
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_, err = fmt.Fprintln(conn, "none")
+	w.must(err)
+	lines := bufio.NewScanner(conn) // of the server, which says its name and echoes what it gets
+	for _, line := range []*string{&name, &first} {
+		if !lines.Scan() {
+			w.Fatalf("no line: %v", lines.Err())
+		}
+		*line, _, _ = strings.Cut(lines.Text(), " ")
+	}
+	return name, first
 }
 
 // A hub that has not seen the Service, which has gone, closes what is surely not exposed and drops backends that are no more,

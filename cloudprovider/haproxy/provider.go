@@ -100,6 +100,7 @@ type Provider struct {
 	bound    map[netip.AddrPort]bool
 	released map[netip.AddrPort]bool                   // bound formerly: a process that is ending may have them for a moment
 	servers  map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
+	proxies  map[string]int                            // the PROXY protocol that servers of a section are added with; what is missing is not known
 	worker   string                                    // whose these are, of a sidecar
 	lost     string                                    // how many lines HAProxy could not log
 	stuck    bool                                      // it could not be given its structure the last time

@@ -80,6 +80,9 @@ listen {{.Name}}
 {{- with .ConnectionRate}}
   rate-limit sessions {{.}}
 {{- end}}
+{{- with .ProxyProtocol}}
+  # proxy-protocol {{.}}
+{{- end}}
 {{- range .Sources}}
   acl admitted src {{.}}
 {{- end}}
@@ -152,7 +155,7 @@ func render(c configuration, all []*balancer, unbound map[netip.AddrPort]error) 
 	return text.String(), nil
 }
 
-// version is a digest of the structure.
+// version is a digest of the structure. Servers are not in it, so what is the same for all of a section is in a comment.
 func version(c configuration) (string, error) {
 	listens := c.Listens
 	c.Listens = nil
@@ -166,18 +169,30 @@ func version(c configuration) (string, error) {
 	return "atoll-" + hex.EncodeToString(digest.Sum(nil))[:24], nil
 }
 
-// versionOf reads it back, and the places that are listened on.
-func versionOf(text string) (version string, places []netip.AddrPort) {
+// outline is what can be read back from a configuration.
+type outline struct {
+	version string
+	places  []netip.AddrPort // that are listened on
+	proxies map[string]int   // the PROXY protocol of each section
+}
+
+func outlineOf(text string) outline {
+	o, section := outline{proxies: map[string]int{}}, ""
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
-		if len(f) == 2 && f[0] == "description" {
-			version = f[1]
-		}
-		if len(f) == 2 && f[0] == "bind" {
+		switch {
+		case len(f) == 2 && f[0] == "description":
+			o.version = f[1]
+		case len(f) == 2 && f[0] == "listen":
+			section = f[1]
+			o.proxies[section] = 0
+		case len(f) == 2 && f[0] == "bind":
 			if place, err := netip.ParseAddrPort(f[1]); err == nil {
-				places = append(places, place)
+				o.places = append(o.places, place)
 			}
+		case len(f) == 3 && f[1] == "proxy-protocol":
+			o.proxies[section], _ = strconv.Atoi(f[2]) // which the template has written
 		}
 	}
-	return version, places
+	return o
 }

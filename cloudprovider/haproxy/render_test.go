@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -47,6 +48,7 @@ func TestRender(t *testing.T) {
 	arguments := "check inter 5s fastinter 1s downinter 1s fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down send-proxy-v2"
 	common := `  maxconn 10
   rate-limit sessions 20
+  # proxy-protocol 2
   acl admitted src 198.51.100.0/24
   acl admitted src 2001:db8::/32
   tcp-request connection reject if !admitted
@@ -77,9 +79,12 @@ listen shop_web_443
 	}
 
 	// Servers make no difference to the version, and everything else does.
-	version, places := versionOf(text)
-	if len(places) != 4 || places[3] != at("[2001:db8::1]:443") {
-		t.Errorf("listens at %v", places)
+	o := outlineOf(text)
+	if len(o.places) != 4 || o.places[3] != at("[2001:db8::1]:443") {
+		t.Errorf("listens at %v", o.places)
+	}
+	if want := map[string]int{"shop_web_80": 2, "shop_web_443": 2}; !maps.Equal(o.proxies, want) {
+		t.Errorf("PROXY protocols are %v, want %v", o.proxies, want)
 	}
 	again := func(change func(*balancer), unbound map[netip.AddrPort]error) string {
 		b := everything(t)
@@ -88,10 +93,9 @@ listen shop_web_443
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, _ := versionOf(text)
-		return v
+		return outlineOf(text).version
 	}
-	if again(func(b *balancer) { b.Listens[0].Servers, b.Listens[0].Resting = nil, nil }, nil) != version {
+	if again(func(b *balancer) { b.Listens[0].Servers, b.Listens[0].Resting = nil, nil }, nil) != o.version {
 		t.Error("another version with other servers")
 	}
 	for i, change := range []func(*structure){
@@ -99,8 +103,7 @@ listen shop_web_443
 		func(s *structure) { s.ConnectionRate++ }, func(s *structure) { s.Affinity += time.Second }, func(s *structure) { s.Sources = nil },
 		func(s *structure) { s.Name += "0" },
 	} {
-		// The version is of the PROXY protocol only by what the servers say.
-		if i != 1 && again(func(b *balancer) { change(&b.Listens[0].structure) }, nil) == version {
+		if again(func(b *balancer) { change(&b.Listens[0].structure) }, nil) == o.version {
 			t.Errorf("the same version with change %d of the structure", i)
 		}
 		b := everything(t)
@@ -109,7 +112,7 @@ listen shop_web_443
 			t.Errorf("change %d of the structure is not seen", i)
 		}
 	}
-	if again(func(*balancer) {}, map[netip.AddrPort]error{at("192.0.2.1:80"): os.ErrExist}) == version {
+	if again(func(*balancer) {}, map[netip.AddrPort]error{at("192.0.2.1:80"): os.ErrExist}) == o.version {
 		t.Error("the same version with a place less")
 	}
 }
@@ -118,6 +121,7 @@ listen shop_web_443
 var allowed = regexp.MustCompile(`^(listen [-a-z0-9]+_[-a-z0-9]+_[0-9]+` +
 	`|  bind [][0-9a-f.:]+` +
 	`|  (maxconn|rate-limit sessions) [0-9]+` +
+	`|  # proxy-protocol -?[0-9]+` +
 	`|  acl admitted src [0-9a-f.:]+/[0-9]+` +
 	`|  tcp-request connection reject if !admitted` +
 	`|  stick-table type ipv6 size 100k expire [0-9]+s peers atoll` +
