@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 const (
@@ -21,8 +23,23 @@ const (
 // FirstUnsupported returns the first by name of the slices that can't be exported for the
 // type of their addresses, or nil, and how many more there are.
 func FirstUnsupported(sources []*discoveryv1.EndpointSlice) (first *discoveryv1.EndpointSlice, more int) {
+	return firstOf(sources, func(s *discoveryv1.EndpointSlice) bool { return isSource(s) && Unsupported(s) })
+}
+
+// FirstForeign returns, for a Service that has no slices of its own cluster, the first by name of those that are left
+// out because they say that they are another's, or nil, and how many more there are.
+func FirstForeign(sources []*discoveryv1.EndpointSlice) (first *discoveryv1.EndpointSlice, more int) {
+	if slices.ContainsFunc(sources, isSource) {
+		return nil, 0
+	}
+	return firstOf(sources, func(s *discoveryv1.EndpointSlice) bool {
+		return s.DeletionTimestamp == nil && s.Labels[discoveryv1.LabelManagedBy] != names.AgentManager
+	})
+}
+
+func firstOf(sources []*discoveryv1.EndpointSlice, is func(*discoveryv1.EndpointSlice) bool) (first *discoveryv1.EndpointSlice, more int) {
 	for _, s := range sources {
-		if !isSource(s) || !Unsupported(s) {
+		if !is(s) {
 			continue
 		}
 		if first != nil {
@@ -36,9 +53,9 @@ func FirstUnsupported(sources []*discoveryv1.EndpointSlice) (first *discoveryv1.
 }
 
 // Ordinary tells whether there is nothing to say of a slice, whatever others there are:
-// neither FirstUnsupported nor Truncated is about it.
+// none of FirstUnsupported, FirstForeign and Truncated is about it.
 func Ordinary(s *discoveryv1.EndpointSlice) bool {
-	return !Unsupported(s) && s.Labels[discoveryv1.LabelManagedBy] != mirroringManager
+	return isSource(s) && !Unsupported(s) && s.Labels[discoveryv1.LabelManagedBy] != mirroringManager
 }
 
 // Truncated tells whether mirrored slices do not hold, or may not hold, all of their

@@ -65,3 +65,37 @@ func TestFirstUnsupported(t *testing.T) {
 		t.Errorf("got %v and %d more", first, more)
 	}
 }
+
+// Slices that are marked as another cluster's are worth a word only where nothing else backs the Service.
+func TestFirstForeign(t *testing.T) {
+	foreign := func(name string) *discoveryv1.EndpointSlice {
+		s := source(name)
+		s.Labels[names.LabelSourceCluster], s.Labels[discoveryv1.LabelManagedBy] = "c2", "somebody"
+		return s
+	}
+	karmada, ours, going := source("k"), foreign("0"), foreign("1")
+	karmada.Labels[discoveryv1.LabelManagedBy] = karmadaManager
+	ours.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
+	going.DeletionTimestamp = ptr.To(metav1.Now())
+	for _, tt := range []struct {
+		name    string
+		sources []*discoveryv1.EndpointSlice
+		first   string
+		more    int
+	}{
+		{"none", nil, "", 0},
+		{"imported by Atoll, or going", []*discoveryv1.EndpointSlice{ours, going}, "", 0},
+		{"beside the cluster's own", []*discoveryv1.EndpointSlice{foreign("a"), source("b")}, "", 0},
+		{"alone", []*discoveryv1.EndpointSlice{ours, karmada, foreign("c"), foreign("b"), going}, "b", 2},
+	} {
+		first, more := FirstForeign(tt.sources)
+		if first == nil && tt.first != "" || first != nil && first.Name != tt.first || more != tt.more {
+			t.Errorf("%s: got %v and %d more", tt.name, first, more)
+		}
+	}
+	for _, s := range []*discoveryv1.EndpointSlice{karmada, foreign("a")} {
+		if Ordinary(s) {
+			t.Errorf("there is nothing to say of %s", s.Name)
+		}
+	}
+}

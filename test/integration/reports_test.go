@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // What is in the way of an export or an import is said once, whatever happens to the service
@@ -166,6 +168,34 @@ func TestOthersMetadataStays(t *testing.T) {
 	if imp = expectImport(t, "c2", ns, "web", from("c1")); imp.Annotations["atoll.dev/exported-metadata"] != "" {
 		t.Errorf("there is a record of nothing: %v", imp.Annotations)
 	}
+}
+
+// A Service whose only slices are marked as another cluster's has nothing that is exported, and the ServiceExport says
+// why, also where its own have been there before.
+func TestForeignEndpointsAreReported(t *testing.T) {
+	const ns = "foreign-endpoints"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	marked, own := slice(ns, "web-marked", "web", "10.1.1.1"), slice(ns, "web-own", "web", "10.1.1.2")
+	marked.Labels[names.LabelSourceCluster] = "c9"
+	create(t, "c1", marked)
+	create(t, "c1", own)
+	e := export(ns, "web")
+	create(t, "c1", e)
+	expectAddresses(t, "c2", ns, "c1/10.1.1.2")
+	expectSaid(t, "c1", ns, "ServiceExport", "ForeignEndpoints", 0)
+	remove(t, "c1", own)
+	expectAddresses(t, "c2", ns)
+	expectSaid(t, "c1", ns, "ServiceExport", "ForeignEndpoints", 1)
+	// The label is gone: it is exported, and nothing is to be said.
+	change(t, "c1", marked, func(s *discoveryv1.EndpointSlice) { delete(s.Labels, names.LabelSourceCluster) })
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	eventually(t, "the condition says it no more", func() error {
+		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, "web-marked") {
+			return fmt.Errorf("message %s", ready.Message)
+		}
+		return nil
+	})
 }
 
 // The real mirroring controller takes 1,000 addresses of an Endpoints object. What it leaves

@@ -164,7 +164,11 @@ func (c *Controller) alone(req Request, own local.Own) bool {
 		return false
 	}
 	slice := c.sources.Get(req.Service, req.Slice)
-	return alone && (slice == nil || sliceplan.Ordinary(slice))
+	if slice == nil { // what is left may all be others'
+		foreign, _ := sliceplan.FirstForeign(c.sources.Of(req.Service))
+		return alone && foreign == nil
+	}
+	return alone && sliceplan.Ordinary(slice)
 }
 
 // byClusterIP tells whether an export's cluster IP is published in place of its pods. In a

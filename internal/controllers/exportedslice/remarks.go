@@ -5,6 +5,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -13,14 +14,18 @@ import (
 func remarks(sources []*discoveryv1.EndpointSlice) []status.Remark {
 	var remarks []status.Remark
 	if slice, more := sliceplan.FirstUnsupported(sources); slice != nil {
-		and := ""
-		if more > 0 {
-			and = fmt.Sprintf(" (and %d more)", more)
-		}
 		remarks = append(remarks, status.Remark{
 			Reason: "UnsupportedAddressType",
 			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for it holds addresses of type %s: only IP addresses can be exported.",
-				slice.Name, and, slice.AddressType),
+				slice.Name, and(more), slice.AddressType),
+		})
+	}
+	if slice, more := sliceplan.FirstForeign(sources); slice != nil {
+		remarks = append(remarks, status.Remark{
+			Reason: "ForeignEndpoints",
+			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for its labels say that another cluster's endpoints are in it (%s, or %s of Karmada's), "+
+				"and the Service has no others. If they are this cluster's own, take the label away.",
+				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
 		})
 	}
 	if sliceplan.Truncated(sources) {
@@ -31,4 +36,11 @@ func remarks(sources []*discoveryv1.EndpointSlice) []status.Remark {
 		})
 	}
 	return remarks
+}
+
+func and(more int) string {
+	if more == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", more)
 }

@@ -8,6 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -32,6 +33,15 @@ func TestRemarks(t *testing.T) {
 		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is left out, for it holds addresses of type FQDN: only IP addresses can be exported."},
 		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one: any more are used neither in this cluster nor in others. Make EndpointSlices in its place."},
 	}, got); diff != "" {
+		t.Errorf("remarks (-want +got):\n%s", diff)
+	}
+	foreign := slice("a", discoveryv1.AddressTypeIPv4, 1)
+	foreign.Labels = map[string]string{names.LabelSourceCluster: "c2"}
+	if diff := cmp.Diff([]status.Remark{{
+		Reason: "ForeignEndpoints",
+		Message: "EndpointSlice a is left out, for its labels say that another cluster's endpoints are in it (multicluster.kubernetes.io/source-cluster, " +
+			"or endpointslice.kubernetes.io/managed-by of Karmada's), and the Service has no others. If they are this cluster's own, take the label away.",
+	}}, remarks([]*discoveryv1.EndpointSlice{foreign})); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
 	}
 }
