@@ -24,6 +24,10 @@ const (
 	// firstRetry and lastRetry bound how long to wait before writing again what could not be written.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
+	// doubtful is how long it is not believed that the ConfigMap may not be read, and askAgain how long to wait in between: an
+	// API server that has just started may refuse for a moment what it allows.
+	doubtful = 3 * time.Second
+	askAgain = doubtful / 6
 )
 
 // Controller owns the ConfigMap.
@@ -116,14 +120,22 @@ func (c *Controller) write(ctx context.Context, data map[string]string) error {
 // Load reads what was remembered of a clusterset. Where there is nothing, or it may not be read, as after an
 // upgrade of the agent before its rights, nothing is.
 func Load(ctx context.Context, reader client.Reader, clusterset string) (Memory, error) {
-	have, err := get(ctx, reader)
-	if have == nil {
-		if apierrors.IsForbidden(err) {
-			err = nil
+	for began := time.Now(); ; {
+		have, err := get(ctx, reader)
+		switch {
+		case have != nil:
+			return decode(have.Data).Of(clusterset), nil
+		case !apierrors.IsForbidden(err):
+			return Memory{}, err
+		case time.Since(began) >= doubtful:
+			return Memory{}, nil
 		}
-		return Memory{}, err
+		select {
+		case <-ctx.Done():
+			return Memory{}, ctx.Err()
+		case <-time.After(askAgain):
+		}
 	}
-	return decode(have.Data).Of(clusterset), nil
 }
 
 // get returns nil where there is none.
