@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,13 +24,18 @@ var (
 	duration = flag.Duration("duration", 0, "try seeds for this long, in place of a number of them")
 	first    = flag.Uint64("seed", 1, "the first seed to try")
 	number   = flag.Uint64("seeds", 0, "how many seeds to try; 0 for as many as a suite has time for, and those that have failed once")
+	restores = flag.Bool("restores", false, "have the broker backed up, put back and wiped, too")
 	verbose  = flag.Bool("log", false, "show what the agents log")
 )
 
 // kept are seeds that have failed once, and why. How a world goes on depends on how its
 // goroutines take turns too, so that a seed is no proof; each cause has a test of its own as well.
 var kept = []uint64{
-	54,   // of the oracle: somebody exports a derived Service
+	54, // of the oracle: somebody exports a derived Service
+}
+
+// keptRestoring are likewise, of worlds in which the broker is put back and wiped.
+var keptRestoring = []uint64{
 	5004, // a broker that is put back, or another one with lower versions: who finds it, and copies that were deaf
 	5016,
 	5034,
@@ -57,6 +63,10 @@ type seeds struct {
 
 func newSeeds() *seeds {
 	s := &seeds{next: *first, left: *number}
+	kept := kept
+	if *restores {
+		kept = slices.Concat(kept, keptRestoring)
+	}
 	switch {
 	case *duration > 0:
 		s.until = time.Now().Add(*duration)
@@ -130,7 +140,7 @@ func try(t *testing.T, seed uint64) *world {
 	var w *world
 	var failed error
 	inBubble(t, func(ctx context.Context) {
-		w, failed = newWorld(seed, log)
+		w, failed = newWorld(seed, *restores, log)
 		if failed == nil {
 			failed = w.run(ctx)
 		}

@@ -45,6 +45,7 @@ type world struct {
 	clusters []*cluster
 	guards   []*guard
 	began    time.Time
+	restores bool     // whether the broker is backed up, put back and wiped
 	names    []string // of the services that users have to do with: the fewer, the more comes together
 	journal  []string
 	slowest  time.Duration // to converge
@@ -53,8 +54,8 @@ type world struct {
 }
 
 // newWorld makes a world by a seed: how many members, how many agents in each.
-func newWorld(seed uint64, log *slog.Logger) (*world, error) {
-	w := &world{random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now()}
+func newWorld(seed uint64, restores bool, log *slog.Logger) (*world, error) {
+	w := &world{restores: restores, random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now()}
 	var err error
 	if w.admin, err = client.NewWithWatch(w.broker.Config(), client.Options{Scheme: simulation.Scheme()}); err != nil {
 		return nil, err
