@@ -136,7 +136,7 @@ type traveller struct {
 
 // RoundTrip does a request, or what the way makes of it.
 func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !isDiscovery(r) {
+	if !isPrompt(r) {
 		t.way.hold(r.Context())
 	}
 	fate := t.way.draw()
@@ -165,13 +165,16 @@ func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, errCut
 	}
-	response.Body = &slowBody{t.way, r.Context(), response.Body, isDiscovery(r), done}
+	response.Body = &slowBody{t.way, r.Context(), response.Body, isPrompt(r), done}
 	return response, nil
 }
 
-// isDiscovery tells requests for what kinds there are. Clients make them while they hold a
-// lock, for which others then wait; in a bubble no time passes for who waits for a lock.
-func isDiscovery(r *http.Request) bool {
+// isPrompt tells requests that are never held up: for what kinds there are, and about Events. Clients make them while they hold
+// a lock, of Events to renew a series, for which others then wait; in a bubble no time passes for who waits for a lock.
+func isPrompt(r *http.Request) bool {
+	if strings.HasPrefix(r.URL.Path, "/apis/events.k8s.io/") {
+		return true
+	}
 	depth := strings.Count(strings.Trim(r.URL.Path, "/"), "/")
 	return strings.HasPrefix(r.URL.Path, "/apis") && depth < 3 || depth < 2
 }
