@@ -249,13 +249,16 @@ func TestUsersOwnExportSurvives(t *testing.T) {
 	}
 	uid := own.UID
 	for _, cluster := range []string{"c1", "c2"} {
-		e := export(ns, "web")
-		if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
-			t.Fatal(err)
-		}
-		if len(e.Labels) > 0 || cluster == "c1" && e.UID != uid {
-			t.Errorf("in %s there is %+v", cluster, e.ObjectMeta)
-		}
+		eventually(t, "the export in "+cluster+" is a person's", func() error {
+			e := export(ns, "web")
+			if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+				return err
+			}
+			if len(e.Labels) > 0 || cluster == "c1" && e.UID != uid {
+				return fmt.Errorf("there is %+v", e.ObjectMeta)
+			}
+			return nil
+		})
 	}
 }
 
