@@ -36,6 +36,9 @@ spec:
 				stdin: strings.Repeat("x", 3000000), stdout: "done\n"},
 		} {
 			t.Run(protocol+"/"+name, func(t *testing.T) {
+				if protocol == "SPDY" && strings.HasSuffix(name, "nobody reads") {
+					t.Skip("an API server that ends a connection with input under way may take the output with it, as with any kubelet")
+				}
 				args := []string{"--kubeconfig", c.path("kubeconfig"), "exec", "-n", ns, "p"}
 				if tc.flag != "" {
 					args = append(args, tc.flag)

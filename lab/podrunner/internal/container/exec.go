@@ -111,6 +111,7 @@ func runPiped(cmd *exec.Cmd, e Exec) (int, error) {
 		go func() {
 			_, _ = io.Copy(stdin, e.Stdin)
 			_ = stdin.Close()
+			_, _ = io.Copy(io.Discard, e.Stdin) // what nobody reads must not hold up the rest of the connection
 		}()
 	}
 	return finish(cmd, cmd.Start())
