@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
@@ -30,6 +31,16 @@ type Request struct {
 	Asked []netip.Addr
 	// Former are those that it had, when the program that knew has ended.
 	Former []netip.Addr
+}
+
+// Former returns the addresses that a MultiClusterService's status says its load balancer has.
+func Former(mcs *networkingv1alpha1.MultiClusterService) (former []netip.Addr) {
+	for _, ingress := range mcs.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(ingress.IP); err == nil {
+			former = append(former, a)
+		}
+	}
+	return former
 }
 
 // Pool is a set of addresses and of who has them. Several may have one address, with different

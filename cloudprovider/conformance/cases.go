@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
@@ -279,7 +280,7 @@ func unreachable(b *bench) {
 		return nil
 	})
 	told := make(chan struct{}, 100)
-	stop := reporter.OnReport(func(name networkName) {
+	stop := reporter.OnReport(func(name types.NamespacedName) {
 		if name == key(m) {
 			told <- struct{}{}
 		}

@@ -18,6 +18,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -240,7 +241,7 @@ func (b *bench) apply(m *networkingv1alpha1.MultiClusterService, s cloudprovider
 	if err != nil {
 		b.Fatalf("the provider says: %v", err)
 	}
-	if !equal(before, m) {
+	if !reflect.DeepEqual(before, m) {
 		b.Error("the provider has changed the object")
 	}
 	if status == nil || len(status.Ingress) == 0 {

@@ -11,12 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
-
-type networkName = types.NamespacedName
 
 // proxyProtocol has a server that reads the header look at what it says.
 func proxyProtocol(b *bench) {

@@ -2,11 +2,9 @@ package conformance
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
@@ -151,10 +148,11 @@ func (c *client) echo(text string) error {
 	if _, err := fmt.Fprintln(c, text); err != nil {
 		return err
 	}
-	if got, err := c.line(); err != nil || got != text {
-		return fmt.Errorf("sent %q, got %q: %w", text, got, errors.Join(err))
+	got, err := c.line()
+	if err == nil && got != text {
+		return fmt.Errorf("sent %q, got %q", text, got)
 	}
-	return nil
+	return err
 }
 
 // ask makes one connection and returns who answered.
@@ -254,8 +252,6 @@ func (tr *traffic) stop() (int, []error) {
 	tr.ended.Wait()
 	return tr.answered, tr.failed
 }
-
-func equal(a, b *networkingv1alpha1.MultiClusterService) bool { return reflect.DeepEqual(a, b) }
 
 func only(addresses []netip.AddrPort, want ...*server) bool {
 	return len(addresses) == len(want) && !slices.ContainsFunc(want, func(s *server) bool { return !slices.Contains(addresses, s.backend.Address) })

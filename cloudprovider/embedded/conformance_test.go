@@ -1,8 +1,6 @@
 package embedded_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -15,12 +13,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// loopback is a range of addresses that no other test on this machine has.
-func loopback() string {
-	third := fmt.Sprintf("127.%d.%d.", 1+rand.N(250), rand.N(250))
-	return third + "10-" + third + "30"
-}
-
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Harness{
 		New: func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer {
@@ -31,7 +23,7 @@ func TestConformance(t *testing.T) {
 			}
 			return p
 		},
-		Addresses: []string{loopback()},
+		Addresses: []string{conformance.Loopback(t)},
 		Protocols: []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP},
 		Options:   true,
 	})

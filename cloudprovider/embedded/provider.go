@@ -117,7 +117,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("there is no TCP or UDP port, and this provider carries no others")}
 	}
 	assigned, err := p.pool.Assign(name, addresses.Request{
-		Families: service.Families, Ports: ports, Asked: options.Addresses, Former: former(mcs),
+		Families: service.Families, Ports: ports, Asked: options.Addresses, Former: addresses.Former(mcs),
 	})
 	if err != nil {
 		return b.status(), err
@@ -133,7 +133,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 // reserve keeps the addresses that a load balancer had, as far as its ports are known, from others until it is known what to
 // forward. What this hub has made itself it knows.
 func (p *Provider) reserve(mcs *networkingv1alpha1.MultiClusterService, unseen *cloudprovider.Unseen) {
-	request := addresses.Request{Asked: former(mcs)}
+	request := addresses.Request{Asked: addresses.Former(mcs)}
 	for _, number := range unseen.Numbers {
 		request.Ports = append(request.Ports, addresses.Port{Protocol: corev1.ProtocolTCP, Number: number})
 	}
@@ -207,16 +207,6 @@ func carried(s cloudprovider.Service) (ports []addresses.Port) {
 }
 
 func carries(p corev1.Protocol) bool { return p == corev1.ProtocolTCP || p == corev1.ProtocolUDP }
-
-// former returns the addresses that the status of the object has.
-func former(mcs *networkingv1alpha1.MultiClusterService) (list []netip.Addr) {
-	for _, ingress := range mcs.Status.LoadBalancer.Ingress {
-		if a, err := netip.ParseAddr(ingress.IP); err == nil {
-			list = append(list, a)
-		}
-	}
-	return list
-}
 
 func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
 	return types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}

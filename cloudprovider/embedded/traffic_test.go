@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/conformance"
 )
 
 // fixed is a lister of what a test gives.
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, drain string) *world {
 	w := &world{T: t, lister: &fixed{}, mcs: &networkingv1alpha1.MultiClusterService{}}
 	w.mcs.Namespace, w.mcs.Name = "n", "web"
 	p, err := New(cloudprovider.Config{
-		Backends: w.lister, Addresses: []string{fmt.Sprintf("127.%d.%d.9", 1+rand.N(250), rand.N(250))}, Options: map[string]string{"drain": drain},
+		Backends: w.lister, Addresses: []string{conformance.Loopback(t)}, Options: map[string]string{"drain": drain},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,6 @@
 package haproxy
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"syscall"
@@ -16,12 +14,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// loopback is a range of addresses that no other test on this machine has.
-func loopback() string {
-	third := fmt.Sprintf("127.%d.%d.", 1+rand.N(250), rand.N(250))
-	return third + "10-" + third + "30"
-}
 
 // folder is for a HAProxy, which ends with the test.
 func folder(t *testing.T) string {
@@ -67,7 +59,7 @@ func conform(t *testing.T, options func(dir string) map[string]string, prepare f
 			}
 			return p
 		},
-		Addresses: []string{loopback()},
+		Addresses: []string{conformance.Loopback(t)},
 		Protocols: []corev1.Protocol{corev1.ProtocolTCP},
 		Options:   true,
 	})

@@ -273,13 +273,9 @@ func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprov
 		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New(
 			"there is no TCP port, and HAProxy carries no others: the provider embedded carries UDP too")}
 	}
-	var former []netip.Addr
-	for _, ingress := range mcs.Status.LoadBalancer.Ingress {
-		if a, err := netip.ParseAddr(ingress.IP); err == nil {
-			former = append(former, a)
-		}
-	}
-	at, err := p.pool.Assign(nameOf(mcs), addresses.Request{Families: s.Families, Ports: ports, Asked: options.Addresses, Former: former})
+	at, err := p.pool.Assign(nameOf(mcs), addresses.Request{
+		Families: s.Families, Ports: ports, Asked: options.Addresses, Former: addresses.Former(mcs),
+	})
 	if err != nil {
 		return nil, err
 	}

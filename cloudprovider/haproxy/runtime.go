@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -134,7 +135,7 @@ func change(ctx context.Context, socket string, l listen, have map[netip.AddrPor
 		have[a] = serverState{resting: true}
 		return nil
 	}
-	for _, a := range append(append([]netip.AddrPort{}, l.Servers...), l.Resting...) {
+	for _, a := range slices.Concat(l.Servers, l.Resting) {
 		want[a] = true
 		if _, there := have[a]; !there {
 			if err := do(ctx, socket, "New server registered.", fmt.Sprintf("add server %s %s %s", at(a), a, serverArguments(l.ProxyProtocol))); err != nil {

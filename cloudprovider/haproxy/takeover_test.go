@@ -22,6 +22,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/cloudprovider/conformance"
 )
 
 // world is a provider with its HAProxy, and what a test has it forward.
@@ -41,7 +42,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func newWorldWith(t *testing.T, dir string, options map[string]string) *world {
-	w := &world{T: t, dir: dir, options: options, addresses: loopback(), services: map[types.NamespacedName]cloudprovider.Service{}}
+	w := &world{T: t, dir: dir, options: options, addresses: conformance.Loopback(t), services: map[types.NamespacedName]cloudprovider.Service{}}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
