@@ -57,9 +57,11 @@ func (l *Lab) Wipe(ctx context.Context) error {
 	return l.replaceData(ctx, func(string) error { return nil })
 }
 
-// replaceData starts the broker on other data, which write puts into a folder that is not there.
+// replaceData starts the broker on other data, which write puts into a folder that is not there. Its controllers are
+// started anew too, as Kubernetes advises after a restore: theirs are accounts and versions of the old data, with which
+// they are refused for some seconds.
 func (l *Lab) replaceData(ctx context.Context, write func(data string) error) error {
-	for _, unit := range []string{unitAPIServer, unitEtcd} {
+	for _, unit := range []string{unitControllerManager, unitAPIServer, unitEtcd} {
 		if err := l.Kill(ctx, Broker+"/"+unit); err != nil {
 			return err
 		}
@@ -68,7 +70,7 @@ func (l *Lab) replaceData(ctx context.Context, write func(data string) error) er
 	if err := errors.Join(os.RemoveAll(data), write(data)); err != nil {
 		return fmt.Errorf("replacing the broker's data: %w", err)
 	}
-	for _, unit := range []string{unitEtcd, unitAPIServer} {
+	for _, unit := range []string{unitEtcd, unitAPIServer, unitControllerManager} {
 		if err := l.Start(ctx, Broker+"/"+unit); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
@@ -122,7 +123,7 @@ func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	if err != nil {
 		return err
 	}
-	servers, err := clusterdns.Servers(ctx, kube, client.ObjectKey{Namespace: names.SystemNamespace, Name: "atoll-dns"})
+	servers, err := clusterdns.Servers(ctx, kube, client.ObjectKey{Namespace: names.SystemNamespace, Name: render.DNSName})
 	if err != nil {
 		return err
 	}

@@ -89,8 +89,8 @@ func (l *Lab) AuditLog(cluster string) string {
 }
 
 // brokerControllers are those that a broker needs, which runs nothing: what
-// deletes namespaces and owned objects, gives service accounts tokens, and keeps
-// roles and policies.
+// deletes namespaces and owned objects, gives service accounts tokens, keeps
+// roles and policies, and counts for quotas.
 var brokerControllers = []string{
 	"namespace-controller", "garbage-collector-controller", "serviceaccount-controller",
 	"legacy-serviceaccount-token-cleaner-controller", "serviceaccount-token-controller",
@@ -122,6 +122,9 @@ func (l *Lab) controllerManager(c *Cluster) Unit {
 		// be what they measure.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
+		// When the only API server was away for 20 s, this program may be as long again in watching the nodes' Leases
+		// anew; with the default of 50 s it would then take all nodes for dead, with the cluster's DNS on them.
+		"--node-monitor-grace-period=2m",
 		"--profiling=false",
 	)
 	if len(c.PodCIDRs) > 0 {

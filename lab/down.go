@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 	"github.com/atoll-mcs/atoll/lab/network"
 	"github.com/atoll-mcs/atoll/lab/process"
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 )
 
 // Down ends a lab and removes all that it has made, and nothing else, in
@@ -121,47 +120,11 @@ func (l *Lab) ownNamespaces() ([]network.Namespace, error) {
 
 // removeFolder removes a folder, but nothing that is mounted in it.
 func removeFolder(dir string) error {
-	points, err := mountPoints(dir)
-	if err != nil {
+	if err := mountinfo.UnmountBelow(dir); err != nil {
 		return err
-	}
-	for _, point := range points {
-		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("unmounting %s: %w", point, err)
-		}
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("removing the lab's folder: %w", err)
 	}
 	return nil
-}
-
-// mountPoints lists what is mounted below dir, the last one first.
-func mountPoints(dir string) ([]string, error) {
-	dir, err := filepath.EvalSymlinks(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing mounts: %w", err)
-	}
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, fmt.Errorf("listing mounts: %w", err)
-	}
-	defer f.Close()
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`) // proc(5)
-	var points []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 5 {
-			continue
-		}
-		if point := unescape.Replace(fields[4]); strings.HasPrefix(point, dir+"/") {
-			points = append(points, point)
-		}
-	}
-	slices.Reverse(points)
-	return points, lines.Err()
 }

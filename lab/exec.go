@@ -25,7 +25,7 @@ const inNode = `mount --bind -- "$1" /etc/resolv.conf && shift && exec "$@"`
 // Exec runs a program of the machine in the network of a node until it ends or
 // ctx is done. The target is CLUSTER, for its first node, CLUSTER/NODE with the
 // node's name or number (c1/n2), or broker. Names are looked up in the cluster's
-// DNS as in a pod of the namespace default, and kubectl finds the cluster. The
+// DNS as in a pod of the namespace default; kubectl and atoll find the cluster, and the others by their contexts. The
 // error is an *exec.ExitError when the program ran and failed.
 func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams) error {
 	if len(argv) == 0 {
@@ -42,14 +42,26 @@ func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(),
-		"KUBECONFIG="+l.InClusterKubeconfig(c.Name),
-		"PATH="+l.Spec.Programs+":"+os.Getenv("PATH"), // the lab's kubectl before the machine's
+		"KUBECONFIG="+strings.Join(l.kubeconfigsFrom(c), ":"),
+		"PATH="+strings.Join([]string{l.Spec.Programs, filepath.Dir(l.Spec.Atoll), os.Getenv("PATH")}, ":"), // the lab's kubectl before the machine's
 		"ATOLL_LAB="+l.Name(),
 	)
 	if err := node.Namespace.Do(cmd.Start); err != nil {
 		return fmt.Errorf("running %s in %s: %w", argv[0], target, err)
 	}
 	return cmd.Wait()
+}
+
+// kubeconfigsFrom are the files with the credentials of all API servers in the lab's network. The first one's context is
+// the current one: the given cluster's.
+func (l *Lab) kubeconfigsFrom(c *Cluster) []string {
+	files := []string{l.InClusterKubeconfig(c.Name)}
+	for _, other := range l.Spec.Clusters {
+		if other.Name != c.Name {
+			files = append(files, l.InClusterKubeconfig(other.Name))
+		}
+	}
+	return files
 }
 
 // Namespace returns the network namespace of a node, given as to Exec.

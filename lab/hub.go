@@ -47,7 +47,7 @@ func (l *Lab) installHub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}

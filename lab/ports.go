@@ -18,7 +18,7 @@ func (s *Spec) choosePorts() error {
 	if s.ControlPlaneOnly {
 		perCluster = 2
 	}
-	ports, err := freePorts(perCluster * len(s.Clusters))
+	ports, err := FreePorts(perCluster * len(s.Clusters))
 	if err != nil {
 		return err
 	}
@@ -32,8 +32,9 @@ func (s *Spec) choosePorts() error {
 	return nil
 }
 
-// freePorts finds different ports that nobody listens on now.
-func freePorts(n int) ([]netip.AddrPort, error) {
+// FreePorts finds different ports of the loopback interface that nobody listens on
+// now. No outgoing connection takes them, either.
+func FreePorts(n int) ([]netip.AddrPort, error) {
 	found := map[netip.AddrPort]bool{}
 	var ports []netip.AddrPort
 	for range 100 * (n + 1) {

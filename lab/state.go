@@ -17,12 +17,13 @@ import (
 //
 //	lab.json            the Spec
 //	kubeconfig          the contexts of all API servers, through the loopback interface
-//	gateway/            the files of the gateway
 //	CLUSTER/admin.conf  the cluster's administrator, from inside the lab's network
 //	CLUSTER/pki/        certificates and keys
 //	CLUSTER/units/      the units and their processes
 //	CLUSTER/logs/       a log for each unit
+//	CLUSTER/snapshots/  copies of etcd's data, of the broker alone
 //	CLUSTER/…           the units' own files
+//	lab/                the same for the gateway, which belongs to no cluster
 type Lab struct {
 	Spec *Spec
 	dir  string

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/atoll-mcs/atoll/lab/network"
@@ -143,26 +145,50 @@ func ready(node *corev1.Node) bool {
 }
 
 // waitDNS waits until each node gets answers from the cluster's DNS at its service
-// address: then pods run and kube-proxy works.
+// address: then pods run and kube-proxy works, and is told where it is.
 func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
 	units := named(c.Name, unitControllerManager, unitScheduler, unitPodRunner)
 	for i, n := range c.Nodes {
 		units := append(units, named(c.Name, fmt.Sprintf("%s-n%d", unitKubeProxy, i+1))...)
 		for _, a := range c.DNS {
 			err := l.wait(ctx, fmt.Sprintf("the DNS of %s at %s from %s", c.Name, a, n.Name), units, func(ctx context.Context) error {
-				return ask(ctx, n.Namespace, a, "kubernetes.default.svc."+clusterDomain, dns.TypeA)
+				return ask(ctx, n.Namespace, a, "kubernetes.default.svc."+clusterDomain)
 			})
 			if err != nil {
 				return err
 			}
 		}
 	}
+	return l.tellZones(ctx, c)
+}
+
+// tellZones has each kube-proxy hear of its node's zone once more. It listens for that before it has somebody to tell (Kubernetes 1.36,
+// pkg/proxy/config.NodeTopologyConfig), so that the first news may be lost, and then it goes by no hints until the zone is another one.
+func (l *Lab) tellZones(ctx context.Context, c *Cluster) error {
+	client, err := l.client(c.Name)
+	if err != nil {
+		return err
+	}
+	for _, n := range c.Nodes {
+		if n.Zone == "" {
+			continue
+		}
+		for _, zone := range []any{nil, n.Zone} {
+			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{corev1.LabelTopologyZone: zone}}})
+			if err == nil {
+				_, err = client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			}
+			if err != nil {
+				return fmt.Errorf("telling kube-proxy the zone of %s: %w", n.Name, err)
+			}
+		}
+	}
 	return nil
 }
 
-// ask asks a DNS server for a name that exists.
-func ask(ctx context.Context, from network.Namespace, server netip.Addr, name string, qtype uint16) error {
-	answer, err := exchange(ctx, from, server, name, qtype)
+// ask asks a DNS server for a name that exists. Whether it has an address of the family that is asked for does not matter.
+func ask(ctx context.Context, from network.Namespace, server netip.Addr, name string) error {
+	answer, err := exchange(ctx, from, server, name, dns.TypeA)
 	if err != nil {
 		return err
 	}

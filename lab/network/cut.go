@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// ErrNoNft says that the program nft, which cuts and kube-proxy need, is not
+// errNoNft says that the program nft, which cuts and kube-proxy need, is not
 // there.
-var ErrNoNft = errors.New("the program nft is missing: install the package nftables")
+var errNoNft = errors.New("the program nft is missing: install the package nftables")
 
-// CheckNft returns ErrNoNft where nft is not installed.
+// CheckNft returns an error that says what to install where the program nft is
+// missing.
 func CheckNft() error {
 	if _, err := exec.LookPath("nft"); err != nil {
-		return ErrNoNft
+		return errNoNft
 	}
 	return nil
 }

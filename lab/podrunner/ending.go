@@ -11,17 +11,16 @@ import (
 )
 
 // finish ends the Pod within grace, then reports its end, and deletes it if that
-// was asked for.
-func (w *worker) finish(grace time.Duration) (gone bool) {
+// was asked for. The API says when it is gone.
+func (w *worker) finish(grace time.Duration) {
 	w.end(grace)
 	if w.running() {
 		w.report(false)
-		return false
+		return
 	}
 	w.facts.Ended = true
 	w.clear()
 	w.report(w.pod.DeletionTimestamp != nil)
-	return false // the API says when it is
 }
 
 // end makes all containers end within grace: the main ones first, then those

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/atoll-mcs/atoll/lab/podrunner/internal/container"
@@ -156,5 +154,3 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	b.kept = append(b.kept, p[:min(len(p), 10<<10-len(b.kept))]...)
 	return len(p), nil
 }
-
-func signalNamed(name string) syscall.Signal { return unix.SignalNum(name) }

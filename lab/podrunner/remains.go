@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 	"github.com/atoll-mcs/atoll/lab/network"
-	"github.com/atoll-mcs/atoll/lab/podrunner/internal/mountinfo"
 )
 
 // lock makes sure that there is one runner for the state folder: another would
@@ -52,17 +50,8 @@ func removeRemains(cfg *Config) error {
 
 // removeTree removes a folder, after unmounting what is mounted in it.
 func removeTree(dir string) error {
-	mounts, err := mountinfo.Read()
-	if err != nil {
+	if err := mountinfo.UnmountBelow(dir); err != nil {
 		return err
-	}
-	for _, m := range slices.Backward(mounts) {
-		if !strings.HasPrefix(m.Point, dir+"/") {
-			continue
-		}
-		if err := unix.Unmount(m.Point, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("unmounting %s: %w", m.Point, err)
-		}
 	}
 	return os.RemoveAll(dir)
 }

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -96,7 +97,7 @@ func (i *instance) preStop(deadline time.Time) <-chan struct{} {
 
 func (i *instance) stopSignal() syscall.Signal {
 	if i.spec.Lifecycle != nil && i.spec.Lifecycle.StopSignal != nil {
-		if s := signalNamed(string(*i.spec.Lifecycle.StopSignal)); s != 0 {
+		if s := unix.SignalNum(string(*i.spec.Lifecycle.StopSignal)); s != 0 {
 			return s
 		}
 	}

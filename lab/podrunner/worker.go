@@ -149,14 +149,17 @@ func (w *worker) sync(ctx context.Context) (wake time.Time, gone bool) {
 		if w.pod.DeletionGracePeriodSeconds != nil {
 			grace = *w.pod.DeletionGracePeriodSeconds
 		}
-		return wake, w.finish(time.Duration(grace) * time.Second)
+		w.finish(time.Duration(grace) * time.Second)
+		return wake, false
 	case w.facts.FailReason != "":
-		return wake, w.finish(w.grace())
+		w.finish(w.grace())
+		return wake, false
 	}
 	if wake = w.deadline(); !wake.IsZero() && !time.Now().Before(wake) {
 		w.facts.FailReason = "DeadlineExceeded"
 		w.facts.FailMessage = "Pod was active on the node longer than the specified deadline"
-		return time.Time{}, w.finish(w.grace())
+		w.finish(w.grace())
+		return time.Time{}, false
 	}
 	retry := w.advance(ctx)
 	w.report(false)

@@ -219,8 +219,8 @@ func TestPaused(t *testing.T) {
 }
 
 func TestParseStat(t *testing.T) {
-	rest := " S 1 2 2 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1 2 3"
-	want := stat{'S', 123456}
+	rest := " S 1 2 2 0 -1 4194560 1 0 0 0 250 50 0 0 20 0 1 0 123456 1 2 3"
+	want := stat{'S', 3 * time.Second, 123456}
 	for _, line := range []string{"42 (sleep)" + rest, "42 (a) Z (b)" + rest} {
 		if got, err := parseStat(line); err != nil || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", line, got, err, want)

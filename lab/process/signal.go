@@ -214,8 +214,13 @@ func openIn(namespaces map[string]bool) ([]int, error) {
 
 type stat struct {
 	state     byte
+	cpu       time.Duration // its time on processors, as its user and by the kernel
 	startTime uint64
 }
+
+// clockTick is the unit of times in /proc/PID/stat, which is the same on all Linux
+// machines (USER_HZ).
+const clockTick = 10 * time.Millisecond
 
 // readStat reads /proc/PID/stat (proc(5)): the name in parentheses may itself
 // hold parentheses and spaces, so fields are counted from the last ')'.
@@ -228,16 +233,19 @@ func readStat(pid int) (stat, error) {
 }
 
 func parseStat(line string) (stat, error) {
-	const state, startTime = 0, 19 // proc(5)'s fields 3 and 22, from the one after the name
+	const state, userTime, systemTime, startTime = 0, 11, 12, 19 // proc(5)'s fields 3, 14, 15 and 22, from the one after the name
 	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(fields) <= startTime {
 		return stat{}, fmt.Errorf("reading process state: %q", line)
 	}
-	t, err := strconv.ParseUint(fields[startTime], 10, 64)
-	if err != nil {
-		return stat{}, fmt.Errorf("reading process state: %w", err)
+	var numbers [3]uint64
+	for i, field := range []int{userTime, systemTime, startTime} {
+		var err error
+		if numbers[i], err = strconv.ParseUint(fields[field], 10, 64); err != nil {
+			return stat{}, fmt.Errorf("reading process state: %w", err)
+		}
 	}
-	return stat{fields[state][0], t}, nil
+	return stat{state: fields[state][0], cpu: time.Duration(numbers[0]+numbers[1]) * clockTick, startTime: numbers[2]}, nil
 }
 
 func bootID() (string, error) {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/atoll-mcs/atoll/lab/podrunner/internal/mountinfo"
+	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 )
 
 // kernelFileSystems hold no programs or data of the host's that a container

@@ -1,10 +1,18 @@
-// Package mountinfo reads what is mounted, see proc_pid_mountinfo(5).
+// Package mountinfo reads what is mounted, see proc_pid_mountinfo(5), and
+// unmounts what is in a folder.
 package mountinfo
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Mount is a line of the table.
@@ -27,6 +35,31 @@ func Read() ([]Mount, error) {
 		}
 	}
 	return mounts, lines.Err()
+}
+
+// UnmountBelow unmounts what the calling process sees mounted in a folder, the
+// last one first. That there is no such folder is no error.
+func UnmountBelow(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir) // the table has none
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing mounts: %w", err)
+	}
+	mounts, err := Read()
+	if err != nil {
+		return fmt.Errorf("listing mounts: %w", err)
+	}
+	for _, m := range slices.Backward(mounts) {
+		if !strings.HasPrefix(m.Point, dir+"/") {
+			continue
+		}
+		if err := unix.Unmount(m.Point, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting %s: %w", m.Point, err)
+		}
+	}
+	return nil
 }
 
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

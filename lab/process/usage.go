@@ -5,7 +5,18 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
+
+// CPU returns the process's time on processors since it began, as its user and by
+// the kernel, in hundredths of a second.
+func (r Record) CPU() (time.Duration, error) {
+	st, err := readStat(r.PID)
+	if err != nil {
+		return 0, fmt.Errorf("reading the time on processors: %w", err)
+	}
+	return st.cpu, nil
+}
 
 // Memory returns the process's proportional share of memory in bytes: pages
 // that several processes use, as the programs' text, count in parts. Where the
