@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sort"
 	"strings"
 )
 
@@ -90,7 +89,7 @@ func chartVersion(version string) string {
 	return "0.0.0-g" + regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(version, "-")
 }
 
-// checksums writes the sums of all files in the folder.
+// checksums writes the sums of all files in the folder, in the order of their paths.
 func checksums(o options, stdout io.Writer) error {
 	files, err := readFolder(o.out)
 	if err != nil {
@@ -103,7 +102,6 @@ func checksums(o options, stdout io.Writer) error {
 		}
 		lines = append(lines, fmt.Sprintf("%x  %s\n", sha256.Sum256(f.content), f.path))
 	}
-	sort.Strings(lines)
 	fmt.Fprintf(stdout, "%s: %d files\n", filepath.Join(o.out, sums), len(lines))
 	return writeFile(filepath.Join(o.out, sums), []byte(strings.Join(lines, "")))
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -67,8 +68,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.registry, "registry", "ghcr.io/atoll-mcs", "registry that the images' names begin with")
 	flags.StringVar(&o.helm, "helm", "helm", "the program helm")
 	commands := map[string]func(options, io.Writer) error{"images": images, "archives": archives, "charts": charts, "checksums": checksums}
-	help := len(args) == 0 || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h"
-	if help {
+	help := func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
+	if len(args) == 0 || args[0] == "help" || slices.ContainsFunc(args, help) {
 		fmt.Fprint(stdout, usage)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()

@@ -338,8 +338,10 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v: %v", tc.args, err)
 		}
 	}
-	var out bytes.Buffer
-	if err := run([]string{"--help"}, &out, &out); err != nil || !strings.Contains(out.String(), "SOURCE_DATE_EPOCH") {
-		t.Errorf("%v: %s", err, out.String())
+	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"images", "-h"}, {"archives", "--help"}} {
+		var out bytes.Buffer
+		if err := run(args, &out, io.Discard); err != nil || !strings.Contains(out.String(), "SOURCE_DATE_EPOCH") {
+			t.Errorf("%v: %v: %s", args, err, out.String())
+		}
 	}
 }
