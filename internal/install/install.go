@@ -38,6 +38,9 @@ const (
 	longPatience = 2 * time.Minute
 	// pause is how long to wait before looking again.
 	pause = 100 * time.Millisecond
+	// lookTime is how long one look may take: what a server that is busy needs, and no more
+	// than somebody who has said not to wait bears.
+	lookTime = 10 * time.Second
 )
 
 // Change is what applying or deleting an object has come to.
@@ -170,17 +173,22 @@ func (t *Target) delete(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// Wait calls ready until it returns nil or too long has passed; the error is its last one.
+// Wait calls ready until it returns nil or too long has passed; the error is its last one. A
+// look that has begun in time may end, for what it finds is why the wait was in vain: where a
+// server is slow, "deadline exceeded" would tell nobody what is missing.
 func Wait(ctx context.Context, patience time.Duration, ready func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	over := time.After(patience)
 	for {
-		err := ready(ctx)
+		look, cancel := context.WithTimeout(ctx, lookTime)
+		err := ready(look)
+		cancel()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
+			return err
+		case <-over:
 			return err
 		case <-time.After(pause):
 		}
