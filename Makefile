@@ -134,6 +134,10 @@ SEED ?= 1
 test-upgrade: kube ## Upgrade a clusterset from an older commit, cluster by cluster, and back, under traffic (FROM=COMMIT; as root)
 	@scripts/test-upgrade $(FROM)
 
+.PHONY: test-clock
+test-clock: kube ## Have the clocks of one cluster be wrong by an hour, and set, under traffic: two rows for docs/faults.md (as root)
+	@scripts/test-clock
+
 ##@ Measuring
 
 .PHONY: faults

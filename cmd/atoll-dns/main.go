@@ -1,4 +1,4 @@
-// Atoll-dns answers for the services of a clusterset. It is CoreDNS with the
+// Command atoll-dns answers for the services of a clusterset. It is CoreDNS with the
 // plugin clusterset, whose README says what it serves and how to set it up.
 package main
 

@@ -1,4 +1,5 @@
-// Command atoll is the person's tool: labs, and what a clusterset is made of.
+// Command atoll is the person's tool: it makes clustersets and their members, shows, explains and
+// checks them, and runs labs.
 package main
 
 import (

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -72,7 +70,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 		klog.SetLogger(p.logger) // client-go's messages; a process of several agents decides about them itself
 	}
 	var err error
-	if p.local, err = loadConfig(options.Local, options.Kubeconfig); err != nil {
+	if p.local, err = lifecycle.Config(options.Local, options.Kubeconfig); err != nil {
 		return fmt.Errorf("configuring the client for this cluster: %w", err)
 	}
 	p.local = rest.CopyConfig(p.local)
@@ -125,25 +123,11 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("reading which addresses are this cluster's nodes': %w", err)
 	}
 	own.IsHost, own.Allowed = nodes.Has, view.Allowed
-	measured := metrics.New(s.traffic)
-	measured.Follow("broker", view.Followed)
-	measured.Limit("services", view.LeftOut)
-	measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, withdrawn) })
-	measured.Follow("own", sources.Count)
-	measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
-	measured.Connection(func() bool { return time.Since(heartbeats.Own()) < s.options.LeaseTimeout })
-	defer measured.Serve(ctrlmetrics.Registry)()
-	progress := &status.Progress{}
-	list := controllerList(mgr, sources, view, heartbeats, s.network, own, nodes, withdrawn, progress, measured, s.options)
-	list = append(list,
-		withdrawal.NewController(mgr.GetAPIReader(), mgr.GetClient(), view, heartbeats, s.prober(own), s.options.LeaseTimeout, withdrawn, s.member.Renew, log),
-		publication.NewController(mgr.GetClient(), view, progress, s.member.State, log),
-		memory.NewController(mgr.GetAPIReader(), mgr.GetClient(), s.epoch, s.clusterset(), log),
-	)
-	for _, c := range list {
-		if err := c.Register(mgr); err != nil {
-			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
-		}
+	p := parts{view: view, heartbeats: heartbeats, withdrawn: withdrawn, sources: sources, nodes: nodes, own: own}
+	p.measured = s.measured(ctx, mgr.GetClient(), p)
+	defer p.measured.Serve(ctrlmetrics.Registry)()
+	if err := controllers.Register(mgr, s.controllers(mgr, p, log)); err != nil {
+		return err
 	}
 	if s.options.LeaderElect {
 		lifecycle.NoteElection(ctx, log, mgr)
@@ -151,38 +135,47 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	return mgr.Start(ctx)
 }
 
-// controller is what all controllers have in common.
-type controller interface {
-	Name() string
-	Register(ctrl.Manager) error
+// parts are what controllers of one term have in common.
+type parts struct {
+	view       *broker.View
+	heartbeats *broker.Heartbeats
+	withdrawn  *staleness.Set
+	sources    *local.Sources
+	nodes      *local.Hosts
+	own        sliceplan.Network // what is this cluster's
+	measured   *metrics.Metrics
 }
 
-// controllerList is the list of all controllers that only the leader runs, each with the
-// one output that it owns.
-func controllerList(mgr ctrl.Manager, sources *local.Sources, view *broker.View, heartbeats *broker.Heartbeats, network local.ServiceNetwork, own sliceplan.Network, nodes *local.Hosts, withdrawn *staleness.Set, progress *status.Progress, measured *metrics.Metrics, options Options) []controller {
-	c := mgr.GetClient()
-	writer := controllers.Writer{Client: c, Reader: mgr.GetAPIReader()}
+// controllers is the list of all controllers, each with the one output that it owns. The leader runs them, and every replica
+// the one of hosts; what else every replica runs is in term, and what goes on from term to term in belong.
+func (s *session) controllers(mgr ctrl.Manager, p parts, log *slog.Logger) []controllers.Controller {
+	c, reader, view, options := mgr.GetClient(), mgr.GetAPIReader(), p.view, s.options
+	writer := controllers.Writer{Client: c, Reader: reader}
 	recorder := mgr.GetEventRecorder("atoll-agent")
-	self := local.Cluster{ID: view.Self, Network: network, Policy: view.Policy}
+	self := local.Cluster{ID: view.Self, Network: s.network, Policy: view.Policy}
+	progress := &status.Progress{}
 	// What others tell the controllers of status.
 	records, published, derived := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}
 	imported := &status.Outcomes[local.Part]{}
-	return []controller{
-		serviceexport.NewController(c, mgr.GetAPIReader(), view, self, records, progress),
-		exportedslice.NewController(c, sources, view, self, published, progress, measured, exportedslice.Options{
+	return []controllers.Controller{
+		serviceexport.NewController(c, reader, view, self, records, progress),
+		exportedslice.NewController(c, p.sources, view, self, published, progress, p.measured, exportedslice.Options{
 			Mode: options.mode(), MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(),
 		}),
-		policyexport.NewController(c, mgr.GetAPIReader(), view, recorder),
-		exportstatus.NewController(c, mgr.GetAPIReader(), view, self, recorder, records, published),
+		policyexport.NewController(c, reader, view, recorder),
+		exportstatus.NewController(c, reader, view, self, recorder, records, published),
 		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, recorder, derived),
-		importedslice.NewController(writer, sources, view, self, recorder, imported, measured, importedslice.Options{
-			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: own, Hosts: nodes, MaxPerMember: options.MaxEndpointsPerMember, Withdrawn: withdrawn,
+		importedslice.NewController(writer, p.sources, view, self, recorder, imported, p.measured, importedslice.Options{
+			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: p.own, Hosts: p.nodes, MaxPerMember: options.MaxEndpointsPerMember, Withdrawn: p.withdrawn,
 			Locality: importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones},
 		}),
 		importstatus.NewController(c, view, self, recorder, derived, imported),
-		aggregate.NewController(view, heartbeats),
-		hosts.NewController(c, mgr.GetAPIReader(), nodes),
+		aggregate.NewController(view, p.heartbeats),
+		hosts.NewController(c, reader, p.nodes),
+		withdrawal.NewController(reader, c, view, p.heartbeats, s.prober(p.own), options.LeaseTimeout, p.withdrawn, s.member.Renew, log),
+		publication.NewController(c, view, progress, s.member.State, log),
+		memory.NewController(reader, c, s.epoch, s.clusterset(), log),
 	}
 }
 
@@ -202,25 +195,9 @@ func (s *session) prober(own sliceplan.Network) withdrawal.Prober {
 	}}
 }
 
-func loadConfig(given *rest.Config, kubeconfig string) (*rest.Config, error) {
-	if given != nil {
-		return given, nil
-	}
-	if kubeconfig == "" {
-		return rest.InClusterConfig()
-	}
-	return clientcmd.BuildConfigFromFlags("", kubeconfig)
-}
-
 // scheme has the kinds that an agent knows of its own cluster.
 func scheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install} {
-		if err := add(scheme); err != nil {
-			panic(err) // two kinds of one name: a fault of the program's, seen by any test
-		}
-	}
-	return scheme
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install)
 }
 
 func (s *session) newManager(ctx context.Context) (manager.Manager, error) {

@@ -14,6 +14,18 @@ import (
 	"github.com/atoll-mcs/atoll/internal/staleness"
 )
 
+// measured is what the controllers of one term measure, and what is asked of its parts when somebody looks.
+func (s *session) measured(ctx context.Context, c client.Reader, p parts) *metrics.Metrics {
+	m := metrics.New(s.traffic)
+	m.Follow("broker", p.view.Followed)
+	m.Follow("own", p.sources.Count)
+	m.Limit("services", p.view.LeftOut)
+	m.Remotes(func() map[string]metrics.Remote { return remotes(p.heartbeats, p.withdrawn) })
+	m.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, c) })
+	m.Connection(func() bool { return time.Since(p.heartbeats.Own()) < s.options.LeaseTimeout })
+	return m
+}
+
 // remotes is what is known of the other members.
 func remotes(heartbeats *broker.Heartbeats, withdrawn *staleness.Set) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}

@@ -14,6 +14,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/pace"
@@ -99,6 +100,8 @@ type Options struct {
 	// Dial takes the place of the network over which lost members are asked whether they
 	// live, where it is set.
 	Dial withdrawal.Dial
+	// Now takes the place of this host's clock in what the other members are told, where it is set.
+	Now func() time.Time
 }
 
 // AddFlags adds the options to a flag set, with their defaults.
@@ -107,7 +110,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for this cluster; without it, the pod's own service account is used")
 	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker; without it, the agent takes what atoll join has stored in the cluster")
 	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "with --broker-kubeconfig: the clusterset's namespace on the broker")
-	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", broker.MaxTokenLifetime, "how long the tokens live that the agent gets from the broker, and renews; an agent that is off for longer has to be joined again")
+	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "how long the tokens live that the agent gets from the broker, and renews; an agent that is off for longer has to be joined again")
 	flags.StringVar(&o.Region, "region", "", "where this cluster is, as told to the other members: where a Service's trafficDistribution prefers what is near, members of the same region come before the rest")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "take zones of other members for this cluster's zones of the same name, where a Service's trafficDistribution prefers the own zone")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
@@ -171,8 +174,8 @@ func (o *Options) validateBroker() error {
 		if o.ClusterID != "" {
 			return errors.New("--cluster-id: it comes with the membership that atoll join stores in the cluster; give it only with --broker-kubeconfig")
 		}
-		if o.BrokerTokenLifetime < minTokenLifetime || o.BrokerTokenLifetime > broker.MaxTokenLifetime {
-			return fmt.Errorf("--broker-token-lifetime: %v is not between %v and %v", o.BrokerTokenLifetime, minTokenLifetime, broker.MaxTokenLifetime)
+		if o.BrokerTokenLifetime < minTokenLifetime || o.BrokerTokenLifetime > rights.MaxTokenLifetime {
+			return fmt.Errorf("--broker-token-lifetime: %v is not between %v and %v", o.BrokerTokenLifetime, minTokenLifetime, rights.MaxTokenLifetime)
 		}
 		return nil
 	}

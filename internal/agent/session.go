@@ -61,7 +61,7 @@ type session struct {
 // run is one membership after the other, until ctx is done.
 func (p *process) run(ctx context.Context) error {
 	if static := p.options.Broker != nil || p.options.BrokerKubeconfig != ""; static {
-		config, err := loadConfig(p.options.Broker, p.options.BrokerKubeconfig)
+		config, err := lifecycle.Config(p.options.Broker, p.options.BrokerKubeconfig)
 		if err != nil {
 			return fmt.Errorf("configuring the client for the broker: %w", err)
 		}
@@ -163,6 +163,9 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 	s.epoch = broker.NewEpoch(s.broker, m.Clusterset, m.ClusterID, remembered.Epoch, log)
 	s.epoch.Ranges.Remember(remembered.Allowed)
 	s.member = member.NewController(s.broker, m.Clusterset, s.facts, hostname, s.options.LeaseTimeout, s.epoch, log)
+	if s.options.Now != nil {
+		s.member.Now = s.options.Now
+	}
 	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", s.place) {
 		return nil
 	}

@@ -35,7 +35,7 @@ type export struct {
 }
 
 func exportOf(e *brokerv1alpha1.ExportedService) export {
-	return export{types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}, names.ClusterID(e.Spec.ClusterID)}
+	return export{e.Spec.Service(), names.ClusterID(e.Spec.ClusterID)}
 }
 
 // absence is what is known of others' records that the broker does not have.
@@ -189,7 +189,7 @@ func (e *Epoch) sliceChanged(what watch.EventType, object client.Object) watch.E
 	if what == watch.Deleted && about.cluster != e.self {
 		e.happened(func(j *epoch.Judge) {
 			if !e.absent.has(about) {
-				j.Lacks(about.cluster.String())
+				j.Lacks(about.cluster.String(), version(object.GetResourceVersion()))
 			}
 		})
 	}

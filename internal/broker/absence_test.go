@@ -1,17 +1,24 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/epoch"
@@ -55,6 +62,11 @@ func (s *scene) hold() bool {
 func (s *scene) lose(version string) {
 	s.taps.exports.Event(watch.Deleted, recordOf("c2", version, false))
 	s.taps.slices.Event(watch.Deleted, sliceOf("c2", version))
+}
+
+// heartbeatAt is the own heartbeat at a version.
+func heartbeatAt(version string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", ResourceVersion: version}}
 }
 
 func recordOf(cluster, version string, withdrawn bool) *brokerv1alpha1.ExportedService {
@@ -220,7 +232,7 @@ func TestChangesWaitForALookAlone(t *testing.T) {
 // does not do so once more.
 func TestTwoReplicasFindOneRestore(t *testing.T) {
 	beat := func(version, restored string) *coordinationv1.Lease {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", ResourceVersion: version}}
+		lease := heartbeatAt(version)
 		if restored != "" {
 			lease.Annotations = map[string]string{names.AnnotationRestored: restored}
 		}
@@ -233,27 +245,130 @@ func TestTwoReplicasFindOneRestore(t *testing.T) {
 		}
 	}
 	first := newScene()
-	first.Renewed(beat("50", ""))
+	first.Renewed(first.Beat(), beat("50", ""))
 	found(first, "an older one", beat("20", ""), true, true)
 	first.look(2, 0)
 	found(first, "the other replica says so too", beat("21", "then"), false, false)
-	first.Renewed(beat("22", "then"))
+	first.Renewed(first.Beat(), beat("22", "then"))
 	found(first, "nothing new", beat("23", "then"), false, false)
-	found(first, "the other one finds another one", beat("24", "later"), false, true)
+	found(first, "the other one finds another one, and all is believed already", beat("24", "late"), false, false)
+	first.taps.slices.Listed()
+	found(first, "the other one finds another one", beat("25", "later"), false, true)
+
+	// It is found by a look, and the heartbeat renewed by who does not know yet.
+	looked := newScene()
+	looked.Renewed(looked.Beat(), beat("50", ""))
+	found(looked, "an older one", beat("20", ""), true, true)
+	looked.look(2, 0)
+	looked.Renewed(looked.Beat(), beat("21", ""))
+	found(looked, "which the heartbeat does not say yet", beat("21", ""), true, false)
+	looked.foundAt = looked.foundAt.Add(-tellWithin)
+	found(looked, "and does not come to say any more", beat("21", ""), false, false)
+	found(looked, "the other replica has found it too, and says so", beat("22", "then"), false, false)
+	found(looked, "the same", beat("23", "then"), false, false)
 
 	second := newScene()
-	second.Renewed(beat("50", ""))
+	second.Renewed(second.Beat(), beat("50", ""))
 	found(second, "an older one, of which the other replica has said so", beat("21", "then"), false, true)
 	second.look(2, 0)
 	found(second, "the same", beat("22", "then"), false, false)
 }
 
+// The answer to a request from before the broker was put back comes when that has been found, and others have published again: the
+// heartbeat is no older one once more.
+func TestALateAnswer(t *testing.T) {
+	for name, late := range map[string]func(*scene, Beat){
+		"it was read":    func(s *scene, before Beat) { s.compare(before, heartbeatAt("51")) },
+		"it was written": func(s *scene, before Beat) { s.Renewed(before, heartbeatAt("51")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			s.Renewed(s.Beat(), heartbeatAt("50"))
+			before := s.Beat()
+			if !s.compare(s.Beat(), heartbeatAt("20")) {
+				t.Fatal("it is an older one")
+			}
+			s.look(2, 0)
+			late(s, before)
+			if s.compare(s.Beat(), heartbeatAt("21")); s.judge.Outdated("c2") {
+				t.Error("c2 is awaited once more")
+			}
+			if s.compare(s.Beat(), heartbeatAt("20")); !s.judge.Outdated("c2") {
+				t.Error("it is an older one again, and that is not found")
+			}
+		})
+	}
+}
+
+// The broker was put back to a state that is as young as the heartbeat: that the own entry is older than in the copy tells so, once.
+func TestTheOwnEntryIsOlder(t *testing.T) {
+	entry := func(uid types.UID, version string) *brokerv1alpha1.MemberCluster {
+		return &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", UID: uid, ResourceVersion: version}}
+	}
+	for name, tt := range map[string]struct {
+		had      *brokerv1alpha1.MemberCluster
+		place    types.UID
+		late     bool // it was found meanwhile that the broker was put back
+		outdated bool
+	}{
+		"it is older":                    {entry("one", "50"), "uid", false, true},
+		"it is older in another place":   {entry("one", "50"), "another", false, false},
+		"it is newer":                    {entry("one", "10"), "uid", false, false},
+		"it is another one":              {entry("two", "50"), "uid", false, false},
+		"the copy was that of before it": {entry("one", "50"), "uid", true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := settled(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set", UID: tt.place}}, entry("one", "20"),
+			).Build())
+			e.judge.Looked(e.judge.Begin(), epoch.Reading{Place: "uid", Members: map[string]epoch.Statement{"c2": {Place: "uid", At: 1}}})
+			e.Renewed(e.Beat(), heartbeatAt("49"))
+			before := e.Beat()
+			if tt.late {
+				e.begin("")
+			}
+			if err := e.Outran(t.Context(), before, tt.had); err != nil || e.judge.Outdated("c2") != tt.outdated {
+				t.Errorf("what there is of c2 is outdated %t, want %t; %v", e.judge.Outdated("c2"), tt.outdated, err)
+			}
+			// It is found once: neither while the copy is made anew, nor because the heartbeat is older, too.
+			found := e.Beat().epoch
+			if err := e.Outran(t.Context(), e.Beat(), tt.had); err != nil {
+				t.Error(err)
+			}
+			e.compare(e.Beat(), heartbeatAt("20"))
+			if again := e.Beat().epoch; tt.outdated && again != found {
+				t.Errorf("it is found %d times more", again-found)
+			}
+		})
+	}
+}
+
+// A copy that does not come to show what there is is made anew, and one that does is not.
+func TestADeafCopyIsMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entry := func(version string) *brokerv1alpha1.MemberCluster {
+			return &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", UID: "one", ResourceVersion: version}}
+		}
+		e := settled(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(entry("60")).Build())
+		is := func(what, had string, want int) {
+			t.Helper()
+			if err := e.Outran(t.Context(), e.Beat(), entry(had)); err != nil || e.Beat().epoch != want {
+				t.Errorf("%s: copies were made anew %d times, want %d; %v", what, e.Beat().epoch, want, err)
+			}
+		}
+		is("outdated", "40", 0)
+		<-time.After(deafFor - time.Second)
+		is("not for long", "40", 0)
+		<-time.After(time.Second)
+		is("by something else", "41", 0)
+		<-time.After(deafFor)
+		is("for long", "41", 1)
+	})
+}
+
 // A broker that is put back to when this cluster was no member yet has no heartbeat of its that could be older. Whoever
 // else was none is not taken for removed, and that everything is from then the version tells of the heartbeat that is made.
 func TestABackupFromBeforeThisClusterJoined(t *testing.T) {
-	beat := func(version string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", ResourceVersion: version}}
-	}
 	for name, tt := range map[string]struct {
 		version  string // of the heartbeat that is made
 		outdated bool   // what there is of c2
@@ -268,13 +383,13 @@ func TestABackupFromBeforeThisClusterJoined(t *testing.T) {
 			}
 			e := settled(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(there...).Build())
 			e.judge.Looked(e.judge.Begin(), epoch.Reading{Place: "uid", Members: map[string]epoch.Statement{"c2": {}, "c3": {}}})
-			e.Renewed(beat("50"))
+			e.Renewed(e.Beat(), heartbeatAt("50"))
 			if e.look(t.Context()); e.Doubts("c2") || !e.Doubts("c3") {
 				t.Errorf("doubts about c2 %t, and about c3, which is missing, %t", e.Doubts("c2"), e.Doubts("c3"))
 			}
-			made := beat(tt.version)
+			made := heartbeatAt(tt.version)
 			e.client = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(append(there, made)...).Build()
-			e.Renewed(made)
+			e.Renewed(e.Beat(), made)
 			if e.look(t.Context()); e.judge.Outdated("c2") != tt.outdated || !e.Doubts("c3") {
 				t.Errorf("what there is of c2 is outdated %t, doubts about c3 %t", e.judge.Outdated("c2"), e.Doubts("c3"))
 			}
@@ -282,16 +397,136 @@ func TestABackupFromBeforeThisClusterJoined(t *testing.T) {
 	}
 }
 
+// Somebody deletes the own heartbeat, and nothing else: whoever is removed before it is there again was removed. Where the entry is
+// another one as well, who is missing may not have been a member yet.
+func TestTheOwnHeartbeatAloneIsMissing(t *testing.T) {
+	entry := func(uid types.UID) *brokerv1alpha1.MemberCluster {
+		return &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", UID: uid}}
+	}
+	other := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "c3"}}
+	beat := heartbeatAt("50")
+	at := func(objects ...client.Object) client.WithWatch {
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set", UID: "uid"}})
+		return fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).Build()
+	}
+	for name, tt := range map[string]struct {
+		now     []client.Object
+		awaited bool // c3, which is not there any more
+	}{
+		"the entry is the same":   {[]client.Object{entry("one")}, false},
+		"the entry was made anew": {[]client.Object{entry("another")}, true},
+		"there is no entry":       {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := settled(at(entry("one"), other, beat))
+			e.Renewed(e.Beat(), beat)
+			if e.look(t.Context()); e.Doubts("c3") {
+				t.Fatal("it is there")
+			}
+			e.client = at(tt.now...)
+			if e.look(t.Context()); e.Doubts("c3") != tt.awaited {
+				t.Errorf("awaited: %t, want %t", !tt.awaited, tt.awaited)
+			}
+		})
+	}
+}
+
+// A namespace that could be read and can't be any more may be another one: until that is known nobody is taken for removed. One that never could be
+// is that of a broker which an older version has deployed, and one that can't be for long too.
+func TestANamespaceThatCanNotBeReadAnyMore(t *testing.T) {
+	forbidden := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, is := o.(*corev1.Namespace); is {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, key.Name, nil)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	synctest.Test(t, func(t *testing.T) {
+		at := func(place string) *Epoch {
+			e := settled(forbidden)
+			e.judge = epoch.NewJudge(epoch.Memory{Place: place, Members: map[string]epoch.Known{"c2": {At: 5}}})
+			return e
+		}
+		is := func(what string, e *Epoch, settles bool) {
+			t.Helper()
+			settled := e.look(t.Context())
+			if _, known := e.Memory().Members["c2"]; settled != settles || known == settles || e.Doubts("c2") == settles {
+				t.Errorf("%s: settled %t, want %t; c2 is known %t, doubts about it %t", what, settled, settles, known, e.Doubts("c2"))
+			}
+		}
+		is("it never could be", at(""), true)
+		hidden := at("uid")
+		is("it could be", hidden, false)
+		<-time.After(hiddenFor - time.Second)
+		is("it could be, a minute ago", hidden, false)
+		<-time.After(time.Second)
+		is("it can't be for a minute", hidden, true)
+
+		older := at("uid")
+		older.Renewed(older.Beat(), heartbeatAt("50"))
+		if tell, err := older.Found(t.Context(), older.Beat(), heartbeatAt("20")); err != nil || !tell {
+			t.Errorf("that the heartbeat is an older one is told %t, %v: it is to be renewed all the same", tell, err)
+		}
+	})
+}
+
 // A heartbeat that is older in another namespace is no news: which is for a look to find, and no replica says otherwise.
 func TestAnOlderHeartbeatElsewhere(t *testing.T) {
 	for place, want := range map[types.UID]bool{"uid": true, "another": false} {
 		e := settled(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set", UID: place}}).Build())
-		beat := func(version string) *coordinationv1.Lease {
-			return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "self", ResourceVersion: version}}
-		}
-		e.Renewed(beat("50"))
-		if older, err := e.Found(t.Context(), e.Beat(), beat("20")); err != nil || older != want {
+		e.Renewed(e.Beat(), heartbeatAt("50"))
+		if older, err := e.Found(t.Context(), e.Beat(), heartbeatAt("20")); err != nil || older != want {
 			t.Errorf("in namespace %s it is told to be older: %t, %v", place, older, err)
 		}
+	}
+}
+
+// Where there is no time to look at all who have answered, those count that were looked at.
+func TestSomeAreShown(t *testing.T) {
+	s := newScene()
+	s.client = interceptor.NewClient(s.client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			var o client.ListOptions
+			if o.ApplyOptions(opts); o.LabelSelector.Matches(labels.Set{names.LabelSourceCluster: "c3"}) {
+				return context.DeadlineExceeded
+			}
+			return nil
+		},
+	})
+	shown, err := s.shown(t.Context(), s.view, []string{"c2", "c3"})
+	if err != nil || len(shown) != 1 || !shown["c2"] {
+		t.Errorf("shown are %v, %v, want c2", shown, err)
+	}
+	if shown, err = s.shown(t.Context(), s.view, []string{"c3"}); err == nil {
+		t.Errorf("shown are %v, want an error", shown)
+	}
+}
+
+// A look that reads an earlier state than was seen before finds that the broker was put back, however young the heartbeat is.
+func TestALookFindsAnEarlierState(t *testing.T) {
+	e := settled(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set", UID: "uid"}},
+		&brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "c2"}},
+	).Build())
+	older := interceptor.NewClient(e.client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			list.SetResourceVersion("40")
+			return err
+		},
+	})
+	e.look(t.Context())
+	e.client = older
+	e.taps.slices.Event(watch.Deleted, sliceOf("c2", "50"))
+	if e.look(t.Context()); !e.judge.Outdated("c2") {
+		t.Error("it is not found")
+	}
+	if again := e.Beat().epoch; again != 1 {
+		t.Errorf("all copies were made anew %d times", again)
+	}
+	e.look(t.Context())
+	if again := e.Beat().epoch; again != 1 {
+		t.Errorf("it is found %d times", again)
 	}
 }

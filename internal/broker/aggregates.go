@@ -80,6 +80,6 @@ func (a *Aggregates) Services() []types.NamespacedName {
 // OnChange has f called with the service of every entry that appears, changes or goes.
 func (a *Aggregates) OnChange(f informers.Handler[types.NamespacedName]) {
 	informers.OnChange(a.informer, func(imp *mcsv1beta1.ServiceImport, initial bool) {
-		f(types.NamespacedName{Namespace: imp.Labels[names.LabelServiceNamespace], Name: imp.Labels[names.LabelServiceName]}, initial)
+		f(ServiceOf(imp), initial)
 	})
 }

@@ -61,7 +61,8 @@ func (e *Endpoints) OnChange(f informers.Handler[*discoveryv1.EndpointSlice]) { 
 // it is followed.
 func (e *Endpoints) OnSynced(f func(namespace string)) { e.slices.OnSynced(f) }
 
-// ServiceOf returns the service, in the member clusters, that a slice on the broker belongs to.
-func ServiceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
-	return types.NamespacedName{Namespace: slice.Labels[names.LabelServiceNamespace], Name: slice.Labels[names.LabelServiceName]}
+// ServiceOf returns the service, in the member clusters, that an object on the broker belongs to by its labels.
+func ServiceOf(object client.Object) types.NamespacedName {
+	labels := object.GetLabels()
+	return types.NamespacedName{Namespace: labels[names.LabelServiceNamespace], Name: labels[names.LabelServiceName]}
 }

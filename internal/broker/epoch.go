@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
@@ -43,7 +45,9 @@ type Epoch struct {
 	self      names.ClusterID
 	log       *slog.Logger
 	members   cache.SharedIndexInformer
+	own       cache.SharedIndexInformer // the own heartbeat, which another replica may renew
 	taps      taps
+	beats     *bell // rung each time that the own heartbeat was looked after
 	wake      chan struct{}
 
 	// Ranges are what the broker's owner allows.
@@ -59,24 +63,42 @@ type Epoch struct {
 	handlers        map[*func()]bool
 	looked          chan struct{} // closed after the first look
 	lost            int           // how often the own entry was, or nobody knows what else
-	// beat is the version of the own heartbeat that was seen or written last.
-	beat string
-	// restored is what the own heartbeat says of when it was last found to be an older one. found tells that this
-	// replica has found so too, and the heartbeat does not say so yet.
+	// beat is the own heartbeat that was seen or written last.
+	beat Beat
+	// entry is the UID that the own entry had when the heartbeat was last found beside it.
+	entry types.UID
+	// restored is what the own heartbeat says of when it was last found to be an older one. foundAt is when this
+	// replica has found so too, where the heartbeat does not say so yet.
 	restored string
-	found    bool
+	foundAt  time.Time
+	onBack   func()
 	warned   bool
+	// outran is what the copy has had of the own entry when the broker had another one.
+	outran outran
+	// hiddenSince is when the clusterset's namespace was first found not to be readable any more, zero while it is.
+	hiddenSince time.Time
+	// live tells whether a member lives.
+	live func(names.ClusterID) bool
+	// asking is what this replica awaits, and of whom it has got that, and copies do not show it yet.
+	asking  map[string]asking
+	showing []string
+	// asked is when others last had this member make a statement, of which the last one was askedAt. The next one is to be
+	// later than askedLater.
+	asked               time.Time
+	askedAt, askedLater int64
 }
 
 // NewEpoch returns what remembers, and knows nothing else until Start has looked.
 func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory epoch.Memory, log *slog.Logger) *Epoch {
 	e := &Epoch{
 		client: c, namespace: namespace, self: self, log: log, judge: epoch.NewJudge(memory),
-		absent: newAbsence(), waiting: waiting{}, waitingOutdated: waiting{}, handlers: map[*func()]bool{}, looked: make(chan struct{}), wake: make(chan struct{}, 1),
+		live: func(names.ClusterID) bool { return true }, absent: newAbsence(), waiting: waiting{}, waitingOutdated: waiting{}, handlers: map[*func()]bool{}, looked: make(chan struct{}), wake: make(chan struct{}, 1), beats: newBell(),
 	}
 	e.taps = e.newTaps()
 	e.members = informers.NewTapped(c, e.taps.members, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
 		nil, client.InNamespace(namespace))
+	e.own = informers.NewTapped(c, e.taps.own, &coordinationv1.LeaseList{}, &coordinationv1.Lease{},
+		nil, client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: self.String()})
 	e.Ranges = newRanges(c, e.taps.other, namespace, log)
 	e.OnOwnMember(func() {
 		if e.MembersSynced() && e.Member(self) == nil {
@@ -89,22 +111,23 @@ func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory
 // Start looks into whatever happens until ctx is done.
 func (e *Epoch) Start(ctx context.Context) {
 	go e.members.RunWithContext(ctx)
+	go e.own.RunWithContext(ctx)
 	go func() { _ = e.Ranges.Start(ctx) }()
 	pause := firstLook
 	for ctx.Err() == nil {
 		began := time.Now()
-		if e.look(ctx) {
-			pause = firstLook
-			select {
-			case <-ctx.Done():
-			case <-e.wake:
-			}
-			sleep(ctx, apart-time.Since(began), nil)
+		settled := e.look(ctx)
+		sleep(ctx, apart-time.Since(began), nil)
+		if !settled {
+			sleep(ctx, pause, e.wake)
+			pause = min(2*pause, lastLook)
 			continue
 		}
-		sleep(ctx, apart-time.Since(began), nil)
-		sleep(ctx, pause, e.wake)
-		pause = min(2*pause, lastLook)
+		pause = firstLook
+		select {
+		case <-ctx.Done():
+		case <-e.wake:
+		}
 	}
 }
 
@@ -240,81 +263,6 @@ func (e *Epoch) kick() {
 	}
 }
 
-// Found is called with the own heartbeat as it was read. before is what Beat returned before
-// that. It tells whether it is an older one than there was, which no other replica has said. In another namespace than before
-// versions can't be compared, which a look deals with.
-func (e *Epoch) Found(ctx context.Context, before string, lease *coordinationv1.Lease) (older bool, err error) {
-	if less(lease.ResourceVersion, before) {
-		place, _, err := e.placed(ctx)
-		if err != nil {
-			return false, err
-		}
-		if !e.at(place) {
-			e.kick()
-			return false, nil
-		}
-	}
-	return e.compare(before, lease), nil
-}
-
-// at tells whether a namespace is the clusterset's, as far as either is known.
-func (e *Epoch) at(place string) bool {
-	known := e.Place()
-	return known == place || known == "" || place == ""
-}
-
-// compare is Found where the namespace is the same.
-func (e *Epoch) compare(before string, lease *coordinationv1.Lease) (older bool) {
-	e.mu.Lock()
-	restored := lease.Annotations[names.AnnotationRestored]
-	older = before != "" && less(lease.ResourceVersion, before) && !less(e.beat, before)
-	said := restored != "" && restored != e.restored && e.beat != ""
-	// What two replicas find is one thing: whoever has published again since the first has found it would be awaited for ever.
-	told := said && !e.found
-	e.restored, e.found = restored, (older || e.found) && !said
-	if older || told {
-		e.log.Warn("the broker was put back to an earlier state: what other members export is kept until they have published it again")
-		e.judge.Back()
-		e.beat = lease.ResourceVersion
-	} else if less(e.beat, lease.ResourceVersion) {
-		e.beat = lease.ResourceVersion
-	}
-	e.mu.Unlock()
-	if older || told {
-		e.taps.expire() // a watch may have gone on as if nothing had happened
-		e.kick()
-	}
-	return older && !said
-}
-
-// Beat is the version of the own heartbeat that is known, "" for none.
-func (e *Epoch) Beat() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.beat
-}
-
-// saw is called when a watch shows that the own heartbeat was renewed, perhaps by another replica.
-func (e *Epoch) saw(version string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if less(e.beat, version) {
-		e.beat = version
-	}
-}
-
-// Renewed is called with the own heartbeat as it was written. One that was made, and is older than the one that there was, is
-// looked into: it may have been missing because an earlier state was restored, in which this cluster was no member yet.
-func (e *Epoch) Renewed(lease *coordinationv1.Lease) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.beat != "" && less(lease.ResourceVersion, e.beat) {
-		e.kick()
-		return
-	}
-	e.beat, e.restored, e.found = lease.ResourceVersion, lease.Annotations[names.AnnotationRestored], false
-}
-
 // less tells whether a version is older than another one. What can't be compared is not.
 func less(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
@@ -339,11 +287,16 @@ func (e *Epoch) look(ctx context.Context) (settled bool) {
 		return false
 	}
 	e.mu.Lock()
-	place := e.judge.Place()
-	e.judge.Looked(began, r)
-	if place != "" && e.judge.Place() != place {
-		e.beat = "" // that the heartbeat is an older one there is no news, and who has published there since is not awaited again
+	another := !r.Going && e.judge.Place() != "" && r.Place != "" && r.Place != e.judge.Place()
+	if another {
+		e.foundAt = time.Time{}
+		e.begin("") // that the heartbeat is an older one there is no news, and who has published there since is not awaited again
 	}
+	receded := !another && e.judge.Receded(r)
+	if receded {
+		e.foundHere()
+	}
+	e.judge.Looked(began, r)
 	settled = !r.Going && len(e.judge.Candidates(r)) == 0 && !e.judge.Unseen()
 	again := e.released()
 	select {
@@ -352,9 +305,11 @@ func (e *Epoch) look(ctx context.Context) (settled bool) {
 		close(e.looked)
 	}
 	e.mu.Unlock()
-	if place != "" && !r.Going && r.Place != "" && r.Place != place {
-		e.taps.expire() // likewise: it may be another broker, with lower versions
+	if another {
 		e.log.Warn("the clusterset's namespace on the broker was made anew: what other members export is kept until they have published it again")
+	}
+	if receded {
+		e.tellOthers()
 	}
 	call(again)
 	e.tell()
@@ -364,7 +319,8 @@ func (e *Epoch) look(ctx context.Context) (settled bool) {
 func (e *Epoch) candidates(r epoch.Reading) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.judge.Candidates(r)
+	e.showing = e.judge.Candidates(r)
+	return e.showing
 }
 
 // released takes out what waits for members about whom there are no doubts, and tells of the records that
@@ -383,15 +339,18 @@ func (e *Epoch) released() []func() {
 
 // read looks at the broker: first at the members, then at what tells whether it is what it was. If that is so, it was
 // while the members were read.
-func (e *Epoch) read(ctx context.Context, beat string) (epoch.Reading, error) {
+func (e *Epoch) read(ctx context.Context, beat Beat) (epoch.Reading, error) {
 	r := epoch.Reading{Members: map[string]epoch.Statement{}}
 	members := &brokerv1alpha1.MemberClusterList{}
 	if err := e.client.List(ctx, members, client.InNamespace(e.namespace)); err != nil {
 		return r, fmt.Errorf("listing members: %w", err)
 	}
 	r.Version = version(members.ResourceVersion)
+	var entry types.UID
 	for _, m := range members.Items {
-		r.Members[m.Name] = statement(&m)
+		if r.Members[m.Name] = statement(&m); m.Name == e.self.String() {
+			entry = m.UID
+		}
 	}
 	var heartbeat *coordinationv1.Lease
 	var group errgroup.Group
@@ -406,29 +365,39 @@ func (e *Epoch) read(ctx context.Context, beat string) (epoch.Reading, error) {
 	if err := group.Wait(); err != nil {
 		return r, err
 	}
-	switch {
-	case heartbeat == nil:
-		r.Unheard = beat != ""
-	case e.at(r.Place):
-		e.compare(beat, heartbeat)
+	if heartbeat != nil && e.at(r.Place) && e.compare(beat, heartbeat) {
+		e.tellOthers()
 	}
+	if e.hidden(r) {
+		return r, errHidden
+	}
+	r.Unheard = beat.version != "" && e.unheard(heartbeat, entry)
 	return r, nil
 }
 
-// heartbeat reads the own heartbeat, and returns nil where there is none.
-func (e *Epoch) heartbeat(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease := &coordinationv1.Lease{}
-	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: e.self.String()}, lease)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+// errHidden says that the clusterset's namespace could be read before and may not be now. It may be another one, in which
+// others are not members yet.
+var errHidden = errors.New("the clusterset's namespace may not be read any more")
+
+// hiddenFor is how long that may be. A broker that is made anew may lack the right for some seconds; one that an older version
+// has deployed again never has it, and is believed as it was before namespaces were read.
+const hiddenFor = time.Minute
+
+// hidden tells whether a reading lacks the place, which was known, and not for so long that it has to do without.
+func (e *Epoch) hidden(r epoch.Reading) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case r.Going || r.Place != "" || e.judge.Place() == "":
+		e.hiddenSince = time.Time{}
+		return false
+	case e.hiddenSince.IsZero():
+		e.hiddenSince = time.Now()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the own heartbeat: %w", err)
-	}
-	return lease, nil
+	return time.Since(e.hiddenSince) < hiddenFor
 }
 
-// placed returns the UID of the clusterset's namespace, "" where it can't be read, and whether it goes or is gone.
+// placed returns the UID of the clusterset's namespace, "" where it may not be read, and whether it goes or is gone.
 func (e *Epoch) placed(ctx context.Context) (place string, going bool, err error) {
 	namespace := &corev1.Namespace{}
 	switch err := e.client.Get(ctx, client.ObjectKey{Name: e.namespace}, namespace); {

@@ -2,29 +2,46 @@ package broker
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/liveness"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// Heartbeats follows the members' Leases on the broker and tells which members live.
+// Heartbeats reads the members' Leases on the broker and tells which members live.
+//
+// It reads them all whenever this member has looked after its own, and does not watch them: each of n members
+// would get n changes in the time in which it wants to know them once (docs/adr/0038-heartbeats-are-read.md).
 type Heartbeats struct {
 	epoch    *Epoch
 	observer *liveness.Observer
-	leases   cache.SharedIndexInformer
-	handled  cache.ResourceEventHandlerRegistration
+	client   client.Reader
+	synced   chan struct{} // closed after the first read
+
+	// version is that of the broker's data when they were read last, of which backs says how often it had been put back by
+	// then. tooNew tells that what was asked for may be yet to come. They are Start's.
+	version string
+	backs   int
+	tooNew  bool
 
 	mu        sync.Mutex
+	known     map[names.ClusterID]beat // as they were read last, nil before that
 	handlers  []func(names.ClusterID)
 	listeners []Listener
+}
+
+// beat tells one state of a Lease from others. The version alone does not: an API server that was put back to an
+// earlier state gives the same ones out again.
+type beat struct {
+	version string
+	renewed metav1.MicroTime
 }
 
 // Listener hears of every heartbeat.
@@ -40,31 +57,11 @@ type Listener interface {
 
 // NewHeartbeats returns heartbeats as e's member sees them; a member is lost when its Lease has
 // not been renewed for timeout.
-func NewHeartbeats(c client.WithWatch, e *Epoch, timeout time.Duration) *Heartbeats {
-	h := &Heartbeats{
-		epoch:    e,
-		observer: liveness.NewObserver(e.self.String(), timeout),
-		leases: informers.NewTapped(c, e.taps.leases, &coordinationv1.LeaseList{}, &coordinationv1.Lease{}, nil,
-			client.InNamespace(e.namespace), client.HasLabels{names.LabelSourceCluster}),
-	}
-	// Fails only when the informer has stopped.
-	h.handled, _ = h.leases.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, initial bool) { h.renewed(object.(*coordinationv1.Lease), !initial) },
-		UpdateFunc: func(old, new any) {
-			if lease := new.(*coordinationv1.Lease); !informers.Same(old.(*coordinationv1.Lease), lease) {
-				h.renewed(lease, true)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = gone.Obj
-			}
-			if lease, ok := object.(*coordinationv1.Lease); ok {
-				h.tell(h.observer.Gone(lease.Name))
-				h.gone(names.ClusterID(lease.Name))
-			}
-		},
-	})
+func NewHeartbeats(c client.Reader, e *Epoch, timeout time.Duration) *Heartbeats {
+	h := &Heartbeats{epoch: e, client: c, observer: liveness.NewObserver(e.self.String(), timeout), synced: make(chan struct{})}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.live = h.Live
 	return h
 }
 
@@ -75,7 +72,7 @@ func (h *Heartbeats) gone(id names.ClusterID) {
 		return // it is made again
 	}
 	again := func() {
-		if _, back, err := h.leases.GetStore().GetByKey(h.epoch.namespace + "/" + id.String()); err == nil && !back {
+		if !h.has(id) {
 			h.gone(id)
 		}
 	}
@@ -89,23 +86,37 @@ func (h *Heartbeats) gone(id names.ClusterID) {
 	}
 }
 
-// Start follows the Leases until ctx is done.
-func (h *Heartbeats) Start(ctx context.Context) error {
-	h.leases.RunWithContext(ctx)
-	return nil
+// has tells whether there was a heartbeat when they were read last.
+func (h *Heartbeats) has(id names.ClusterID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, there := h.known[id]
+	return there
 }
 
-// NeedLeaderElection makes the heartbeats be followed on every replica, so that a new
+// NeedLeaderElection makes the heartbeats be read on every replica, so that a new
 // leader knows how long it has not seen one.
 func (h *Heartbeats) NeedLeaderElection() bool { return false }
 
 // Synced tells whether all members' heartbeats have been seen once: before that, one
 // without is nothing of the kind.
-func (h *Heartbeats) Synced() bool { return h.handled.HasSynced() }
+func (h *Heartbeats) Synced() bool {
+	select {
+	case <-h.synced:
+		return true
+	default:
+		return false
+	}
+}
 
 // Await returns when all members' heartbeats have been seen once, or with ctx's error.
 func (h *Heartbeats) Await(ctx context.Context) error {
-	return informers.Await(ctx, h.handled.HasSyncedChecker())
+	select {
+	case <-h.synced:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Live tells whether a member lives.
@@ -138,13 +149,9 @@ func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
 // there is one.
 func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.listeners = append(h.listeners, l)
-	h.mu.Unlock()
-	var members []names.ClusterID
-	for _, lease := range h.leases.GetStore().List() {
-		members = append(members, names.ClusterID(lease.(*coordinationv1.Lease).Name))
-	}
-	return members
+	return slices.Sorted(maps.Keys(h.known))
 }
 
 func (h *Heartbeats) listening() []Listener {
@@ -153,20 +160,20 @@ func (h *Heartbeats) listening() []Listener {
 	return h.listeners
 }
 
-// renewed takes notice of a Lease: one that was renewed, or one that is seen for the first time.
-// The admission policy sees to it that a member's bears its id as name and is written by
+// renewed takes notice of a heartbeat that was renewed, again or as the first thing that is seen of it.
+// The admission policy sees to it that a member's Lease bears its id as name and is written by
 // itself alone.
-func (h *Heartbeats) renewed(lease *coordinationv1.Lease, again bool) {
-	changed := h.observer.Renewed(lease.Name, time.Now())
+func (h *Heartbeats) renewed(id names.ClusterID, again bool) {
+	changed := h.observer.Renewed(id.String(), time.Now())
 	h.tell(changed)
 	for _, l := range h.listening() {
-		for _, id := range changed {
-			if !h.observer.Live(id) {
-				l.Missed(names.ClusterID(id))
+		for _, other := range changed {
+			if !h.observer.Live(other) {
+				l.Missed(names.ClusterID(other))
 			}
 		}
 		if again {
-			l.Renewed(names.ClusterID(lease.Name))
+			l.Renewed(id)
 		}
 	}
 }

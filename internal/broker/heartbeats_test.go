@@ -15,33 +15,37 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// leases is an API server that holds Leases. It answers watches that ask for it with all
-// objects and then a bookmark, as API servers do and client-go's reflectors expect: one
-// that leaves the bookmark out is waited for without end.
+// leases is an API server that holds Leases.
 type leases struct {
 	client.WithWatch
 	mu      sync.Mutex
 	objects map[string]*coordinationv1.Lease
 	version int
 	away    bool
-	watches []*watch.RaceFreeFakeWatcher
+	asked   []string // the versions since which lists were asked for
 }
 
 var errAway = errors.New("the broker is away")
 
-func (s *leases) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (s *leases) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
 		return errAway
+	}
+	since := (&client.ListOptions{}).ApplyOptions(opts).Raw.ResourceVersion
+	s.asked = append(s.asked, since)
+	if less(strconv.Itoa(s.version), since) {
+		tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
+		tooLarge.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}
+		return tooLarge
 	}
 	into := list.(*coordinationv1.LeaseList)
 	for _, o := range s.objects {
@@ -51,43 +55,16 @@ func (s *leases) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-func (s *leases) Watch(_ context.Context, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
-		return nil, errAway
-	}
-	options := (&client.ListOptions{}).ApplyOptions(opts).Raw
-	w := watch.NewRaceFreeFake()
-	if options.SendInitialEvents == nil || !*options.SendInitialEvents {
-		if options.ResourceVersion != strconv.Itoa(s.version) {
-			return nil, apierrors.NewResourceExpired("there is no history")
-		}
-	} else {
-		for _, o := range s.objects {
-			w.Add(o.DeepCopy())
-		}
-		w.Action(watch.Bookmark, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: strconv.Itoa(s.version), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		}})
-	}
-	s.watches = append(s.watches, w)
-	return w, nil
-}
-
 // renew writes members' Leases.
 func (s *leases) renew(members ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range members {
 		s.version++
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: m, ResourceVersion: strconv.Itoa(s.version)}}
-		kind := watch.Modified
-		if s.objects[m] == nil {
-			kind = watch.Added
+		s.objects[m] = &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: m, ResourceVersion: strconv.Itoa(s.version)},
+			Spec:       coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NowMicro())},
 		}
-		s.objects[m] = lease
-		s.send(kind, lease)
 	}
 }
 
@@ -96,32 +73,36 @@ func (s *leases) remove(member string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	lease := s.objects[member]
 	delete(s.objects, member)
-	s.send(watch.Deleted, lease)
 }
 
-func (s *leases) send(kind watch.EventType, lease *coordinationv1.Lease) {
-	for _, w := range s.watches {
-		w.Action(kind, lease.DeepCopy())
-	}
+// putBack has the data be of an earlier version.
+func (s *leases) putBack(version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
 }
 
-// goAway ends all watches and answers nothing, until comeBack.
+// goAway answers nothing, until comeBack.
 func (s *leases) goAway() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = true
-	for _, w := range s.watches {
-		w.Stop()
-	}
-	s.watches = nil
 }
 
 func (s *leases) comeBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = false
+}
+
+// lists returns since which versions lists were asked for since the last time.
+func (s *leases) lists() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.asked
+	s.asked = nil
+	return asked
 }
 
 // watched is a scene of heartbeats that one member, self, follows.
@@ -141,22 +122,18 @@ func settled(c client.WithWatch) *Epoch {
 
 // follow starts heartbeats with a timeout of 40 s in a bubble of fake time.
 func follow(t *testing.T, do func(*watched)) {
-	// client-go's handlers of errors sleep until it is a moment later than at the last error,
-	// which in another bubble may have been hours later.
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = nil
-	defer func() { utilruntime.ErrorHandlers = handlers }()
 	synctest.Test(t, func(t *testing.T) {
 		server := &leases{objects: map[string]*coordinationv1.Lease{}}
 		server.renew("a", "b", "self")
 		w := &watched{Heartbeats: NewHeartbeats(server, settled(server), 40*time.Second), leases: server, t: t}
 		w.OnChange(func(id names.ClusterID) { w.changed = append(w.changed, id.String()) })
+		if w.Synced() {
+			t.Error("it is synced before it begins")
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Start(ctx) }()
-		limited, stop := context.WithTimeout(ctx, time.Minute)
-		defer stop()
-		if err := w.Await(limited); err != nil {
+		if err := w.Await(ctx); err != nil || !w.Synced() {
 			t.Fatalf("the first list: %v", err)
 		}
 		w.expect("a b self", "a b")
@@ -168,12 +145,18 @@ func follow(t *testing.T, do func(*watched)) {
 	})
 }
 
-// pass lets time pass in steps of 10 s, with renewals of these members after each.
+// pass lets time pass in steps of 10 s. After each, these members' heartbeats are renewed, and the own one is looked after.
 func (w *watched) pass(seconds int, renewed string) {
 	for range seconds / 10 {
 		<-time.After(10 * time.Second)
 		w.renew(strings.Fields(renewed)...)
+		w.look()
 	}
+}
+
+// look has the own heartbeat be looked after.
+func (w *watched) look() {
+	w.epoch.Beaten()
 	synctest.Wait()
 }
 
@@ -209,7 +192,7 @@ func TestHeartbeats(t *testing.T) {
 		w.expect("b self", "a")
 		w.pass(600, "b self")
 		w.expect("b self", "")
-		w.renew("a")
+		w.pass(10, "a b self")
 		w.expect("a b self", "a")
 		w.pass(100, "a b self")
 		w.expect("a b self", "")
@@ -222,10 +205,10 @@ func TestHeartbeatsWithoutBroker(t *testing.T) {
 	follow(t, func(w *watched) {
 		w.pass(10, "a b self")
 		w.goAway()
-		<-time.After(time.Hour)
+		w.pass(3600, "")
 		w.expect("a b self", "")
 		w.comeBack()
-		w.pass(120, "") // the watch is there again, after client-go's pause of a minute at most, with nothing new
+		w.pass(120, "") // nothing new
 		w.expect("a b self", "")
 		w.pass(40, "b self")
 		w.expect("a b self", "")
@@ -234,24 +217,144 @@ func TestHeartbeatsWithoutBroker(t *testing.T) {
 		w.goAway()
 		w.renew("b")
 		w.comeBack()
-		w.pass(120, "") // a list, for there was something new
+		w.pass(120, "")
 		w.pass(10, "b self")
 		w.expect("b self", "")
 	})
 }
 
-// A Lease that is deleted is its member's leave, whether that is seen or found out by a
-// list.
+// A broker that is back is asked soon, also while the own heartbeat is not looked after, and not all the time while it is away.
+func TestHeartbeatsAreAskedForAgain(t *testing.T) {
+	follow(t, func(w *watched) {
+		w.goAway()
+		w.renew("a")
+		w.look()
+		<-time.After(time.Hour)
+		w.comeBack()
+		w.lists()
+		<-time.After(2 * lastRead)
+		synctest.Wait()
+		if n := len(w.lists()); n != 1 || time.Since(w.Renewals()["a"]) > 2*lastRead {
+			t.Errorf("asked %d times, and it is current since %v", n, time.Since(w.Renewals()["a"]))
+		}
+	})
+}
+
+// Heartbeats cost one list for each time that the own one is looked after, however many there are, which an API server can answer
+// from memory: what it is asked for is what there was at the last time, or later.
+func TestHeartbeatsAreReadWithTheOwnOne(t *testing.T) {
+	follow(t, func(w *watched) {
+		w.epoch.saw("3", "")
+		w.lists()
+		for range 10 {
+			last := w.leases.version
+			w.pass(10, "a b self a b")
+			if lists := w.lists(); len(lists) != 1 || lists[0] == "" || less(lists[0], strconv.Itoa(last)) {
+				t.Errorf("lists since %q, and %d was seen already", lists, last)
+			}
+		}
+		w.epoch.saw("1000", "") // written, and not to be seen by all API servers
+		w.leases.version = 1000
+		if w.pass(10, "a"); !slices.Equal(w.lists(), []string{"1000"}) {
+			t.Error("what was written before the own heartbeat may not be in the list")
+		}
+	})
+}
+
+// A broker that is put back to an earlier state gives versions out again. What is renewed then is seen, and who is not
+// renewed is lost.
+func TestHeartbeatsOfAnEarlierState(t *testing.T) {
+	follow(t, func(w *watched) {
+		w.pass(100, "a b self")
+		w.putBack(3)
+		w.epoch.begin("3") // as whoever looks after the own one finds
+		w.lists()
+		w.pass(30, "b self")
+		w.expect("a b self", "")
+		if asked := w.lists(); asked[0] != "" || len(asked) != 3 {
+			t.Errorf("lists since %q", asked)
+		}
+		w.pass(10, "b self")
+		w.expect("b self", "a")
+	})
+}
+
+// Where nobody has found that yet, what is asked for is yet to come: then what there is is asked for.
+func TestAVersionThatIsYetToCome(t *testing.T) {
+	follow(t, func(w *watched) {
+		w.pass(100, "a b self")
+		w.putBack(3)
+		w.pass(10, "a b self")
+		<-time.After(2 * firstRead)
+		synctest.Wait()
+		if late := time.Since(w.Renewals()["a"]); late > 2*firstRead {
+			t.Errorf("seen %v ago", late)
+		}
+	})
+}
+
+// Same version, other heartbeat: as the broker gives it out again.
+func TestAHeartbeatOfTheSameVersion(t *testing.T) {
+	follow(t, func(w *watched) {
+		w.pass(10, "a b self")
+		seen := w.Renewals()["a"]
+		w.putBack(3)
+		w.epoch.begin("3")
+		w.pass(10, "a b self")
+		if got := w.Renewals()["a"]; got.Sub(seen) != 10*time.Second {
+			t.Errorf("seen %v after the one of the same version", got.Sub(seen))
+		}
+	})
+}
+
+// A Lease that is deleted is its member's leave, also where that happens while the broker is away.
 func TestDeletedHeartbeats(t *testing.T) {
 	follow(t, func(w *watched) {
 		w.remove("a")
+		w.look()
 		w.expect("b self", "a")
 		w.goAway()
 		w.remove("b")
+		w.look()
 		w.comeBack()
 		w.pass(20, "self")
 		w.expect("self", "b")
 		w.remove("self")
+		w.look()
 		w.expect("self", "")
+	})
+}
+
+// heard is what a listener was told.
+type heard []string
+
+func (h *heard) Renewed(id names.ClusterID) { *h = append(*h, "+"+id.String()) }
+func (h *heard) Missed(id names.ClusterID)  { *h = append(*h, "?"+id.String()) }
+func (h *heard) Gone(id names.ClusterID)    { *h = append(*h, "-"+id.String()) }
+
+// A listener hears of each renewal once, of the own one last, and of what is missed and gone.
+func TestListeners(t *testing.T) {
+	follow(t, func(w *watched) {
+		said := &heard{}
+		if members := w.Listen(said); !slices.Equal(members, []names.ClusterID{"a", "b", "self"}) {
+			t.Errorf("there are %v", members)
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			if !slices.Equal(*said, want) {
+				t.Errorf("it has heard %v, want %v", *said, want)
+			}
+			*said = nil
+		}
+		w.look()
+		expect()
+		w.pass(30, "self b")
+		expect("+b", "+self", "+b", "+self", "+b", "+self")
+		w.pass(10, "self b")
+		expect("+b", "?a", "+self")
+		w.remove("a")
+		w.renew("new")
+		w.look()
+		expect("-a", "+new")
 	})
 }

@@ -39,7 +39,7 @@ func (v *View) Admits(e *brokerv1alpha1.ExportedService) bool {
 	if v.ExportsSynced() {
 		v.limit.seed.Do(v.seed) // who asks may change by the answer what there is to be seen of former imports
 	}
-	return v.limit.services.Allows(e.Spec.ClusterID, exported(e))
+	return v.limit.services.Allows(e.Spec.ClusterID, e.Spec.Service())
 }
 
 // Admit decides which of a service's exports the cluster imports, as far as that is a matter of how many
@@ -92,7 +92,9 @@ func (v *View) seed() {
 func (v *View) take(of types.NamespacedName, member string) (granted bool) {
 	had, refused := v.limit.services.Has(member, of), v.limit.services.Lacks(member, of)
 	granted = v.limit.services.Take(member, of, service, true)[0] > 0
-	if granted != had || granted == refused {
+	asFormerly := granted == had && granted != refused
+	asExpected := granted && !had && !refused && !v.limit.services.Denied(member)
+	if !asFormerly && !asExpected {
 		v.announcement(export{of, names.ClusterID(member)})()
 	}
 	return granted
@@ -126,9 +128,4 @@ func (v *View) LeftOut() map[string]int {
 		return nil
 	}
 	return v.limit.services.Lacking()
-}
-
-// exported is the service that an export is of.
-func exported(e *brokerv1alpha1.ExportedService) types.NamespacedName {
-	return types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}
 }

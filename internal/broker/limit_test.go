@@ -87,7 +87,7 @@ func TestAdmit(t *testing.T) {
 	l := newLimited(t)
 	l.ask("db", "b")
 	l.ask("xx", "b")
-	l.admit("web", true, []string{"b", "c"}, "web of b", "web of c") // whoever asked when there was no room
+	l.admit("web", true, []string{"b", "c"}) // as all who asked were told
 	l.admit("db", true, nil, "db of b")
 	l.admit("db", true, nil)
 	l.ask("db")
@@ -100,8 +100,13 @@ func TestAdmit(t *testing.T) {
 	l.admit("db", false, nil, "xx of b")  // and with it what has waited the longest
 	l.admit("xx", true, []string{"b"}, "xx of b")
 	l.ask("xx", "b")
+	l.ask("web", "c")
+	l.admit("xx", false, nil)
+	l.admit("web", true, []string{"b", "c"}, "web of b") // whoever asked when there was no room, as the line before last
+	l.admit("web", false, nil)
+	l.admit("xx", true, []string{"b"}, "xx of b")
 	l.admit("db", true, nil, "db of b")
-	l.admit("web", true, []string{"c"}, "web of b", "web of c")
+	l.admit("web", true, []string{"c"}, "web of b") // of c's there was always room
 	if members := l.limit.services.Members(inShop("web")); !slices.Equal(members, []string{"b", "c"}) {
 		t.Errorf("web has something of %v", members)
 	}

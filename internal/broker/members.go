@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -26,6 +27,14 @@ func (v *View) Region(cluster names.ClusterID) string {
 		return member.Spec.Region
 	}
 	return ""
+}
+
+// Reference refers to a cluster's MemberCluster in an Event. Events about one object are told apart by the other one, not by what
+// they say.
+func (v *View) Reference(cluster names.ClusterID) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster", Namespace: v.Namespace, Name: cluster.String(),
+	}
 }
 
 // OnRegion has f called whenever a member's region changes, appears or goes, once the

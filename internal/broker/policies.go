@@ -96,16 +96,11 @@ func unknown(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err)
 }
 
-// policyService is the service that a policy is about.
-func policyService(policy *brokerv1alpha1.ServicePolicy) types.NamespacedName {
-	return types.NamespacedName{Namespace: policy.Spec.ServiceNamespace, Name: policy.Spec.ServiceName}
-}
-
 func (p *policies) appeared(old, policy *brokerv1alpha1.ServicePolicy, initial bool) {
 	if old != nil && informers.Same(old, policy) {
 		return // a broken watch was replaced by a list
 	}
-	service := policyService(policy)
+	service := policy.Spec.Service()
 	p.mu.Lock()
 	if old == nil {
 		p.present.Add(policy.Name)
@@ -120,7 +115,7 @@ func (p *policies) appeared(old, policy *brokerv1alpha1.ServicePolicy, initial b
 func (p *policies) vanished(policy *brokerv1alpha1.ServicePolicy) {
 	p.mu.Lock()
 	p.present.Remove(policy.Name)
-	p.doubtful[policyService(policy)] = true
+	p.doubtful[policy.Spec.Service()] = true
 	p.mu.Unlock()
 	p.settle()
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -258,23 +257,5 @@ func TestWhoComesWhenTheViewHasLeft(t *testing.T) {
 	v.OnServiceRanges(func(names.ClusterID) {})
 	if n := len(v.Epoch.Ranges.handlers); n > 0 || len(v.memberHandlers) > 0 {
 		t.Errorf("left are %d handlers, and %d of members", n, len(v.memberHandlers))
-	}
-}
-
-// A role shows what is allowed as those do that are made now, or with more rights; not as those of before.
-func TestShowsRanges(t *testing.T) {
-	for name, c := range map[string]struct {
-		rules []rbacv1.PolicyRule
-		shows bool
-	}{
-		"as it is made": {role("set").Rules, true},
-		"of before":     {role("set").Rules[:6], false},
-		"other names":   {[]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"x"}, Verbs: []string{"list", "watch"}}}, false},
-		"not watched":   {[]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}}, false},
-		"everything":    {[]rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}, true},
-	} {
-		if got := ShowsRanges(&rbacv1.Role{Rules: c.rules}); got != c.shows {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }

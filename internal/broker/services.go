@@ -33,7 +33,7 @@ func servicesIn(informer cache.SharedIndexInformer) []types.NamespacedName {
 func (v *View) ExportedServices(namespace string) []types.NamespacedName {
 	found := map[types.NamespacedName]bool{}
 	for _, e := range v.exportsIn(namespace) {
-		found[exported(e)] = true
+		found[e.Spec.Service()] = true
 	}
 	return slices.Collect(maps.Keys(found))
 }
@@ -52,7 +52,7 @@ func (v *View) ServicesOf(cluster names.ClusterID) []types.NamespacedName {
 	var services []types.NamespacedName
 	for _, object := range v.exports.GetStore().List() {
 		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ClusterID == cluster.String() {
-			services = append(services, types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName})
+			services = append(services, spec.Service())
 		}
 	}
 	return services

@@ -14,11 +14,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// shown tells of which members a view shows all that there is on the broker.
+// shown tells of which members a view shows all that there is on the broker. Where there is no time for all of them, it is some:
+// those are not asked about the next time.
 func (e *Epoch) shown(ctx context.Context, view *View, members []string) (map[string]bool, error) {
 	shown := map[string]bool{}
 	for _, id := range members {
 		behind, err := e.behind(ctx, view, id)
+		if err != nil && len(shown) > 0 {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}

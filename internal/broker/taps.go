@@ -7,13 +7,14 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // taps see what comes of the broker's before the copies have it.
-type taps struct{ members, exports, slices, leases, other *informers.Tap }
+type taps struct{ members, exports, slices, own, other *informers.Tap }
 
 func (t taps) expire() {
-	for _, tap := range []*informers.Tap{t.members, t.exports, t.slices, t.leases, t.other} {
+	for _, tap := range []*informers.Tap{t.members, t.exports, t.slices, t.own, t.other} {
 		tap.Expire()
 	}
 }
@@ -30,9 +31,9 @@ func (e *Epoch) newTaps() taps {
 		},
 		slices: &informers.Tap{Listed: listed, First: func() { e.happened((*epoch.Judge).Begun) }, Event: e.sliceChanged},
 		other:  &informers.Tap{},
-		leases: &informers.Tap{Event: func(what watch.EventType, object client.Object) watch.EventType {
-			if what == watch.Modified && object.GetName() == e.self.String() {
-				e.saw(object.GetResourceVersion())
+		own: &informers.Tap{Event: func(what watch.EventType, object client.Object) watch.EventType {
+			if what == watch.Modified {
+				e.saw(object.GetResourceVersion(), object.GetAnnotations()[names.AnnotationRestored])
 			}
 			return what
 		}},

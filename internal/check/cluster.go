@@ -161,9 +161,7 @@ func (j *judge) heartbeat(status report.Status) {
 func (j *judge) broker() {
 	c := j.cluster
 	if c.Broker == "" {
-		for _, id := range []ID{BrokerReached} {
-			j.skip(id, "which broker? give the join file with --join-file")
-		}
+		j.skip(BrokerReached, "which broker? give the join file with --join-file")
 		return
 	}
 	if c.member() {

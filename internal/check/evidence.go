@@ -52,8 +52,8 @@ type Cluster struct {
 
 	// MayInstall says why the person may not install Atoll.
 	MayInstall error
-	// Rights are what accounts may not do that they have to, by account; a nil error with none
-	// missing means that all is well.
+	// Agent, DNS and OnBroker are what the agents', atoll-dns's and, on the broker, the member's
+	// account may not do of what it has to.
 	Agent, DNS, OnBroker Rights
 
 	// Survey is what there is of Atoll.
@@ -61,12 +61,11 @@ type Cluster struct {
 	// Broker is its URL: of the membership, or of the join file that is about to be used.
 	Broker string
 
-	// Services, Pods and Hosts are address ranges and addresses.
+	// Services and Pods are its address ranges, as far as they are known.
 	Services, Pods []string
 	// KubeProxy is its DaemonSet, nil where there is none.
 	KubeProxy *DaemonSet
-	// ClusterDNS are the addresses of the cluster's DNS, AtollDNS of atoll-dns, NodeLocal where NodeLocal
-	// DNSCache runs.
+	// ClusterDNS are the addresses of the cluster's DNS, AtollDNS of atoll-dns.
 	ClusterDNS, AtollDNS []string
 	// NodeLocal tells that NodeLocal DNSCache is configured here.
 	NodeLocal bool
@@ -83,7 +82,7 @@ type Cluster struct {
 // Rights are what an account may not do.
 type Rights struct {
 	Missing []string
-	// Asked tells that it was found out, Err why not.
+	// Asked tells that it was found out, Err why not. With neither, nobody has tried to.
 	Asked bool
 	Err   error
 }

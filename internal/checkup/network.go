@@ -42,7 +42,7 @@ func (r *reader) services() {
 	}
 	c.ClusterDNS = r.clusterIPs(metav1.NamespaceSystem, "kube-dns", "coredns", "rke2-coredns-rke2-coredns")
 	c.AtollDNS = r.clusterIPs(names.SystemNamespace, render.DNSName)
-	c.NodeLocal = r.cluster.Survey.Cluster.DNS.NodeLocal
+	c.NodeLocal = c.Survey.Cluster.DNS.NodeLocal
 }
 
 // clusterIPs are those of the first Service that is there.

@@ -1,7 +1,6 @@
 package checkup
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/atoll-mcs/atoll/deploy"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/check"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -35,7 +34,7 @@ func (r *reader) rights() {
 	}
 }
 
-// account finds out which of the rights that Atoll's manifests give one of its accounts that has not.
+// account finds out which of the rights that Atoll's manifests give one of its accounts it lacks.
 func (r *reader) account(name string, manifests [][]byte) check.Rights {
 	user := "system:serviceaccount:" + names.SystemNamespace + ":" + name
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + names.SystemNamespace, "system:authenticated"}
@@ -93,7 +92,7 @@ func flat(rules []rbacv1.PolicyRule, namespace string) []requirement {
 // may asks the API server for each right whether a user has it.
 func (r *reader) may(user string, groups []string, all []requirement) check.Rights {
 	lacks, errs := make([]bool, len(all)), make([]error, len(all))
-	each(len(all), func(i int) { lacks[i], errs[i] = r.lacks(r.ctx, user, groups, all[i]) })
+	each(len(all), func(i int) { lacks[i], errs[i] = r.lacks(user, groups, all[i]) })
 	rights := check.Rights{Asked: true}
 	for i, q := range all {
 		if errs[i] != nil {
@@ -106,9 +105,9 @@ func (r *reader) may(user string, groups []string, all []requirement) check.Righ
 	return rights
 }
 
-func (r *reader) lacks(ctx context.Context, user string, groups []string, q requirement) (bool, error) {
+func (r *reader) lacks(user string, groups []string, q requirement) (bool, error) {
 	resource, sub, _ := strings.Cut(q.resource, "/")
-	review, err := r.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+	review, err := r.kube.AuthorizationV1().SubjectAccessReviews().Create(r.ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: q.verb, Group: q.group, Resource: resource, Subresource: sub, Name: q.name, Namespace: q.namespace,
 		}},
@@ -121,7 +120,7 @@ func (r *reader) lacks(ctx context.Context, user string, groups []string, q requ
 
 // memberRules are the rights that a clusterset gives its members on the broker.
 func memberRules(clusterset string) []requirement {
-	for _, o := range broker.Objects(clusterset) {
+	for _, o := range rights.Objects(clusterset) {
 		if role, ok := o.(*rbacv1.Role); ok {
 			return flat(role.Rules, clusterset)
 		}

@@ -70,11 +70,15 @@ func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dns
 	if err == nil && found.CoreDNS == nil && configMap.Name != "" {
 		err = fmt.Errorf("there is no configmap %s", configMap)
 	}
-	for name, to := range map[string]**corev1.ConfigMap{
-		"coredns-custom": &found.Custom, "kube-dns": &found.KubeDNS, "node-local-dns": &found.NodeLocal,
+	custom := system("coredns-custom")
+	if found.CoreDNS != nil {
+		custom.Namespace = found.CoreDNS.Namespace // what it imports is beside it
+	}
+	for place, to := range map[client.ObjectKey]**corev1.ConfigMap{
+		custom: &found.Custom, system("kube-dns"): &found.KubeDNS, system("node-local-dns"): &found.NodeLocal,
 	} {
 		if err == nil {
-			*to, err = get(ctx, c, system(name), &corev1.ConfigMap{})
+			*to, err = get(ctx, c, place, &corev1.ConfigMap{})
 		}
 	}
 	if err != nil {

@@ -130,13 +130,10 @@ func ByPolicy(export *mcsv1beta1.ServiceExport) bool {
 	return export.Labels[names.LabelManagedBy] == names.AgentManager
 }
 
-// appliedAnnotation is what kubectl apply leaves on what it applies.
-const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-
 // AlsoApplied tells whether somebody has applied a ServiceExport of his own over one that was
 // made for a policy: it has to outlast that.
 func AlsoApplied(export metav1.Object) bool {
-	if _, ok := export.GetAnnotations()[appliedAnnotation]; ok {
+	if _, ok := export.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok { // by kubectl apply
 		return true
 	}
 	for _, m := range export.GetManagedFields() {

@@ -191,7 +191,7 @@ func TestAlsoApplied(t *testing.T) {
 	}{
 		"as it was made":   {metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, entry("atoll-export", "status", metav1.ManagedFieldsOperationApply)}}, false},
 		"labelled by hand": {metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, entry("kubectl-label", "", metav1.ManagedFieldsOperationUpdate)}}, false},
-		"kubectl apply":    {metav1.ObjectMeta{Annotations: map[string]string{appliedAnnotation: "{}"}}, true},
+		"kubectl apply":    {metav1.ObjectMeta{Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}}, true},
 		"server-side":      {metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, entry("argocd", "", metav1.ManagedFieldsOperationApply)}}, true},
 	} {
 		if got := AlsoApplied(&mcsv1beta1.ServiceExport{ObjectMeta: tt.meta}); got != tt.want {

@@ -1,11 +1,17 @@
-// Package controllers holds what all controllers of the agent have in common.
-// Each of them is a package below, owns one output, and has the same shape: it
-// gathers what its decision depends on, has a pure package decide, and applies the
-// difference.
+// Package controllers holds what the controllers of agent and hub have in common. Each of them is a package below, owns
+// one output, and has the same shape: it gathers what its decision depends on, has a pure package decide, and applies
+// the difference.
+//
+//   - How they run: options, sources of requests, predicates and the queue (this file, predicates.go, queue.go).
+//   - How they write: Writer, and what its errors mean (write.go, refusal.go, expendable.go).
+//   - What they remember between two writes: Newest, of one object; Turns, Triggers and Unstored, of EndpointSlices; Said, of
+//     Events; Notes, beyond a restart.
+//   - What writing slices amounts to, for metrics (measure.go).
 package controllers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,12 +20,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 )
+
+// Controller is what all controllers are to the program that runs them.
+type Controller interface {
+	// Name is the controller's in logs and metrics.
+	Name() string
+	// Register adds it to a manager.
+	Register(manager.Manager) error
+}
+
+// Register adds controllers to a manager.
+func Register(mgr manager.Manager, list []Controller) error {
+	for _, c := range list {
+		if err := c.Register(mgr); err != nil {
+			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
+		}
+	}
+	return nil
+}
 
 const (
 	firstRetry = 5 * time.Millisecond
@@ -56,7 +81,16 @@ func Events[request comparable](subscribe func(add func(r request, initial bool)
 func Exported(view *broker.View) source.TypedSource[reconcile.Request] {
 	return Events(func(add func(reconcile.Request, bool)) {
 		view.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
-			add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
+			add(reconcile.Request{NamespacedName: e.Spec.Service()}, initial)
+		})
+	})
+}
+
+// Policies is a source of requests for the service of each policy of the hub's that changes.
+func Policies(view *broker.View) source.TypedSource[reconcile.Request] {
+	return Events(func(add func(reconcile.Request, bool)) {
+		view.OnPolicy(func(service types.NamespacedName, initial bool) {
+			add(reconcile.Request{NamespacedName: service}, initial)
 		})
 	})
 }

@@ -8,6 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // TakenError says that an object can't be made, because somebody else has made one of its name.
@@ -49,6 +52,16 @@ func Unanswered(err error) bool {
 		return code == http.StatusNotFound || code == http.StatusUnauthorized || code == http.StatusTooManyRequests || code >= http.StatusInternalServerError ||
 			apierrors.HasStatusCause(e, corev1.NamespaceTerminatingCause)
 	})
+}
+
+// Tried says what has become of a step of a service on the broker, which has failed unless err is nil.
+func Tried(progress *status.Progress, step status.Step, service types.NamespacedName, err error) {
+	switch {
+	case err == nil:
+		progress.Done(step, service)
+	case !Unanswered(err):
+		progress.Refused(step, service)
+	}
 }
 
 // Summary writes an error for people: of several, the first and how many more there are.

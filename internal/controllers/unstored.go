@@ -116,7 +116,11 @@ func digest(s *discoveryv1.EndpointSlice) [sha256.Size]byte {
 // have come too late, all of them.
 func Took(versions map[types.UID]string, changes sliceplan.Changes) bool {
 	return len(changes.Replace)+len(changes.Create)+len(changes.Delete) > 0 ||
-		slices.ContainsFunc(slices.Concat(changes.Update, changes.Release), func(s *discoveryv1.EndpointSlice) bool {
-			return s.ResourceVersion != versions[s.UID]
-		})
+		slices.ContainsFunc(slices.Concat(changes.Update, changes.Release), func(s *discoveryv1.EndpointSlice) bool { return wrote(s, versions) })
+}
+
+// wrote tells whether a slice that was to be created, or updated from one of versions, was. One that the API server has
+// left as it was has no version any more (see Writer.Slices).
+func wrote(s *discoveryv1.EndpointSlice, versions map[types.UID]string) bool {
+	return s.ResourceVersion != versions[s.UID]
 }

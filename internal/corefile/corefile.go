@@ -38,9 +38,9 @@ type Directive struct {
 	Line int
 }
 
-// ErrNoBraces says that the file is a single server block without braces, to which CoreDNS
+// errNoBraces says that the file is a single server block without braces, to which CoreDNS
 // takes everything that follows.
-var ErrNoBraces = errors.New("the server block has no braces, so that nothing can follow it; put { and } around its directives")
+var errNoBraces = errors.New("the server block has no braces, so that nothing can follow it; put { and } around its directives")
 
 // Parse reads a Corefile. Errors name the line. Environment variables and imports are left
 // as they are written.
@@ -99,7 +99,7 @@ func (p *parser) block() (b Block, snippet bool, err error) {
 		return b, false, err
 	}
 	if p.at == len(p.tokens) || p.here().text != "{" {
-		return b, false, p.errorf(first, "%w", ErrNoBraces)
+		return b, false, p.errorf(first, "%w", errNoBraces)
 	}
 	p.at++
 	if len(b.Keys) == 1 && strings.HasPrefix(b.Keys[0], "(") && strings.HasSuffix(b.Keys[0], ")") {

@@ -210,7 +210,7 @@ func uninstallCustom(c Cluster) (Change, error) {
 	}
 	after := c.Custom.DeepCopy()
 	for key, text := range after.Data {
-		if !strings.HasPrefix(key, customName+".") {
+		if !strings.HasPrefix(key, customName) {
 			continue
 		}
 		rest, err := removeBlock(text)

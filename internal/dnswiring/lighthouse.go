@@ -2,6 +2,7 @@ package dnswiring
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -24,20 +25,16 @@ const (
 // withoutLighthouse returns a Corefile without Lighthouse's part, if it has one.
 func withoutLighthouse(text string, w Wiring) (string, error) {
 	var rest, part strings.Builder
-	within := false
-	for line := range strings.Lines(text) {
-		switch {
-		case strings.Contains(line, lighthouseBegin):
-			within = true
-		case strings.Contains(line, lighthouseEnd):
-			within = false
-		case within:
+	last := outside
+	for line, is := range lighthouseLines(text) {
+		switch last = is; is {
+		case inside:
 			part.WriteString(line)
-		default:
+		case outside:
 			rest.WriteString(line)
 		}
 	}
-	if within {
+	if last == begins || last == inside {
 		return "", fmt.Errorf("%q has no line with %q after it; remove Lighthouse's part by hand", lighthouseBegin, lighthouseEnd)
 	}
 	return rest.String(), covers(w, part.String())
@@ -45,19 +42,45 @@ func withoutLighthouse(text string, w Wiring) (string, error) {
 
 // withinLighthouse tells whether a line of a Corefile, counted from 1, is in Lighthouse's part.
 func withinLighthouse(text string, line int) bool {
-	within, at := false, 0
-	for l := range strings.Lines(text) {
+	at := 0
+	for _, is := range lighthouseLines(text) {
 		if at++; at == line {
-			return within
-		}
-		switch {
-		case strings.Contains(l, lighthouseBegin):
-			within = true
-		case strings.Contains(l, lighthouseEnd):
-			within = false
+			return is == inside
 		}
 	}
 	return false
+}
+
+// place is where a line of a Corefile is: in Lighthouse's part or not, or one of the two marks around it.
+type place int
+
+const (
+	outside place = iota
+	begins
+	inside
+	ends
+)
+
+// lighthouseLines are a Corefile's lines, and where they are.
+func lighthouseLines(text string) iter.Seq2[string, place] {
+	return func(yield func(string, place) bool) {
+		is := outside
+		for line := range strings.Lines(text) {
+			switch {
+			case strings.Contains(line, lighthouseBegin):
+				is = begins
+			case strings.Contains(line, lighthouseEnd):
+				is = ends
+			case is == begins:
+				is = inside
+			case is == ends:
+				is = outside
+			}
+			if !yield(line, is) {
+				return
+			}
+		}
+	}
 }
 
 // withoutLighthouseKey takes Lighthouse's key out of coredns-custom.

@@ -79,24 +79,24 @@ func TestDoubts(t *testing.T) {
 			j.Looked(began, reading("p", stated("p", 10, 10)))
 			look(j, reading("p", stated("p", 11, 10)))
 		}, nil},
-		"a slice goes":              {func(j *Judge) { j.Lacks("b") }, []string{"b"}},
+		"a slice goes":              {func(j *Judge) { j.Lacks("b", 0) }, []string{"b"}},
 		"a copy of slices is begun": {func(j *Judge) { j.Begun() }, []string{"b", "c"}},
 		"and the broker is still what it was": {func(j *Judge) {
 			j.Begun()
 			look(j, reading("p", stated("p", 10, 10)))
 		}, nil},
 		"and the broker is what it was": {func(j *Judge) {
-			j.Lacks("b")
+			j.Lacks("b", 0)
 			look(j, reading("p", stated("p", 10, 10)))
 		}, nil},
 		"and another one while somebody looks": {func(j *Judge) {
-			j.Lacks("b")
+			j.Lacks("b", 0)
 			began := j.Begin()
-			j.Lacks("b")
+			j.Lacks("b", 0)
 			j.Looked(began, reading("p", stated("p", 10, 10)))
 		}, []string{"b"}},
 		"and the namespace is going": {func(j *Judge) {
-			j.Lacks("b")
+			j.Lacks("b", 0)
 			look(j, Reading{Going: true})
 		}, []string{"b", "c"}},
 		"and its member was removed": {func(j *Judge) {
@@ -364,5 +364,71 @@ func TestMembersThatMakeNoStatements(t *testing.T) {
 	}
 	if look(j, reading("q", map[string]Statement{"b": {}})); j.Doubts("b") {
 		t.Error("it is back, and can say no more")
+	}
+}
+
+// A member that is taken back to an older version, whose agents make no statements, is one that does not withdraw: what goes of it has gone. One that is
+// awaited is not, for the entry of a member that is about to say so looks the same.
+func TestAMemberIsTakenBackToAnOlderVersion(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before func(*Judge)
+		doubts bool
+	}{
+		"it is":                   {func(*Judge) {}, false},
+		"it has lost something":   {func(j *Judge) { j.Vanished("c1", 50) }, true},
+		"the broker was put back": {func(j *Judge) { j.Back() }, true},
+		"a copy is made anew":     {func(j *Judge) { j.Unsure() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := NewJudge(Memory{})
+			look := func(s Statement) {
+				j.Looked(j.Begin(), Reading{Place: "uid", Version: 100, Members: map[string]Statement{"c1": s}, Shown: map[string]bool{"c1": true}})
+			}
+			look(Statement{Place: "uid", At: 1, Seen: 10})
+			tt.before(j)
+			if j.Heard("c1", Statement{}); j.Settled() {
+				t.Fatal("nobody looks")
+			}
+			look(Statement{})
+			j.Vanished("c1", 60)
+			look(Statement{})
+			if got := j.Doubts("c1"); got != tt.doubts {
+				t.Errorf("doubts %t, want %t", got, tt.doubts)
+			}
+		})
+	}
+}
+
+// What is read is never older than what was seen before, unless an earlier state was restored. What was seen while it was read says nothing.
+func TestAReadingRecedes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		seen func(*Judge)
+		Reading
+		want bool
+	}{
+		"a slice had gone":            {func(j *Judge) { j.Lacks("b", 50) }, Reading{Place: "p", Version: 40}, true},
+		"a record had gone":           {func(j *Judge) { j.Vanished("b", 50) }, Reading{Place: "p", Version: 40}, true},
+		"a reading was newer":         {func(j *Judge) { j.Looked(j.Begin(), Reading{Place: "p", Version: 50}) }, Reading{Place: "p", Version: 40}, true},
+		"it is newer":                 {func(j *Judge) { j.Lacks("b", 50) }, Reading{Place: "p", Version: 50}, false},
+		"in another place":            {func(j *Judge) { j.Lacks("b", 50) }, Reading{Place: "q", Version: 40}, false},
+		"of which nobody knows where": {func(j *Judge) { j.Lacks("b", 50) }, Reading{Version: 40}, false},
+		"that has been found":         {func(j *Judge) { j.Lacks("b", 50); j.Back() }, Reading{Place: "p", Version: 40}, false},
+		"the place was another one":   {func(j *Judge) { j.Lacks("b", 50); j.Looked(j.Begin(), Reading{Place: "q", Version: 5}) }, Reading{Place: "q", Version: 6}, false},
+		"the version is not known":    {func(j *Judge) { j.Lacks("b", 50) }, Reading{Place: "p"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := NewJudge(Memory{Place: "p"})
+			tt.seen(j)
+			j.Begin()
+			if got := j.Receded(tt.Reading); got != tt.want {
+				t.Errorf("it has receded %t, want %t", got, tt.want)
+			}
+		})
+	}
+	j := NewJudge(Memory{Place: "p"})
+	j.Begin()
+	j.Lacks("b", 50)
+	if j.Receded(Reading{Place: "p", Version: 40}) {
+		t.Error("it has receded, although it was read before a slice had gone")
 	}
 }

@@ -153,7 +153,7 @@ func (w *world) see(watch *[]change) {
 	switch {
 	case c.deleted && isSlice(c.name):
 		if !w.withdrawn[recordOf(c.name)] {
-			w.judge.Lacks(ownerOf(c.name))
+			w.judge.Lacks(ownerOf(c.name), c.version)
 		}
 		delete(w.copy, c.name)
 	case c.deleted:

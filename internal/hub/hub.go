@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -57,7 +56,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if p.providers, err = loadbalancer.NewProviders(options.Provider, options.Addresses, options.ProviderOptions, log); err != nil {
 		return err
 	}
-	if p.config, err = loadConfig(options); err != nil {
+	if p.config, err = lifecycle.Config(options.Config, options.Kubeconfig); err != nil {
 		return fmt.Errorf("configuring the client for the broker: %w", err)
 	}
 	if p.identity, err = lifecycle.NewIdentity(); err != nil {
@@ -120,10 +119,8 @@ func (p *process) term(ctx context.Context) error {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	for _, c := range controllerList(mgr, p.options, endpoints, ranges, p.providers) {
-		if err := c.Register(mgr); err != nil {
-			return fmt.Errorf("registering controller %s: %w", c.Name(), err)
-		}
+	if err := controllers.Register(mgr, controllerList(mgr, p.options, endpoints, ranges, p.providers)); err != nil {
+		return err
 	}
 	if p.options.LeaderElect {
 		lifecycle.NoteElection(ctx, p.log, mgr)
@@ -147,18 +144,12 @@ func (p *process) otherLeads() {
 	}
 }
 
-// controller is what all controllers have in common.
-type controller interface {
-	Name() string
-	Register(ctrl.Manager) error
-}
-
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, ranges *broker.Ranges, providers *loadbalancer.Providers) []controller {
+func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, ranges *broker.Ranges, providers *loadbalancer.Providers) []controllers.Controller {
 	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Broker: true}
 	recorder := mgr.GetEventRecorder("atoll-hub")
-	return []controller{
+	return []controllers.Controller{
 		servicepolicy.NewController(writer, options.Clusterset, recorder),
 		policyword.NewController(writer, options.Clusterset),
 		webhookcert.NewController(writer),
@@ -181,25 +172,9 @@ func (p *process) served(ctx context.Context) error {
 	return nil
 }
 
-func loadConfig(options Options) (*rest.Config, error) {
-	switch {
-	case options.Config != nil:
-		return options.Config, nil
-	case options.Kubeconfig == "":
-		return rest.InClusterConfig()
-	}
-	return clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
-}
-
 // scheme has the kinds that a hub knows.
 func scheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err) // two kinds of one name: a fault of the program's, seen by any test
-		}
-	}
-	return scheme
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
 }
 
 // newManager returns a manager whose copies are of MultiClusterServices and Services

@@ -22,7 +22,7 @@ const (
 )
 
 // Persistent has lists and watches that fail because the server is away be tried again until
-// it is back. What the server says about the request is returned as it is.
+// it is back, and its absence be logged once. What the server says about the request is returned as it is.
 func Persistent(from cache.ListerWatcher) *cache.ListWatch {
 	lw := cache.ToListerWatcherWithContext(from)
 	return &cache.ListWatch{
@@ -40,12 +40,15 @@ func NewPersistent(from cache.ListerWatcher, object runtime.Object, resync time.
 	return cache.NewSharedIndexInformer(Persistent(from), object, resync, indexers)
 }
 
-func persist[T any](ctx context.Context, try func() (T, error)) (T, error) {
+func persist[T any](ctx context.Context, try func() (T, error)) (result T, err error) {
+	var about complaint
+	defer func() { told.over(ctx, about, err == nil || !away(err)) }()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		result, err := try()
+		result, err = try()
 		if err == nil || ctx.Err() != nil || !away(err) {
 			return result, err
 		}
+		about = told.tell(ctx, about, err)
 		timer := time.NewTimer(wait.Jitter(pause, 1))
 		select {
 		case <-ctx.Done():

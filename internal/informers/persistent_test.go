@@ -2,12 +2,17 @@ package informers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // A server that was away for long is asked again soon after it is back.
@@ -56,6 +62,70 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 		back = time.Now().Add(time.Hour)
 		if _, err := lw.ListWithContext(ctx, metav1.ListOptions{}); err == nil || time.Now().After(back) {
 			t.Errorf("it goes on after its context is done: %v", err)
+		}
+	})
+}
+
+// Many copies wait for one API server, for long and for one reason after the other: each is logged once, with what
+// to do, and then that it is over.
+func TestAnAbsenceIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var lines []string
+		ctx := klog.NewContext(t.Context(), funcr.New(func(_, line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, line)
+		}, funcr.Options{}))
+		began := time.Now()
+		answer := func() error {
+			switch since := time.Since(began); {
+			case since < time.Minute:
+				return &url.Error{Op: "Get", URL: "https://broker.test:6443/api?watch=true", Err: errors.New("connection refused")}
+			case since < 2*time.Minute:
+				return &url.Error{Op: "Get", URL: "https://broker.test:6443/api", Err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}
+			case since < 3*time.Minute:
+				return apierrors.NewUnauthorized("")
+			case since < 4*time.Minute:
+				return apierrors.NewNotFound(schema.GroupResource{}, "")
+			case since < 5*time.Minute:
+				return apierrors.NewServiceUnavailable("")
+			case since < 6*time.Minute:
+				return errors.New("no JSON")
+			}
+			return nil
+		}
+		var copies sync.WaitGroup
+		for range 100 {
+			copies.Go(func() {
+				if _, err := persist(ctx, func() (any, error) { return nil, answer() }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		copies.Wait()
+		wants := []string{unreached, distrusted, unaccepted, unserved, busy, strange, "answers again"}
+		if len(lines) != len(wants) {
+			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(wants), strings.Join(lines, "\n"))
+		}
+		for i, want := range wants {
+			if !strings.Contains(lines[i], want) {
+				t.Errorf("line %d: %s, want: %s", i, lines[i], want)
+			}
+		}
+		// What it says of a request is for who has asked, and an end is no answer.
+		ended, cancel := context.WithCancel(ctx)
+		lines = nil
+		began = time.Now()
+		cancel()
+		if _, err := persist(ended, func() (any, error) { return nil, answer() }); err == nil {
+			t.Error("no error")
+		}
+		if _, err := persist(ctx, func() (any, error) { return nil, apierrors.NewBadRequest("") }); err == nil {
+			t.Error("no error")
+		}
+		if len(lines) > 0 || len(told.of) > 0 {
+			t.Errorf("logged: %q, remembered: %v", lines, told.of)
 		}
 	})
 }

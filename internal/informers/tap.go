@@ -165,7 +165,7 @@ func (w *tapped) run(expired <-chan struct{}) {
 			if !open && !time.Now().Before(w.ends) {
 				return
 			}
-			if event = gone; open {
+			if event = gone; open && !isClosed(expired) { // what it brings after that is of before
 				event = w.look(e)
 			}
 		}
@@ -180,6 +180,15 @@ func (w *tapped) run(expired <-chan struct{}) {
 		if event == gone {
 			return
 		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

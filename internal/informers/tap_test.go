@@ -164,6 +164,27 @@ func TestEndOfAWatch(t *testing.T) {
 	})
 }
 
+// When copies are to be made anew nothing is told any more of what a watch has still to bring: it may be from before an
+// earlier state was restored.
+func TestNothingIsToldAfterExpiry(t *testing.T) {
+	for range 100 { // there are two things to choose from
+		inner := watch.NewFakeWithChanSize(2, false)
+		inner.Modify(named("late", "100"))
+		inner.Modify(named("late", "101"))
+		tap := &Tap{Event: func(_ watch.EventType, o client.Object) watch.EventType {
+			t.Errorf("%s is told", o.GetResourceVersion())
+			return ""
+		}}
+		expired := tap.expiry()
+		tap.Expire()
+		w := tap.watch(inner, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, time.Now(), expired)
+		if event := <-w.ResultChan(); event != gone {
+			t.Fatalf("the copy gets %v", event)
+		}
+		w.Stop()
+	}
+}
+
 // A copy whose watch can't be begun again just when copies are to be made anew is made anew when it can.
 func TestExpiryWhileTheServerIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -80,19 +80,23 @@ func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructur
 		case have == nil:
 			continue
 		case have.GetLabels()[LabelManagedBy] != ManagedBy:
-			t.Report(Kept, have, "somebody else's")
+			t.Report(Kept, have, "Helm's or somebody else's; to delete it, with all objects of it: kubectl delete crd "+have.GetName())
 			continue
 		}
-		want, err := typed(have)
+		definition, err := typed(have)
 		if err != nil {
 			return err
 		}
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: want.Spec.Group, Version: want.Spec.Versions[0].Name, Kind: want.Spec.Names.ListKind})
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: definition.Spec.Group, Version: definition.Spec.Versions[0].Name, Kind: definition.Spec.Names.ListKind})
 		if err := t.List(ctx, list, client.Limit(1)); err != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("listing what there is of %s: %w", Name(crd), err)
 		}
-		if len(list.Items) > 0 && !t.DryRun {
+		if t.DryRun && len(list.Items) > 0 {
+			t.Report(Kept, have, "unless there are no objects of it any more by then")
+			continue
+		}
+		if len(list.Items) > 0 {
 			t.Report(Kept, have, "there are still objects of it, which would be deleted too; to do that: kubectl delete crd "+have.GetName())
 			continue
 		}

@@ -19,8 +19,8 @@ type endingCache struct {
 	ending context.Context
 }
 
-// NewCache makes the cache of a manager whose program ends when ctx is done.
-func NewCache(ctx context.Context) cache.NewCacheFunc {
+// newCache makes the cache of a manager whose program ends when ctx is done.
+func newCache(ctx context.Context) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		c, err := cache.New(config, options)
 		if err != nil {

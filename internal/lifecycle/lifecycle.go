@@ -1,5 +1,6 @@
 // Package lifecycle is what a program of controllers lives through: API servers that are away,
-// leases that are lost, terms that begin again, and the probes that ask about it.
+// leases that are lost, terms that begin again, and the probes that ask about it; and what such programs begin with, the
+// same in the agent and in the hub: configuration, log, manager's options.
 package lifecycle
 
 import (

@@ -18,7 +18,7 @@ func Options(ctx context.Context, o manager.Options) manager.Options {
 	o.RenewDeadline = ptr.To(RenewDeadline)
 	o.RetryPeriod = ptr.To(RetryPeriod)
 	o.HealthProbeBindAddress = "0" // Health answers, and outlasts the manager
-	o.NewCache = NewCache(ctx)
+	o.NewCache = newCache(ctx)
 	o.Cache.DefaultTransform = informers.Trim
 	o.Cache.NewInformer = informers.NewPersistent
 	// One term after the other, and several programs in one process, as in tests, have

@@ -41,8 +41,9 @@ func NewObserver(self string, timeout time.Duration) *Observer {
 // It returns those that live now and did not before, or the reverse.
 //
 // Members are judged whenever the own heartbeat comes back, for at that moment all that
-// was written before has been seen. So a loss is found after the timeout and at most one
-// interval between renewals.
+// was written before has been seen. Where heartbeats are read as often as they are renewed, a loss is found
+// after the timeout and at most two intervals between renewals: until the last renewal is seen, and until the own
+// one comes back.
 func (o *Observer) Renewed(member string, at time.Time) (changed []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -26,7 +26,7 @@ type Exported struct {
 func Exports(ctx context.Context, r client.Reader, self Cluster, service types.NamespacedName,
 	constituents func(types.NamespacedName, *merge.Export) []merge.Export,
 ) (Exported, error) {
-	if exists, err := HasNamespace(ctx, r, service.Namespace); err != nil || !exists {
+	if exists, err := hasNamespace(ctx, r, service.Namespace); err != nil || !exists {
 		return Exported{}, err
 	}
 	own, err := Gather(ctx, r, self, service)

@@ -48,16 +48,16 @@ func ImportedFrom(ctx context.Context, r client.Reader, service types.Namespaced
 	return listSlices(ctx, r, service.Namespace, sourceKey(service.Name, cluster, source))
 }
 
-// AllImportedSlices returns those that Atoll keeps for an imported service, of all
+// allImportedSlices returns those that Atoll keeps for an imported service, of all
 // source clusters.
-func AllImportedSlices(ctx context.Context, r client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+func allImportedSlices(ctx context.Context, r client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, r, service.Namespace, importedKey(service.Name, ""))
 }
 
 // SourceClusters returns the source clusters of which there are imported slices of a
 // service.
 func SourceClusters(ctx context.Context, r client.Reader, service types.NamespacedName) ([]names.ClusterID, error) {
-	imported, err := AllImportedSlices(ctx, r, service)
+	imported, err := allImportedSlices(ctx, r, service)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,8 @@
 // Package local is the member's own cluster as the controllers see it.
+//
+// What it has to do with a service is in local.go and exports.go; its own EndpointSlices, and which of
+// them share addresses, in sources.go and overlaps.go; what was imported in lists.go; its nodes in zones.go
+// and hosts.go; and what caches leave out of their objects in strip.go.
 package local
 
 import (
@@ -33,10 +37,10 @@ type Own struct {
 	Contribution *merge.Export
 }
 
-// Judged tells whether Export has been found valid or not before. Until then the Service in
+// judged tells whether Export has been found valid or not before. Until then the Service in
 // the copy may be what it was before somebody put it right and exported it at once: the two
 // come by watches of their own.
-func (o Own) Judged() bool {
+func (o Own) judged() bool {
 	return o.Export != nil && meta.FindStatusCondition(o.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid)) != nil
 }
 
@@ -45,7 +49,7 @@ func (o Own) Judged() bool {
 // behind is not to be called one without, and a new one is not to be judged by what its Service
 // was before. The Service's coming is the next event. live reads past the copy.
 func Behind(ctx context.Context, live client.Reader, own Own) (bool, error) {
-	if own.Export == nil || own.Service != nil && own.Judged() {
+	if own.Export == nil || own.Service != nil && own.judged() {
 		return false, nil
 	}
 	service := &corev1.Service{}
@@ -101,8 +105,8 @@ func Gather(ctx context.Context, r client.Reader, self Cluster, key types.Namesp
 	return own, nil
 }
 
-// HasNamespace tells whether a namespace exists and is not being deleted.
-func HasNamespace(ctx context.Context, r client.Reader, name string) (bool, error) {
+// hasNamespace tells whether a namespace exists and is not being deleted.
+func hasNamespace(ctx context.Context, r client.Reader, name string) (bool, error) {
 	namespace := &corev1.Namespace{}
 	if err := r.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
 		return false, client.IgnoreNotFound(err)

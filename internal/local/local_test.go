@@ -81,7 +81,7 @@ func TestHasNamespace(t *testing.T) {
 	}
 	c := holding(t, named("shop"), going(named("old")))
 	for name, want := range map[string]bool{"shop": true, "old": false, "none": false} {
-		if got, err := HasNamespace(t.Context(), c, name); err != nil || got != want {
+		if got, err := hasNamespace(t.Context(), c, name); err != nil || got != want {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestImportedSlicesAreFound(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", what, got, err, want)
 		}
 	}
-	found, err := AllImportedSlices(t.Context(), c, web)
+	found, err := allImportedSlices(t.Context(), c, web)
 	ask("all", found, err, "1", "2", "3", "5")
 	found, err = ImportedSlices(t.Context(), c, web, "c2")
 	ask("of c2", found, err, "2", "3")

@@ -12,7 +12,7 @@ import (
 )
 
 // Overlaps tells, without a look at all of them, whether a slice of a Service holds an
-// address that another one of it holds too. Each controller has its own, for it compares with
+// address that another one of it holds too, or decides whether that matters. Each controller has its own, for it compares with
 // what a slice was when that was asked last, and whoever asks must have dealt with that.
 type Overlaps struct {
 	sources *Sources
@@ -27,11 +27,13 @@ type Overlaps struct {
 type addresses struct {
 	holders map[uint64]int32 // how many slices hold an address
 	of      map[string]held  // by the slice's name
+	strange int              // how many slices there are that have all be searched (sliceplan.MayOverlap)
 }
 
 type held struct {
 	version   string
 	addresses []uint64
+	strange   bool
 }
 
 // NewOverlaps returns what tells of the slices in sources.
@@ -40,8 +42,8 @@ func NewOverlaps(sources *Sources) *Overlaps {
 }
 
 // Alone tells whether neither what a slice of a Service is, nor what it was when that was
-// asked last, overlaps other slices of the Service: what follows of it then does not depend
-// on the others. The first time that it is asked about a Service the answer is no, for nobody
+// asked last, overlaps other slices of the Service, nor that has the others be searched for what they share: what
+// follows of it then does not depend on the others, nor they on it. The first time that it is asked about a Service the answer is no, for nobody
 // knows what the slice was before.
 func (o *Overlaps) Alone(service types.NamespacedName, name string) bool {
 	return o.alone(service, name, o.sources.Get(service, name), func() []*discoveryv1.EndpointSlice { return o.sources.Of(service) })
@@ -60,21 +62,21 @@ func (o *Overlaps) alone(service types.NamespacedName, name string, slice *disco
 		}
 		return false
 	}
-	before := a.of[name]
+	before, searched := a.of[name], a.strange > 0
 	shared := a.shared(before)
-	if slice == nil {
-		a.put(name, held{})
-		if len(a.of) == 0 {
-			delete(o.services, service)
-		}
+	var now held
+	switch {
+	case slice == nil:
+	case before.version == slice.ResourceVersion:
 		return !shared
+	default:
+		now = o.hold(slice)
 	}
-	if before.version == slice.ResourceVersion {
-		return !shared
-	}
-	now := o.hold(slice)
 	a.put(name, now)
-	return !shared && !a.shared(now)
+	if len(a.of) == 0 {
+		delete(o.services, service)
+	}
+	return !shared && !a.shared(now) && searched == (a.strange > 0)
 }
 
 // Forget drops what is remembered of a Service.
@@ -84,9 +86,9 @@ func (o *Overlaps) Forget(service types.NamespacedName) {
 	delete(o.services, service)
 }
 
-// hold returns a slice's addresses, each once.
+// hold returns a slice's addresses, each once, and whether they may be others' too.
 func (o *Overlaps) hold(slice *discoveryv1.EndpointSlice) held {
-	h := held{version: slice.ResourceVersion, addresses: make([]uint64, 0, len(slice.Endpoints))}
+	h := held{version: slice.ResourceVersion, addresses: make([]uint64, 0, len(slice.Endpoints)), strange: sliceplan.MayOverlap(slice)}
 	for i := range slice.Endpoints {
 		for _, address := range slice.Endpoints[i].Addresses {
 			h.addresses = append(h.addresses, maphash.String(o.seed, sliceplan.Canonical(address)))
@@ -98,13 +100,20 @@ func (o *Overlaps) hold(slice *discoveryv1.EndpointSlice) held {
 }
 
 func (a *addresses) put(name string, now held) {
-	for _, address := range a.of[name].addresses {
+	before := a.of[name]
+	for _, address := range before.addresses {
 		if a.holders[address]--; a.holders[address] == 0 {
 			delete(a.holders, address)
 		}
 	}
 	for _, address := range now.addresses {
 		a.holders[address]++
+	}
+	if before.strange {
+		a.strange--
+	}
+	if now.strange {
+		a.strange++
 	}
 	if now.version == "" {
 		delete(a.of, name)

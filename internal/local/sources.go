@@ -73,6 +73,17 @@ func (s *Sources) Of(service types.NamespacedName) []*discoveryv1.EndpointSlice 
 	return s.ByIndex(service.Namespace, byService, service.Name)
 }
 
+// Named returns the one of a Service's slices that has a name, if there is one, and with "" all of them.
+func (s *Sources) Named(service types.NamespacedName, name string) []*discoveryv1.EndpointSlice {
+	if name == "" {
+		return s.Of(service)
+	}
+	if slice := s.Get(service, name); slice != nil {
+		return []*discoveryv1.EndpointSlice{slice}
+	}
+	return nil
+}
+
 // Get returns one of a Service's slices, or nil.
 func (s *Sources) Get(service types.NamespacedName, name string) *discoveryv1.EndpointSlice {
 	slice := s.ByKey(service.Namespace, types.NamespacedName{Namespace: service.Namespace, Name: name})

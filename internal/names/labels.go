@@ -63,6 +63,9 @@ const (
 	// AnnotationRestored is on a member's heartbeat, with the time when it was found to be older
 	// than it had been: the broker was put back to an earlier state.
 	AnnotationRestored = "atoll.dev/restored"
+	// AnnotationAwaits is on a member's heartbeat, with the members that it has awaited for long to say that all they export is
+	// published, each with the time of its last statement.
+	AnnotationAwaits = "atoll.dev/awaits"
 	// AnnotationDNSWiring records, on objects of a cluster's own DNS that have no room for a
 	// comment, what was added to them so that they ask atoll-dns.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
@@ -153,8 +156,6 @@ const (
 	ManagerExport       = "atoll-export"
 	ManagerImport       = "atoll-import"
 	ManagerVIP          = "atoll-vip"
-	ManagerSlices       = "atoll-endpoints"
-	ManagerMember       = "atoll-member"
 	ManagerPolicy       = "atoll-policy"
 	ManagerHub          = "atoll-hub"
 	ManagerLoadBalancer = "atoll-load-balancer"

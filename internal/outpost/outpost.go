@@ -121,6 +121,15 @@ func (p *Outpost) Close(ctx context.Context) error {
 	return p.delete(ctx, p.Name)
 }
 
+// ByHand is the command that does what Close does to a namespace, in a context of a kubeconfig, "" for the current one.
+func ByHand(context, namespace string) string {
+	command := "kubectl"
+	if context != "" {
+		command += " --context " + context
+	}
+	return command + " delete namespace " + namespace
+}
+
 // AwaitGone waits until the namespace is not there any more.
 func (p *Outpost) AwaitGone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneTime)

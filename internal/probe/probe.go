@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -190,4 +191,14 @@ func Decode(log string) (Report, error) {
 		return r, fmt.Errorf("reading the pod's report: %w", err)
 	}
 	return r, nil
+}
+
+// lineWith returns the rest of the last line that begins with a prefix.
+func lineWith(text, prefix string) (rest string, found bool) {
+	for line := range strings.Lines(text) {
+		if after, ok := strings.CutPrefix(line, prefix); ok {
+			rest, found = strings.TrimSuffix(after, "\n"), true
+		}
+	}
+	return rest, found
 }

@@ -48,21 +48,21 @@ func reach(ctx context.Context, c Connection) Reached {
 	if c.Network == "udp" {
 		tries = lossy
 	}
-	again(ctx, c.Await, try)
+	attempt := func(await bool) {
+		for range tries {
+			done := false
+			again(ctx, await, func(ctx context.Context) bool { done = try(ctx); return done })
+			if done || await {
+				return
+			}
+		}
+	}
+	attempt(c.Await)
 	if len(reached.By) > 0 { // otherwise the next attempts would take as long, and say no more
 		var group errgroup.Group
 		group.SetLimit(atOnce)
 		for range times - 1 {
-			group.Go(func() error {
-				for range tries {
-					done := false
-					again(ctx, false, func(ctx context.Context) bool { done = try(ctx); return done })
-					if done {
-						break
-					}
-				}
-				return nil
-			})
+			group.Go(func() error { attempt(false); return nil })
 		}
 		_ = group.Wait() // none returns an error
 	}

@@ -30,13 +30,3 @@ func ParseResolver(text string) Resolver {
 	}
 	return r
 }
-
-// lineWith returns the rest of the last line that begins with a prefix.
-func lineWith(text, prefix string) (rest string, found bool) {
-	for line := range strings.Lines(text) {
-		if after, ok := strings.CutPrefix(line, prefix); ok {
-			rest, found = strings.TrimSuffix(after, "\n"), true
-		}
-	}
-	return rest, found
-}

@@ -22,6 +22,7 @@ type Quota[G comparable] struct {
 
 	mu      sync.Mutex
 	members map[string]*share[G]
+	denied  map[string]bool // members of which Allows has said no of a group that had not asked
 }
 
 // share is what one member has.
@@ -39,7 +40,7 @@ type group struct {
 
 // New returns a quota of limit units for each member, 0 for any number.
 func New[G comparable](limit int) *Quota[G] {
-	return &Quota[G]{limit: limit, members: map[string]*share[G]{}}
+	return &Quota[G]{limit: limit, members: map[string]*share[G]{}, denied: map[string]bool{}}
 }
 
 // Limit returns how many units there are for each member, 0 for any number.
@@ -151,7 +152,19 @@ func (q *Quota[G]) Allows(member string, of G) bool {
 	if g := s.groups[of]; g != nil {
 		return len(g.has) > 0
 	}
-	return q.limit <= 0 || s.total < q.limit
+	if q.limit > 0 && s.total >= q.limit {
+		q.denied[member] = true
+		return false
+	}
+	return true
+}
+
+// Denied tells whether Allows has ever said no of a group of a member's that had not asked. Where it has not, nobody is
+// surprised that a group gets what it asks for the first time.
+func (q *Quota[G]) Denied(member string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.denied[member]
 }
 
 // Next returns the group of a member's that has lacked something for the longest time, if there

@@ -11,7 +11,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
@@ -59,7 +59,7 @@ func (h Hub) Validate() error {
 // that need those, in the order in which they are applied.
 func (h Hub) Manifests() (crds, objects []*unstructured.Unstructured) {
 	crds = install.MustParse(deploy.HubCRDs()...)
-	objects = slices.Concat(install.MustParse(deploy.Hub()...), install.Objects(broker.HubAccess(h.Clusterset)...))
+	objects = slices.Concat(install.MustParse(deploy.Hub()...), install.Objects(rights.HubAccess(h.Clusterset)...))
 	if h.HostNetwork {
 		unrestrict(objects)
 	}

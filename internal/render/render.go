@@ -1,5 +1,6 @@
-// Package render makes the manifests of what Atoll has in a member cluster: the one source
-// for the commands, the lab and the charts.
+// Package render makes the manifests of what Atoll has in a member cluster, and of a hub: the one
+// source for the commands, the lab and the charts. What a clusterset has on its broker is
+// internal/broker/rights' and internal/setup's.
 package render
 
 import (
@@ -51,6 +52,9 @@ func (m Member) Manifests() (crds, objects []*unstructured.Unstructured) {
 	}
 	return crds, slices.Concat(objects, priority(), m.agent(), m.dns())
 }
+
+// AgentImage is the reference of atoll-agent's image.
+func (m Member) AgentImage() string { return m.image(AgentName) }
 
 // image is the reference of one of the images.
 func (m Member) image(name string) string {

@@ -137,6 +137,20 @@ func TestExplainFindings(t *testing.T) {
 			}
 		}, false, "error endpoints: no endpoint is ready"},
 		"DNS is not wired": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil }, false, "error DNS: the cluster's own DNS does not ask"},
+		"DNS is wired in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
+			true, "warning DNS: only a part of the cluster's DNS asks atoll-dns: pods do not find the name by way of nodelocal"},
+		"atoll-dns has stopped": {func(s *survey.Survey) { s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{} },
+			false, "error DNS: no pod of atoll-dns is ready"},
+		"what answers in its place": {func(s *survey.Survey) {
+			s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{}
+			s.Cluster.DNS = survey.DNS{}
+		}, true, ""},
+		"no agent runs": {func(s *survey.Survey) { s.Cluster.Deployments[render.AgentName] = appsv1.Deployment{} },
+			true, "warning agent: none of its pods is ready"},
+		"no agent has imported it": {func(s *survey.Survey) {
+			s.Cluster.Deployments[render.AgentName] = appsv1.Deployment{}
+			s.Cluster.Imports, s.Cluster.Slices = nil, nil
+		}, false, "warning agent: none of its pods is ready"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
 			true, "warning broker: timeout"},
 		"no member": {func(s *survey.Survey) {

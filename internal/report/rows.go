@@ -3,6 +3,9 @@
 //
 // Its types, written as JSON, are what programs read: fields are added to them, and none
 // changes its meaning.
+//
+// The lists are in rows.go, members.go and endpoints.go, the status in status.go; an explanation is
+// put together in explain.go, and what is wrong found in obstacles.go.
 package report
 
 import (
@@ -10,89 +13,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/survey"
 )
-
-// silent is how long a heartbeat may be missing where it does not say: the agents' own default.
-const silent = 40 * time.Second
-
-// Member is a cluster of the clusterset.
-type Member struct {
-	Cluster string `json:"cluster"`
-	// State is one of the values below.
-	State MemberState `json:"state"`
-	// HeartbeatSeconds is the age of its last heartbeat by the broker's clock; absent where it
-	// has none.
-	HeartbeatSeconds *int64   `json:"heartbeatSeconds,omitempty"`
-	Kubernetes       string   `json:"kubernetes,omitempty"`
-	Agent            string   `json:"agent,omitempty"`
-	Region           string   `json:"region,omitempty"`
-	Advertises       string   `json:"advertises"`
-	IPFamilies       []string `json:"ipFamilies,omitempty"`
-	PodCIDRs         []string `json:"podCIDRs,omitempty"`
-	ServiceCIDRs     []string `json:"serviceCIDRs,omitempty"`
-	// Exports is how many services it exports.
-	Exports int `json:"exports"`
-	// Self tells that it is the cluster that was asked.
-	Self bool `json:"self,omitempty"`
-}
-
-// MemberState is what is known of a member's being there.
-type MemberState string
-
-// The states.
-const (
-	// MemberReady is a member whose heartbeat is renewed.
-	MemberReady MemberState = "Ready"
-	// MemberSilent is one whose heartbeat is missing; its endpoints are still used.
-	MemberSilent MemberState = "Silent"
-	// MemberLost is one whose endpoints the asked cluster has withdrawn.
-	MemberLost MemberState = "Lost"
-	// MemberJoining is one that has never sent a heartbeat.
-	MemberJoining MemberState = "Joining"
-)
-
-// Members lists the clusterset's members by id.
-func Members(s *survey.Survey) []Member {
-	if s.Broker == nil {
-		return nil
-	}
-	exports := map[string]int{}
-	for _, e := range s.Broker.Exports {
-		exports[e.Spec.ClusterID]++
-	}
-	members := make([]Member, 0, len(s.Broker.Members))
-	for _, m := range s.Broker.Members {
-		member := Member{
-			Cluster: m.Name, State: MemberJoining, Kubernetes: m.Spec.KubernetesVersion, Agent: m.Spec.AgentVersion, Region: m.Spec.Region,
-			Advertises: string(m.Spec.AdvertiseMode), IPFamilies: texts(m.Spec.IPFamilies), PodCIDRs: m.Spec.PodCIDRs, ServiceCIDRs: m.Spec.ServiceCIDRs,
-			Exports: exports[m.Name], Self: m.Name == s.ClusterID.String(),
-		}
-		if silence, ok := s.Broker.Silence(m.Name); ok {
-			member.HeartbeatSeconds = ptr.To(int64(silence.Seconds()))
-			member.State = MemberReady
-			if silence >= s.Broker.Patience(m.Name, silent) {
-				member.State = MemberSilent
-			}
-		}
-		if s.Cluster.Withdrawn[m.Name] != "" {
-			member.State = MemberLost
-		}
-		members = append(members, member)
-	}
-	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Cluster, b.Cluster) })
-	return members
-}
 
 // Export is one cluster's export of a service.
 type Export struct {
@@ -233,75 +162,10 @@ func importStatus(i mcsv1beta1.ServiceImport) (status, message string) {
 	return ready.Reason, ready.Message
 }
 
-// Endpoint is an imported endpoint.
-type Endpoint struct {
-	Namespace string `json:"namespace"`
-	Service   string `json:"service"`
-	Cluster   string `json:"cluster"`
-	// Addresses are those of one IP family.
-	Addresses []string      `json:"addresses"`
-	Ports     []string      `json:"ports,omitempty"`
-	State     EndpointState `json:"state"`
-	Hostname  string        `json:"hostname,omitempty"`
-	Zone      string        `json:"zone,omitempty"`
-	// Slice is the EndpointSlice's name in the asked cluster.
-	Slice string `json:"slice"`
-}
-
-// EndpointState is what clients may expect of an endpoint.
-type EndpointState string
-
-// The states.
-const (
-	EndpointReady       EndpointState = "Ready"
-	EndpointNotReady    EndpointState = "NotReady"
-	EndpointTerminating EndpointState = "Terminating"
-)
-
-// Endpoints lists the imported endpoints that were read, by service, cluster and address.
-func Endpoints(s *survey.Survey) []Endpoint { return endpoints(s.Cluster.Slices) }
-
-func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
-	var all []Endpoint
-	for _, slice := range list {
-		for _, e := range slice.Endpoints {
-			all = append(all, Endpoint{
-				Namespace: cmp.Or(slice.Labels[names.LabelServiceNamespace], slice.Namespace), Service: slice.Labels[names.LabelServiceName],
-				Cluster: slice.Labels[names.LabelSourceCluster], Addresses: e.Addresses, Ports: slicePorts(slice.Ports), State: state(e),
-				Hostname: ptr.Deref(e.Hostname, ""), Zone: ptr.Deref(e.Zone, ""), Slice: slice.Name,
-			})
-		}
-	}
-	slices.SortFunc(all, func(a, b Endpoint) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Service, b.Service),
-			strings.Compare(a.Cluster, b.Cluster), slices.Compare(a.Addresses, b.Addresses))
-	})
-	return all
-}
-
-// state follows the API: an endpoint whose readiness is unknown is taken for ready.
-func state(e discoveryv1.Endpoint) EndpointState {
-	switch {
-	case ptr.Deref(e.Conditions.Terminating, false):
-		return EndpointTerminating
-	case ptr.Deref(e.Conditions.Ready, true):
-		return EndpointReady
-	}
-	return EndpointNotReady
-}
-
 func ports(list []mcsv1beta1.ServicePort) []string {
 	var all []string
 	for _, p := range list {
 		all = append(all, portText(p.Name, p.Port, p.Protocol))
-	}
-	return all
-}
-
-func slicePorts(list []discoveryv1.EndpointPort) []string {
-	var all []string
-	for _, p := range list {
-		all = append(all, portText(ptr.Deref(p.Name, ""), ptr.Deref(p.Port, 0), ptr.Deref(p.Protocol, corev1.ProtocolTCP)))
 	}
 	return all
 }

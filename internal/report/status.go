@@ -57,10 +57,7 @@ func (s Status) has(of ...Severity) bool {
 func NewStatus(s *survey.Survey) Status {
 	status := Status{
 		Cluster: s.ClusterID.String(), Clusterset: s.Clusterset, Broker: s.Server,
-		Members: Members(s), Exports: map[string]int{}, Imports: map[string]int{},
-	}
-	for _, form := range s.Cluster.DNS.Wired {
-		status.DNS = append(status.DNS, string(form))
+		DNS: texts(s.Cluster.DNS.Wired), Members: Members(s), Exports: map[string]int{}, Imports: map[string]int{},
 	}
 	if s.Broker != nil {
 		status.BrokerMilliseconds = ptr.To(s.Broker.RoundTrip.Milliseconds())
@@ -119,16 +116,21 @@ func (s *Status) broker(of *survey.Survey) {
 }
 
 func (s *Status) dns(of *survey.Survey) {
-	dns := of.Cluster.DNS
-	missing := slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) })
+	missing := unwired(of)
 	if _, installed := of.Cluster.Deployments[render.DNSName]; !installed || len(missing) == 0 {
 		return
 	}
 	severity, what := Warning, "only a part of the cluster's DNS asks atoll-dns"
-	if len(dns.Wired) == 0 {
+	if len(of.Cluster.DNS.Wired) == 0 {
 		severity, what = Error, "the cluster's own DNS does not ask atoll-dns"
 	}
 	s.Findings.add(severity, "DNS", fmt.Sprintf("%s: names of %s are not found by way of %s", what, survey.Zone, strings.Join(texts(missing), ", ")), "atoll dns install")
+}
+
+// unwired are the places where the cluster's own DNS could be told to ask atoll-dns, and is not.
+func unwired(of *survey.Survey) []dnswiring.Form {
+	dns := of.Cluster.DNS
+	return slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) })
 }
 
 func (s *Status) members() {

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/render"
@@ -45,14 +47,13 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, definiti
 
 // otherClusterset returns another clusterset that has a hub, "" where there is none.
 func otherClusterset(ctx context.Context, on *install.Target, namespace string) (string, error) {
-	hubs := &brokerv1alpha1.HubList{}
-	if err := on.List(ctx, hubs); err != nil {
-		return "", hint("deploy the broker anew with this program: atoll broker deploy --namespace "+namespace,
-			"listing hubs on the broker: %w", err)
+	bindings := &rbacv1.RoleBindingList{} // in its own namespace and the clusterset's; a hub that is removed leaves none
+	if err := on.List(ctx, bindings, client.MatchingFields{"metadata.name": rights.HubRole}); err != nil {
+		return "", fmt.Errorf("listing the rights of hubs on the broker: %w", err)
 	}
-	for _, h := range hubs.Items {
-		if h.Namespace != namespace && h.Spec.Policies > 0 {
-			return h.Namespace, nil
+	for _, b := range bindings.Items {
+		if b.Namespace != namespace && b.Namespace != names.HubNamespace {
+			return b.Namespace, nil
 		}
 	}
 	return "", nil

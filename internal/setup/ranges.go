@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/ranges"
@@ -90,13 +90,13 @@ func Ranges(ctx context.Context, on *install.Target, namespace string, change Ra
 // blindRoles are the roles whose holders can't see what is written, with the commands that make them anew.
 func blindRoles(ctx context.Context, on *install.Target, namespace string) (map[string]string, error) {
 	blind := map[string]string{}
-	for name, command := range map[string]string{broker.MemberRole: "atoll broker deploy", broker.HubRole: "atoll hub deploy"} {
+	for name, command := range map[string]string{rights.MemberRole: "atoll broker deploy", rights.HubRole: "atoll hub deploy"} {
 		role := &rbacv1.Role{}
 		switch err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, role); {
 		case apierrors.IsNotFound(err): // there is no hub
 		case err != nil:
 			return nil, fmt.Errorf("reading Role %s/%s: %w", namespace, name, err)
-		case !broker.ShowsRanges(role):
+		case !rights.ShowsRanges(role):
 			blind[name] = command
 		}
 	}

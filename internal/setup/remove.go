@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
@@ -26,12 +26,12 @@ type records struct {
 	on        *install.Target
 	namespace string
 	cluster   names.ClusterID
-	// objects are in the order in which they go: last the Lease, for a member whose heartbeat is
-	// missing may be withdrawn, and what it exports would come back before it is deleted.
+	// objects are in the order in which they go: of those that bear its id last the Lease, for a member
+	// whose heartbeat is missing may be withdrawn, and what it exports would come back before it is deleted.
 	objects []unstructured.Unstructured
 }
 
-// recorded are the kinds of a member's records, in the order in which they go.
+// recorded are the kinds of what bears a member's id, in the order in which they go.
 var recorded = []schema.GroupVersionKind{
 	brokerv1alpha1.GroupVersion.WithKind("MemberCluster"),
 	brokerv1alpha1.GroupVersion.WithKind("ExportedService"),
@@ -80,7 +80,7 @@ func (r *records) remove(ctx context.Context, dryRun bool) error {
 	if err := r.on.DeleteAll(ctx, r.objects); err != nil {
 		return err
 	}
-	for _, a := range []broker.Account{broker.Joiner(r.namespace, r.cluster), broker.Member(r.namespace, r.cluster)} {
+	for _, a := range []rights.Account{rights.Joiner(r.namespace, r.cluster), rights.Member(r.namespace, r.cluster)} {
 		account := install.Objects(a.ServiceAccount)[0]
 		if dryRun {
 			continue

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/deploy"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
@@ -46,7 +46,7 @@ func hint(next, format string, args ...any) error {
 // BrokerManifests returns what a clusterset needs on its broker: custom resource definitions,
 // and the objects that need those.
 func BrokerManifests(namespace string) (crds, objects []*unstructured.Unstructured) {
-	return withClusters(brokerCRDs()), install.Objects(broker.Objects(namespace)...)
+	return withClusters(brokerCRDs()), install.Objects(rights.Objects(namespace)...)
 }
 
 // brokerCRDs are the definitions that a broker needs, as they are upstream.

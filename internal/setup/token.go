@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -52,7 +52,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 			return m, err
 		}
 	}
-	for _, account := range []broker.Account{broker.Member(r.Namespace, r.Cluster), broker.Joiner(r.Namespace, r.Cluster)} {
+	for _, account := range []rights.Account{rights.Member(r.Namespace, r.Cluster), rights.Joiner(r.Namespace, r.Cluster)} {
 		if err := applyAccount(ctx, on, account); err != nil {
 			return m, err
 		}
@@ -66,7 +66,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 }
 
 // applyAccount makes a service account and gives it its rights, which go with it.
-func applyAccount(ctx context.Context, on *install.Target, account broker.Account) error {
+func applyAccount(ctx context.Context, on *install.Target, account rights.Account) error {
 	if err := on.Apply(ctx, install.Objects(account.ServiceAccount)...); err != nil {
 		return err
 	}

@@ -15,13 +15,11 @@ import (
 // builtInManager manages the slices of Services with a selector.
 const builtInManager = "endpointslice-controller.k8s.io"
 
-// Independent tells whether no source can hold an endpoint that another one holds too, so
-// that what is planned for one does not depend on the others: the EndpointSlice controller's
-// alone do not overlap. Imported slices do not count.
-func Independent(sources []*discoveryv1.EndpointSlice) bool {
-	return !slices.ContainsFunc(sources, func(s *discoveryv1.EndpointSlice) bool {
-		return isSource(s) && s.Labels[discoveryv1.LabelManagedBy] != builtInManager
-	})
+// MayOverlap tells whether a slice is a source that may hold endpoints which another one holds too: those of the EndpointSlice
+// controller alone do not. Where a Service has one that may, all of its slices are searched, so that what is planned for
+// each depends on whether there is one.
+func MayOverlap(s *discoveryv1.EndpointSlice) bool {
+	return isSource(s) && !Unsupported(s) && s.Labels[discoveryv1.LabelManagedBy] != builtInManager
 }
 
 // distinct returns the sources such that an endpoint which several of them hold is left in
@@ -33,7 +31,7 @@ func Independent(sources []*discoveryv1.EndpointSlice) bool {
 // slices' age alone, so that nothing changes around an overlap (docs/adr/0015). Sources
 // without anything that is elsewhere too are returned as they are, the others as copies.
 func distinct(sources []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
-	if Independent(sources) {
+	if !slices.ContainsFunc(sources, MayOverlap) {
 		return sources
 	}
 	repeated := repeatedAddresses(sources)

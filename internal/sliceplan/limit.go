@@ -15,8 +15,9 @@ func Addresses(slice *discoveryv1.EndpointSlice) int {
 	return addresses
 }
 
-// Limit returns as much of slices as units are enough for: those that are ready before those that
-// are not, and else the first ones. The slices are the given ones as far as nothing is left out.
+// Limit returns as much of slices as units are enough for: the first ones whole, and of the one at which
+// that ends the endpoints that are ready before those that are not. The slices are the given ones as far
+// as nothing is left out.
 func Limit(sources []*discoveryv1.EndpointSlice, units int) []*discoveryv1.EndpointSlice {
 	var limited []*discoveryv1.EndpointSlice
 	for _, source := range sources {

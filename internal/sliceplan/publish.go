@@ -2,7 +2,13 @@
 // broker for a Service that it exports, those that a cluster keeps for a service
 // that it imports, and the least changes from what there is to what there should
 // be. It decides only; the controllers read and write. Source slices are planned
-// independently of each other, so that a plan can be of one alone, where Independent says so.
+// independently of each other, so that a plan can be of one alone, where none has
+// what another one has too, and whether they are searched for that stays as it was
+// (MayOverlap).
+//
+// What is published is in publish.go and clusterip.go, what is imported in import.go;
+// which of other clusters' endpoints can't be what they are said to be in overlap.go and
+// strangers.go; the least changes in divide.go and diff.go.
 //
 // The rules are those of KEP-1645, "Using EndpointSlice objects to track
 // endpoints", and KEP-0752: a slice holds endpoints of one source cluster, keeps

@@ -1,5 +1,6 @@
-// Package status decides how conditions change and writes those of objects several writers
-// of which share one list.
+// Package status is how controllers tell how things stand: people by conditions, of lists that
+// have several writers (conditions.go), and by Events (events.go), and one another by the outcomes of
+// what they did (outcomes.go) and how far they have come (progress.go).
 package status
 
 import (
@@ -30,12 +31,12 @@ type Change struct {
 // generation has. The transition time moves only with the status. A condition that is there
 // just so, its time and generation included, stands as it is.
 func Decide(have []metav1.Condition, want metav1.Condition, generation int64, now metav1.Time) Change {
-	if current := meta.FindStatusCondition(have, want.Type); current != nil && *current == want {
+	current := meta.FindStatusCondition(have, want.Type)
+	if current != nil && *current == want {
 		return Change{Condition: want}
 	}
 	want.ObservedGeneration = generation
 	want.LastTransitionTime = now
-	current := meta.FindStatusCondition(have, want.Type)
 	if current == nil {
 		return Change{Condition: want, Written: true, Transition: true}
 	}

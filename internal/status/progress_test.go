@@ -3,6 +3,8 @@ package status
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -42,5 +44,43 @@ func TestProgress(t *testing.T) {
 	p.Done(StepRecord, b)
 	if again := p.Begin([]types.NamespacedName{a}); complete(again) {
 		t.Error("what was done before counts when it is asked again")
+	}
+}
+
+// What is refused counts when it has been for a while, and not before: it may be for a moment only.
+func TestWhatIsRefusedCountsLater(t *testing.T) {
+	a, b := types.NamespacedName{Namespace: "n", Name: "a"}, types.NamespacedName{Namespace: "n", Name: "b"}
+	for name, tt := range map[string]struct {
+		do   func(*Progress)
+		want time.Duration // after which all is done; 0 for never
+	}{
+		"for good":                {func(p *Progress) { p.Refused(StepEndpoints, a) }, RefusedFor},
+		"for a moment":            {func(p *Progress) { p.Refused(StepEndpoints, a); <-time.After(time.Second); p.Done(StepEndpoints, a) }, time.Second},
+		"for the first time late": {func(p *Progress) { <-time.After(RefusedFor); p.Refused(StepEndpoints, a) }, RefusedFor},
+		"not tried":               {func(p *Progress) { p.Refused(StepEndpoints, b) }, 0},
+		"of a former time": {func(p *Progress) {
+			p.Refused(StepEndpoints, a)
+			<-time.After(time.Second)
+			p.Begin([]types.NamespacedName{a})
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var p Progress
+				done, began := p.Begin([]types.NamespacedName{a}), time.Now()
+				p.Done(StepRecord, a)
+				tt.do(&p)
+				select {
+				case <-done:
+					if took := time.Since(began); took != tt.want {
+						t.Errorf("done after %v, want %v", took, tt.want)
+					}
+				case <-time.After(time.Hour):
+					if tt.want != 0 {
+						t.Errorf("never done, want after %v", tt.want)
+					}
+				}
+			})
+		})
 	}
 }

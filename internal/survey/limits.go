@@ -3,7 +3,6 @@ package survey
 import (
 	"context"
 	"fmt"
-
 	"strconv"
 	"strings"
 

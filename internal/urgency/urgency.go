@@ -176,7 +176,7 @@ func (t *traffic) underWay(class Class) (left time.Duration) {
 // burst returns for how long a burst of more urgent writes is given way to, those to come of it
 // too. Changes of slices are no part of it: they go on for as long as there is life in a cluster.
 func (t *traffic) burst(class Class) (left time.Duration) {
-	var latest []time.Time
+	latest := make([]time.Time, 0, int(Last-Export)*crowd) // of a fixed size, as it is asked for often: nothing is allocated
 	for c := Export; c < class; c++ {
 		latest = append(latest, t.latest[c]...)
 		left = max(left, t.underWay(c))
@@ -256,13 +256,14 @@ type transport struct {
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	class, waits := Of(t.server, r.Method, r.URL.Path)
 	given, is := r.Context().Value(key{}).(Class)
+	if is {
+		class = given
+	}
 	switch {
-	case waits && is:
-		defer t.gate.Enter(r.Context(), t.server, given)()
 	case waits:
 		defer t.gate.Enter(r.Context(), t.server, class)()
 	case is:
-		defer t.gate.read(t.server, given)()
+		defer t.gate.read(t.server, class)()
 	}
 	return t.next.RoundTrip(r)
 }

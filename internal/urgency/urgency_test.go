@@ -260,3 +260,16 @@ func TestACrowdAtOnceIsSoonOver(t *testing.T) {
 		}
 	})
 }
+
+// It is asked for each write that waits whenever another one ends: in a burst that was a sixth of what an agent allocated.
+func TestABurstIsFoundWithoutAllocations(t *testing.T) {
+	var to traffic
+	for class := range Last {
+		for range crowd {
+			to.latest[class] = append(to.latest[class], time.Now())
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { to.burst(Last) }); n > 0 {
+		t.Errorf("%g allocations", n)
+	}
+}

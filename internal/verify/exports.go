@@ -68,7 +68,7 @@ func (r *run) imported(ctx context.Context, m *member) (string, error) {
 	return "", nil
 }
 
-// complete returns what lacks of an import.
+// complete returns an error that says what an import lacks.
 func (r *run) complete(ctx context.Context, m *member, e expectation) error {
 	imported := &mcsv1beta1.ServiceImport{}
 	if err := m.target.Get(ctx, r.key(e.service), imported); err != nil {
@@ -93,6 +93,7 @@ func (r *run) complete(ctx context.Context, m *member, e expectation) error {
 	case len(imported.Spec.IPs) == 0:
 		return fmt.Errorf("it has no clusterset IP")
 	}
+	m.addresses[e.service] = imported.Spec.IPs
 	return nil
 }
 

@@ -32,12 +32,16 @@ func address(service, namespace string) string {
 	return net.JoinHostPort(name(service, namespace), strconv.Itoa(probe.Port))
 }
 
-// plan is what a pod is to find out of the Services that are expected.
-func plan(namespace string, all []expectation, patience time.Duration) probe.Plan {
+// plan is what a pod is to find out of the Services that are expected, which have these addresses.
+func plan(namespace string, all []expectation, addresses map[string][]string, patience time.Duration) probe.Plan {
 	p := probe.Plan{Patience: probe.Duration(patience)}
 	for _, e := range all {
-		for _, kind := range []string{"A", "AAAA"} {
-			p.Questions = append(p.Questions, probe.Question{Name: name(e.service, namespace) + ".", Type: kind})
+		for _, address := range addresses[e.service] {
+			kind := "A"
+			if net.ParseIP(address).To4() == nil {
+				kind = "AAAA"
+			}
+			p.Questions = append(p.Questions, probe.Question{Name: name(e.service, namespace) + ".", Type: kind, Await: true})
 		}
 		n := 1
 		if len(e.clusters) > 1 {
@@ -72,7 +76,7 @@ func judge(cluster, namespace string, r probe.Report, all []expectation) []Case 
 	return cases
 }
 
-// resolved looks for addresses of any family.
+// resolved looks for addresses of each family that there are.
 func (c *Case) resolved(r probe.Report, name string) {
 	var values, errors []string
 	for _, a := range r.Answers {
@@ -85,7 +89,7 @@ func (c *Case) resolved(r probe.Report, name string) {
 		}
 	}
 	c.Detail = strings.Join(values, " ")
-	if len(values) == 0 {
+	if len(values) == 0 || len(errors) > 0 {
 		c.Failure = "a pod that asks " + strings.Join(r.Resolver.Servers, ", ") + " gets no address: " + strings.Join(errors, "; ") + ". To see where it is lost: atoll check"
 	}
 }

@@ -87,6 +87,8 @@ type member struct {
 	failed bool
 	// exported tells that its exports were made.
 	exported bool
+	// addresses are those that its imports have got, by the Services' names.
+	addresses map[string][]string
 }
 
 // own is the name of the Service that a member alone exports, shared that of the one that all do.
@@ -102,7 +104,7 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 		if err != nil {
 			return Report{}, err
 		}
-		r.members = append(r.members, &member{Member: m, number: i + 1, target: target})
+		r.members = append(r.members, &member{Member: m, number: i + 1, target: target, addresses: map[string][]string{}})
 	}
 	limited, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -185,7 +187,7 @@ func (r *run) start(ctx context.Context, m *member) (string, error) {
 func (r *run) connect(ctx context.Context) {
 	seen := make([][]Case, len(r.members))
 	r.each(ctx, "look around", func(ctx context.Context, m *member) (string, error) {
-		report, err := m.post.Run(ctx, "client", plan(r.namespace, r.expected(), r.Patience))
+		report, err := m.post.Run(ctx, "client", plan(r.namespace, r.expected(), m.addresses, r.Patience))
 		if err != nil {
 			return "", err
 		}
@@ -201,7 +203,7 @@ func (r *run) clean(ctx context.Context, m *member) error {
 		return errSkipped
 	}
 	if err := m.post.Close(ctx); err != nil {
-		return fmt.Errorf("%w; to do it by hand: kubectl --context %s delete namespace %s", err, m.Context, r.namespace)
+		return fmt.Errorf("%w; to do it by hand: %s", err, outpost.ByHand(m.Context, r.namespace))
 	}
 	return m.post.AwaitGone(ctx)
 }

@@ -10,7 +10,7 @@ import (
 
 // public are the folders that others build against: every exported name there
 // is documented, except in internal folders within.
-var public = []string{"api", "cloudprovider", "lab"}
+var public = []string{"api", "cloudprovider", "hub", "lab", "plugin"}
 
 // isPublic says whether others can import the package.
 func isPublic(p Package) bool {

@@ -63,7 +63,7 @@ Cases:
 		Example: `  make bench                                      # all but the extra cases
   go run ./test/bench --case endpoint --rounds 200
   go run ./test/bench --quick                     # small sizes: does it work?
-  sudo go run ./test/bench --case growth,cost     # what docs/scale.md shows`,
+  sudo go run ./test/bench --case growth,rest,cost # what docs/scale.md shows`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -76,7 +76,7 @@ Cases:
 	flags.IntVar(&o.rounds, "rounds", 50, "how many times in each block a short thing is measured")
 	flags.IntVar(&o.blocks, "blocks", 3, "how many times the floor and Atoll are measured by turns")
 	flags.BoolVar(&o.quick, "quick", false, "a tenth of the sizes and few rounds, to see whether it works; its figures say little")
-	flags.StringVar(&o.profiles, "profiles", "", "folder to write the agents' CPU and memory profiles to; taking them costs some time")
+	flags.StringVar(&o.profiles, "profiles", "", "folder for profiles of the cases burst, create, rolling and memory: CPU of an agent and of all API servers, allocations and heap of the agent; taking them costs some time")
 	command.AddCommand(newInformer())
 	return command
 }

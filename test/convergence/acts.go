@@ -59,8 +59,8 @@ var acts = []act{
 	{8, "heals", healOne},
 }
 
-// restoring are those of the broker's owner. They are tried where they are asked for: one in some hundred worlds of theirs
-// still ends with an endpoint that is missing, so that what everybody runs could not go by them.
+// restoring are those of the broker's owner. In what everybody runs they are tried with seeds that have failed once alone, till there is
+// more experience with others.
 var restoring = []act{
 	{2, "has the broker backed up", backUp},
 	{2, "has the broker put back", putBack},
@@ -421,8 +421,9 @@ func (w *world) observe(ctx context.Context) error {
 	for _, lease := range leases.Items {
 		c := w.cluster(lease.Name)
 		c.beat = lease.ResourceVersion
-		c.aware = c.aware || lease.Spec.RenewTime.After(c.started)
-		if c.noticed.IsZero() && lease.Spec.RenewTime.After(w.putBack) {
+		renewed := lease.Spec.RenewTime.Add(-c.clock())
+		c.aware = c.aware || renewed.After(c.started)
+		if c.noticed.IsZero() && renewed.After(w.putBack) {
 			c.noticed = time.Now()
 		}
 	}

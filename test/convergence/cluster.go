@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -50,6 +51,7 @@ type cluster struct {
 	noticed       time.Time // when it was seen to have done so since the broker was put back last
 	dns           *resolver
 	isolated      bool // from all other clusters' pods
+	fast          atomic.Int64
 
 	users *users
 }
@@ -97,6 +99,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 		}
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED} // nobody listens: it lives
 	}
+	c.options.Now = func() time.Time { return time.Now().Add(c.clock()) }
 	ctx := context.Background()
 	for _, name := range []string{names.SystemNamespace, steadyNamespace} {
 		if err := c.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -113,6 +116,15 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 		c.agents = append(c.agents, c.startAgent())
 	}
 	return c, c.startDNS()
+}
+
+// clock is by how much the cluster's clocks are fast, of its API server and of its agents.
+func (c *cluster) clock() time.Duration { return time.Duration(c.fast.Load()) }
+
+// setClock sets them.
+func (c *cluster) setClock(fast time.Duration) {
+	c.api.SetFast(fast)
+	c.fast.Store(int64(fast))
 }
 
 func (c *cluster) startAgent() *process {

@@ -2,16 +2,22 @@ package convergence
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -30,18 +36,9 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		members, err := simulation.JoinAll(ctx, b, 1, 2, simulation.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			if err := simulation.StopAll(members); err != nil {
-				t.Error(err)
-			}
-		}()
-		p := &paced{t: t, ctx: ctx, c: members[0].Client, slices: map[string]*discoveryv1.EndpointSlice{}}
+		p, members, stop := pair(ctx, t, b)
+		defer stop()
 		p.export(members[1].Client)
-		<-time.After(5 * time.Second) // of the bubble: everything is imported, and nothing waits
 		views := map[string]*recorder{
 			"broker":     p.record(onBroker),
 			"own import": p.record(members[0].Client),
@@ -83,6 +80,86 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 	})
 }
 
+// TestTimesOfChangesSurvive has the broker refuse a write for a while, and a slice come that is for something which
+// happened before its Service was last looked at as a whole, as Kubernetes' times, of whole seconds, have it. What is written in
+// the end says when the first of its changes happened, for a metric that shall have what it waited.
+func TestTimesOfChangesSurvive(t *testing.T) {
+	inBubble(t, func(ctx context.Context) {
+		b, onBroker, err := simulation.MemoryBroker()
+		if err != nil {
+			t.Fatal(err)
+		}
+		way := &refusing{Broker: b}
+		p, members, stop := pair(ctx, t, way)
+		defer stop()
+		p.export(members[1].Client)
+		views := map[string]*recorder{"broker": p.record(onBroker), "import": p.record(members[1].Client)}
+		for _, v := range views {
+			defer v.watch.Stop()
+		}
+		p.began = time.Now()
+		way.refuse.Store(true)
+		p.change("a", 0, add(1))
+		<-time.After(time.Second)
+		p.change("a", time.Second, add(2))
+		<-time.After(time.Millisecond)
+		way.refuse.Store(false)
+		<-time.After(10 * time.Second)
+		if way.refused.Load() == 0 {
+			t.Error("no write was refused")
+		}
+		service := &corev1.Service{}
+		p.must(p.c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, service))
+		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "other", Port: 81})
+		p.must(p.c.Update(ctx, service)) // so that all is looked at
+		<-time.After(time.Second)
+		s := p.slices["b"].DeepCopy()
+		s.ObjectMeta = metav1.ObjectMeta{Namespace: s.Namespace, Name: "c", Labels: s.Labels}
+		s.Endpoints = []discoveryv1.Endpoint{endpoint(3)}
+		p.slices["c"] = s
+		p.must(p.c.Create(ctx, p.at(s, 10500*time.Millisecond)))
+		<-time.After(time.Second)
+		for name, v := range views {
+			var of []string
+			for _, w := range v.writes(p.began) {
+				_, what, _ := strings.Cut(w, " ")
+				of = append(of, what)
+			}
+			if want := []string{"a of 0", "c of 10500"}; !slices.Equal(of, want) {
+				t.Errorf("%s: written: %s; want %s", name, strings.Join(of, ", "), strings.Join(want, ", "))
+			}
+		}
+	})
+}
+
+// refusing is a broker that may refuse all changes of EndpointSlices.
+type refusing struct {
+	simulation.Broker
+	refuse  atomic.Bool
+	refused atomic.Int32
+}
+
+func (b *refusing) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
+	config, err := b.Broker.Invite(ctx, id)
+	if err == nil {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusedWrites{b, next} })
+	}
+	return config, err
+}
+
+type refusedWrites struct {
+	by   *refusing
+	next http.RoundTripper
+}
+
+func (r refusedWrites) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !r.by.refuse.Load() || request.Method != http.MethodPut || !strings.Contains(request.URL.Path, "/endpointslices/") {
+		return r.next.RoundTrip(request)
+	}
+	r.by.refused.Add(1)
+	return refusal(request, apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "", errors.New("not now")))
+}
+
 // paced is a Service whose endpoints change.
 type paced struct {
 	t      *testing.T
@@ -92,6 +169,19 @@ type paced struct {
 	began  time.Time
 }
 
+// pair has two members join a broker, of which the first makes changes, until stop is called.
+func pair(ctx context.Context, t *testing.T, b simulation.Broker) (p *paced, members []*simulation.Member, stop func()) {
+	members, err := simulation.JoinAll(ctx, b, 1, 2, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &paced{t: t, ctx: ctx, c: members[0].Client, slices: map[string]*discoveryv1.EndpointSlice{}}, members, func() {
+		if err := simulation.StopAll(members); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func (p *paced) must(err error) {
 	p.t.Helper()
 	if err != nil {
@@ -99,7 +189,7 @@ func (p *paced) must(err error) {
 	}
 }
 
-// export makes the Service with two slices, exports it, and has others import it.
+// export makes the Service with two slices, exports it, and has others import it. It returns when nothing waits any more.
 func (p *paced) export(others ...client.Client) {
 	p.t.Helper()
 	for _, c := range append(others, p.c) {
@@ -118,6 +208,7 @@ func (p *paced) export(others ...client.Client) {
 		p.slices[name] = s
 	}
 	p.must(p.c.Create(p.ctx, &mcsv1beta1.ServiceExport{ObjectMeta: web}))
+	<-time.After(5 * time.Second) // of the bubble
 }
 
 func endpoint(number int) discoveryv1.Endpoint {
@@ -150,8 +241,13 @@ func (p *paced) change(name string, now time.Duration, f func(*discoveryv1.Endpo
 	p.t.Helper()
 	s := p.slices[name]
 	f(s)
-	s.Annotations = map[string]string{names.AnnotationLastChangeTriggerTime: p.began.Add(now).UTC().Format(time.RFC3339Nano)}
-	p.must(p.c.Update(p.ctx, s))
+	p.must(p.c.Update(p.ctx, p.at(s, now)))
+}
+
+// at has a slice say when it changed.
+func (p *paced) at(s *discoveryv1.EndpointSlice, at time.Duration) *discoveryv1.EndpointSlice {
+	s.Annotations = map[string]string{names.AnnotationLastChangeTriggerTime: p.began.Add(at).UTC().Format(time.RFC3339Nano)}
+	return s
 }
 
 // recorder notes when slices are written that Atoll keeps.

@@ -21,11 +21,13 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
@@ -48,14 +50,15 @@ type world struct {
 	restores bool     // whether the broker is backed up, put back and wiped
 	names    []string // of the services that users have to do with: the fewer, the more comes together
 	journal  []string
-	slowest  time.Duration // to converge
-	right    int           // imports that are there as they should be, when there are no problems
-	imported int           // their sum
+	slowest  time.Duration   // to converge
+	right    int             // imports that are there as they should be, when there are no problems
+	imported int             // their sum
+	asked    map[string]bool // what clusters asked others for, long after all had healed
 }
 
 // newWorld makes a world by a seed: how many members, how many agents in each.
 func newWorld(seed uint64, restores bool, log *slog.Logger) (*world, error) {
-	w := &world{restores: restores, random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now()}
+	w := &world{restores: restores, random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now(), asked: map[string]bool{}}
 	var err error
 	if w.admin, err = client.NewWithWatch(w.broker.Config(), client.Options{Scheme: simulation.Scheme()}); err != nil {
 		return nil, err
@@ -78,8 +81,8 @@ func newWorld(seed uint64, restores bool, log *slog.Logger) (*world, error) {
 	}
 	if w.random.IntN(3) == 0 {
 		wrong := w.clusters[w.random.IntN(len(w.clusters))]
-		wrong.api.SetFast(time.Duration(w.random.IntN(3)-1) * time.Hour)
-		w.note("the clock of %s is wrong, or not", wrong.id)
+		wrong.setClock(time.Duration(w.random.IntN(3)-1) * time.Hour)
+		w.note("the clock of %s is fast by %v", wrong.id, wrong.clock())
 	}
 	w.names = append(w.names, services...)
 	w.random.Shuffle(len(w.names), func(i, j int) { w.names[i], w.names[j] = w.names[j], w.names[i] })
@@ -150,6 +153,8 @@ const (
 	usual = 2 * time.Minute
 	// calm is twice for how long it has to stay so.
 	calm = time.Minute
+	// answered is how long after everything has healed who was asked has answered, and heartbeats say so.
+	answered = 30 * time.Second
 )
 
 // converge heals, and returns an error unless everything becomes right and stays so.
@@ -171,6 +176,11 @@ func (w *world) converge(ctx context.Context) error {
 		if problems, err = w.problems(ctx); err != nil {
 			return err
 		}
+		if time.Since(began) > answered {
+			if err := w.noteAsks(ctx); err != nil {
+				return err
+			}
+		}
 		if len(problems) == 0 {
 			break
 		}
@@ -183,10 +193,16 @@ func (w *world) converge(ctx context.Context) error {
 	w.slowest = max(w.slowest, took)
 	w.note("all is as it should be after %v", took)
 	pause(ctx, calm) // what had failed is tried again
+	if err := w.noteAsks(ctx); err != nil {
+		return err
+	}
 	before := w.writes()
 	pause(ctx, calm)
 	problems, err := w.problems(ctx)
 	if err != nil {
+		return err
+	}
+	if err := w.noteAsks(ctx); err != nil {
 		return err
 	}
 	if len(problems) > 0 {
@@ -202,6 +218,35 @@ func (w *world) converge(ctx context.Context) error {
 	}
 	w.imported += w.right
 	return nil
+}
+
+// noteAsks takes notice of what clusters ask others for on their heartbeats, long after all has healed. Nothing is wrong for long then, but who
+// would have been awaited for ever is to be seen.
+func (w *world) noteAsks(ctx context.Context) error {
+	leases, err := list(ctx, w.admin, &coordinationv1.LeaseList{})
+	if err != nil {
+		return err
+	}
+	for _, lease := range leases.Items {
+		asks := lease.Name + " asks " + lease.Annotations[names.AnnotationAwaits]
+		if lease.Annotations[names.AnnotationAwaits] != "" && !w.asked[asks] {
+			w.asked[asks] = true
+			w.note("%s", asks)
+		}
+	}
+	return nil
+}
+
+// turnClocks sets clocks that were fast back, so that they are slow by as much, or the other way round.
+func (w *world) turnClocks(ctx context.Context) {
+	for _, c := range w.clusters {
+		if c.clock() == 0 {
+			continue
+		}
+		c.setClock(-c.clock())
+		w.note("the clock of %s is set: it is fast by %v", c.id, c.clock())
+	}
+	pause(ctx, 15*time.Second) // heartbeats say the new time, by which the world knows how old they are
 }
 
 // writes counts requests to write, but for heartbeats.

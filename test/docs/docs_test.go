@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/atoll-mcs/atoll/internal/corefile"
+	"github.com/atoll-mcs/atoll/test/pages"
 	"github.com/atoll-mcs/atoll/test/scenario"
 )
 
@@ -24,9 +23,9 @@ const root = "../.."
 // it is "not tried here".
 func TestBlocks(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	c, pages := read(t)
+	c, all := read(t)
 	blocks := 0
-	for _, page := range pages {
+	for _, page := range all {
 		for _, block := range page.Blocks {
 			if err := c.block(block); err != nil {
 				t.Errorf("%s: %v", block.At(), err)
@@ -35,16 +34,16 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	if blocks < 60 {
-		t.Errorf("only %d blocks in %d pages", blocks, len(pages))
+		t.Errorf("only %d blocks in %d pages", blocks, len(all))
 	}
 }
 
 // What the text of a page calls a command of atoll's or a target of make's is one.
 func TestSpans(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	c, pages := read(t)
+	c, all := read(t)
 	spans := 0
-	for _, page := range pages {
+	for _, page := range all {
 		for _, span := range page.Spans {
 			known, err := c.span(span.Text)
 			if err != nil {
@@ -56,17 +55,17 @@ func TestSpans(t *testing.T) {
 		}
 	}
 	if spans < 100 {
-		t.Errorf("only %d commands in the text of %d pages", spans, len(pages))
+		t.Errorf("only %d commands in the text of %d pages", spans, len(all))
 	}
 }
 
 // Every link within the repository leads somewhere, headings included.
 func TestLinks(t *testing.T) {
-	_, pages := read(t)
+	_, all := read(t)
 	links := 0
-	for _, page := range pages {
+	for _, page := range all {
 		for _, link := range page.Links {
-			if err := Broken(root, pages, link); err != nil {
+			if err := pages.Broken(root, all, link); err != nil {
 				t.Errorf("%s: %v", link.At(), err)
 			}
 			links++
@@ -76,28 +75,28 @@ func TestLinks(t *testing.T) {
 		t.Errorf("only %d links", links)
 	}
 	for _, wrong := range []string{"[x](nosuch.md)", "[x](dns.md#no-such-heading)", "[x](#no-such-heading)", "[x](../Makefile#x)"} {
-		page, err := Parse("docs/made-up.md", wrong)
-		if err != nil || len(page.Links) != 1 || Broken(root, append(pages, page), page.Links[0]) == nil {
+		page, err := pages.Parse("docs/made-up.md", wrong)
+		if err != nil || len(page.Links) != 1 || pages.Broken(root, append(all, page), page.Links[0]) == nil {
 			t.Errorf("%s passes: %+v, %v", wrong, page.Links, err)
 		}
 	}
 }
 
-func read(t *testing.T) (*checker, []Page) {
+func read(t *testing.T) (*checker, []pages.Page) {
 	t.Helper()
 	c, err := newChecker(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := Read(root)
+	all, err := pages.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, pages
+	return c, all
 }
 
 // block returns why a block can't be relied upon.
-func (c *checker) block(b Block) error {
+func (c *checker) block(b pages.Block) error {
 	switch b.Language {
 	case "", "console", "sh":
 		return c.commands(b)
@@ -105,7 +104,7 @@ func (c *checker) block(b Block) error {
 		if b.Untried {
 			return nil
 		}
-		_, err := b.Objects()
+		_, err := Objects(b)
 		return err
 	case "go":
 		return parseGo(b.Text)
@@ -127,8 +126,8 @@ func (c *checker) block(b Block) error {
 }
 
 // commands checks a block of command lines.
-func (c *checker) commands(b Block) error {
-	commands, err := Commands(b.Text)
+func (c *checker) commands(b pages.Block) error {
+	commands, err := pages.Commands(b.Text)
 	if err != nil {
 		return fmt.Errorf("these are no commands (%w): if they are not meant to be, say ```text", err)
 	}
@@ -148,7 +147,7 @@ func (c *checker) commands(b Block) error {
 }
 
 // ours tells whether a command is of this project, so that it is known although nobody tries it.
-func ours(command Command) bool {
+func ours(command pages.Command) bool {
 	return slices.Contains([]string{"atoll", "bin/atoll", "make"}, command[0])
 }
 
@@ -166,7 +165,7 @@ func (c *checker) span(text string) (known bool, err error) {
 	}
 	switch strings.TrimPrefix(words[0], "bin/") {
 	case "atoll":
-		commands, err := Commands(strings.Join(words, " "))
+		commands, err := pages.Commands(strings.Join(words, " "))
 		if err != nil || len(commands) == 0 {
 			return true, err
 		}
@@ -248,7 +247,7 @@ func TestWrongBlocks(t *testing.T) {
 		{"```rust\n```", "language"},
 		{"```ini\n[Service]\n```", "language"},
 	} {
-		page, err := Parse("page.md", tt.page)
+		page, err := pages.Parse("page.md", tt.page)
 		if err != nil || len(page.Blocks) != 1 {
 			t.Fatalf("%q: %d blocks, %v", tt.page, len(page.Blocks), err)
 		}
@@ -256,7 +255,7 @@ func TestWrongBlocks(t *testing.T) {
 			t.Errorf("%q: %v, want %q", tt.page, err, tt.want)
 		}
 	}
-	page, err := Parse("page.md", "Of a cloud (this is not\ntried here: it costs money).\n\n```\nterraform apply\n```\n\nMore.\n\n```\nterraform apply\natoll joyn\n```\n")
+	page, err := pages.Parse("page.md", "Of a cloud (this is not\ntried here: it costs money).\n\n```\nterraform apply\n```\n\nMore.\n\n```\nterraform apply\natoll joyn\n```\n")
 	if err != nil || len(page.Blocks) != 2 || !page.Blocks[0].Untried || page.Blocks[1].Untried || c.block(page.Blocks[0]) != nil {
 		t.Errorf("a mark is for the next block alone: %+v, %v", page.Blocks, err)
 	}
@@ -268,32 +267,5 @@ func TestWrongBlocks(t *testing.T) {
 		if _, err := c.span(text); err == nil {
 			t.Errorf("`%s` passes", text)
 		}
-	}
-}
-
-func TestCommands(t *testing.T) {
-	for script, want := range map[string][]Command{
-		"a b  c\n":                              {{"a", "b", "c"}},
-		"a # more\n\n# nothing\nb":              {{"a"}, {"b"}},
-		"a 'b c' \"d 'e'\" f\\ g":               {{"a", "b c", "d 'e'", "f g"}},
-		"a \\\n  -b":                            {{"a", "-b"}},
-		"a | b && c; d":                         {{"a"}, {"b"}, {"c"}, {"d"}},
-		"export P=$(x y):$P":                    {{"x", "y"}, {"export", "P=…:$P"}},
-		"source <(x \"$(y z)\")":                {{"y", "z"}, {"x", "…"}, {"source", "…"}},
-		"A=b c d":                               {{"c", "d"}},
-		"$ a b\nsays this\n$ c   # why\nthat\n": {{"a", "b"}, {"c"}},
-	} {
-		got, err := Commands(script)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%q: %v (-want +got):\n%s", script, err, diff)
-		}
-	}
-	for _, script := range []string{"a 'b", "a $(b"} {
-		if got, err := Commands(script); err == nil {
-			t.Errorf("%q: %v", script, got)
-		}
-	}
-	if got := (Command{"a", "b", ">", "c", "2>/dev/null", ">d"}).WithoutRedirections(); len(got) != 2 {
-		t.Errorf("got %v", got)
 	}
 }

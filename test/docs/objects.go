@@ -1,3 +1,4 @@
+// Package docs tells of what pages of documentation have people run and apply whether it could be.
 package docs
 
 import (
@@ -16,11 +17,12 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/test/pages"
 )
 
 // Objects returns the objects of a block of YAML, of which each field is known. A block that is a part of one, and says so by
 // its first word, has none.
-func (b Block) Objects() (objects []client.Object, err error) {
+func Objects(b pages.Block) (objects []client.Object, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, mcsv1alpha1.Install, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme,

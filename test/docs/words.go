@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/atoll-mcs/atoll/internal/cli"
+	"github.com/atoll-mcs/atoll/test/pages"
 )
 
 // A checker tells of commands whether they could be run.
@@ -66,11 +67,11 @@ func (c *checker) readResources() error {
 }
 
 // check returns what is wrong with a command. known is false for programs of which it knows nothing.
-func (c *checker) check(command Command) (known bool, err error) {
+func (c *checker) check(command pages.Command) (known bool, err error) {
 	command = command.WithoutRedirections()
 	program, args := strings.TrimPrefix(command[0], "bin/"), command[1:]
 	if program == "sudo" && len(args) > 0 {
-		return c.check(Command(args))
+		return c.check(pages.Command(args))
 	}
 	if program == "kubectl" && len(args) > 0 && args[0] == "atoll" {
 		program, args = "atoll", args[1:]
@@ -86,7 +87,7 @@ func (c *checker) check(command Command) (known bool, err error) {
 		return true, c.helm(args)
 	case "go":
 		return true, c.golang(args)
-	case "export", "source", "ln", "command":
+	case "export", "source", "ln", "install", "command":
 		return true, nil
 	}
 	return false, nil
@@ -149,7 +150,8 @@ func (c *checker) exists(path string) error {
 
 // helm's commands and their flags, as far as pages use them; true for those with a value.
 var helmFlags = map[string]map[string]bool{
-	"install":   {"--create-namespace": false, "--set-file": true, "--set": true, "--set-string": true, "--wait": false},
+	"install":   {"--create-namespace": false, "--set-file": true, "--set": true, "--set-string": true, "--take-ownership": false, "--wait": false},
+	"show":      {},
 	"upgrade":   {"--reset-then-reuse-values": false, "--set": true, "--wait": false},
 	"uninstall": {},
 	"":          {"--kube-context": true, "-n": true},

@@ -13,23 +13,24 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/docs"
+	"github.com/atoll-mcs/atoll/test/pages"
 )
 
 // An API server takes every manifest of the documentation, and with it admission policies and the hub's webhook do.
 func TestDocumentedManifests(t *testing.T) {
 	const ns = "documented"
 	namespace(t, ns, "c1", lab.Broker)
-	pages, err := docs.Read("../..")
+	all, err := pages.Read("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tried := 0
-	for _, page := range pages {
+	for _, page := range all {
 		for _, block := range page.Blocks {
 			if block.Language != "yaml" || block.Untried {
 				continue
 			}
-			objects, err := block.Objects()
+			objects, err := docs.Objects(block)
 			if err != nil {
 				t.Errorf("%s: %v", block.At(), err)
 			}

@@ -347,18 +347,7 @@ func TestForeignServiceImportIsTakenOver(t *testing.T) {
 func TestAgentRestart(t *testing.T) {
 	const ns = "restart"
 	namespace(t, ns, "c1", "c2")
-	exports := map[string]*mcsv1beta1.ServiceExport{}
-	for i, name := range []string{"gone", "kept"} {
-		create(t, "c1", service(ns, name, 80))
-		create(t, "c1", slice(ns, name+"-x", name, fmt.Sprintf("10.1.1.%d", i)))
-		exports[name] = export(ns, name)
-		create(t, "c1", exports[name])
-		for _, cluster := range []string{"c1", "c2"} {
-			expectImport(t, cluster, ns, name, from("c1"))
-		}
-		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
-		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
-	}
+	exports := exportTwo(t, ns)
 	for _, cluster := range []string{"c1", "c2"} {
 		expectAddresses(t, cluster, ns, "c1/10.1.1.0", "c1/10.1.1.1")
 	}
@@ -390,6 +379,26 @@ func TestAgentRestart(t *testing.T) {
 			t.Errorf("%s was written: version %s became %q", key, version, after[key])
 		}
 	}
+}
+
+// exportTwo has c1 export the Services gone and kept, and returns when nothing is left to be written for them: the catalogue's entry, of
+// which the status is a write of its own, comes last.
+func exportTwo(t *testing.T, ns string) map[string]*mcsv1beta1.ServiceExport {
+	t.Helper()
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	for i, name := range []string{"gone", "kept"} {
+		create(t, "c1", service(ns, name, 80))
+		create(t, "c1", slice(ns, name+"-x", name, fmt.Sprintf("10.1.1.%d", i)))
+		exports[name] = export(ns, name)
+		create(t, "c1", exports[name])
+		for _, cluster := range []string{"c1", "c2"} {
+			expectImport(t, cluster, ns, name, from("c1"))
+		}
+		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
+		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
+		expectAggregate(t, ns, name, "c1")
+	}
+	return exports
 }
 
 // versions returns the resource versions of everything of a namespace's, in all clusters.

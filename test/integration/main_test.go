@@ -5,27 +5,21 @@ package integration
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// patience is how long something that must come is waited for.
-const patience = 30 * time.Second
+const patience = planes.Patience
+
+var eventually = planes.Eventually
 
 var (
 	// theLab has clusters c1 and c2 and a broker.
@@ -35,104 +29,33 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() {
-		fmt.Println("skipped: needs API servers")
-		return
-	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx := context.Background()
-	programs, err := build(ctx)
-	if err != nil {
-		return fail(err)
-	}
-	defer os.RemoveAll(programs)
-	theLab, err = lab.Up(ctx, lab.Options{
-		Shape: lab.Shape{
-			Name: fmt.Sprintf("integration-%d", os.Getpid()), Clusters: 2, Nodes: 1,
-			IPFamily: lab.IPv4, ControlPlaneOnly: true, Hub: true,
+	planes.Suite{
+		Name: "integration",
+		Options: func(ctx context.Context, scratch string) (lab.Options, error) {
+			return lab.Options{
+				Shape: lab.Shape{Clusters: 2, Hub: true},
+				Atoll: filepath.Join(scratch, "atoll"),
+				// Tests that kill an agent wait that long until it is missed.
+				AgentArgs: []string{"--lease-timeout=4s"},
+				Audit:     true, // for tests that count writes
+			}, build(ctx, scratch)
 		},
-		Atoll: filepath.Join(programs, "atoll"),
-		// Tests that kill an agent wait that long until it is missed.
-		AgentArgs: []string{"--lease-timeout=4s"},
-		Audit:     true, // for tests that count writes
-		Progress:  os.Stderr,
-	})
-	if err != nil {
-		return fail(err)
-	}
-	defer func() {
-		if err := lab.Down(ctx, theLab.Name()); err != nil {
-			fail(err)
-		}
-	}()
-	if on, err = clients(); err != nil {
-		return fail(err)
-	}
-	return m.Run()
+		Ready: func(_ context.Context, l *lab.Lab) (err error) {
+			theLab = l
+			on, err = planes.Clients(l, "c1", "c2", lab.Broker)
+			return err
+		},
+	}.Main(m)
 }
 
 // build makes the programs under test.
-func build(ctx context.Context) (dir string, err error) {
-	dir, err = os.MkdirTemp("", "atoll-integration-")
-	if err != nil {
-		return "", err
-	}
-	command := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...")
+func build(ctx context.Context, folder string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-o", folder+string(filepath.Separator), "./cmd/...")
 	command.Dir = filepath.Join("..", "..")
 	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building atoll: %w\n%s", err, output)
+		return fmt.Errorf("building atoll: %w\n%s", err, output)
 	}
-	return dir, nil
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, "integration:", err)
-	return 1
-}
-
-func clients() (map[string]client.WithWatch, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	all := map[string]client.WithWatch{}
-	for _, name := range []string{"c1", "c2", lab.Broker} {
-		config, err := theLab.RESTConfig(name)
-		if err != nil {
-			return nil, err
-		}
-		if all[name], err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// eventually calls f until it returns nil, and fails the test with its last error when
-// that takes too long.
-func eventually(t *testing.T, what string, f func() error) {
-	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline.C:
-			t.Fatalf("%s: %v", what, err)
-		case <-again.C:
-		}
-	}
+	return nil
 }
 
 // slicesOf lists the EndpointSlices of a namespace that Atoll keeps in a cluster.

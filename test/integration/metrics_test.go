@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 )
 
@@ -28,12 +28,11 @@ import (
 // their URL.
 func measuredAgent(t *testing.T, cluster string, secure bool) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := lab.FreePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
+	address := ports[0].String()
 	units, err := theLab.Units()
 	if err != nil {
 		t.Fatal(err)

@@ -156,8 +156,8 @@ func hasIP(imp *mcsv1beta1.ServiceImport) error {
 	return nil
 }
 
-// from approves of imports that have a clusterset IP and come from these clusters.
-func from(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
+// exportedBy approves of imports that come from these clusters.
+func exportedBy(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
 	return func(imp *mcsv1beta1.ServiceImport) error {
 		var have []string
 		for _, c := range imp.Status.Clusters {
@@ -165,6 +165,17 @@ func from(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
 		}
 		if fmt.Sprint(have) != fmt.Sprint(clusters) {
 			return fmt.Errorf("it comes from %v, want %v", have, clusters)
+		}
+		return nil
+	}
+}
+
+// from approves of imports that have a clusterset IP and come from these clusters.
+func from(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
+	exported := exportedBy(clusters...)
+	return func(imp *mcsv1beta1.ServiceImport) error {
+		if err := exported(imp); err != nil {
+			return err
 		}
 		return hasIP(imp)
 	}

@@ -70,15 +70,16 @@ func TestWhenTheOldestLeaves(t *testing.T) {
 	// A second later it would be the younger one by its time, too; within the second it is the
 	// older one by its id, which this is not about.
 	eventually(t, "it is a second later", func() error {
-		again := exportOf("c1")
-		create(t, "c1", again)
-		if again.CreationTimestamp.After(next.CreationTimestamp.Time) {
-			oldest = again
+		now := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "now"}}
+		create(t, "c1", now)
+		remove(t, "c1", now)
+		if now.CreationTimestamp.After(next.CreationTimestamp.Time) {
 			return nil
 		}
-		remove(t, "c1", again)
 		return fmt.Errorf("it is still %s", next.CreationTimestamp)
 	})
+	oldest = exportOf("c1")
+	create(t, "c1", oldest)
 	for cluster, e := range map[string]*mcsv1beta1.ServiceExport{"c1": oldest, "c2": next} {
 		expectCondition(t, cluster, e, "Conflict", metav1.ConditionTrue, reasons)
 	}

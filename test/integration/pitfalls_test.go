@@ -163,19 +163,7 @@ func TestServiceMadeAgain(t *testing.T) {
 func TestReplayedWatchesBringNothingBack(t *testing.T) {
 	const ns = "replay"
 	namespace(t, ns, "c1", "c2")
-	exports := map[string]*mcsv1beta1.ServiceExport{}
-	for i, name := range []string{"gone", "kept"} {
-		create(t, "c1", service(ns, name, 80))
-		create(t, "c1", slice(ns, name+"-x", name, fmt.Sprintf("10.1.1.%d", i)))
-		exports[name] = export(ns, name)
-		create(t, "c1", exports[name])
-		for _, cluster := range []string{"c1", "c2"} {
-			expectImport(t, cluster, ns, name, from("c1"))
-		}
-		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
-		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
-		expectAggregate(t, ns, name, "c1")
-	}
+	exports := exportTwo(t, ns)
 	remove(t, "c1", exports["gone"])
 	for _, cluster := range []string{"c1", "c2"} {
 		expectGone(t, cluster, service(ns, "gone-clusterset"))

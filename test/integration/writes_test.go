@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -116,7 +117,53 @@ func counts(lines []string) []string {
 	return counted
 }
 
-// KEP-0752, "Estimation": writes for creation, one endpoint's change and deletion, in
+// removals is --coalesce-removals, unless somebody chooses.
+const removals = 50 * time.Millisecond
+
+// replaced is a rolling update: it replaces one endpoint in each slice, where nothing comes in the wake of anything else and each is
+// written, and then n of the first one as fast as may be. It fails unless there are as many updates as changes of that at most,
+// the broker's no closer than 50 ms to each other, and no more in c2 than on the broker. However slow the machine is, that is so.
+func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
+	c.t.Helper()
+	replace := func(source *discoveryv1.EndpointSlice, endpoint, number int) {
+		c.t.Helper()
+		change(c.t, "c1", source, func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints[endpoint].Addresses[0] = fmt.Sprintf("11.1.98.%d", number)
+		})
+	}
+	for i, source := range sources[1:] {
+		replace(source, 8, 100+i)
+	}
+	began := time.Now()
+	for i := range n {
+		replace(sources[0], i, i)
+	}
+	eventually(c.t, "c2 has the last one", func() error {
+		for _, s := range slicesOf(c.t, "c2", c.namespace) {
+			if slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == fmt.Sprintf("11.1.98.%d", n-1) }) {
+				return nil
+			}
+		}
+		return errors.New("it has not")
+	})
+	most := 1 + int(time.Since(began)/removals)
+	have := c.written()
+	others := len(sources) - 1
+	for cluster, most := range map[string]int{
+		lab.Broker: min(n, most), "c2": min(n, most),
+		"c1": min(n, most+2), // its own import may come later: a write that has begun, and one more with the rest
+	} {
+		updates := slices.DeleteFunc(slices.Clone(have[cluster]), func(line string) bool { return line != "update endpointslices" })
+		if len(updates) < len(have[cluster]) || len(updates) < others+1 || len(updates) > others+most {
+			c.t.Errorf("rolling update, writes in %s:\n got %q\nwant %d to %d update endpointslices", cluster, counts(have[cluster]), others+1, others+most)
+		}
+	}
+	if onBroker, imported := len(have[lab.Broker]), len(have["c2"]); imported > onBroker {
+		c.t.Errorf("rolling update: %d writes in c2 for %d on the broker", imported, onBroker)
+	}
+}
+
+// KEP-0752, "Estimation": writes for creation, one endpoint's change, a rolling update and deletion, in
 // all clusters and on the broker. What nobody else needs to know is not written at all.
 //
 // Pitfall 12: slices go one to one.
@@ -153,6 +200,8 @@ func TestWritesAreCounted(t *testing.T) {
 	change(t, "c1", sources[1], func(s *discoveryv1.EndpointSlice) { s.Endpoints[7].Addresses[0] = "11.1.99.9" })
 	one := []string{"1 update endpointslices"}
 	counted.expect("one endpoint's change", map[string][]string{lab.Broker: one, "c1": one, "c2": one})
+
+	counted.replaced(sources, 20)
 
 	// What does not concern other clusters is not written anywhere.
 	change(t, "c1", sources[1], func(s *discoveryv1.EndpointSlice) { s.Labels["someone"] = "else" })

@@ -5,10 +5,8 @@ package loadbalancer
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
 	"github.com/atoll-mcs/atoll/internal/broker"
@@ -37,20 +33,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-const (
-	// patience is how long something that must come is waited for.
-	patience   = 30 * time.Second
-	clusterset = "atoll-clusterset"
-)
+const clusterset = "atoll-clusterset"
+
+var eventually = planes.Eventually
 
 // abandonAfter is how long deleting is tried by controllers that are started.
 var abandonAfter = 2 * time.Second
 
 var (
 	configuration *rest.Config
-	scheme        = runtime.NewScheme()
+	scheme        *runtime.Scheme
 	// hub is an administrator's client for the API server of broker and hub.
 	hub client.WithWatch
 	// refuses has writes of finalizers be refused, of the Services of these names.
@@ -60,43 +55,18 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() {
-		fmt.Println("skipped: needs an API server")
-		return
-	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx := context.Background()
 	ctrl.SetLogger(logr.Discard())
-	l, err := lab.Up(ctx, lab.Options{
-		Shape: lab.Shape{
-			Name: fmt.Sprintf("loadbalancer-%d", os.Getpid()), Clusters: 1, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: true,
+	planes.Suite{
+		Name: "loadbalancer",
+		Options: func(context.Context, string) (lab.Options, error) {
+			return lab.Options{Shape: lab.Shape{Clusters: 1, Bare: true}}, nil
 		},
-		Progress: os.Stderr,
-	})
-	if err != nil {
-		return fail(err)
-	}
-	defer func() {
-		if err := lab.Down(ctx, l.Name()); err != nil {
-			fail(err)
-		}
-	}()
-	if err := prepare(ctx, l); err != nil {
-		return fail(err)
-	}
-	return m.Run()
+		Ready: prepare,
+	}.Main(m)
 }
 
 func prepare(ctx context.Context, l *lab.Lab) (err error) {
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
+	scheme = planes.Scheme()
 	if configuration, err = l.RESTConfig(lab.Broker); err != nil {
 		return err
 	}
@@ -112,11 +82,6 @@ func prepare(ctx context.Context, l *lab.Lab) (err error) {
 		return err
 	}
 	return hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterset}})
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, "loadbalancer:", err)
-	return 1
 }
 
 // start runs the controller, as a hub does, until stop or the end of the test.
@@ -176,24 +141,6 @@ func (r refusing) Apply(ctx context.Context, o runtime.ApplyConfiguration, optio
 		}
 	}
 	return r.Client.Apply(ctx, o, options...)
-}
-
-func eventually(t *testing.T, what string, f func() error) {
-	t.Helper()
-	deadline := time.After(patience)
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s: %v", what, err)
-		case <-again.C:
-		}
-	}
 }
 
 func create(t *testing.T, object client.Object) {

@@ -15,7 +15,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
@@ -42,7 +42,7 @@ func asAgent(t *testing.T, cluster string) *rest.Config {
 func startAgent(t *testing.T, local *rest.Config, w io.Writer, change ...func(*agent.Options)) (stop func()) {
 	t.Helper()
 	options := agent.Options{
-		Local: local, BrokerTokenLifetime: broker.MaxTokenLifetime, MaxEndpointsPerSlice: 100,
+		Local: local, BrokerTokenLifetime: rights.MaxTokenLifetime, MaxEndpointsPerSlice: 100,
 		LeaseTimeout: 4 * time.Second, MetricsAddress: "0", HealthAddress: "0",
 	}
 	for _, f := range change {

@@ -120,12 +120,11 @@ func TestFormerLeaderStandsDown(t *testing.T) {
 
 // What the hub measures is what it does, and all of it is documented.
 func TestHubServesMetrics(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := lab.FreePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := listener.Addr().String()
-	_ = listener.Close()
+	at := ports[0].String()
 	const ns = "measured"
 	_, address := balanced(t, ns, func(o *hub.Options) { o.MetricsAddress = at })
 	read := func() string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -29,12 +28,11 @@ import (
 // until the test ends. It returns what ends that one and runs another.
 func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restart func()) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := lab.FreePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := ports[0].String()
 	must(t, "", fmt.Sprintf("hub deploy --no-workloads --webhook-url https://%s/ --context broker %s", address, flags))
 	request := &authenticationv1.TokenRequest{}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: names.HubAccount}}

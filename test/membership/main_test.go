@@ -5,29 +5,20 @@ package membership
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// patience is how long something that must come is waited for.
-const patience = 30 * time.Second
+var eventually = planes.Eventually
 
 // clusters are the contexts of the lab's kubeconfig.
 var clusters = []string{"c1", "c2", lab.Broker}
@@ -36,61 +27,22 @@ var (
 	// theLab has API servers without Atoll.
 	theLab *lab.Lab
 	// on holds an administrator's client for each of them.
-	on = map[string]client.WithWatch{}
+	on map[string]client.WithWatch
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() {
-		fmt.Println("skipped: needs API servers")
-		return
-	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx := context.Background()
-	var err error
-	theLab, err = lab.Up(ctx, lab.Options{
-		Shape: lab.Shape{
-			Name: fmt.Sprintf("membership-%d", os.Getpid()), Clusters: 2, Nodes: 1,
-			IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: true,
+	planes.Suite{
+		Name: "membership",
+		Options: func(context.Context, string) (lab.Options, error) {
+			return lab.Options{Shape: lab.Shape{Clusters: 2, Bare: true}}, nil
 		},
-		Progress: os.Stderr,
-	})
-	if err != nil {
-		return fail(err)
-	}
-	defer func() {
-		if err := lab.Down(ctx, theLab.Name()); err != nil {
-			fail(err)
-		}
-	}()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, aboutv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
-		networkingv1alpha1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return fail(err)
-		}
-	}
-	for _, name := range clusters {
-		config, err := theLab.RESTConfig(name)
-		if err != nil {
-			return fail(err)
-		}
-		if on[name], err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
-			return fail(err)
-		}
-	}
-	os.Setenv("KUBECONFIG", theLab.Kubeconfig())
-	return m.Run()
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, "membership:", err)
-	return 1
+		Ready: func(_ context.Context, l *lab.Lab) (err error) {
+			theLab = l
+			os.Setenv("KUBECONFIG", l.Kubeconfig())
+			on, err = planes.Clients(l, clusters...)
+			return err
+		},
+	}.Main(m)
 }
 
 // result is how a command has ended.
@@ -155,25 +107,4 @@ func write(t *testing.T, name, text string) (path string) {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// eventually calls f until it returns nil, and fails the test with its last error when
-// that takes too long.
-func eventually(t *testing.T, what string, f func() error) {
-	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline.C:
-			t.Fatalf("%s: %v", what, err)
-		case <-again.C:
-		}
-	}
 }

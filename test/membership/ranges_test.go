@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
 )
@@ -134,7 +134,7 @@ func TestRangesOfMembers(t *testing.T) {
 
 	// Where the broker was deployed by an older version nobody sees it, and so it is said.
 	role := &rbacv1.Role{}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: broker.MemberRole}, role); err != nil {
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: rights.MemberRole}, role); err != nil {
 		t.Fatal(err)
 	}
 	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })

@@ -28,6 +28,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
@@ -144,7 +145,7 @@ func TestTokensAreRenewed(t *testing.T) {
 		return nil
 	})
 	claims, err := credential.ParseToken(m.Token)
-	if life := claims.Expires.Sub(claims.Issued); err != nil || life != broker.MaxTokenLifetime {
+	if life := claims.Expires.Sub(claims.Issued); err != nil || life != rights.MaxTokenLifetime {
 		t.Errorf("the new one lives for %v, %v", life, err)
 	}
 	expectImport(t, "c1", ns, "web", "c1")
@@ -208,7 +209,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	for what, err := range map[string]error{
 		"a join file: its own":          ask(joiner, "join-c1", time.Hour),
 		"a join file: another member's": ask(joiner, "member-c2", time.Hour),
-		"a join file: a long life":      ask(joiner, "member-c1", broker.MaxTokenLifetime+time.Second),
+		"a join file: a long life":      ask(joiner, "member-c1", rights.MaxTokenLifetime+time.Second),
 		"a join file: the records":      asMember(t, joiner).List(t.Context(), &brokerv1alpha1.ExportedServiceList{}, client.InNamespace(joiner.Clusterset)),
 		"a join file: a Lease": asMember(t, joiner).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 			Namespace: joiner.Clusterset, Name: "c1", Labels: map[string]string{names.LabelSourceCluster: "c1"},
@@ -216,16 +217,16 @@ func TestTokensForOneselfOnly(t *testing.T) {
 		"a member: another's":          ask(member, "member-c1", time.Hour),
 		"a member: another join file":  ask(member, "join-c1", time.Hour),
 		"a member: its own join file":  ask(member, "join-c2", time.Hour),
-		"a member: a long life":        ask(member, "member-c2", broker.MaxTokenLifetime+time.Second),
+		"a member: a long life":        ask(member, "member-c2", rights.MaxTokenLifetime+time.Second),
 		"a member: the default":        ask(member, "default", time.Hour),
-		"a member: deleting another's": asMember(t, member).Delete(t.Context(), broker.Member(member.Clusterset, "c1").ServiceAccount),
-		"a member: more rights":        asMember(t, member).Create(t.Context(), broker.Member(member.Clusterset, "c3").ServiceAccount),
+		"a member: deleting another's": asMember(t, member).Delete(t.Context(), rights.Member(member.Clusterset, "c1").ServiceAccount),
+		"a member: more rights":        asMember(t, member).Create(t.Context(), rights.Member(member.Clusterset, "c3").ServiceAccount),
 	} {
 		expectForbidden(t, what, err)
 	}
 	for what, err := range map[string]error{
-		"a join file: the member's": ask(joiner, "member-c1", broker.MaxTokenLifetime),
-		"a member: its own":         ask(member, "member-c2", broker.MaxTokenLifetime),
+		"a join file: the member's": ask(joiner, "member-c1", rights.MaxTokenLifetime),
+		"a member: its own":         ask(member, "member-c2", rights.MaxTokenLifetime),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

@@ -62,6 +62,11 @@ func TestDeployRunsHub(t *testing.T) {
 	const deploy = "hub deploy --context broker --replicas 1 --haproxy-image haproxy:2.6 --hub-arg --lb-addresses=haproxy=192.0.2.1"
 	must(t, "", deploy)
 	letIn(false)
+	must(t, "", "broker deploy --context broker --namespace second")
+	refused(t, "", deploy+" --namespace second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove --namespace atoll-clusterset")
+	if err := on[lab.Broker].Delete(t.Context(), namespace("second")); err != nil {
+		t.Error(err)
+	}
 	root := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: "root"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}},

@@ -81,6 +81,14 @@ func (f *fakeLab) Helm(_ context.Context, cluster string, args ...string) Result
 	return Result{}
 }
 
+func (f *fakeLab) Shell(_ context.Context, cluster, _, script string) Result {
+	f.note("%s shell %s", cluster, script)
+	if f.exec == nil {
+		return Result{}
+	}
+	return f.exec(cluster, []string{script})
+}
+
 func (f *fakeLab) Exec(_ context.Context, cluster string, args ...string) Result {
 	f.note("%s exec %s", cluster, strings.Join(args, " "))
 	if f.exec == nil {

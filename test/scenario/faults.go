@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -176,6 +177,9 @@ func (r *Run) cleanUp(ctx context.Context) error {
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
 		failed = errors.Join(failed, r.deleteNamespace(ctx, namespace))
+	}
+	if r.folder != "" {
+		failed = errors.Join(failed, os.RemoveAll(r.folder))
 	}
 	return failed
 }

@@ -200,9 +200,9 @@ func (r *Run) changeExports(ctx context.Context, cluster, namespace string, roun
 			unwanted = append(unwanted, name)
 		}
 	}
-	result := r.lab.Kubectl(ctx, cluster, Command{Args: []string{"apply", "-f", "-"}, Stdin: wanted.String()})
+	result := r.kubectlCommand(ctx, cluster, Command{Args: []string{"apply", "-f", "-"}, Stdin: wanted.String()})
 	if result.Err != nil {
-		return withStderr(result).Err
+		return result.Err
 	}
-	return withStderr(r.kubectl(ctx, cluster, unwanted...)).Err
+	return r.kubectl(ctx, cluster, unwanted...).Err
 }

@@ -19,6 +19,9 @@ type Lab interface {
 	Atoll(ctx context.Context, cluster string, args ...string) Result
 	// Helm runs helm against a cluster, in the repository's folder.
 	Helm(ctx context.Context, cluster string, args ...string) Result
+	// Shell runs a shell's script as Exec does, in a folder of the host. Programs in it are atoll, kubectl and helm, which
+	// know all clusters by their contexts; the given one's is the current one.
+	Shell(ctx context.Context, cluster, folder, script string) Result
 	// Exec runs a host program in the network of a cluster's first node, with
 	// the cluster's own DNS.
 	Exec(ctx context.Context, cluster string, args ...string) Result

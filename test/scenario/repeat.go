@@ -10,7 +10,7 @@ import (
 const (
 	// defaultTimeout is how long "eventually" tries where the script does not say.
 	defaultTimeout = 30 * time.Second
-	// interval between two attempts. An attempt usually starts kubectl, which
+	// interval between two attempts. An attempt may start kubectl (see get), which
 	// costs a tenth of a second of processor time.
 	interval = 200 * time.Millisecond
 	// stillWaiting is how often a long wait says what it waits for.

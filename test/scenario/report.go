@@ -20,6 +20,7 @@ func (r *Run) report(ctx context.Context) {
 			r.show(ctx, cluster, "get", "pods,services", "-n", namespace, "-o", "wide")
 			r.showLogs(ctx, cluster, namespace)
 			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "--show-labels")
+			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "-o", whoFor)
 			if !r.script.Shape.Bare {
 				r.show(ctx, cluster, "get", "serviceexports,serviceimports", "-n", namespace, "-o", "yaml")
 			}
@@ -30,6 +31,9 @@ func (r *Run) report(ctx context.Context) {
 		r.show(ctx, Broker, "get", "membercluster,exportedservices,serviceimports,endpointslices", "-A", "--show-labels")
 	}
 }
+
+// whoFor prints where endpoints are, and for whom, which decides whose they are in each kube-proxy.
+const whoFor = `jsonpath={range .items[*]}{.metadata.name}: {range .endpoints[*]}{.addresses[0]} {.conditions} of {.zone} for {.hints}; {end}{"\n"}{end}`
 
 // notReady prints the names of pods of which a container is not ready.
 const notReady = `jsonpath={range .items[?(@.status.containerStatuses[*].ready==false)]}{.metadata.name}{"\n"}{end}`

@@ -50,6 +50,7 @@ type Run struct {
 	renamed    map[string]bool // clusters that have another id than their name
 	expelled   map[string]bool // clusters of which the broker may know nothing any more
 	cut        bool
+	folder     string // in which pages were followed
 	figures    figures
 }
 
@@ -96,6 +97,9 @@ const lineTimeout = 2 * time.Minute
 func (r *Run) line(ctx context.Context, l line) error {
 	began := time.Now()
 	limit := lineTimeout
+	for _, c := range l.calls {
+		limit = max(limit, c.verb.Takes)
+	}
 	if l.repeat != nil {
 		limit += l.repeat.limit
 	}

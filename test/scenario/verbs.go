@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Verb is a word that begins a call in a script.
@@ -17,6 +18,8 @@ type Verb struct {
 	Max     int    // most arguments; negative: no limit
 	Pattern bool   // the first argument is a regular expression
 	Always  bool   // cannot be negated by "!"
+	// Takes is how long it may take, where that is longer than a line usually may.
+	Takes time.Duration
 
 	// Check finds mistakes before the script runs; an argument with a
 	// variable in it is the string unknown. Nil checks nothing.
@@ -28,7 +31,7 @@ type Verb struct {
 // verbs lists all verbs by name.
 func verbs() map[string]Verb {
 	all := map[string]Verb{}
-	for _, group := range [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsTableVerbs(), transcriptVerbs(), queryVerbs()} {
+	for _, group := range [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsTableVerbs(), transcriptVerbs(), queryVerbs(), followVerbs()} {
 		for _, verb := range group {
 			all[verb.Name] = verb
 		}

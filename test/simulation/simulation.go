@@ -25,19 +25,15 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
 // Scheme has all kinds that clusters and brokers hold.
 func Scheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err) // two kinds of one name: a fault of the program's, seen by any test
-		}
-	}
-	return scheme
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme)
 }
 
 // Broker is what members join.
@@ -69,7 +65,7 @@ func RealBroker(config *rest.Config) (Broker, error) {
 
 // Invite makes the member's account and role, if need be, and a token.
 func (b realBroker) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
-	member := broker.Member(broker.DefaultNamespace, id)
+	member := rights.Member(broker.DefaultNamespace, id)
 	account := member.ServiceAccount
 	err := b.admin.Create(ctx, account)
 	if apierrors.IsAlreadyExists(err) {

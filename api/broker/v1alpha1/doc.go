@@ -1,8 +1,9 @@
 // Package v1alpha1 holds the kinds that Atoll keeps on a clusterset's broker.
 //
-// A clusterset is one namespace on the broker, and every object in it is
-// written by the one member cluster that it is about. Members read all of them and
-// merge them for themselves; nothing runs on the broker.
+// A clusterset is one namespace on the broker. ExportedServices and MemberClusters are
+// each written by the one member cluster that they are about; ServicePolicies and the Hub
+// by the clusterset's hub, where there is one. Members read all of them and merge them for
+// themselves: nothing else has to run beside the broker.
 //
 // +kubebuilder:object:generate=true
 // +groupName=broker.atoll.dev

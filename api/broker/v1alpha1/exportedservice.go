@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
@@ -85,6 +86,11 @@ type ExportedServiceSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Clusterset;Hub
 	Scope ExportScope `json:"scope,omitempty"`
+}
+
+// Service is the exported Service, in the member clusters.
+func (s *ExportedServiceSpec) Service() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.ServiceNamespace, Name: s.ServiceName}
 }
 
 // ExportedServiceList is a list of ExportedServices.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
@@ -77,6 +78,11 @@ type PolicyPort struct {
 	// Port is the port's number in the Service.
 	// +optional
 	Port int32 `json:"port,omitempty"`
+}
+
+// Service is the Service that the policy is about, in the member clusters.
+func (s *ServicePolicySpec) Service() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.ServiceNamespace, Name: s.ServiceName}
 }
 
 // Provides tells whether the Service is exported in a cluster that has it.

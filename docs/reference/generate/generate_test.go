@@ -58,7 +58,7 @@ func TestUndocumentedField(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "a.go"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := read(folder)
+	s, err := read("", folder)
 	if err != nil {
 		t.Fatal(err)
 	}

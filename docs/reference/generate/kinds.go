@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -28,9 +27,9 @@ func kindsPage(root string) (string, error) {
 	var b strings.Builder
 	b.WriteString(kindsIntro)
 	for _, g := range groups {
-		s, err := read(filepath.Join(root, filepath.FromSlash(g.folder)))
+		s, err := read(root, g.folder)
 		if err != nil {
-			return "", fmt.Errorf("reading %s: %w", g.folder, err)
+			return "", err
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", g.version, g.where)
 		written := map[string]bool{}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,9 +29,9 @@ func labelsPage(root string) (string, error) {
 	var b strings.Builder
 	b.WriteString(labelsIntro)
 	for _, section := range sections {
-		s, err := read(filepath.Join(root, filepath.FromSlash(section.folder)))
+		s, err := read(root, section.folder)
 		if err != nil {
-			return "", fmt.Errorf("reading %s: %w", section.folder, err)
+			return "", err
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", section.title)
 		rows := 0

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 // A source is a Go package as it is written.
 type source struct {
-	doc    string
 	types  map[string]*ast.TypeSpec
 	docs   map[string]comment  // of types
 	consts []constant          // in the order of the files and in them
@@ -23,8 +21,8 @@ type source struct {
 
 // A constant is one that is a text.
 type constant struct {
-	name, typeName, value string
-	comment               comment
+	name, value string
+	comment     comment
 }
 
 // A comment is what stands above a declaration: text for people, and markers for generators.
@@ -33,27 +31,20 @@ type comment struct {
 	markers []string
 }
 
-// read parses a package without its tests and generated files.
-func read(folder string) (*source, error) {
+// read parses a package of the repository in the folder root, without its tests and generated files.
+func read(root, folder string) (*source, error) {
 	s := &source{types: map[string]*ast.TypeSpec{}, docs: map[string]comment{}, values: map[string][]string{}}
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*.go"))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading %s: %w", folder, err)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(filepath.Base(file), "zz_") {
 			continue
 		}
-		text, err := os.ReadFile(file)
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
-			return nil, err
-		}
-		syntax, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments)
-		if err != nil {
-			return nil, err
-		}
-		if syntax.Doc != nil {
-			s.doc = commentOf(syntax.Doc).text
+			return nil, fmt.Errorf("reading %s: %w", folder, err)
 		}
 		for _, declaration := range syntax.Decls {
 			if general, ok := declaration.(*ast.GenDecl); ok {
@@ -93,7 +84,6 @@ func (s *source) addConstants(spec *ast.ValueSpec, above *ast.CommentGroup) {
 		}
 		c := constant{name: name.Name, value: value, comment: commentOf(spec.Doc, above)}
 		if of, ok := spec.Type.(*ast.Ident); ok {
-			c.typeName = of.Name
 			s.values[of.Name] = append(s.values[of.Name], value)
 		}
 		s.consts = append(s.consts, c)

@@ -50,7 +50,7 @@ machines, ratios less so.
 It makes a namespace in each cluster, and with --broker-context one on the broker, with a Service or two
 in it at a time, and takes them away again, also when it is interrupted. It needs the rights to do that,
 and to make ServiceImports, for the floor.`,
-		Example: `  atoll bench c1 c2 c3 --broker-context hub
+		Example: `  atoll bench c1 c2 c3 --broker-context broker
   atoll bench c1 c2 --rounds 100 -o json > bench.json
   atoll bench c1 c2 --no-floor`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },

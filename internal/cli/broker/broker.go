@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -17,15 +16,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
-// options are the flags that all commands have.
-type options struct {
-	target.Cluster
-	namespace string
-}
-
 // NewCommand returns the command with all its sub-commands.
 func NewCommand() *cobra.Command {
-	var o options
+	var o target.Clusterset
 	command := &cobra.Command{
 		Use:   "broker",
 		Short: "Make a clusterset, and manage its members",
@@ -34,14 +27,13 @@ each other, and runs nothing of Atoll's. It may be one of the members. A cluster
 namespace on it, and one broker holds any number of them.
 
 These commands need the rights of a cluster administrator on the broker.`,
-		Example: `  atoll broker deploy --context hub
-  atoll broker token create c1 --context hub > c1.join
+		Example: `  atoll broker deploy --context broker
+  atoll broker token create c1 --context broker > c1.join
   atoll join c1.join --context c1`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o.AddFlags(command.PersistentFlags())
-	command.PersistentFlags().StringVarP(&o.namespace, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
 	token := &cobra.Command{
 		Use:   "token",
 		Short: "Hand out join files",
@@ -51,24 +43,6 @@ These commands need the rights of a cluster administrator on the broker.`,
 	token.AddCommand(newTokenCreate(&o))
 	command.AddCommand(newDeploy(&o), token, newRanges(&o), newRemove(&o))
 	return command
-}
-
-// connect returns the broker.
-func (o *options) connect(cmd *cobra.Command, dryRun bool) (*install.Target, error) {
-	config, err := o.Config()
-	if err != nil {
-		return nil, err
-	}
-	return install.NewTarget(config, steps.Report(cmd, dryRun))
-}
-
-// flags repeats the flags by which the broker was found, for the next command to run.
-func (o *options) flags() string {
-	text := o.Flags()
-	if o.namespace != broker.DefaultNamespace {
-		text += " --namespace " + o.namespace
-	}
-	return text
 }
 
 // clusterID takes the one argument for a cluster's id.
@@ -81,7 +55,7 @@ func clusterID(into *names.ClusterID) cobra.PositionalArgs {
 	}
 }
 
-func newDeploy(o *options) *cobra.Command {
+func newDeploy(o *target.Clusterset) *cobra.Command {
 	var dryRun, replaceCRDs bool
 	command := &cobra.Command{
 		Use:   "deploy",
@@ -89,24 +63,24 @@ func newDeploy(o *options) *cobra.Command {
 		Long: `Puts on the broker what a clusterset needs: custom resource definitions, the clusterset's
 namespace, the members' Role, and admission policies that let a member write only what is
 its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgrade.`,
-		Example: `  atoll broker deploy --context hub
-  atoll broker deploy --context hub --namespace staging   # a second clusterset
+		Example: `  atoll broker deploy --context broker
+  atoll broker deploy --context broker --namespace staging   # a second clusterset
   atoll broker deploy --dry-run                           # print the manifests`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dryRun {
-				crds, objects := setup.BrokerManifests(o.namespace)
+				crds, objects := setup.BrokerManifests(o.Name)
 				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
 			}
-			on, err := o.connect(cmd, false)
+			on, err := o.Connect(steps.Report(cmd, false))
 			if err != nil {
 				return err
 			}
-			if err := setup.DeployBroker(cmd.Context(), on, o.namespace, replaceCRDs); err != nil {
+			if err := setup.DeployBroker(cmd.Context(), on, o.Name, replaceCRDs); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.namespace, on.Config.Host)
-			steps.Next(cmd, "atoll broker token create CLUSTER%s > CLUSTER.join", o.flags())
+			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
+			steps.Next(cmd, "atoll broker token create CLUSTER%s > CLUSTER.join", o.Flags())
 			return nil
 		},
 	}
@@ -115,7 +89,7 @@ its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgr
 	return command
 }
 
-func newTokenCreate(o *options) *cobra.Command {
+func newTokenCreate(o *target.Clusterset) *cobra.Command {
 	var request setup.TokenRequest
 	var caFile string
 	command := &cobra.Command{
@@ -126,18 +100,18 @@ labels, and prints a join file: the broker's URL and certificate authority, and 
 The token is good for getting the cluster's own, within an hour and once.
 
 A cluster that is a member already gets new credentials by joining again.`,
-		Example: `  atoll broker token create c1 --context hub > c1.join
-  atoll broker token create c1 --context hub | atoll join - --context c1`,
+		Example: `  atoll broker token create c1 --context broker > c1.join
+  atoll broker token create c1 --context broker | atoll join - --context c1`,
 		Args: clusterID(&request.Cluster),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Namespace = o.namespace
+			request.Namespace = o.Name
 			if caFile != "" {
 				var err error
 				if request.CA, err = os.ReadFile(caFile); err != nil {
 					return fmt.Errorf("reading the broker's certificate authority: %w", err)
 				}
 			}
-			on, err := o.connect(cmd, false)
+			on, err := o.Connect(steps.Report(cmd, false))
 			if err != nil {
 				return err
 			}
@@ -163,7 +137,7 @@ A cluster that is a member already gets new credentials by joining again.`,
 	return command
 }
 
-func newRemove(o *options) *cobra.Command {
+func newRemove(o *target.Clusterset) *cobra.Command {
 	var request setup.RemoveRequest
 	command := &cobra.Command{
 		Use:   "remove CLUSTER",
@@ -174,19 +148,19 @@ its heartbeat, and all it has exported. A cluster that is there leaves with "ato
 With --force a cluster is expelled: whatever it writes or asks for is refused from that
 moment. Watches that its agents have open end within ten minutes. A client that means ill
 may have asked for a longer one: it ends when the broker's API server is started again.`,
-		Example: `  atoll broker remove c3 --context hub --dry-run
-  atoll broker remove c3 --context hub`,
+		Example: `  atoll broker remove c3 --context broker --dry-run
+  atoll broker remove c3 --context broker`,
 		Args: clusterID(&request.Cluster),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Namespace = o.namespace
-			on, err := o.connect(cmd, request.DryRun)
+			request.Namespace = o.Name
+			on, err := o.Connect(steps.Report(cmd, request.DryRun))
 			if err != nil {
 				return err
 			}
 			if err := setup.Remove(cmd.Context(), on, request, steps.Say(cmd)); err != nil || request.DryRun {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no member of clusterset %s any more\n", request.Cluster, o.namespace)
+			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no member of clusterset %s any more\n", request.Cluster, o.Name)
 			steps.Next(cmd, "atoll leave --offline, in %s, should it still be there", request.Cluster)
 			return nil
 		},

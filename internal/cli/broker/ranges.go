@@ -12,13 +12,14 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/ranges"
 	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
 // newRanges returns the commands about which addresses members may have.
-func newRanges(o *options) *cobra.Command {
+func newRanges(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ranges",
 		Short: "Say which addresses members' endpoints may have",
@@ -41,7 +42,7 @@ or spaces. Agents that were installed before there was this do not heed it.`,
 	return command
 }
 
-func newRangesGet(o *options) *cobra.Command {
+func newRangesGet(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "get [CLUSTER]",
@@ -49,11 +50,11 @@ func newRangesGet(o *options) *cobra.Command {
 		Long: `Lists for each member which addresses its endpoints may have: any, none, or those in some ranges.
 PUBLISHED is how many addresses it has published, and OUTSIDE how many of these it may not
 have, so that the others leave them out. What is written wrongly allows nothing.`,
-		Example: `  atoll broker ranges get --context hub
+		Example: `  atoll broker ranges get --context broker
   atoll broker ranges get c2 -o wide     # with examples of what is outside`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			now, err := o.changeRanges(cmd, setup.RangesChange{})
+			now, err := changeRanges(o, cmd, setup.RangesChange{})
 			if err != nil {
 				return err
 			}
@@ -70,7 +71,7 @@ have, so that the others leave them out. What is written wrongly allows nothing.
 	return command
 }
 
-func newRangesSet(o *options) *cobra.Command {
+func newRangesSet(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	var dryRun, none bool
 	command := &cobra.Command{
@@ -97,7 +98,7 @@ see what of its endpoints would be left out.`,
 					return err
 				}
 			}
-			now, err := o.changeRanges(cmd, setup.RangesChange{Set: map[names.ClusterID]ranges.Set{id: set}, DryRun: dryRun})
+			now, err := changeRanges(o, cmd, setup.RangesChange{Set: map[names.ClusterID]ranges.Set{id: set}, DryRun: dryRun})
 			if err != nil {
 				return err
 			}
@@ -120,7 +121,7 @@ see what of its endpoints would be left out.`,
 	return command
 }
 
-func newRangesClear(o *options) *cobra.Command {
+func newRangesClear(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	var dryRun, all bool
 	command := &cobra.Command{
@@ -137,7 +138,7 @@ ConfigMap does not do that: agents go on by what it said last, for somebody may 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			now, err := o.changeRanges(cmd, setup.RangesChange{Clear: args, ClearAll: all, DryRun: dryRun})
+			now, err := changeRanges(o, cmd, setup.RangesChange{Clear: args, ClearAll: all, DryRun: dryRun})
 			if err != nil {
 				return err
 			}
@@ -156,18 +157,18 @@ ConfigMap does not do that: agents go on by what it said last, for somebody may 
 
 // changeRanges changes something, or nothing, and returns what holds then. It says who does not heed it, and whether
 // something may have held before that does not any more.
-func (o *options) changeRanges(cmd *cobra.Command, change setup.RangesChange) (*setup.RangesNow, error) {
-	on, err := o.connect(cmd, false)
+func changeRanges(o *target.Clusterset, cmd *cobra.Command, change setup.RangesChange) (*setup.RangesNow, error) {
+	on, err := o.Connect(steps.Report(cmd, false))
 	if err != nil {
 		return nil, err
 	}
-	now, err := setup.Ranges(cmd.Context(), on, o.namespace, change)
+	now, err := setup.Ranges(cmd.Context(), on, o.Name, change)
 	if err != nil {
 		return nil, err
 	}
 	say := steps.Say(cmd)
 	for _, role := range slices.Sorted(maps.Keys(now.Blind)) {
-		say("not heeded by those who have the role %s, for it does not let them see it: an older version has made it. Run: %s%s", role, now.Blind[role], o.flags())
+		say("not heeded by those who have the role %s, for it does not let them see it: an older version has made it. Run: %s%s", role, now.Blind[role], o.Flags())
 	}
 	if now.First && !change.ClearAll && slices.ContainsFunc(now.Members, func(r setup.MemberRanges) bool { return r.Member && !r.Restricted }) {
 		say("there was no ConfigMap %s. If the broker had one and has lost it, the agents have gone on by that, and from now on go by this alone: "+

@@ -5,17 +5,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/atoll-mcs/atoll/internal/check"
 	"github.com/atoll-mcs/atoll/internal/checkup"
+	"github.com/atoll-mcs/atoll/internal/cli/join"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/credential"
 )
 
 // options are the flags.
@@ -69,9 +68,11 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		return err
 	}
 	if o.joinFile != "" {
-		if o.JoinFile, err = read(o.joinFile); err != nil {
+		file, err := join.Read(cmd.InOrStdin(), o.joinFile)
+		if err != nil {
 			return err
 		}
+		o.JoinFile = &file
 	}
 	o.Options.BrokerServer, o.Say = o.Several.BrokerServer, steps.Say(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
@@ -93,15 +94,6 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		return &target.FailedError{Failed: failed}
 	}
 	return nil
-}
-
-func read(path string) (*credential.Membership, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the join file: %w", err)
-	}
-	m, err := credential.ParseJoinFile(data)
-	return &m, err
 }
 
 var marks = map[check.Status]string{check.OK: "√", check.Warning: "‼", check.Error: "×", check.Skipped: "–"}

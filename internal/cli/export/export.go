@@ -39,11 +39,7 @@ func (o *options) connect(name string) (*install.Target, client.ObjectKey, error
 	if err != nil {
 		return nil, client.ObjectKey{}, err
 	}
-	config, err := o.Config()
-	if err != nil {
-		return nil, client.ObjectKey{}, err
-	}
-	cluster, err := install.NewTarget(config, nil)
+	cluster, err := o.Connect(nil)
 	return cluster, client.ObjectKey{Namespace: namespace, Name: name}, err
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -16,15 +15,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
-// options are the flags that all commands have.
-type options struct {
-	target.Cluster
-	namespace string
-}
-
 // NewCommand returns the command with all its sub-commands.
 func NewCommand() *cobra.Command {
-	var o options
+	var o target.Clusterset
 	command := &cobra.Command{
 		Use:   "hub",
 		Short: "Install the controller of MultiClusterServices on a broker",
@@ -33,27 +26,17 @@ does what the MultiClusterServices there say: it has the members share a Service
 balancers expose it. See docs/multiclusterservice.md.
 
 These commands need the rights of a cluster administrator on the broker.`,
-		Example: `  atoll hub deploy --context hub
-  atoll hub remove --context hub`,
+		Example: `  atoll hub deploy --context broker
+  atoll hub remove --context broker`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o.AddFlags(command.PersistentFlags())
-	command.PersistentFlags().StringVarP(&o.namespace, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
 	command.AddCommand(newDeploy(&o), newRemove(&o))
 	return command
 }
 
-// connect returns the broker.
-func (o *options) connect(cmd *cobra.Command, dryRun bool) (*install.Target, error) {
-	config, err := o.Config()
-	if err != nil {
-		return nil, err
-	}
-	return install.NewTarget(config, steps.Report(cmd, dryRun))
-}
-
-func newDeploy(o *options) *cobra.Command {
+func newDeploy(o *target.Clusterset) *cobra.Command {
 	var hub render.Hub
 	var dryRun, keep, replace bool
 	command := &cobra.Command{
@@ -71,13 +54,13 @@ does not. --replace-crds puts Atoll's in its place, which keeps the objects.
 Load balancers listen at addresses that the hub's pods have already. With --host-network these are
 their nodes', which --node-selector chooses. With --haproxy-image a HAProxy runs beside the hub in
 each pod, and goes on when the hub's container ends. See docs/load-balancers.md.`,
-		Example: `  atoll hub deploy --context hub
+		Example: `  atoll hub deploy --context broker
   atoll hub deploy --dry-run     # print the manifests
   atoll hub deploy --host-network --low-ports --node-selector edge=true \
     --haproxy-image docker.io/library/haproxy:2.6 --hub-arg --lb-addresses=haproxy=192.0.2.10`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			hub.Clusterset = o.namespace
+			hub.Clusterset = o.Name
 			if err := hub.Validate(); err != nil {
 				return err
 			}
@@ -85,15 +68,15 @@ each pod, and goes on when the hub's container ends. See docs/load-balancers.md.
 				crds, objects := hub.Manifests()
 				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
 			}
-			on, err := o.connect(cmd, false)
+			on, err := o.Connect(steps.Report(cmd, false))
 			if err != nil {
 				return err
 			}
 			if err := setup.DeployHub(cmd.Context(), on, hub, definition(keep, replace)); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is deployed on %s\n", o.namespace, on.Config.Host)
-			steps.Next(cmd, "kubectl apply -f MULTICLUSTERSERVICE%s", o.Flags())
+			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
+			steps.Next(cmd, "kubectl apply -f MULTICLUSTERSERVICE%s", o.Cluster.Flags())
 			return nil
 		},
 	}
@@ -131,7 +114,7 @@ func definition(keep, replace bool) setup.Definition {
 	return setup.RefuseForeign
 }
 
-func newRemove(o *options) *cobra.Command {
+func newRemove(o *target.Clusterset) *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
 		Use:   "remove",
@@ -145,18 +128,18 @@ can't be deleted before there is a hub again, and their load balancers may be le
 provider; HAProxy goes on with them. To take the finalizers away by hand:
 
   kubectl patch mcs -n NAMESPACE NAME --type merge -p '{"metadata":{"finalizers":null}}'`,
-		Example: `  atoll hub remove --context hub --dry-run
-  atoll hub remove --context hub`,
+		Example: `  atoll hub remove --context broker --dry-run
+  atoll hub remove --context broker`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			on, err := o.connect(cmd, dryRun)
+			on, err := o.Connect(steps.Report(cmd, dryRun))
 			if err != nil {
 				return err
 			}
-			if err := setup.RemoveHub(cmd.Context(), on, o.namespace, dryRun); err != nil || dryRun {
+			if err := setup.RemoveHub(cmd.Context(), on, o.Name, dryRun); err != nil || dryRun {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s has no hub any more\n", o.namespace)
+			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s has no hub any more\n", o.Name)
 			return nil
 		},
 	}

@@ -36,7 +36,7 @@ It checks first what can be checked, and changes nothing before that. It can be 
 upgrade, or with a new file to renew credentials that have expired while the cluster was
 off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or later.`,
 		Example: `  atoll join c1.join --context c1
-  atoll broker token create c1 --context hub | atoll join - --context c1
+  atoll broker token create c1 --context broker | atoll join - --context c1
   atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
@@ -50,11 +50,7 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 				return err
 			}
 			request.File, request.ClusterID = file, names.ClusterID(clusterID)
-			config, err := cluster.Config()
-			if err != nil {
-				return err
-			}
-			to, err := install.NewTarget(config, steps.Report(cmd, dryRun))
+			to, err := cluster.Connect(steps.Report(cmd, dryRun))
 			if err != nil {
 				return err
 			}

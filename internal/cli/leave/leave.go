@@ -8,7 +8,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
@@ -32,11 +31,7 @@ It can be repeated, after it was interrupted too.`,
   atoll leave --context c1 --offline      # the broker is gone, or removes the cluster itself`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := cluster.Config()
-			if err != nil {
-				return err
-			}
-			member, err := install.NewTarget(config, steps.Report(cmd, request.DryRun))
+			member, err := cluster.Connect(steps.Report(cmd, request.DryRun))
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
 	"github.com/atoll-mcs/atoll/internal/cli/hub"
 	"github.com/atoll-mcs/atoll/internal/cli/join"
@@ -72,12 +71,8 @@ func newBroker(to *output.Manifests) *cobra.Command {
 			return write(cmd, to, "broker", crds, objects)
 		},
 	}
-	addClusterset(command, &namespace)
+	target.AddClustersetFlag(command.Flags(), &namespace)
 	return command
-}
-
-func addClusterset(command *cobra.Command, namespace *string) {
-	command.Flags().StringVarP(namespace, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
 }
 
 func newMember(to *output.Manifests) *cobra.Command {
@@ -107,7 +102,7 @@ that the id is free. It keeps the token in that Secret new, so nothing else may 
 			return write(cmd, to, "member", crds, objects)
 		},
 	}
-	addClusterset(command, &clusterset)
+	target.AddClustersetFlag(command.Flags(), &clusterset)
 	flags := command.Flags()
 	flags.StringVar(&clusterID, "cluster-id", "", "the id that the cluster has, or is to have")
 	flags.BoolVar(&onBroker, "on-broker", false, "the cluster holds clustersets, too")
@@ -122,7 +117,7 @@ func newSecret(to *output.Manifests) *cobra.Command {
 		Long: `Renders the Secret that "atoll join" makes of a join file. It is good for as long as the file is, and
 once. Apply it before or after the rest, once, or seal it with what you have for that: whoever reads
 it can make a cluster of his own a member. The agent writes its own token into the Secret then.`,
-		Example: `  atoll broker token create c1 --context hub | atoll render secret - | kubectl --context c1 apply --server-side -f -`,
+		Example: `  atoll broker token create c1 --context broker | atoll render secret - | kubectl --context c1 apply --server-side -f -`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := join.Read(cmd.InOrStdin(), args[0])
@@ -152,7 +147,7 @@ func newHub(to *output.Manifests) *cobra.Command {
 			return write(cmd, to, "hub", crds, objects)
 		},
 	}
-	addClusterset(command, &what.Clusterset)
+	target.AddClustersetFlag(command.Flags(), &what.Clusterset)
 	hub.AddFlags(command.Flags(), &what)
 	return command
 }

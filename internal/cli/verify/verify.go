@@ -46,7 +46,7 @@ takes a bounded time. The exit status is 79 where something has failed.`,
 	o.AddFlags(flags)
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit report into this file")
 	target.AddImageFlag(flags, &o.image)
-	flags.DurationVar(&o.Patience, "wait", 30*time.Second, "how long one step may take")
+	flags.DurationVar(&o.Patience, "wait", 2*time.Minute, "how long one step may take: for so long it may take a cluster's DNS to follow atoll dns install")
 	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long all of them may take, without cleaning up, which takes a minute at most")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command

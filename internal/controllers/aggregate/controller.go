@@ -86,10 +86,10 @@ func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
 		}
 	}
 	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
-		queue(initial, types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName})
+		queue(initial, e.Spec.Service())
 	})
 	c.aggregates.OnChange(func(service types.NamespacedName, initial bool) { queue(initial, service) })
-	c.aggregates.OnListed(func() { queue(true, append(c.broker.Services(), c.aggregates.Services()...)...) })
+	c.aggregates.OnListed(func() { queue(true, c.services()...) })
 	c.heartbeats.OnChange(func(cluster names.ClusterID) {
 		queue(false, c.broker.ServicesOf(cluster)...)
 		for _, service := range c.aggregates.Services() {
@@ -109,10 +109,15 @@ func (c *Controller) await(ctx context.Context) error {
 	return nil
 }
 
-// all are the services with an export or an entry.
+// services are those with an export or an entry.
+func (c *Controller) services() []types.NamespacedName {
+	return append(c.broker.Services(), c.aggregates.Services()...)
+}
+
+// all has all of them queued.
 func (c *Controller) all(context.Context) ([]reconcile.Request, error) {
 	var requests []reconcile.Request
-	for _, service := range append(c.broker.Services(), c.aggregates.Services()...) {
+	for _, service := range c.services() {
 		requests = append(requests, reconcile.Request{NamespacedName: service})
 	}
 	return requests, nil

@@ -38,8 +38,11 @@ type Controller struct {
 	progress     *status.Progress
 	mode         brokerv1alpha1.AdvertiseMode
 	maxEndpoints int
-	pacer        *pace.Pacer[Request]
-	queue        func(Request, bool) // set when the controller starts
+	// pacer spaces the writes of each slice, and of what is looked at as a whole all together: what moves between slices is
+	// written in one go and in an order, and where something fails or is left out nothing is gained by haste. So a change may
+	// wait for another slice's there, but never for longer than is its due.
+	pacer *pace.Pacer[Request]
+	queue func(Request, bool) // set when the controller starts
 
 	metrics *metrics.Metrics
 	seen    metrics.Stopwatch[Request] // since a change of a slice was seen
@@ -112,7 +115,9 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
-	have, want, remarks := c.plan(req, own)
+	sources := c.sources.Named(req.Service, req.Slice)
+	p, want, remarks := c.plan(req, own, sources)
+	have := p.Published
 	changes := sliceplan.Diff(have, want)
 	if req.Slice != "" && changes.Removed > 0 && sliceplan.Moved(have, want, c.otherSources(req)) {
 		c.whole(req)
@@ -123,16 +128,17 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.triggers.Hold(req.Service, changes)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	c.triggers.Stamp(req.Service, req.Slice, changes)
+	c.triggers.Stamp(req.Service, changes)
 	c.turns.Writing(req.Service, changes, time.Now())
 	versions := controllers.Versions(changes)
 	err = c.writer.Slices(ctx, changes)
+	c.triggers.Wrote(req.Service, req.Slice, versions, changes)
 	if errors.Is(err, controllers.ErrOutdated) {
 		return reconcile.Result{}, err
 	}
-	c.note(req, own, remarks, err)
-	if req.Slice == "" && !controllers.Unanswered(err) {
-		c.progress.Done(status.StepEndpoints, req.Service)
+	c.note(req, own, p.Times(sources), remarks, err)
+	if req.Slice == "" {
+		controllers.Tried(c.progress, status.StepEndpoints, req.Service, err)
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
@@ -179,10 +185,10 @@ func (c *Controller) byClusterIP(own local.Own) bool {
 		merge.Type(c.broker.Constituents(client.ObjectKeyFromObject(own.Export), own.Contribution)) == mcsv1beta1.ClusterSetIP
 }
 
-// plan returns what there is on the broker and what there should be, and what people should
+// plan returns what is published and what should be, of these sources, and what people should
 // know of it.
-func (c *Controller) plan(req Request, own local.Own) (have []*discoveryv1.EndpointSlice, want []discoveryv1.EndpointSlice, about []status.Remark) {
-	p := sliceplan.Publication{
+func (c *Controller) plan(req Request, own local.Own, sources []*discoveryv1.EndpointSlice) (p sliceplan.Publication, want []discoveryv1.EndpointSlice, about []status.Remark) {
+	p = sliceplan.Publication{
 		Cluster: c.broker.Self, Namespace: req.Service.Namespace, Service: req.Service.Name,
 		BrokerNamespace: c.broker.Namespace, MaxEndpoints: c.maxEndpoints,
 	}
@@ -193,22 +199,19 @@ func (c *Controller) plan(req Request, own local.Own) (have []*discoveryv1.Endpo
 		p.Ports, p.Restricted = own.Contribution.Ports, len(own.Contribution.Ports) < len(own.Service.Spec.Ports)
 	}
 	if req.Slice != "" {
-		p.Published = c.broker.PublishedFrom(req.Service, req.Slice)
-		if slice := c.sources.Get(req.Service, req.Slice); slice != nil {
-			p.Sources = []*discoveryv1.EndpointSlice{slice}
-		}
-		return p.Published, sliceplan.Publish(p), nil
+		p.Published, p.Sources = c.broker.PublishedFrom(req.Service, req.Slice), sources
+		return p, sliceplan.Publish(p), nil
 	}
 	p.Published = c.broker.Published(req.Service)
 	if own.Contribution == nil {
-		return p.Published, nil, nil
+		return p, nil, nil
 	}
-	p.Sources = c.sources.Of(req.Service)
+	p.Sources = sources
 	if c.byClusterIP(own) {
 		p.ClusterIPs = own.Service.Spec.ClusterIPs
-		return p.Published, sliceplan.PublishClusterIPs(p), nil
+		return p, sliceplan.PublishClusterIPs(p), nil
 	}
-	return p.Published, sliceplan.Publish(p), remarks(p.Sources)
+	return p, sliceplan.Publish(p), remarks(p.Sources)
 }
 
 // otherSources are the slices of a Service but the request's.
@@ -218,18 +221,19 @@ func (c *Controller) otherSources(req Request) []*discoveryv1.EndpointSlice {
 
 // note keeps how writing went, and forgets what is not exported any more. One slice that
 // went well says nothing of the others.
-func (c *Controller) note(req Request, own local.Own, remarks []status.Remark, err error) {
+func (c *Controller) note(req Request, own local.Own, times sliceplan.Times, remarks []status.Remark, err error) {
 	switch {
 	case err != nil:
 		c.outcomes.Set(req.Service, status.Outcome{Failure: controllers.Summary(err), Remarks: remarks})
 	case req.Slice != "":
+		c.triggers.Settle(req.Service, req.Slice, times)
 	case own.Export == nil:
 		c.triggers.Forget(req.Service)
 		c.unstored.Forget(req.Service)
 		c.outcomes.Forget(req.Service)
 		c.overlaps.Forget(req.Service)
 	default:
-		c.triggers.Settle(req.Service, time.Now())
+		c.triggers.Settle(req.Service, "", times)
 		c.outcomes.Set(req.Service, status.Outcome{Remarks: remarks})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -66,7 +67,7 @@ func (c *Controller) await(ctx context.Context) error {
 func (c *Controller) followExports(queue func(Request, bool)) {
 	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
 		if e.Spec.ClusterID != c.self.ID.String() && c.sources.Follows(e.Spec.ServiceNamespace) {
-			queue(Request{Service: types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
+			queue(Request{Service: e.Spec.Service()}, initial)
 		}
 	})
 }
@@ -86,7 +87,7 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	})
 	// Slices whose Service is not exported any more are found here too, after a restart.
 	c.broker.OnPublished(func(s *discoveryv1.EndpointSlice, initial bool) {
-		req := Request{Service: types.NamespacedName{Namespace: s.Labels[names.LabelServiceNamespace], Name: s.Labels[names.LabelServiceName]}}
+		req := Request{Service: broker.ServiceOf(s)}
 		arrival := c.turns.Seen(req.Service, s, time.Now())
 		if arrival.Took > 0 {
 			c.metrics.Transit.Observe(arrival.Took.Seconds())

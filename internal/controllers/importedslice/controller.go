@@ -52,8 +52,8 @@ type Controller struct {
 	strange  *strangers
 	share    *share
 	outcomes *status.Outcomes[local.Part]
-	pacer    *pace.Pacer[Request]
-	queue    func(Request, bool) // set when the controller starts
+	pacer    *pace.Pacer[Request] // as exportedslice has it
+	queue    func(Request, bool)  // set when the controller starts
 	metrics  *metrics.Metrics
 	seen     metrics.Stopwatch[Request] // since a change of another cluster's slice was seen
 	turns    controllers.Turns[local.Part]
@@ -135,6 +135,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		Import: imp, DerivedService: imp.Annotations[names.AnnotationDerivedService],
 		Cluster: req.Cluster, Own: req.Cluster == c.broker.Self, MaxEndpoints: c.options.MaxEndpoints,
 	}
+	sources := c.sourcesOf(req)
 	if !gone {
 		known, err := c.gather(ctx, req, &importation)
 		if err != nil {
@@ -161,14 +162,15 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.triggers.Hold(req.Part, changes)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	c.triggers.Stamp(req.Part, req.Slice, changes)
+	c.triggers.Stamp(req.Part, changes)
 	c.turns.Writing(req.Part, changes, time.Now())
 	versions := controllers.Versions(changes)
 	err = c.writer.Slices(ctx, changes)
+	c.triggers.Wrote(req.Part, req.Slice, versions, changes)
 	if errors.Is(err, controllers.ErrOutdated) {
 		return reconcile.Result{}, err
 	}
-	c.note(req, gone, err)
+	c.note(req, gone, importation.Times(sources), err)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("importing endpoints of %s: %w", req, err)
 	}
@@ -244,7 +246,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 			return err == nil, err
 		}
 		importation.Ports, importation.IPFamilies = own.Contribution.Ports, own.Contribution.IPFamilies
-		importation.Sources = c.ownSources(req)
+		importation.Sources = c.sources.Named(req.Service, req.Slice)
 		return c.sources.Synced(req.Service.Namespace), nil
 	}
 	if !c.broker.ExportsSynced() || !c.broker.RangesSynced() {
@@ -270,14 +272,12 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	return known, c.limit(ctx, req, importation)
 }
 
-func (c *Controller) ownSources(req Request) []*discoveryv1.EndpointSlice {
-	if req.Slice == "" {
-		return c.sources.Of(req.Service)
+// sourcesOf are the source cluster's slices that a request is about, also those of which nothing is imported.
+func (c *Controller) sourcesOf(req Request) []*discoveryv1.EndpointSlice {
+	if req.Cluster == c.broker.Self {
+		return c.sources.Named(req.Service, req.Slice)
 	}
-	if slice := c.sources.Get(req.Service, req.Slice); slice != nil {
-		return []*discoveryv1.EndpointSlice{slice}
-	}
-	return nil
+	return c.othersSources(req)
 }
 
 func (c *Controller) othersSources(req Request) []*discoveryv1.EndpointSlice {
@@ -330,7 +330,7 @@ func (c *Controller) await(req Request, importation sliceplan.Importation) time.
 
 // note keeps how writing a part went. What passes by trying again is not told, and one slice
 // that went well says nothing of the others.
-func (c *Controller) note(req Request, gone bool, err error) {
+func (c *Controller) note(req Request, gone bool, times sliceplan.Times, err error) {
 	switch {
 	case controllers.Refused(err):
 		c.outcomes.Set(req.Part, status.Outcome{Failure: controllers.Summary(err)})
@@ -339,6 +339,7 @@ func (c *Controller) note(req Request, gone bool, err error) {
 			c.outcomes.Set(req.Part, status.Outcome{Waiting: true})
 		}
 	case req.Slice != "":
+		c.triggers.Settle(req.Part, req.Slice, times)
 	case gone:
 		c.forget(req.Part)
 		c.release(req.Part)
@@ -346,7 +347,7 @@ func (c *Controller) note(req Request, gone bool, err error) {
 	case req.Cluster != c.broker.Self && c.broker.Export(req.Service, req.Cluster) == nil:
 		c.forget(req.Part) // it has none: the next export is a new one
 	default:
-		c.triggers.Settle(req.Part, time.Now())
+		c.triggers.Settle(req.Part, "", times)
 		c.outcomes.Set(req.Part, status.Outcome{})
 	}
 }
@@ -355,9 +356,9 @@ func (c *Controller) note(req Request, gone bool, err error) {
 func (c *Controller) forget(part local.Part) {
 	c.triggers.Forget(part)
 	c.unstored.Forget(part)
-	c.refusals.forget(part)
-	c.losses.forget(part)
-	c.leftOut.forget(part)
+	c.refusals.Forget(part)
+	c.losses.Forget(part)
+	c.leftOut.Forget(part)
 	c.strange.forget(part)
 	c.outcomes.Forget(part)
 }

@@ -101,7 +101,7 @@ func (c *Controller) seed(ctx context.Context) error {
 
 // release gives up the share of a part that has gone.
 func (c *Controller) release(part local.Part) {
-	c.beyond.forget(part)
+	c.beyond.Forget(part)
 	c.share.Take(part.Cluster.String(), part.Service, nil, true)
 	c.wakeNext(part.Cluster)
 }
@@ -115,11 +115,11 @@ func (c *Controller) wakeNext(cluster names.ClusterID) {
 
 func (c *Controller) reportLimit(part local.Part, importation *sliceplan.Importation) {
 	if !c.share.Lacks(part.Cluster.String(), part.Service) {
-		c.beyond.forget(part)
+		c.beyond.Forget(part)
 		return
 	}
-	if c.beyond.news(part, refusal{imp: importation.Import.UID}) {
-		status.Say(c.recorder, importation.Import, c.member(part.Cluster), corev1.EventTypeWarning, "EndpointsLimited", "Import", fmt.Sprintf(
+	if c.beyond.News(part, refusal{imp: importation.Import.UID}) {
+		status.Say(c.recorder, importation.Import, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, "EndpointsLimited", "Import", fmt.Sprintf(
 			"Cluster %q exports more than %d endpoints to this cluster, and some of this service's are left out. "+
 				"Export fewer there, or have the agent here take more by --max-endpoints-per-member.", part.Cluster, c.share.Limit()))
 	}

@@ -16,24 +16,15 @@ import (
 // import. Where the exporting cluster has chosen that they stay, they do.
 func (c *Controller) lost(part local.Part, imp *mcsv1beta1.ServiceImport, export *brokerv1alpha1.ExportedService) bool {
 	if !c.options.Withdrawn.Has(part.Cluster.String()) || export.Spec.OnClusterLoss == names.OnLossKeep {
-		if c.losses.over(part) {
-			status.Say(c.recorder, imp, c.member(part.Cluster), corev1.EventTypeNormal, "ClusterBack", "Import",
+		if c.losses.Forget(part) {
+			status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeNormal, "ClusterBack", "Import",
 				fmt.Sprintf("Cluster %q is back, and so are its endpoints.", part.Cluster))
 		}
 		return false
 	}
-	if c.losses.news(part, refusal{imp: imp.UID}) && !c.options.Withdrawn.Told(part.Cluster.String(), imp.CreationTimestamp.Time) {
-		status.Say(c.recorder, imp, c.member(part.Cluster), corev1.EventTypeWarning, "ClusterLost", "Withdraw",
+	if c.losses.News(part, refusal{imp: imp.UID}) && !c.options.Withdrawn.Told(part.Cluster.String(), imp.CreationTimestamp.Time) {
+		status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, "ClusterLost", "Withdraw",
 			fmt.Sprintf("Nothing has been heard of cluster %q, and none of its endpoints answers: they are withdrawn until it is back.", part.Cluster))
 	}
 	return true
-}
-
-// member refers to another cluster in an Event. Events about one object are told apart by the
-// other one, not by what they say.
-func (c *Controller) member(cluster names.ClusterID) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster",
-		Namespace: c.broker.Namespace, Name: cluster.String(),
-	}
 }

@@ -2,16 +2,15 @@ package importedslice
 
 import (
 	"context"
-	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
@@ -23,7 +22,7 @@ import (
 // known yet what these are; the part is queued when it is.
 func (c *Controller) admit(req local.Part, importation *sliceplan.Importation) (known bool) {
 	if !slices.ContainsFunc(importation.Sources, sliceplan.ByClusterIP) {
-		c.refusals.forget(req)
+		c.refusals.Forget(req)
 		return true
 	}
 	if !c.broker.MembersSynced() {
@@ -31,11 +30,11 @@ func (c *Controller) admit(req local.Part, importation *sliceplan.Importation) (
 	}
 	reason := c.options.Network.Refusal(c.broker.Self, req.Cluster, c.broker.Member(req.Cluster), importation.Sources)
 	if reason == "" {
-		c.refusals.forget(req)
+		c.refusals.Forget(req)
 		return true
 	}
-	if c.refusals.news(req, refusal{importation.Import.UID, reason}) {
-		status.Say(c.recorder, importation.Import, c.member(req.Cluster), corev1.EventTypeWarning, "OverlappingRanges", "Import", reason)
+	if c.refusals.News(req, refusal{importation.Import.UID, reason}) {
+		status.Say(c.recorder, importation.Import, c.broker.Reference(req.Cluster), corev1.EventTypeWarning, "OverlappingRanges", "Import", reason)
 	}
 	importation.Sources = slices.DeleteFunc(slices.Clone(importation.Sources), sliceplan.ByClusterIP)
 	return true
@@ -49,10 +48,10 @@ func (c *Controller) leaveOut(req Request, importation *sliceplan.Importation) {
 	importation.Sources = admitted
 	switch {
 	case reason == "" && req.Slice == "":
-		c.leftOut.forget(req.Part)
-	case reason == "" || req.Slice != "" && c.leftOut.has(req.Part):
-	case c.leftOut.news(req.Part, refusal{importation.Import.UID, reason}):
-		status.Say(c.recorder, importation.Import, c.member(req.Cluster), corev1.EventTypeWarning, "EndpointsRefused", "Import", reason)
+		c.leftOut.Forget(req.Part)
+	case reason == "" || req.Slice != "" && c.leftOut.Has(req.Part):
+	case c.leftOut.News(req.Part, refusal{importation.Import.UID, reason}):
+		status.Say(c.recorder, importation.Import, c.broker.Reference(req.Cluster), corev1.EventTypeWarning, "EndpointsRefused", "Import", reason)
 	}
 }
 
@@ -88,64 +87,16 @@ func (c *Controller) partsAt(ctx context.Context, addresses []netip.Addr) ([]Req
 			parts = append(parts, req)
 		}
 	}
-	for _, part := range c.leftOut.all() {
+	for _, part := range c.leftOut.All() {
 		parts = append(parts, Request{Part: part})
 	}
 	return parts, nil
 }
 
-// refusals remembers what is refused and was said, so that it is said once.
-type refusals struct {
-	mu   sync.Mutex
-	said map[local.Part]refusal
-}
+// refusals are what is refused of parts and was said.
+type refusals = controllers.Said[local.Part, refusal]
 
 type refusal struct {
 	imp    types.UID // of the ServiceImport on which it was said
 	reason string
-}
-
-// news tells whether a refusal has not been said yet, and has it count as said.
-func (r *refusals) news(part local.Part, now refusal) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.said[part] == now {
-		return false
-	}
-	if r.said == nil {
-		r.said = map[local.Part]refusal{}
-	}
-	r.said[part] = now
-	return true
-}
-
-// over tells whether something was said of a part, and has the next be news.
-func (r *refusals) over(part local.Part) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, said := r.said[part]
-	delete(r.said, part)
-	return said
-}
-
-// all returns the parts of which something was said.
-func (r *refusals) all() []local.Part {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Keys(r.said))
-}
-
-// has tells whether something was said of a part.
-func (r *refusals) has(part local.Part) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, said := r.said[part]
-	return said
-}
-
-// forget has the next refusal of a part be news.
-func (r *refusals) forget(part local.Part) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.said, part)
 }

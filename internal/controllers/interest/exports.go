@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -31,26 +30,12 @@ func (e *Exports) NeedLeaderElection() bool { return false }
 
 // Start follows ServiceExports until ctx is done.
 func (e *Exports) Start(ctx context.Context) error {
-	informer, err := e.local.GetInformer(ctx, &mcsv1beta1.ServiceExport{})
-	if err != nil {
-		return fmt.Errorf("watching ServiceExports: %w", err)
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { e.added(object.(client.Object)) },
-		DeleteFunc: func(object any) {
-			if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = gone.Obj
-			}
-			if export, ok := object.(client.Object); ok {
-				e.deleted(export)
-			}
-		},
-	})
+	off, err := watch(ctx, e.local, &mcsv1beta1.ServiceExport{}, e.added, e.deleted)
 	if err != nil {
 		return fmt.Errorf("watching ServiceExports: %w", err)
 	}
 	<-ctx.Done()
-	_ = informer.RemoveEventHandler(registration) // the informer ends with the same context
+	off()
 	return nil
 }
 

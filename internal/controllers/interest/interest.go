@@ -1,6 +1,7 @@
-// Package interest makes the view of the broker follow the namespaces that exist in this cluster and
-// that others export from, so that an agent's memory and traffic, and the watches that the broker has
-// to serve, grow with what its cluster imports and not with the whole clusterset.
+// Package interest has an agent's copies of EndpointSlices follow what is of interest: the view of the broker the
+// namespaces that exist in this cluster and that others export from (Controller), and the copy of the cluster's own slices
+// those that have ServiceExports (Exports). So an agent's memory and traffic, and the watches that API servers have to
+// serve, grow with what its cluster imports and exports, and not with the whole clusterset or cluster.
 package interest
 
 import (
@@ -9,8 +10,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
@@ -38,21 +39,9 @@ func (c *Controller) NeedLeaderElection() bool { return false }
 
 // Start follows namespaces until ctx is done.
 func (c *Controller) Start(ctx context.Context) error {
-	informer, err := c.local.GetInformer(ctx, &corev1.Namespace{})
-	if err != nil {
-		return fmt.Errorf("watching namespaces: %w", err)
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { c.exists(object.(*corev1.Namespace).Name) },
-		DeleteFunc: func(object any) {
-			if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = gone.Obj
-			}
-			if namespace, ok := object.(*corev1.Namespace); ok {
-				c.gone(namespace.Name)
-			}
-		},
-	})
+	off, err := watch(ctx, c.local, &corev1.Namespace{},
+		func(namespace client.Object) { c.exists(namespace.GetName()) },
+		func(namespace client.Object) { c.gone(namespace.GetName()) })
 	if err != nil {
 		return fmt.Errorf("watching namespaces: %w", err)
 	}
@@ -62,7 +51,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		}
 	})
 	<-ctx.Done()
-	_ = informer.RemoveEventHandler(registration) // the informer ends with the same context
+	off()
 	return nil
 }
 

@@ -84,8 +84,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			return c.concerned(ctx, client.ObjectKeyFromObject(o))
 		})).
 		Watches(&brokerv1alpha1.ExportedService{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			spec := &o.(*brokerv1alpha1.ExportedService).Spec
-			return c.concerned(ctx, types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName})
+			return c.concerned(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
 		})).
 		WatchesRawSource(controllers.Events(c.subscribe)).
 		WatchesRawSource(controllers.Once(c.ranges.Await, func(ctx context.Context) ([]reconcile.Request, error) { return c.balanced(ctx, "") })).

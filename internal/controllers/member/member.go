@@ -31,9 +31,13 @@ const (
 	answerTimeout = 10 * time.Second
 )
 
-// Controller keeps the entry. Every replica of an agent renews the heartbeat, leader or
-// not: a change of leaders must not look like the cluster's loss.
+// Controller keeps the entry. Every replica of an agent looks after the heartbeat, leader or
+// not: a change of leaders must not look like the cluster's loss. It is renewed by one that finds that no
+// other has done so since it last looked.
 type Controller struct {
+	// Now is the clock by which the entry says when something was. Others do not compare it with theirs.
+	Now func() time.Time
+
 	broker    client.Client
 	namespace string
 	spec      brokerv1alpha1.MemberClusterSpec
@@ -46,13 +50,18 @@ type Controller struct {
 	mu sync.Mutex
 	// made is the statement that this replica has made last, nil for none.
 	made *brokerv1alpha1.Publication
+
+	// renewed is when the heartbeat was last renewed, as it says itself, when this replica looked last; nil where it
+	// has not. It is Start's.
+	renewed *metav1.MicroTime
 }
 
 // NewController returns a controller that writes spec to the broker's namespace. holder
 // names this replica, and timeout is how long the heartbeat may be missing until the
 // others take the cluster for lost. What is read of the own entry, epoch is told.
 func NewController(c client.Client, namespace string, spec brokerv1alpha1.MemberClusterSpec, holder string, timeout time.Duration, epoch *broker.Epoch, log *slog.Logger) *Controller {
-	m := &Controller{broker: c, namespace: namespace, spec: spec, holder: holder, timeout: timeout, epoch: epoch, log: log, now: make(chan struct{}, 1)}
+	m := &Controller{Now: time.Now, broker: c, namespace: namespace, spec: spec, holder: holder, timeout: timeout, epoch: epoch, log: log, now: make(chan struct{}, 1)}
+	epoch.OnBack(m.Renew)
 	epoch.OnOwnMember(func() {
 		// Two replicas of different versions say different things, which must not become a race.
 		have := m.own()
@@ -71,9 +80,9 @@ func (c *Controller) NeedLeaderElection() bool { return false }
 // as a TakenError: this cluster must not go on.
 func (c *Controller) Start(ctx context.Context) error {
 	interval := c.timeout / renewals
-	for {
+	for now := true; ; {
 		limited, cancel := context.WithTimeout(ctx, interval)
-		err := c.renew(limited)
+		err := c.renew(limited, now)
 		cancel()
 		var taken *TakenError
 		if errors.As(err, &taken) {
@@ -88,8 +97,10 @@ func (c *Controller) Start(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
+			now = false
 		case <-c.now:
 			timer.Stop()
+			now = true
 		}
 	}
 }
@@ -105,13 +116,16 @@ func (c *Controller) Renew() {
 // State has the entry say that all is published that the cluster exports, in the namespace
 // of a UID, where the broker's data was seen up to a version.
 func (c *Controller) State(place, version string) {
-	now := time.Now().Truncate(time.Microsecond)
+	now := c.Now().Truncate(time.Microsecond)
 	have := c.own()
 	c.mu.Lock()
 	for _, last := range []*brokerv1alpha1.Publication{c.made, published(have)} {
 		if last != nil && !now.After(last.At.Time) {
 			now = last.At.Add(time.Microsecond)
 		}
+	}
+	if asked := time.UnixMicro(c.epoch.AskedLater()); !now.After(asked) {
+		now = asked.Add(time.Microsecond)
 	}
 	c.made = &brokerv1alpha1.Publication{Namespace: place, At: metav1.NewMicroTime(now), ResourceVersion: version}
 	c.mu.Unlock()
@@ -175,11 +189,13 @@ func (c *Controller) conflict(have *brokerv1alpha1.MemberCluster) error {
 	return &TakenError{c.spec.ClusterID, have.Spec.ClusterUID, c.spec.ClusterUID}
 }
 
-func (c *Controller) renew(ctx context.Context) error {
+// renew looks after the entry. The heartbeat is renewed now, or where no other replica has done so.
+func (c *Controller) renew(ctx context.Context, now bool) error {
+	defer c.epoch.Beaten()
 	if err := c.applyMember(ctx); err != nil {
 		return err
 	}
-	return c.applyLease(ctx)
+	return c.applyLease(ctx, now)
 }
 
 func (c *Controller) meta() metav1.ObjectMeta {
@@ -193,7 +209,7 @@ func (c *Controller) meta() metav1.ObjectMeta {
 // applyMember writes the MemberCluster where it is absent or outdated. What it is like, the copy
 // tells, or where there is none yet, the broker.
 func (c *Controller) applyMember(ctx context.Context) error {
-	have := c.own()
+	before, have := c.epoch.Beat(), c.own()
 	if !c.epoch.MembersSynced() {
 		have = &brokerv1alpha1.MemberCluster{}
 		err := c.broker.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}, have)
@@ -216,15 +232,18 @@ func (c *Controller) applyMember(ctx context.Context) error {
 		updated.Spec = *want
 		err = c.broker.Update(ctx, updated)
 	}
+	if have != nil && apierrors.IsConflict(err) {
+		return c.epoch.Outran(ctx, before, have)
+	}
 	// Otherwise the copy is about to show what it is like, and then it is looked at again.
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (!apierrors.IsNotFound(err) || have == nil) {
+	if err != nil && !apierrors.IsAlreadyExists(err) && (!apierrors.IsNotFound(err) || have == nil) {
 		return fmt.Errorf("writing the MemberCluster: %w", err)
 	}
 	return nil
 }
 
-// applyLease renews the heartbeat.
-func (c *Controller) applyLease(ctx context.Context) error {
+// applyLease renews the heartbeat, if another replica has not done so since this one looked last and it need not be now.
+func (c *Controller) applyLease(ctx context.Context, now bool) error {
 	lease := &coordinationv1.Lease{}
 	before := c.epoch.Beat()
 	err := c.broker.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.spec.ClusterID}, lease)
@@ -232,28 +251,36 @@ func (c *Controller) applyLease(ctx context.Context) error {
 		HolderIdentity: &c.holder,
 		// For people: members judge by their own clocks.
 		LeaseDurationSeconds: ptr.To(max(1, int32(c.timeout/time.Second))),
-		RenewTime:            ptr.To(metav1.NowMicro()),
+		RenewTime:            ptr.To(metav1.NewMicroTime(c.Now().Truncate(time.Microsecond))), // as it is stored
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		lease = &coordinationv1.Lease{ObjectMeta: c.meta(), Spec: spec}
 		err = c.broker.Create(ctx, lease)
 	case err == nil:
-		var older bool
-		if older, err = c.epoch.Found(ctx, before, lease); err != nil {
+		var tell bool
+		if tell, err = c.epoch.Found(ctx, before, lease); err != nil {
 			return err
 		}
-		if older { // other replicas can't tell any more when this one has renewed it
-			if lease.Annotations == nil {
-				lease.Annotations = map[string]string{}
-			}
-			lease.Annotations[names.AnnotationRestored] = spec.RenewTime.Format(time.RFC3339Nano)
+		said := lease.Annotations[names.AnnotationAwaits]
+		asks := c.epoch.Asks(said, c.timeout)
+		if tell { // other replicas can't find it any more when this one has renewed it
+			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, names.AnnotationRestored, spec.RenewTime.Format(time.RFC3339Nano))
+		} else if found := lease.Spec.RenewTime; !now && asks == said && c.renewed != nil && !c.renewed.Equal(found) {
+			c.renewed = found
+			return nil
 		}
-		lease.Spec = spec
+		if asks == "" {
+			delete(lease.Annotations, names.AnnotationAwaits)
+		} else {
+			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, names.AnnotationAwaits, asks)
+		}
+		lease.Spec, before = spec, c.epoch.Beat()
 		err = c.broker.Update(ctx, lease)
 	}
 	if err == nil {
-		c.epoch.Renewed(lease)
+		c.epoch.Renewed(before, lease)
+		c.renewed = lease.Spec.RenewTime
 		return nil
 	}
 	// Another replica's renewal is as good as this one's.

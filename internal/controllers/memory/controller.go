@@ -5,18 +5,16 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -32,18 +30,21 @@ const (
 
 // Controller owns the ConfigMap.
 type Controller struct {
-	reader client.Reader
-	writer client.Writer
-	epoch  *broker.Epoch
-	log    *slog.Logger
-	wake   chan struct{}
+	notes controllers.Notes
+	epoch *broker.Epoch
+	log   *slog.Logger
+	wake  chan struct{}
 	// clusterset is which one it is that is remembered.
 	clusterset string
 }
 
 // NewController returns a controller for a clusterset that writes by writer and reads by reader, past any copy.
 func NewController(reader client.Reader, writer client.Writer, e *broker.Epoch, clusterset string, log *slog.Logger) *Controller {
-	return &Controller{reader: reader, writer: writer, epoch: e, clusterset: clusterset, log: log, wake: make(chan struct{}, 1)}
+	return &Controller{notes: notes(reader, writer), epoch: e, clusterset: clusterset, log: log, wake: make(chan struct{}, 1)}
+}
+
+func notes(reader client.Reader, writer client.Writer) controllers.Notes {
+	return controllers.Notes{Name: names.BrokerMemory, Reader: reader, Writer: writer}
 }
 
 // Name is the controller's name in logs.
@@ -72,8 +73,8 @@ func (c *Controller) Start(ctx context.Context) error {
 	for pause := firstRetry; ctx.Err() == nil; {
 		data := encode(Memory{c.epoch.Memory(), c.clusterset, c.epoch.Ranges.Known()})
 		var again <-chan time.Time
-		if !equality.Semantic.DeepEqual(data, written) {
-			if err := c.write(ctx, data); err == nil {
+		if !maps.Equal(data, written) {
+			if err := c.notes.Write(ctx, data); err == nil {
 				written, pause = data, firstRetry
 			} else if ctx.Err() == nil {
 				c.log.Error("writing what is known of the broker failed, will try again", "error", err)
@@ -94,37 +95,14 @@ func (c *Controller) Start(ctx context.Context) error {
 	return nil
 }
 
-func (c *Controller) write(ctx context.Context, data map[string]string) error {
-	have, err := get(ctx, c.reader)
-	switch {
-	case err != nil:
-		return err
-	case have == nil:
-		err = c.writer.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: names.SystemNamespace, Name: names.BrokerMemory, Labels: map[string]string{names.LabelManagedBy: names.AgentManager},
-			},
-			Data: data,
-		})
-	case equality.Semantic.DeepEqual(have.Data, data):
-	default:
-		have.Data = data
-		err = c.writer.Update(ctx, have)
-	}
-	if err != nil {
-		return fmt.Errorf("writing ConfigMap %s/%s: %w", names.SystemNamespace, names.BrokerMemory, err)
-	}
-	return nil
-}
-
 // Load reads what was remembered of a clusterset. Where there is nothing, or it may not be read, as after an
 // upgrade of the agent before its rights, nothing is.
 func Load(ctx context.Context, reader client.Reader, clusterset string) (Memory, error) {
 	for began := time.Now(); ; {
-		have, err := get(ctx, reader)
+		have, err := notes(reader, nil).Read(ctx)
 		switch {
 		case have != nil:
-			return decode(have.Data).Of(clusterset), nil
+			return decode(have).Of(clusterset), nil
 		case !apierrors.IsForbidden(err):
 			return Memory{}, err
 		case time.Since(began) >= doubtful:
@@ -136,17 +114,4 @@ func Load(ctx context.Context, reader client.Reader, clusterset string) (Memory,
 		case <-time.After(askAgain):
 		}
 	}
-}
-
-// get returns nil where there is none.
-func get(ctx context.Context, reader client.Reader) (*corev1.ConfigMap, error) {
-	have := &corev1.ConfigMap{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.BrokerMemory}, have)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", names.SystemNamespace, names.BrokerMemory, err)
-	}
-	return have, nil
 }

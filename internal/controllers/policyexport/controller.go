@@ -55,10 +55,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		Watches(&mcsv1beta1.ServiceExport{}, handler.EnqueueRequestsFromMapFunc(c.concerned)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(c.concerned)).
+		WatchesRawSource(controllers.Policies(c.broker)).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.broker.OnPolicy(func(service types.NamespacedName, initial bool) {
-				add(reconcile.Request{NamespacedName: service}, initial)
-			})
 			c.broker.OnPoliciesComplete(func() {
 				for _, service := range c.noLongerDoubtful() {
 					add(reconcile.Request{NamespacedName: service}, false)

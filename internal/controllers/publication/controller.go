@@ -69,7 +69,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			c.sleep(ctx, nil)
 		}
 		if ctx.Err() == nil {
-			c.log.Info("what this cluster exports may have been lost on the broker: it is compared, and published again where it was")
+			c.log.Info("what this cluster exports may have been lost on the broker, or somebody asks: it is compared, and published again where it was lost")
 		}
 	}
 	return nil

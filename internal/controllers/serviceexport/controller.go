@@ -59,15 +59,11 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
 				if e.Spec.ClusterID == c.self.ID.String() {
-					add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}}, initial)
+					add(reconcile.Request{NamespacedName: e.Spec.Service()}, initial)
 				}
 			})
 		})).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.broker.OnPolicy(func(service types.NamespacedName, initial bool) {
-				add(reconcile.Request{NamespacedName: service}, initial)
-			})
-		})).
+		WatchesRawSource(controllers.Policies(c.broker)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.progress.OnBegin(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
@@ -134,9 +130,7 @@ func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own
 		delete(updated.Annotations, names.AnnotationWithdrawn)
 		err = c.writer.Update(ctx, updated)
 	}
-	if !controllers.Unanswered(err) {
-		c.progress.Done(status.StepRecord, req.NamespacedName)
-	}
+	controllers.Tried(c.progress, status.StepRecord, req.NamespacedName, err)
 	if err != nil {
 		return fmt.Errorf("writing the export record on the broker: %w", err)
 	}

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,11 +59,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.servicesOf)).
 		WatchesRawSource(controllers.Exported(c.broker)).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.broker.OnPolicy(func(service types.NamespacedName, initial bool) {
-				add(reconcile.Request{NamespacedName: service}, initial)
-			})
-		})).
+		WatchesRawSource(controllers.Policies(c.broker)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.all)).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)

@@ -2,44 +2,44 @@ package serviceimport
 
 import (
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// reports remember what is in the way of an import and was said, so that it is said once: there
-// is no condition that could remember it. The zero value remembers nothing.
+// reports are what is in the way of imports and was said.
 type reports struct {
-	mu   sync.Mutex
-	said map[types.NamespacedName]string
+	said controllers.Said[types.NamespacedName, string]
 }
 
 // news tells whether something is in the way of the import of a name, "" for nothing, that
 // was not said yet, and has it count as said. What is not in the way any more is news when it is again.
 func (r *reports) news(name types.NamespacedName, inTheWay string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if inTheWay == "" {
-		delete(r.said, name)
+		r.said.Forget(name)
 		return false
 	}
-	if r.said[name] == inTheWay {
-		return false
+	return r.said.News(name, inTheWay)
+}
+
+// namespaceOf refers to the namespace of a service. Its namespace is itself, so that an Event about it is in it. Events about one object
+// are told apart by the other one, not by what they say.
+func namespaceOf(service types.NamespacedName) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: service.Namespace, Name: service.Namespace}
+}
+
+// importOf refers to the ServiceImport of a service, which there may not be.
+func importOf(service types.NamespacedName) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: mcsv1beta1.GroupVersion.String(), Kind: mcsv1beta1.ServiceImportKindName, Namespace: service.Namespace, Name: service.Name,
 	}
-	if r.said == nil {
-		r.said = map[types.NamespacedName]string{}
-	}
-	r.said[name] = inTheWay
-	return true
 }
 
 // reportClosed says, on the namespace, that what other clusters export from it is not imported.
@@ -51,11 +51,7 @@ func (c *Controller) reportClosed(service types.NamespacedName, leftOut []merge.
 	if !c.closed.news(service, from) {
 		return
 	}
-	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: service.Namespace, Name: service.Namespace}
-	wanted := &corev1.ObjectReference{
-		APIVersion: mcsv1beta1.GroupVersion.String(), Kind: mcsv1beta1.ServiceImportKindName, Namespace: service.Namespace, Name: service.Name,
-	}
-	status.Say(c.recorder, namespace, wanted, corev1.EventTypeWarning, "SystemNamespace", "Import", fmt.Sprintf(
+	status.Say(c.recorder, namespaceOf(service), importOf(service), corev1.EventTypeWarning, "SystemNamespace", "Import", fmt.Sprintf(
 		"Cluster %q exports %s from this namespace, into which nothing is imported, for each cluster has its own. To allow it here, run: kubectl label namespace %s %s=%s",
 		from, service.Name, service.Namespace, names.LabelExports, names.ExportsAllowed))
 }
@@ -67,11 +63,7 @@ func (c *Controller) reportLimit(service types.NamespacedName) {
 		if !c.beyond.news(types.NamespacedName{Namespace: service.Namespace, Name: cluster.String()}, "limit") {
 			continue
 		}
-		namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: service.Namespace, Name: service.Namespace}
-		member := &corev1.ObjectReference{
-			APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster", Namespace: c.broker.Namespace, Name: cluster.String(),
-		}
-		status.Say(c.recorder, namespace, member, corev1.EventTypeWarning, "ServicesLimited", "Import", fmt.Sprintf(
+		status.Say(c.recorder, namespaceOf(service), c.broker.Reference(cluster), corev1.EventTypeWarning, "ServicesLimited", "Import", fmt.Sprintf(
 			"Cluster %q exports more services than the %d that this cluster imports from one: %s and perhaps others of this namespace are left out. "+
 				"Export fewer there, or have the agent here take more by --max-services-per-member.", cluster, c.broker.MaxServices(), service.Name))
 	}
@@ -83,9 +75,6 @@ func (c *Controller) reportLimit(service types.NamespacedName) {
 func (c *Controller) reportRefusal(service types.NamespacedName, have *mcsv1beta1.ServiceImport, export *mcsv1beta1.ServiceExport, err error) {
 	var about, related runtime.Object
 	kind := ""
-	wanted := &corev1.ObjectReference{
-		APIVersion: mcsv1beta1.GroupVersion.String(), Kind: mcsv1beta1.ServiceImportKindName, Namespace: service.Namespace, Name: service.Name,
-	}
 	switch {
 	case err == nil:
 	case !controllers.Refused(err):
@@ -93,12 +82,9 @@ func (c *Controller) reportRefusal(service types.NamespacedName, have *mcsv1beta
 	case have.UID != "":
 		kind, about = mcsv1beta1.ServiceImportKindName, have
 	case export != nil:
-		kind, about, related = mcsv1beta1.ServiceExportKindName, export, wanted
+		kind, about, related = mcsv1beta1.ServiceExportKindName, export, importOf(service)
 	default:
-		// Its namespace is itself, so that the Event is in it. Events about one object are told
-		// apart by the other one, not by what they say.
-		kind, related = "Namespace", wanted
-		about = &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: service.Namespace, Name: service.Namespace}
+		kind, about, related = "Namespace", namespaceOf(service), importOf(service)
 	}
 	if c.refused.news(service, kind) {
 		status.Say(c.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(

@@ -54,15 +54,13 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		For(&networkingv1alpha1.MultiClusterService{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
 		Watches(&brokerv1alpha1.ServicePolicy{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			spec := &o.(*brokerv1alpha1.ServicePolicy).Spec
-			return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName}}}
+			return []reconcile.Request{{NamespacedName: o.(*brokerv1alpha1.ServicePolicy).Spec.Service()}}
 		})).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return c.known(ctx, client.ObjectKeyFromObject(o))
 		})).
 		Watches(&brokerv1alpha1.ExportedService{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			spec := &o.(*brokerv1alpha1.ExportedService).Spec
-			return c.known(ctx, types.NamespacedName{Namespace: spec.ServiceNamespace, Name: spec.ServiceName})
+			return c.known(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
 		}), builder.WithPredicates(comesOrGoes)).
 		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(comesOrGoes)).
 		WithOptions(controllers.Options[reconcile.Request]()).

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 )
@@ -55,7 +56,7 @@ type Controller struct {
 // once. c is the cluster's own API server, and reader reads from it without a cache.
 func NewController(reader client.Reader, c client.Client, view *broker.View, heartbeats *broker.Heartbeats, prober Prober, timeout time.Duration, withdrawn *staleness.Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
-		store: store{reader, c}, local: c, broker: view, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		store: store{controllers.Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, local: c, broker: view, heartbeats: heartbeats, prober: prober, timeout: timeout,
 		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1),
 	}
 }
@@ -133,7 +134,7 @@ func (c *Controller) keep(ctx context.Context, stored map[string]string) (map[st
 	if maps.Equal(c.since, stored) {
 		return stored, nil
 	}
-	if err := c.store.write(ctx, c.since); err != nil {
+	if err := c.store.Write(ctx, c.since); err != nil {
 		return nil, err
 	}
 	return maps.Clone(c.since), nil

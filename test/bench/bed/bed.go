@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net"
 	"path/filepath"
 	"slices"
 	"time"
@@ -105,12 +103,13 @@ func (b *Bed) exposeAgents(ctx context.Context) error {
 		if u.Name != agentUnit {
 			continue
 		}
-		ports, err := freePorts(2)
+		ports, err := lab.FreePorts(2)
 		if err != nil {
 			return err
 		}
-		b.addresses[u.Cluster] = addresses{metrics: ports[0], profiles: ports[1]}
-		u.Argv = append(u.Argv, "--metrics-bind-address="+ports[0], "--pprof-bind-address="+ports[1])
+		at := addresses{metrics: ports[0].String(), profiles: ports[1].String()}
+		b.addresses[u.Cluster] = at
+		u.Argv = append(u.Argv, "--metrics-bind-address="+at.metrics, "--pprof-bind-address="+at.profiles)
 		b.agents = append(b.agents, u)
 	}
 	return b.AgentsWith(ctx)
@@ -125,19 +124,6 @@ func (b *Bed) AgentsWith(ctx context.Context, args ...string) error {
 		}
 	}
 	return b.AgentsReady(ctx)
-}
-
-func freePorts(n int) ([]string, error) {
-	var ports []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().String())
-	}
-	return ports, nil
 }
 
 // StopAgents ends the agents of the clusters, of all without any.
@@ -225,11 +211,6 @@ func (b *Bed) Broker() (simulation.Broker, error) {
 		return nil, err
 	}
 	return simulation.RealBroker(config)
-}
-
-// Clusters are the names of all API servers, the broker's last.
-func (b *Bed) Clusters() []string {
-	return append(slices.DeleteFunc(slices.Sorted(maps.Keys(b.On)), func(c string) bool { return c == lab.Broker }), lab.Broker)
 }
 
 // Pause waits, for what is measured next not to begin in the wake of what was before.

@@ -40,16 +40,6 @@ nonsense
 	}
 }
 
-func TestParseCPU(t *testing.T) {
-	got, err := parseCPU("12 (a) b) R 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20")
-	if err != nil || got != 3*time.Second {
-		t.Errorf("got %v, %v; want 3s", got, err)
-	}
-	if _, err := parseCPU("12 (a) R 1"); err == nil {
-		t.Error("no error about a short line")
-	}
-}
-
 func TestServiceSlices(t *testing.T) {
 	slices := Service{Namespace: "n", Name: "s", Endpoints: 250, First: 70000}.Slices()
 	if len(slices) != 3 || len(slices[0].Endpoints) != 100 || len(slices[2].Endpoints) != 50 {

@@ -18,12 +18,11 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-const (
-	// PerSlice is the number of endpoints in a full slice.
-	PerSlice = 100
-	// Writers is how many requests are under way at a time where many objects are made.
-	Writers = 16
-)
+// PerSlice is the number of endpoints in a full slice.
+const PerSlice = 100
+
+// writers is how many requests are under way at a time where many objects are made.
+const writers = 16
 
 // Service is a service with endpoints to export.
 type Service struct {
@@ -127,10 +126,10 @@ func (s Service) Delete(ctx context.Context, c client.Client) error {
 	)
 }
 
-// Each does something to all items, Writers at a time.
+// Each does something to all items, 16 at a time.
 func Each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(Writers)
+	group.SetLimit(writers)
 	for _, item := range items {
 		group.Go(func() error { return do(ctx, item) })
 	}

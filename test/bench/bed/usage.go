@@ -6,12 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/atoll-mcs/atoll/lab/process"
 )
 
 // Usage is what a process has used.
@@ -21,10 +22,6 @@ type Usage struct {
 	// Memory is its proportional share of memory, in bytes.
 	Memory int64
 }
-
-// clockTick is the unit of times in /proc/PID/stat, which is the same on all Linux
-// machines (USER_HZ).
-const clockTick = 10 * time.Millisecond
 
 // Usage returns what a unit of the lab, as broker/apiserver, has used.
 func (b *Bed) Usage(unit string) (Usage, error) {
@@ -39,36 +36,10 @@ func (b *Bed) Usage(unit string) (Usage, error) {
 		if !u.Running {
 			return Usage{}, fmt.Errorf("%s does not run", unit)
 		}
-		cpu, err := cpuOf(u.PID)
+		cpu, err := process.Record{PID: u.PID}.CPU()
 		return Usage{CPU: cpu, Memory: u.Memory}, err
 	}
 	return Usage{}, fmt.Errorf("there is no unit %s", unit)
-}
-
-func cpuOf(pid int) (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("reading the time on processors: %w", err)
-	}
-	return parseCPU(string(data))
-}
-
-// parseCPU reads utime and stime of a line as in proc(5), where the program's name, in
-// parentheses, may hold anything.
-func parseCPU(stat string) (time.Duration, error) {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("reading the time on processors: %q has too few fields", stat)
-	}
-	var ticks time.Duration
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading the time on processors: %w", err)
-		}
-		ticks += time.Duration(n)
-	}
-	return ticks * clockTick, nil
 }
 
 // Metrics are the samples of a program's /metrics.

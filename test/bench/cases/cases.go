@@ -73,12 +73,13 @@ var All = []Case{
 	{Name: "memory", About: "an agent with 100,000 imported endpoints", Limit: 10 * time.Minute, Do: memory},
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
 	{Name: "writes", About: "writes, watch events and bytes for the sample cases of KEP-0752, with clusters for nodes", Limit: 15 * time.Minute, Do: writes},
-	{Name: "pacing", About: "what holding changes back saves in a rolling update, and what it costs", Extra: true, Limit: 15 * time.Minute, Do: pacing},
+	{Name: "pacing", About: "what holding changes back saves in a rolling update, and what it costs", Extra: true, Limit: 12 * time.Minute, Do: pacing},
 	{Name: "growth", About: "what broker and agents need with more clusters, services and endpoints", Extra: true, Limit: 40 * time.Minute, Do: growth},
+	{Name: "rest", About: "what heartbeats cost the broker where nothing else happens, with up to 500 clusters", Extra: true, Limit: 10 * time.Minute, Do: rest},
 	{Name: "cost", About: "what 100,000 imported endpoints cost their cluster", Extra: true, Nodes: true, Limit: 20 * time.Minute, Do: cost},
 }
 
-// Do runs one case within its limit.
+// do runs one case within its limit.
 func (c Case) do(ctx context.Context, r *Run) figure.Case {
 	result := figure.Case{Name: c.Name, About: c.About}
 	began := time.Now()

@@ -48,6 +48,7 @@ func (r *Run) sweeps() []sweep {
 type grown struct {
 	setting
 	idleCPU      float64 // of the broker's API server and etcd, in thousandths of a processor
+	idleEvents   float64 // watch events in a second, then
 	cpu          float64 // of the same, in seconds, from the exports until all have all
 	changeCPU    float64 // of the same, in ms, for one endpoint's change
 	requests     float64
@@ -59,12 +60,17 @@ type grown struct {
 	heap         float64 // live heap of a real cluster's agent, in MiB, when all have all
 }
 
-// columns are what is fitted, with their names.
+// unfitted is how many of the columns are not fitted: what there is at rest has a fixed part, which a power would show in place
+// of what grows. The case rest has it.
+const unfitted = 2
+
+// columns are what is shown and fitted, with their names.
 var columns = []struct {
 	name string
 	of   func(grown) float64
 }{
 	{"broker CPU at rest, m", func(g grown) float64 { return g.idleCPU }},
+	{"watch events/s at rest", func(g grown) float64 { return g.idleEvents }},
 	{"until all have all, s", func(g grown) float64 { return g.arrival }},
 	{"broker CPU for that, s", func(g grown) float64 { return g.cpu }},
 	{"requests", func(g grown) float64 { return g.requests }},
@@ -187,6 +193,10 @@ func (r *Run) settle(ctx context.Context, namespace string, s setting) ([]*membe
 // atRest measures the heartbeats.
 func (r *Run) atRest(ctx context.Context, g *grown) error {
 	const rest = 20 * time.Second // two renewals of each member's
+	said, err := r.Bed.ServerMetrics(ctx, lab.Broker)
+	if err != nil {
+		return err
+	}
 	before, err := r.brokerCPU()
 	if err != nil {
 		return err
@@ -195,7 +205,13 @@ func (r *Run) atRest(ctx context.Context, g *grown) error {
 		return err
 	}
 	after, err := r.brokerCPU()
+	if err != nil {
+		return err
+	}
 	g.idleCPU = (after - before).Seconds() / rest.Seconds() * 1000
+	says, err := r.Bed.ServerMetrics(ctx, lab.Broker)
+	const events = "apiserver_watch_events_total"
+	g.idleEvents = (says.Sum(events) - said.Sum(events)) / rest.Seconds()
 	return err
 }
 
@@ -336,7 +352,7 @@ func (s sweep) exponents(all []grown) figure.Table {
 	for _, g := range all {
 		xs = append(xs, s.of(g.setting))
 	}
-	for _, column := range columns {
+	for _, column := range columns[unfitted:] {
 		var ys []float64
 		for _, g := range all {
 			ys = append(ys, column.of(g))

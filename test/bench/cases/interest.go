@@ -78,7 +78,7 @@ func interest(ctx context.Context, r *Run, c *figure.Case) error {
 	if err != nil {
 		return err
 	}
-	c.Add(own)
+	c.Add(own...)
 	elsewhere, err := r.exportedElsewhere(ctx)
 	if err != nil {
 		return err
@@ -139,14 +139,15 @@ func (r *Run) narrow(ctx context.Context, services []bed.Service) (held, error) 
 	}
 }
 
-// ownServices measures what Services of the agent's own cluster cost it that nobody exports.
-func (r *Run) ownServices(ctx context.Context) (figure.Figure, error) {
+// ownServices measures what Services of the agent's own cluster cost it that nobody exports; and what they do at worst, when one
+// more is exported in their namespace: then the agent holds the slices of all of them.
+func (r *Run) ownServices(ctx context.Context) ([]figure.Figure, error) {
 	const namespace, endpoints = "bench-own", 20
 	n := r.sized(2000)
 	r.Say("interest: %d Services of the cluster's own, which nobody exports", n)
-	before, err := r.held(ctx)
+	without, err := r.held(ctx)
 	if err != nil {
-		return figure.Figure{}, err
+		return nil, err
 	}
 	services := small(namespace, "own", n)
 	for i := range services {
@@ -154,21 +155,56 @@ func (r *Run) ownServices(ctx context.Context) (figure.Figure, error) {
 	}
 	on := r.Bed.On[exporter]
 	if err := r.Bed.Namespace(ctx, namespace, exporter); err != nil {
-		return figure.Figure{}, err
+		return nil, err
 	}
 	if err := bed.Each(ctx, services, func(ctx context.Context, s bed.Service) error { return s.Create(ctx, on) }); err != nil {
-		return figure.Figure{}, err
+		return nil, err
 	}
 	if err := bed.Pause(ctx, calm); err != nil {
-		return figure.Figure{}, err
+		return nil, err
 	}
-	after, err := r.held(ctx)
+	none, err := r.held(ctx)
 	if err != nil {
-		return figure.Figure{}, err
+		return nil, err
 	}
-	return figure.New("heap for each Service of the cluster's own that nobody exports, with its EndpointSlice", "KiB", (after.heap-before.heap)*1024/float64(n)).
-			Because(fmt.Sprintf("%d of them, with %d endpoints each", n, endpoints)),
-		on.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	r.Say("interest: one of them is exported")
+	if err := services[0].Export(ctx, on); err != nil {
+		return nil, err
+	}
+	one, err := r.holding(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	each := func(name string, with held) figure.Figure {
+		return figure.New(name, "KiB", (with.heap-without.heap)*1024/float64(n))
+	}
+	return []figure.Figure{
+		each("heap for each Service of the cluster's own that nobody exports, with its EndpointSlice", none).
+			Because(fmt.Sprintf("%d of them, in one namespace, with %d endpoints each", n, endpoints)),
+		each("and where one in their namespace is exported", one),
+		figure.New("live heap where one in their namespace is exported", figure.MiB, one.heap).OnFloor(figure.New("", figure.MiB, none.heap)).
+			Because("the floor is the heap where none is: all EndpointSlices of the cluster's own are what an agent would hold that did not choose"),
+	}, on.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+}
+
+// holding returns what the agent holds when it has so many slices of its own cluster.
+func (r *Run) holding(ctx context.Context, slices int) (held, error) {
+	for {
+		m, err := r.Bed.AgentMetrics(ctx, exporter)
+		if err != nil {
+			return held{}, err
+		}
+		have := m.Sum("atoll_followed_endpointslices", "of", "own")
+		if have >= float64(slices) {
+			if err := bed.Pause(ctx, calm); err != nil {
+				return held{}, err
+			}
+			return r.held(ctx)
+		}
+		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
+			return held{}, fmt.Errorf("waiting until the agent holds %d EndpointSlices of its own cluster, and not %.0f: %w", slices, have, err)
+		}
+	}
 }
 
 // exportedElsewhere measures what services cost the agent that others export in namespaces that its cluster does not

@@ -72,7 +72,7 @@ func writes(ctx context.Context, r *Run, c *figure.Case) error {
 		c.Tables = append(c.Tables, table)
 	}
 	c.Notes = append(c.Notes,
-		fmt.Sprintf("measured with %d importing clusters: %s and %d simulated ones, and the exporting cluster, which watches its own slices on the broker and so gets each event back once", importers, importer, importers-1),
+		fmt.Sprintf("measured with %d importing clusters: %s and %d simulated ones, and the exporting cluster, which watches its own slices on the broker and so gets each event back once, as does the API server itself, for API services", importers, importer, importers-1),
 		"writes are EndpointSlices' alone and are counted in the API servers' audit logs; of a slice that goes with its import the cluster's garbage collector asks the deletion too, where it comes first; events and bytes are the broker's apiserver_watch_events_total and _sizes, without its controller manager; events of less than 1 KiB are left out, which are bookmarks",
 	)
 	return nil

@@ -103,7 +103,7 @@ const (
 	syncCount    = "kubeproxy_sync_proxy_rules_duration_seconds_count"
 )
 
-// localCost measures the proxy, the DNS and requests.
+// cost measures the proxy, the DNS and requests.
 func (p subject) cost(ctx context.Context, target string) (localCost, error) {
 	var found localCost
 	const changes, requests = 10, 300

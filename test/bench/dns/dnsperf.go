@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/atoll-mcs/atoll/lab/process"
 )
 
 // perf is what dnsperf says of one run.
@@ -42,21 +43,9 @@ func (b *bench) dnsperf(ctx context.Context, s *server, ask, file string, second
 	return p, nil
 }
 
-// cpuTime is what the server has used of processors' time, as its user and by the kernel.
+// cpuTime is what the server has used of processors' time.
 func (s *server) cpuTime() (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(data), ") ") // the name may have spaces
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("reading the processor time of %s: %q", s.name, data)
-	}
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on all of Linux
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+	return process.Record{PID: s.command.Process.Pid}.CPU()
 }
 
 func (b *bench) dnsperfCommand(ctx context.Context, s *server, file string, seconds float64) *exec.Cmd {

@@ -24,6 +24,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
 
 func main() {
@@ -42,6 +43,7 @@ type bench struct {
 	dir        string // for files of its own
 	log        io.Writer
 	began      time.Time
+	machine    figure.Machine // as it was then
 	kubeconfig string
 	hosts      string // the file for the plugin hosts
 	api        client.WithWatch
@@ -113,7 +115,7 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{
-		options: o, self: self, dir: dir, log: progress, began: time.Now(),
+		options: o, self: self, dir: dir, log: progress, began: time.Now(), machine: figure.ThisMachine(),
 		kubeconfig: filepath.Join(dir, "kubeconfig"), hosts: filepath.Join(dir, "hosts"),
 	}
 	if n := runtime.NumCPU(); o.pinned && n > 1 {

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/atoll-mcs/atoll/internal/spread"
 	"github.com/atoll-mcs/atoll/internal/version"
@@ -65,11 +62,7 @@ func work(runs []perf) []float64 {
 func (r *results) write(out, people io.Writer) error {
 	report := figure.Report{
 		Version: version.String(), Started: r.began, Seconds: time.Since(r.began).Seconds(), Arguments: os.Args[1:],
-		Machine: figure.Machine{CPUs: runtime.NumCPU(), Go: runtime.Version()},
-	}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		report.Machine.MemoryBytes = int64(info.Totalram) * int64(info.Unit)
+		Machine: r.machine,
 	}
 	for _, s := range r.sizes {
 		report.Cases = append(report.Cases, r.rateCase(s), r.updateCase(s))

@@ -38,7 +38,7 @@ func newServer() *cobra.Command {
 	command := &cobra.Command{
 		Use: "server", Short: "Run a DNS server until standard input ends", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := pin(0, cpus); err != nil {
+			if err := pin(cpus); err != nil {
 				return err
 			}
 			text, err := os.ReadFile(corefile)
@@ -57,8 +57,8 @@ func newServer() *cobra.Command {
 	return command
 }
 
-// pin keeps a process, 0 for this one, on some of the machine's processors.
-func pin(pid int, cpus []int) error {
+// pin keeps this process on some of the machine's processors.
+func pin(cpus []int) error {
 	if len(cpus) == 0 {
 		return nil
 	}
@@ -66,10 +66,7 @@ func pin(pid int, cpus []int) error {
 	for _, c := range cpus {
 		set.Set(c)
 	}
-	if pid != 0 {
-		return unix.SchedSetaffinity(pid, &set)
-	}
-	// Of this process every thread: those that there are, and by inheritance all others.
+	// Every thread: those that there are, and by inheritance all others.
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return err

@@ -92,3 +92,18 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+func TestFitSquare(t *testing.T) {
+	want := Square{Fixed: 17, Each: 0.3, Pairs: 0.02}
+	var xs, ys []float64
+	for _, x := range []float64{10, 20, 50, 100} {
+		xs, ys = append(xs, x), append(ys, want.At(x))
+	}
+	law, ok := FitSquare(xs, ys)
+	if !ok || math.Abs(law.At(500)-want.At(500)) > 1e-6 || math.Abs(law.Pairs-want.Pairs) > 1e-9 {
+		t.Errorf("fitted %+v, want %+v", law, want)
+	}
+	if _, ok := FitSquare([]float64{10, 10, 20}, []float64{1, 2, 3}); ok {
+		t.Error("two sizes tell of three parts")
+	}
+}

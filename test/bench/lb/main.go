@@ -70,14 +70,14 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 		return errors.New("--rounds, --seconds and --clients are to be above 0")
 	}
 	report := &figure.Report{Started: time.Now().UTC(), Arguments: os.Args[1:], Machine: figure.ThisMachine()}
-	server, err := start(ctx, "server")
+	server, err := start("server")
 	if err != nil {
 		return err
 	}
 	defer server.stop()
 	targets := []target{{name: "direct", address: server.address}}
 	for _, provider := range []string{"embedded", "haproxy"} {
-		f, err := start(ctx, "forwarder", provider, server.address)
+		f, err := start("forwarder", provider, server.address)
 		if err != nil {
 			return err
 		}

@@ -33,12 +33,14 @@ type role struct {
 	input   io.Closer
 }
 
-func start(ctx context.Context, arguments ...string) (*role, error) {
+// start starts a role. It is not killed with its starter's context: it ends with its input, and a load balancer takes down a HAProxy
+// then, which would outlive it.
+func start(arguments ...string) (*role, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	r := &role{command: exec.CommandContext(ctx, self, arguments...)}
+	r := &role{command: exec.Command(self, arguments...)}
 	r.command.Stderr = os.Stderr
 	if r.input, err = r.command.StdinPipe(); err != nil {
 		return nil, err

@@ -1,26 +1,31 @@
-package docs
+package pages
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // A Command is a program with its arguments, as a shell would call it.
 type Command []string
 
-// Commands returns all commands that a shell script calls, those in substitutions too. Of a transcript, in which
-// prompts stand before commands, only these lines count.
-func Commands(script string) ([]Command, error) {
-	if lines := strings.Split(script, "\n"); strings.HasPrefix(script, "$ ") {
-		lines = slices.DeleteFunc(lines, func(l string) bool { return !strings.HasPrefix(l, "$ ") })
-		for i := range lines {
-			lines[i] = strings.TrimPrefix(lines[i], "$ ")
-		}
-		script = strings.Join(lines, "\n")
+// Commands returns all commands that a shell script, or a transcript of one, calls, those in substitutions too.
+func Commands(text string) ([]Command, error) {
+	return (&shell{rest: []rune(Script(text))}).script(0)
+}
+
+// Script is what a shell is to run of a block: of a transcript, in which prompts stand before commands, these lines alone.
+func Script(text string) string {
+	if !strings.HasPrefix(text, "$ ") {
+		return text
 	}
-	return (&shell{rest: []rune(script)}).script(0)
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			b.WriteString(command)
+		}
+	}
+	return b.String()
 }
 
 // shell reads the little of a shell's language that documentation uses.

@@ -1,6 +1,6 @@
-// Package docs reads what the documentation has people run and apply, so that tests can try it: every fenced block of
+// Package pages reads what the documentation has people run and apply, so that tests can try it: every fenced block of
 // README.md, docs and the manuals of charts and plugin, and every command line and link within the text.
-package docs
+package pages
 
 import (
 	"bufio"
@@ -17,6 +17,8 @@ type Block struct {
 	// Page is the page's path in the repository, Line where the block's text begins in it.
 	Page string
 	Line int
+	// Section is the anchor of the heading above, as links name it.
+	Section string
 	// Language is what stands behind the fence, "" for nothing.
 	Language string
 	Text     string
@@ -32,6 +34,11 @@ type Span struct {
 	Page string
 	Line int
 	Text string
+}
+
+// Runnable tells whether the block is made of command lines that somebody tries.
+func (b Block) Runnable() bool {
+	return !b.Untried && (b.Language == "" || b.Language == "sh" || b.Language == "console")
 }
 
 // At is where the span is, for people.
@@ -58,15 +65,11 @@ func Read(root string) ([]Page, error) {
 			if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
 				return err
 			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
 			name, err := filepath.Rel(root, path)
 			if err != nil {
 				return err
 			}
-			page, err := Parse(filepath.ToSlash(name), string(text))
+			page, err := ReadOne(root, filepath.ToSlash(name))
 			pages = append(pages, page)
 			return err
 		})
@@ -75,6 +78,15 @@ func Read(root string) ([]Page, error) {
 		}
 	}
 	return pages, nil
+}
+
+// ReadOne returns the page of a path in the repository in the folder root.
+func ReadOne(root, path string) (Page, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+	if err != nil {
+		return Page{}, fmt.Errorf("reading a page: %w", err)
+	}
+	return Parse(path, string(text))
 }
 
 var (
@@ -89,7 +101,7 @@ func Parse(path, text string) (Page, error) {
 	page := Page{Path: path}
 	var open *Block
 	var indent, closing string
-	before := "" // the paragraph above
+	section, before := "", "" // the heading above, and the paragraph
 	scanner := bufio.NewScanner(strings.NewReader(text))
 	for line := 1; scanner.Scan(); line++ {
 		text := scanner.Text()
@@ -102,7 +114,7 @@ func Parse(path, text string) (Page, error) {
 			open.Text += strings.TrimPrefix(text, indent) + "\n"
 		case match != nil:
 			indent, closing = match[1], match[2]
-			open = &Block{Page: path, Line: line + 1, Language: match[3], Untried: untried.MatchString(before)}
+			open = &Block{Page: path, Line: line + 1, Section: section, Language: match[3], Untried: untried.MatchString(before)}
 		case strings.TrimSpace(text) == "":
 			before += "\n"
 		default:
@@ -112,7 +124,8 @@ func Parse(path, text string) (Page, error) {
 			before += text + " "
 			page.Links = append(page.Links, linksIn(path, line, text)...)
 			if m := heading.FindStringSubmatch(text); m != nil {
-				page.Anchors = append(page.Anchors, anchorOf(m[1]))
+				section = anchorOf(m[1])
+				page.Anchors = append(page.Anchors, section)
 			}
 			for _, m := range span.FindAllStringSubmatch(text, -1) {
 				page.Spans = append(page.Spans, Span{path, line, m[1]})

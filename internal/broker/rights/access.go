@@ -1,4 +1,7 @@
-package broker
+// Package rights is who may do what on a broker: the objects that give members, those who join and the hub their rights in a
+// clusterset's namespace (access.go, accounts.go), and the admission policies by which a member writes what is its own
+// (admission.go), and entries of the catalogue that name it (catalogue.go).
+package rights
 
 import (
 	"slices"

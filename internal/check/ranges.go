@@ -1,0 +1,93 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+)
+
+// network is what is known of a member's addresses.
+type network struct {
+	name           string
+	pods, services []string
+	byService      bool // it advertises cluster IPs
+}
+
+// ranges compares the address ranges of all clusters that are known: the asked ones, and the others of
+// the clusterset.
+func ranges(there []*Cluster, all *Results) {
+	networks := networksOf(there)
+	var found []string
+	for i, a := range networks {
+		for _, b := range networks[:i] {
+			found = append(found, a.clashes(b)...)
+			found = append(found, b.clashes(a)...)
+		}
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	switch {
+	case len(networks) < 2:
+	case len(found) > 0:
+		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "such addresses mean something else in each cluster, so that traffic to the other one stays: give one of them other ranges. " +
+			"Where only pods clash, and Services' ranges are routed between clusters, --advertise-mode cluster-ip does without the pods'"})
+	default:
+		result := Result{ID: Ranges, Status: OK}
+		for _, n := range networks {
+			if len(n.pods) == 0 && !n.byService {
+				result.Status = Skipped
+				result.Message = fmt.Sprintf("the range of %s's pods is not known: its agent can be told with --pod-cidr", n.name)
+			}
+		}
+		all.add(result)
+	}
+}
+
+func networksOf(there []*Cluster) []network {
+	var networks []network
+	known := map[string]bool{}
+	members := map[string]brokerv1alpha1.MemberClusterSpec{}
+	for _, c := range there {
+		if c.Survey != nil && c.Survey.Broker != nil {
+			for _, m := range c.Survey.Broker.Members {
+				members[m.Name] = m.Spec
+			}
+		}
+	}
+	for _, c := range there {
+		mode := members[c.id()].AdvertiseMode
+		networks = append(networks, network{c.Name, c.Pods, c.Services, mode == brokerv1alpha1.AdvertiseClusterIP})
+		known[c.id()], known[c.UID] = true, true
+	}
+	for _, id := range slices.Sorted(maps.Keys(members)) {
+		m := members[id]
+		if !known[id] && !known[m.ClusterUID] { // one that is about to join again may be listed still
+			networks = append(networks, network{id, m.PodCIDRs, m.ServiceCIDRs, m.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP})
+		}
+	}
+	return networks
+}
+
+// clashes lists what others reach n by, and o has itself.
+func (n network) clashes(o network) []string {
+	kind, theirs := "pods", n.pods
+	if n.byService {
+		kind, theirs = "Services", n.services
+	}
+	var found []string
+	for _, x := range theirs {
+		for _, own := range []struct {
+			kind string
+			of   []string
+		}{{"pods", o.pods}, {"Services", o.services}} {
+			for range overlaps([]string{x}, own.of) {
+				a, b := fmt.Sprintf("%s of %s (%s)", kind, n.name, x), fmt.Sprintf("%s of %s", own.kind, o.name)
+				found = append(found, a+" overlap "+b)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,44 @@
+package target
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+// Clusterset is a choice of broker, and of one of the clustersets on it.
+type Clusterset struct {
+	Cluster
+	// Name is the clusterset's: its namespace on the broker.
+	Name string
+}
+
+// AddFlags lets a person choose.
+func (c *Clusterset) AddFlags(flags *pflag.FlagSet) {
+	c.Cluster.AddFlags(flags)
+	AddClustersetFlag(flags, &c.Name)
+}
+
+// Flags repeats the choice for the next command to run.
+func (c *Clusterset) Flags() string {
+	text := c.Cluster.Flags()
+	if c.Name != broker.DefaultNamespace {
+		text += " --namespace " + c.Name
+	}
+	return text
+}
+
+// AddClustersetFlag lets a person choose the clusterset alone.
+func AddClustersetFlag(flags *pflag.FlagSet, name *string) {
+	flags.StringVarP(name, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
+}
+
+// Connect returns the cluster, of which changes are reported to report, nil for nobody.
+func (c *Cluster) Connect(report install.Report) (*install.Target, error) {
+	config, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return install.NewTarget(config, report)
+}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/survey"
+)
+
+// silent is how long a heartbeat may be missing where it does not say: the agents' own default.
+const silent = 40 * time.Second
+
+// Member is a cluster of the clusterset.
+type Member struct {
+	Cluster string `json:"cluster"`
+	// State is one of the values below.
+	State MemberState `json:"state"`
+	// HeartbeatSeconds is the age of its last heartbeat by the broker's clock; absent where it
+	// has none.
+	HeartbeatSeconds *int64   `json:"heartbeatSeconds,omitempty"`
+	Kubernetes       string   `json:"kubernetes,omitempty"`
+	Agent            string   `json:"agent,omitempty"`
+	Region           string   `json:"region,omitempty"`
+	Advertises       string   `json:"advertises"`
+	IPFamilies       []string `json:"ipFamilies,omitempty"`
+	PodCIDRs         []string `json:"podCIDRs,omitempty"`
+	ServiceCIDRs     []string `json:"serviceCIDRs,omitempty"`
+	// Exports is how many services it exports.
+	Exports int `json:"exports"`
+	// Self tells that it is the cluster that was asked.
+	Self bool `json:"self,omitempty"`
+}
+
+// MemberState is what is known of a member's being there.
+type MemberState string
+
+// The states.
+const (
+	// MemberReady is a member whose heartbeat is renewed.
+	MemberReady MemberState = "Ready"
+	// MemberSilent is one whose heartbeat is missing; its endpoints are still used.
+	MemberSilent MemberState = "Silent"
+	// MemberLost is one whose endpoints the asked cluster has withdrawn.
+	MemberLost MemberState = "Lost"
+	// MemberJoining is one that has never sent a heartbeat.
+	MemberJoining MemberState = "Joining"
+)
+
+// Members lists the clusterset's members by id.
+func Members(s *survey.Survey) []Member {
+	if s.Broker == nil {
+		return nil
+	}
+	exports := map[string]int{}
+	for _, e := range s.Broker.Exports {
+		exports[e.Spec.ClusterID]++
+	}
+	members := make([]Member, 0, len(s.Broker.Members))
+	for _, m := range s.Broker.Members {
+		member := Member{
+			Cluster: m.Name, State: MemberJoining, Kubernetes: m.Spec.KubernetesVersion, Agent: m.Spec.AgentVersion, Region: m.Spec.Region,
+			Advertises: string(m.Spec.AdvertiseMode), IPFamilies: texts(m.Spec.IPFamilies), PodCIDRs: m.Spec.PodCIDRs, ServiceCIDRs: m.Spec.ServiceCIDRs,
+			Exports: exports[m.Name], Self: m.Name == s.ClusterID.String(),
+		}
+		if silence, ok := s.Broker.Silence(m.Name); ok {
+			member.HeartbeatSeconds = ptr.To(int64(silence.Seconds()))
+			member.State = MemberReady
+			if silence >= s.Broker.Patience(m.Name, silent) {
+				member.State = MemberSilent
+			}
+		}
+		if s.Cluster.Withdrawn[m.Name] != "" {
+			member.State = MemberLost
+		}
+		members = append(members, member)
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return members
+}

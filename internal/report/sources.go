@@ -1,0 +1,91 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/survey"
+)
+
+// Source is one exporting cluster's share of the endpoints.
+type Source struct {
+	Cluster string `json:"cluster"`
+	// Published is how many endpoints it has on the broker.
+	Published int `json:"published"`
+	// Imported is how many of them the asked cluster has, ReadyHere how many it sends new
+	// connections to.
+	Imported  int `json:"imported"`
+	ReadyHere int `json:"readyHere"`
+	// Why says why there are none here, or fewer.
+	Why string `json:"why,omitempty"`
+}
+
+func (x *Explanation) sources(s *survey.Survey, exports []merge.Export) {
+	clusters := merge.Precedence(exports)
+	count := func(list []discoveryv1.EndpointSlice, cluster string) (total, ready int) {
+		for _, e := range endpoints(list) {
+			if e.Cluster == cluster {
+				total++
+				if e.State == EndpointReady {
+					ready++
+				}
+			}
+		}
+		return total, ready
+	}
+	for _, slice := range s.Cluster.Slices { // also of clusters whose export is not on the broker
+		if id := slice.Labels[names.LabelSourceCluster]; !slices.Contains(clusters, id) {
+			clusters = append(clusters, id)
+		}
+	}
+	for _, id := range clusters {
+		source := Source{Cluster: id}
+		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id)
+		ready := 0
+		if s.Broker != nil {
+			source.Published, ready = count(s.Broker.Slices, id)
+		}
+		source.Why = why(s, source, ready)
+		x.Sources = append(x.Sources, source)
+	}
+}
+
+// why says why a source has fewer ready endpoints here than clients might expect.
+func why(s *survey.Survey, source Source, publishedReady int) string {
+	since := s.Cluster.Withdrawn[source.Cluster]
+	out, _ := outside(s, source.Cluster)
+	switch {
+	case since != "" && source.ReadyHere == 0:
+		return "withdrawn: nothing has answered there since " + since
+	case source.ReadyHere > 0 && source.Imported >= source.Published:
+		return ""
+	case s.Broker == nil:
+		return "what the cluster publishes can't be seen, for the broker can't be read"
+	case source.Published == 0:
+		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
+	case source.Imported == 0 && s.LeftOut[source.Cluster].Services > 0:
+		return beyondServices(source.Cluster, s.LeftOut[source.Cluster].Services)
+	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
+		return fmt.Sprintf("%d of them are not imported, for the broker's owner does not allow that cluster their addresses", out)
+	case source.Imported < source.Published && s.LeftOut[source.Cluster].Endpoints > 0:
+		return fmt.Sprintf("%s exports more endpoints than this cluster takes of one, and %d are left out (--max-endpoints-per-member)", source.Cluster, s.LeftOut[source.Cluster].Endpoints)
+	case source.Imported == 0:
+		return "none are imported here: see the findings, and Events of the ServiceImport"
+	case publishedReady == 0:
+		return "none of its pods is ready"
+	case source.Imported < source.Published && s.LeftOut != nil: // then it is not the limit
+		return "some are not imported: this cluster lacks their IP family, or has their addresses itself (see Events of the ServiceImport), or they are about to come"
+	case source.Imported < source.Published:
+		return "some are not imported: this cluster lacks their IP family, has their addresses itself, or takes no more of that cluster (see Events of the ServiceImport), or they are about to come"
+	}
+	return "none of them is ready"
+}
+
+// beyondServices says that a cluster exports more services than the asked one takes.
+func beyondServices(cluster string, n int) string {
+	return fmt.Sprintf("%s exports more services than this cluster takes of one, and %d are left out (--max-services-per-member)", cluster, n)
+}

@@ -1,0 +1,52 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"strings"
+)
+
+// packagesPage is docs/packages.md: all packages, each with the first sentence of its comment.
+func packagesPage(packages []Package) string {
+	var page strings.Builder
+	page.WriteString(`# Packages
+
+What each package is for, as the first sentence of its comment says; ` + "`go doc ./PACKAGE`" + ` has the rest. What they have to do with
+each other is in [architecture.md](architecture.md), and which may import which in ` + "`test/arch/imports.go`" + `.
+
+This page is written by ` + "`go test ./test/arch -run TestPackagesPage -update`" + `.
+
+| Package | What it is for |
+|---|---|
+`)
+	for _, p := range packages {
+		fmt.Fprintf(&page, "| `%s` | %s |\n", p.Path, purpose(p))
+	}
+	return page.String()
+}
+
+// purpose is the first sentence of a package's comment, without the package's name.
+func purpose(p Package) string {
+	text := comment(p, func(f File) bool { return !f.Test })
+	if text == "" {
+		text = comment(p, func(f File) bool { return f.Test })
+	}
+	sentence := new(doc.Package).Synopsis(text)
+	for _, kind := range []string{"Package ", "Command "} {
+		if rest, ok := strings.CutPrefix(sentence, kind); ok {
+			_, sentence, _ = strings.Cut(rest, " ")
+		}
+	}
+	return strings.ReplaceAll(sentence, "|", "\\|")
+}
+
+// comment is the comment of a package in the first of the files that have one.
+func comment(p Package, of func(File) bool) string {
+	for _, f := range p.Files {
+		if f.Syntax.Doc != nil && of(f) && !ast.IsGenerated(f.Syntax) {
+			return f.Syntax.Doc.Text()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,124 @@
+// Package planes has what tests against real API servers, without nodes, have in common: a lab of control planes for as long as
+// a package's tests run, an administrator's clients for it, and how to wait.
+package planes
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/lifecycle"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// Patience is how long something that must come is waited for.
+const Patience = 30 * time.Second
+
+// Suite is a package of tests that have one lab.
+type Suite struct {
+	// Name begins the lab's, and what is said when it can't be had.
+	Name string
+	// Options are the lab's, but for the name and what all such labs have in common. Files for it may be made in scratch, a
+	// folder that goes with it.
+	Options func(ctx context.Context, scratch string) (lab.Options, error)
+	// Ready is called with the lab before any test.
+	Ready func(ctx context.Context, l *lab.Lab) error
+}
+
+// Main brings the lab up, runs the tests and takes it down, and ends the process: a package's TestMain. With -short there are no
+// tests.
+func (s Suite) Main(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped: needs API servers")
+		return
+	}
+	os.Exit(s.run(m))
+}
+
+func (s Suite) run(m *testing.M) (status int) {
+	ctx := context.Background()
+	scratch, err := os.MkdirTemp("", "atoll-"+s.Name+"-")
+	if err != nil {
+		return s.fail(err)
+	}
+	defer os.RemoveAll(scratch)
+	options, err := s.Options(ctx, scratch)
+	if err != nil {
+		return s.fail(err)
+	}
+	options.Name, options.Nodes, options.IPFamily, options.ControlPlaneOnly = fmt.Sprintf("%s-%d", s.Name, os.Getpid()), 1, lab.IPv4, true
+	options.Progress = os.Stderr
+	l, err := lab.Up(ctx, options)
+	if err != nil {
+		return s.fail(err)
+	}
+	defer func() {
+		if err := lab.Down(ctx, l.Name()); err != nil {
+			s.fail(err)
+		}
+	}()
+	if err := s.Ready(ctx, l); err != nil {
+		return s.fail(err)
+	}
+	return m.Run()
+}
+
+func (s Suite) fail(err error) (status int) {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
+	return 1
+}
+
+// Scheme has all kinds that members and brokers hold.
+func Scheme() *runtime.Scheme {
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme,
+		aboutv1beta1.AddToScheme, apiextensionsv1.AddToScheme)
+}
+
+// Clients returns an administrator's client for each of these clusters.
+func Clients(l *lab.Lab, clusters ...string) (map[string]client.WithWatch, error) {
+	scheme := Scheme()
+	all := map[string]client.WithWatch{}
+	for _, name := range clusters {
+		config, err := l.RESTConfig(name)
+		if err != nil {
+			return nil, err
+		}
+		if all[name], err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Eventually calls f until it returns nil, and fails the test with its last error when that takes longer than Patience.
+func Eventually(t *testing.T, what string, f func() error) {
+	t.Helper()
+	deadline := time.NewTimer(Patience)
+	defer deadline.Stop()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline.C:
+			t.Fatalf("%s: %v", what, err)
+		case <-again.C:
+		}
+	}
+}

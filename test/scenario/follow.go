@@ -1,0 +1,132 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/atoll-mcs/atoll/test/charts"
+	"github.com/atoll-mcs/atoll/test/pages"
+)
+
+// followTime is how long the commands of a section may take.
+const followTime = 5 * time.Minute
+
+func followVerbs() []Verb {
+	return []Verb{{
+		Name: "follow", Args: "CLUSTER PAGE#SECTION [N…] [A=B…]", Min: 2, Max: -1, Takes: followTime,
+		Summary: "runs the commands that a section of a page of the documentation has, as they stand there: those of all its blocks that are not marked as not tried, or of the Nth ones; and with B in place of every A. " +
+			"It is as on a machine in the clusters' network, with a context for each cluster and the `broker`, of which the current one is CLUSTER. The folder has the repository's `charts` in it, and keeps what commands write until the scenario ends",
+		Check: func(s *Script, _ bool, args []string) error {
+			if _, err := parseFollow(args[1:]); err != nil {
+				return err
+			}
+			return s.checkCluster(args[0], true)
+		},
+		Run: runFollow,
+	}}
+}
+
+// A following is what is run of a page.
+type following struct {
+	blocks []pages.Block
+	// changes are pairs of a text and what stands in its place.
+	changes []string
+}
+
+// parseFollow finds the blocks.
+func parseFollow(args []string) (following, error) {
+	var f following
+	path, section, ok := strings.Cut(args[0], "#")
+	if !ok {
+		return f, fmt.Errorf("%s: which section of it? (PAGE#SECTION)", args[0])
+	}
+	var wanted []int
+	for _, arg := range args[1:] {
+		if n, err := strconv.Atoi(arg); err == nil {
+			wanted = append(wanted, n)
+		} else if from, to, ok := strings.Cut(arg, "="); ok && from != "" {
+			f.changes = append(f.changes, from, to)
+		} else if arg != unknown {
+			return f, fmt.Errorf("%s is neither the number of a block nor A=B", arg)
+		}
+	}
+	page, err := pages.ReadOne(charts.Root(), path)
+	if err != nil {
+		return f, err
+	}
+	var all []pages.Block
+	for _, b := range page.Blocks {
+		if b.Section == section && b.Runnable() {
+			all = append(all, b)
+		}
+	}
+	if len(all) == 0 {
+		return f, fmt.Errorf("%s has no commands in a section #%s", path, section)
+	}
+	if len(wanted) == 0 {
+		f.blocks = all
+	}
+	for _, n := range wanted {
+		if n < 1 || n > len(all) {
+			return f, fmt.Errorf("%s has %d blocks of commands, and no block %d", args[0], len(all), n)
+		}
+		f.blocks = append(f.blocks, all[n-1])
+	}
+	return f, nil
+}
+
+// script is what a shell is to run.
+func (f following) script() string {
+	var b strings.Builder
+	for _, block := range f.blocks {
+		text := pages.Script(block.Text)
+		for i := 0; i < len(f.changes); i += 2 {
+			text = strings.ReplaceAll(text, f.changes[i], f.changes[i+1])
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+func runFollow(ctx context.Context, r *Run, args []string) error {
+	f, err := parseFollow(args[1:])
+	if err != nil {
+		return usageErrorf("%v", err)
+	}
+	if r.folder == "" {
+		if r.folder, err = newFolder(); err != nil {
+			return err
+		}
+	}
+	script := f.script()
+	if !r.script.Shape.Empty && strings.Contains(script, "atoll dns ") {
+		for _, cluster := range r.lab.Shape().names() {
+			r.rewired[cluster] = true
+		}
+	}
+	result := r.lab.Shell(ctx, args[0], r.folder, script)
+	r.output = result.text()
+	return result.Err
+}
+
+// newFolder makes a folder in which commands find what they would in a clone of the repository.
+func newFolder() (string, error) {
+	folder, err := os.MkdirTemp("", "atoll-follow-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder: %w", err)
+	}
+	from, err := filepath.Abs(filepath.Join(charts.Root(), "charts"))
+	if err == nil {
+		err = os.Symlink(from, filepath.Join(folder, "charts"))
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("making a folder: %w", err), os.RemoveAll(folder))
+	}
+	return folder, nil
+}

@@ -1,0 +1,135 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/atoll-mcs/atoll/test/charts"
+	"github.com/atoll-mcs/atoll/test/pages"
+)
+
+// stepByStep are the pages whose commands people type one after the other: scenarios run them as they stand there.
+var stepByStep = []string{
+	"README.md", "charts/README.md", "charts/atoll-hub/README.md", "docs/concepts.md", "docs/dns.md", "docs/gitops.md", "docs/install.md",
+	"docs/membership.md", "docs/migration.md", "docs/multiclusterservice.md",
+}
+
+// otherwise are blocks of these pages that no scenario runs as they stand there, with what is in place of that. A number is that of
+// the block in its section.
+var otherwise = map[string]string{
+	"README.md#see-it-work 1":           "the demo is run by hand: where it stands first, CI would build Kubernetes for it before any test could fail",
+	"README.md#install-it 1":            "make release is run by hand, and Go TestReproducible packs images",
+	"docs/gitops.md#the-clusters-dns 1": "it takes a file of the reader's: the tests of internal/cli/render",
+	"docs/install.md#kind 1":            "it needs Docker",
+
+	"docs/membership.md#lost-members 1":                      "the scenario lost-member",
+	"docs/membership.md#two-clusters-with-one-id 1":          "test/membership/refused_test.go",
+	"docs/membership.md#when-the-broker-is-lost 1":           "the scenario broker-lost",
+	"docs/membership.md#when-the-broker-is-lost 2":           "the scenario broker-lost",
+	"docs/membership.md#what-members-can-do-to-each-other 1": "test/integration/strangers_test.go",
+	"docs/membership.md#how-much-of-a-member-is-taken 1":     "test/simulation/limit_test.go",
+	"docs/multiclusterservice.md#installing-the-hub 1":       "a lab's broker runs no pods: the scenario hub-in-pods, in a cluster that is a broker too",
+}
+
+// Every command of the pages that are followed step by step is run by a scenario, or it is said what is in place of that. So a page
+// that changes takes its scenario with it.
+func TestPagesAreFollowed(t *testing.T) {
+	followed := map[string]bool{} // page#section and number
+	for _, script := range scripts(t) {
+		for _, l := range script.lines {
+			for _, c := range l.calls {
+				if c.verb.Name != "follow" {
+					continue
+				}
+				var args []string
+				for _, w := range c.words[1:] {
+					args = append(args, w.String())
+				}
+				f, err := parseFollow(args)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, b := range f.blocks {
+					followed[b.At()] = true
+				}
+			}
+		}
+	}
+	all, lines, run := 0, 0, 0
+	for _, path := range stepByStep {
+		page, err := pages.ReadOne(charts.Root(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := map[string]int{}
+		for _, b := range page.Blocks {
+			if !b.Runnable() {
+				continue
+			}
+			in[b.Section]++
+			all++
+			commands, err := pages.Commands(b.Text)
+			if err != nil {
+				t.Errorf("%s: %v", b.At(), err)
+			}
+			lines += len(commands)
+			name := fmt.Sprintf("%s#%s %d", path, b.Section, in[b.Section])
+			_, excused := otherwise[name]
+			switch {
+			case followed[b.At()] && excused:
+				t.Errorf("%s (%s) is followed: take it off the list of what is not", name, b.At())
+			case followed[b.At()]:
+				run += len(commands)
+			case !excused:
+				t.Errorf("%s (%s): no scenario follows it, and nothing says what is in place of that", name, b.At())
+			}
+		}
+	}
+	for name := range otherwise {
+		path, _, _ := strings.Cut(name, "#")
+		if !slices.Contains(stepByStep, path) {
+			t.Errorf("%s is on no page of those that are followed", name)
+		}
+	}
+	t.Logf("%d blocks with %d commands, of which scenarios run %d as they stand there", all, lines, run)
+}
+
+// A page's commands are run with what is to stand in place of other things, of the blocks that are meant; and mistakes are found
+// before any lab is started.
+func TestFollow(t *testing.T) {
+	lab := newFake()
+	var said string
+	lab.exec = func(_ string, args []string) Result {
+		said = args[0]
+		return Result{Stdout: "done\n"}
+	}
+	script := "follow c2 docs/concepts.md#a-first-export 1 shop=mine c1=c9\nstdout '^done$'\n"
+	if err := execute(t, lab, script); err != nil {
+		t.Error(err)
+	}
+	if said != "atoll export web -n mine --context c9\n" {
+		t.Errorf("it ran %q", said)
+	}
+	lab.exec = func(string, []string) Result { return Result{Err: errors.New("exit status 1")} }
+	fails(t, execute(t, lab, script), 1, "exit status 1")
+	for line, want := range map[string]string{
+		"follow c1 docs/concepts.md":                       "which section",
+		"follow c1 docs/nosuch.md#a":                       "no such file",
+		"follow c1 docs/concepts.md#nosuch":                "no commands in a section #nosuch",
+		"follow c1 docs/concepts.md#a-first-export 9":      "no block 9",
+		"follow c1 docs/concepts.md#a-first-export x":      "neither",
+		"follow c7 docs/concepts.md#a-first-export":        `no cluster "c7"`,
+		"follow c1 docs/install.md#openshift":              "no commands", // what is not tried is not run
+		"! follow c1 docs/concepts.md#a-first-export 0 ":   "no block 0",
+		"follow c1 docs/migration.md#from-lighthouse 5":    "has 4 blocks",
+		"follow c1 docs/checks.md#what-atoll-check-checks": "",
+	} {
+		_, err := Parse("x.txtar", []byte(line+"\n"))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
