@@ -149,7 +149,7 @@ faults: kube ## Measure what faults cost clients, for some 20 minutes: the table
 .PHONY: bench
 bench: ## Measure Atoll against floors of the same run: tables on stderr, JSON on stdout (BENCH="--help" tells what can be chosen)
 	@$(MAKE) --no-print-directory build kube >&2
-	@go run ./test/bench $(BENCH)
+	@go run -ldflags '$(LDFLAGS)' ./test/bench $(BENCH)
 
 .PHONY: bench-dns
 bench-dns: ## Measure atoll-dns beside stock CoreDNS in the same run, for a quarter of an hour (BENCH as above)

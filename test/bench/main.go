@@ -56,7 +56,8 @@ servers in the same run, without any logic. What is reported is the ratio, for t
 differ between machines.
 
 Progress and tables go to standard error, one JSON document to standard output. The
-programs of Atoll are taken from --bin; "make bench" builds them first.
+programs of Atoll are taken from --bin; "make bench" builds them first. The exit code is
+1 where a case fails or, but with --quick, misses a target.
 
 Cases:
 ` + list(),
@@ -158,6 +159,9 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	for _, c := range report.Cases {
 		if c.Error != "" {
 			failed = errors.Join(failed, fmt.Errorf("the case %s has failed, as is said above", c.Name))
+		}
+		if missed := c.Missed(); missed > 0 && !o.quick { // of small sizes times say little
+			failed = errors.Join(failed, fmt.Errorf("the case %s misses %d of its targets, as is said above", c.Name, missed))
 		}
 	}
 	return errors.Join(report.WriteJSON(out), failed)

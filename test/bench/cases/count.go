@@ -20,6 +20,15 @@ func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.
 	return r.countedOf(ctx, byAgent, do)
 }
 
+// addCounted adds what agents write to what was counted before, by cluster.
+func (r *Run) addCounted(ctx context.Context, counted map[string][]audit.Write, do func() error) error {
+	writes, err := r.counted(ctx, do)
+	for cluster, more := range writes {
+		counted[cluster] = append(counted[cluster], more...)
+	}
+	return err
+}
+
 // countedAll does so for writes of anybody.
 func (r *Run) countedAll(ctx context.Context, do func() error) (map[string][]audit.Write, error) {
 	return r.countedOf(ctx, func(w audit.Write) bool { return w.Resource != "leases" }, do)

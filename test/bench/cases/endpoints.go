@@ -44,8 +44,7 @@ func sourceSlices(ctx context.Context, c client.Client, s bed.Service) ([]discov
 // oneEndpoint changes one endpoint at a time, each of another slice, so that none is in
 // the wake of another's change.
 func oneEndpoint(ctx context.Context, r *Run, c *figure.Case) error {
-	found := samples{}
-	var counted map[string][]audit.Write
+	found, counted := samples{}, map[string][]audit.Write{}
 	err := r.compare(ctx, "endpoint", false, func(ctx context.Context, s side, block int) error {
 		service := bed.Service{Namespace: s.namespace, Name: fmt.Sprintf("e%d", block), Endpoints: (r.Rounds + warmUp) * bed.PerSlice}
 		o, err := r.exported(ctx, s, service)
@@ -56,7 +55,7 @@ func oneEndpoint(ctx context.Context, r *Run, c *figure.Case) error {
 		if err != nil {
 			return err
 		}
-		if counted, err = r.counted(ctx, func() error { return changes(ctx, s, o, slices, found) }); err != nil {
+		if err := r.addCounted(ctx, counted, func() error { return changes(ctx, s, o, slices, found) }); err != nil {
 			return err
 		}
 		return r.clear(ctx, s, o, service)
@@ -64,7 +63,7 @@ func oneEndpoint(ctx context.Context, r *Run, c *figure.Case) error {
 	if err != nil {
 		return err
 	}
-	n := float64(r.Rounds + warmUp)
+	n := float64((r.Rounds + warmUp) * r.Blocks)
 	c.Add(found.figure("until the importing cluster has it", "change", figure.Milliseconds).AtMostFloors(3))
 	for _, cluster := range []string{lab.Broker, importer, exporter} {
 		c.Add(figure.New("writes of slices for each change, "+place(cluster), figure.Writes, float64(len(ofSlices(counted[cluster])))/n).Exactly(1))
@@ -101,9 +100,8 @@ func changes(ctx context.Context, s side, o *bed.Observer, slices []discoveryv1.
 
 // create exports one large service.
 func create(ctx context.Context, r *Run, c *figure.Case) error {
-	found := samples{}
+	found, counted := samples{}, map[string][]audit.Write{}
 	service := bed.Service{Name: "large", Endpoints: r.sized(20000)}
-	var counted map[string][]audit.Write
 	err := r.compare(ctx, "create", false, func(ctx context.Context, s side, _ int) error {
 		service.Namespace = s.namespace
 		o, err := bed.Observe(ctx, s.to, s.namespace)
@@ -126,7 +124,7 @@ func create(ctx context.Context, r *Run, c *figure.Case) error {
 			return err
 		}
 		if s.name == "atoll" {
-			counted, err = r.counted(ctx, func() error { return r.profile(ctx, "create", importer, run) })
+			err = r.addCounted(ctx, counted, func() error { return r.profile(ctx, "create", importer, run) })
 		} else {
 			err = run()
 		}
@@ -140,8 +138,8 @@ func create(ctx context.Context, r *Run, c *figure.Case) error {
 	}
 	c.Add(found.figure(fmt.Sprintf("until the importing cluster has all %d", service.Endpoints), "create", figure.Seconds).AtMostFloors(3))
 	for _, cluster := range []string{lab.Broker, importer, exporter} {
-		c.Add(figure.New("writes of slices, "+place(cluster), figure.Writes, float64(len(ofSlices(counted[cluster])))).
-			Exactly(float64((service.Endpoints + bed.PerSlice - 1) / bed.PerSlice)).Because(kinds(ofSlices(counted[cluster]))))
+		c.Add(figure.New("writes of slices, "+place(cluster), figure.Writes, float64(len(ofSlices(counted[cluster])))/float64(r.Blocks)).
+			Exactly(float64((service.Endpoints + bed.PerSlice - 1) / bed.PerSlice)).Because(fmt.Sprintf("each time; %d times: %s", r.Blocks, kinds(ofSlices(counted[cluster])))))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // setting is one size of a clusterset.
-type setting struct{ clusters, services, endpoints int }
+type setting struct{ clusters, services, endpoints, namespaces int }
 
 // sweep is a series of settings in which one thing grows.
 type sweep struct {
@@ -25,23 +25,27 @@ type sweep struct {
 	at float64
 }
 
-// sweeps grow clusters with the services that each of them exports, then services alone,
-// then endpoints alone. In every setting all clusters import everything.
+// sweeps grow services alone, endpoints alone, the namespaces of the same services alone, and clusters with the services that
+// each of them exports. In every setting all clusters import everything.
 func (r *Run) sweeps() []sweep {
 	byCluster := sweep{name: "clusters (each exports 2 services)", of: func(s setting) float64 { return float64(s.clusters) }, at: 500}
 	for _, n := range []int{3, 5, 10, 20, 50} {
 		n = max(3, r.sized(n))
-		byCluster.settings = append(byCluster.settings, setting{n, 2 * n, 20 * n})
+		byCluster.settings = append(byCluster.settings, setting{n, 2 * n, 20 * n, 1})
 	}
 	byService := sweep{name: "services of 10 endpoints, in 10 clusters", of: func(s setting) float64 { return float64(s.services) }, at: 10000}
 	for _, n := range []int{20, 50, 100, 200, 400} {
-		byService.settings = append(byService.settings, setting{10, r.sized(n), 10 * r.sized(n)})
+		byService.settings = append(byService.settings, setting{10, r.sized(n), 10 * r.sized(n), 1})
 	}
 	byEndpoint := sweep{name: "endpoints of 10 services, in 10 clusters", of: func(s setting) float64 { return float64(s.endpoints) }, at: 100000}
 	for _, n := range []int{1000, 2000, 5000, 10000, 20000} {
-		byEndpoint.settings = append(byEndpoint.settings, setting{10, 10, r.sized(n)})
+		byEndpoint.settings = append(byEndpoint.settings, setting{10, 10, r.sized(n), 1})
 	}
-	return []sweep{byService, byEndpoint, byCluster}
+	byNamespace := sweep{name: "namespaces of 100 services, in 10 clusters", of: func(s setting) float64 { return float64(s.namespaces) }, at: 1000}
+	for _, n := range []int{1, 10, 30, 100} {
+		byNamespace.settings = append(byNamespace.settings, setting{10, r.sized(100), 10 * r.sized(100), min(n, r.sized(100))})
+	}
+	return []sweep{byService, byEndpoint, byNamespace, byCluster}
 }
 
 // grown is what a setting needed.
@@ -58,6 +62,7 @@ type grown struct {
 	arrival      float64 // seconds until all have all
 	change, last float64 // ms until one real cluster, and all, have one endpoint's change
 	heap         float64 // live heap of a real cluster's agent, in MiB, when all have all
+	watches      float64 // of slices, on the broker, then
 }
 
 // unfitted is how many of the columns are not fitted: what there is at rest has a fixed part, which a power would show in place
@@ -81,6 +86,7 @@ var columns = []struct {
 	{"in all clusters, ms", func(g grown) float64 { return g.last }},
 	{"broker CPU for it, ms", func(g grown) float64 { return g.changeCPU }},
 	{"an agent's live heap, MiB", func(g grown) float64 { return g.heap }},
+	{"watches of slices", func(g grown) float64 { return g.watches }},
 }
 
 // growth lets the clusterset grow.
@@ -90,7 +96,7 @@ func growth(ctx context.Context, r *Run, c *figure.Case) error {
 		var all []grown
 		for _, s := range sweep.settings {
 			number++
-			r.Say("growth: %d clusters, %d services, %d endpoints", s.clusters, s.services, s.endpoints)
+			r.Say("growth: %d clusters, %d services, %d endpoints, %d namespaces", s.clusters, s.services, s.endpoints, s.namespaces)
 			g, err := r.grow(ctx, fmt.Sprintf("growth-%d", number), s)
 			if err != nil {
 				return fmt.Errorf("%+v: %w", s, err)
@@ -123,12 +129,14 @@ type member struct {
 	services []bed.Service
 }
 
-// grow measures one setting in a namespace of its own.
+// grow measures one setting in namespaces of its own, whose names begin with namespace.
 func (r *Run) grow(ctx context.Context, namespace string, s setting) (grown, error) {
 	g := grown{setting: s}
 	if err := r.join(ctx, s.clusters-len(r.Bed.Members)); err != nil {
 		return g, err
 	}
+	ctx, cancel := context.WithCancel(ctx) // what follows this setting does not see the next
+	defer cancel()
 	members, err := r.settle(ctx, namespace, s)
 	if err != nil {
 		return g, err
@@ -154,12 +162,20 @@ func (r *Run) heaps(ctx context.Context, g *grown) error {
 	if err != nil {
 		return err
 	}
+	metrics, err := r.Bed.ServerMetrics(ctx, lab.Broker)
+	if err != nil {
+		return err
+	}
 	agent, err := r.agentMemory(ctx, importer)
 	g.memory, g.heap = server/mib, agent.heap
+	g.watches = metrics.Sum("apiserver_longrunning_requests", "resource", "endpointslices", "verb", "WATCH")
 	return err
 }
 
-// settle makes the setting's services, each in one of the clusters by turns.
+// namespaceOf returns the name of one of a setting's namespaces.
+func namespaceOf(prefix string, number int) string { return fmt.Sprintf("%s-%d", prefix, number) }
+
+// settle makes the setting's services, each in one of the clusters and in one of the namespaces by turns.
 func (r *Run) settle(ctx context.Context, namespace string, s setting) ([]*member, error) {
 	var members []*member
 	for _, c := range r.Bed.Members {
@@ -172,18 +188,20 @@ func (r *Run) settle(ctx context.Context, namespace string, s setting) ([]*membe
 		begin := func(i int) int { return s.endpoints * i / s.services }
 		m := members[i%len(members)]
 		m.services = append(m.services, bed.Service{
-			Namespace: namespace, Name: fmt.Sprintf("s%d", i), First: begin(i), Endpoints: begin(i+1) - begin(i),
+			Namespace: namespaceOf(namespace, i%s.namespaces), Name: fmt.Sprintf("s%d", i), First: begin(i), Endpoints: begin(i+1) - begin(i),
 		})
 	}
 	for _, m := range members {
-		if err := m.client.Create(ctx, bed.NamespaceObject(namespace)); err != nil {
-			return nil, err
+		for i := range s.namespaces {
+			if err := m.client.Create(ctx, bed.NamespaceObject(namespaceOf(namespace, i))); err != nil {
+				return nil, err
+			}
 		}
 		err := bed.Each(ctx, m.services, func(ctx context.Context, s bed.Service) error { return s.Create(ctx, m.client) })
 		if err != nil {
 			return nil, err
 		}
-		if m.observer, err = bed.Observe(ctx, m.client, namespace); err != nil {
+		if m.observer, err = bed.Observe(ctx, m.client, ""); err != nil { // services have names of their own
 			return nil, err
 		}
 	}
@@ -325,12 +343,12 @@ func leave(ctx context.Context, members []*member) error {
 
 // table shows what each setting needed.
 func (s sweep) table(all []grown) figure.Table {
-	t := figure.Table{Title: "Growth with " + s.name, Columns: []string{"clusters", "services", "endpoints"}}
+	t := figure.Table{Title: "Growth with " + s.name, Columns: []string{"clusters", "services", "endpoints", "namespaces"}}
 	for _, column := range columns {
 		t.Columns = append(t.Columns, column.name)
 	}
 	for _, g := range all {
-		row := []string{fmt.Sprint(g.clusters), fmt.Sprint(g.services), fmt.Sprint(g.endpoints)}
+		row := []string{fmt.Sprint(g.clusters), fmt.Sprint(g.services), fmt.Sprint(g.endpoints), fmt.Sprint(g.namespaces)}
 		for _, column := range columns {
 			row = append(row, figure.Number(column.of(g)))
 		}

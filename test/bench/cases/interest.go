@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -184,7 +185,28 @@ func (r *Run) ownServices(ctx context.Context) ([]figure.Figure, error) {
 		each("and where one in their namespace is exported", one),
 		figure.New("live heap where one in their namespace is exported", figure.MiB, one.heap).OnFloor(figure.New("", figure.MiB, none.heap)).
 			Because("the floor is the heap where none is: all EndpointSlices of the cluster's own are what an agent would hold that did not choose"),
-	}, on.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}, r.removed(ctx, on, namespace)
+}
+
+// removed deletes a namespace, and returns when agents have had the time to forget what was in it, so that what is measured next
+// does not begin with that.
+func (r *Run) removed(ctx context.Context, on client.Client, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := on.Delete(ctx, namespace); err != nil {
+		return err
+	}
+	for {
+		err := on.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		switch {
+		case apierrors.IsNotFound(err):
+			return bed.Pause(ctx, calm)
+		case err != nil:
+			return err
+		}
+		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
+			return fmt.Errorf("waiting for the end of namespace %s: %w", name, err)
+		}
+	}
 }
 
 // holding returns what the agent holds when it has so many slices of its own cluster.

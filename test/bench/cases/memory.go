@@ -137,7 +137,8 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 			return err
 		}
 		both := slices.Concat(ofSlices(writes[importer]), ofSlices(writes[lab.Broker]))
-		written, changed = len(both), len(addresses)
+		written += len(both)
+		changed += len(addresses)
 		others = kinds(writes[importer]) + "; on the broker: " + kinds(writes[lab.Broker])
 	}
 	c.Add(

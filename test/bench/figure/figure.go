@@ -132,6 +132,17 @@ type Case struct {
 // Add adds figures.
 func (c *Case) Add(figures ...Figure) { c.Figures = append(c.Figures, figures...) }
 
+// Missed returns how many of its targets the case misses.
+func (c *Case) Missed() int {
+	missed := 0
+	for _, f := range c.Figures {
+		if f.Met != nil && !*f.Met {
+			missed++
+		}
+	}
+	return missed
+}
+
 // Machine is where it was measured.
 type Machine struct {
 	CPUs        int     `json:"cpus"`

@@ -74,6 +74,10 @@ func TestPrint(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+	c.Add(New("met", Writes, 1).Exactly(1), New("no target", Writes, 1))
+	if missed := c.Missed(); missed != 1 {
+		t.Errorf("%d targets are missed, not 1", missed)
+	}
 	var document bytes.Buffer
 	if err := (&Report{Cases: []Case{c}}).WriteJSON(&document); err != nil || !json.Valid(document.Bytes()) {
 		t.Errorf("%v in %s", err, document.String())
