@@ -122,7 +122,7 @@ func (p Importation) slice(source *discoveryv1.EndpointSlice, name string, part 
 }
 
 // ports returns those of a source slice's ports for which its cluster gets traffic. A port
-// without number stands for all ports and is kept.
+// without number stands for all ports and is kept, if it is one of the import's by name and protocol.
 func (p Importation) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
 	importPorts := p.Import.Spec.Ports
 	portNames := p.portNames()

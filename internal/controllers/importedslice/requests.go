@@ -21,7 +21,8 @@ import (
 )
 
 // Request is a part that is reconciled, or what is made of one slice in it, so that the work
-// for a change does not grow with the service. Parts are independent of each other, so that
+// for a change does not grow with the service; but an address that goes is looked for in the
+// part's other slices (sliceplan.Moved). Parts are independent of each other, so that
 // the broker's absence concerns the other clusters' alone.
 type Request struct {
 	local.Part
