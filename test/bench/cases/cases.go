@@ -75,7 +75,7 @@ var All = []Case{
 	{Name: "writes", About: "writes, watch events and bytes for the sample cases of KEP-0752, with clusters for nodes", Limit: 15 * time.Minute, Do: writes},
 	{Name: "pacing", About: "what holding changes back saves in a rolling update, and what it costs", Extra: true, Limit: 12 * time.Minute, Do: pacing},
 	{Name: "growth", About: "what broker and agents need with more clusters, services and endpoints", Extra: true, Limit: 40 * time.Minute, Do: growth},
-	{Name: "rest", About: "what heartbeats cost the broker where nothing else happens, with up to 500 clusters", Extra: true, Limit: 10 * time.Minute, Do: rest},
+	{Name: "rest", About: "what heartbeats cost the broker where nothing else happens, with up to 200 clusters", Extra: true, Limit: 10 * time.Minute, Do: rest},
 	{Name: "cost", About: "what 100,000 imported endpoints cost their cluster", Extra: true, Nodes: true, Limit: 20 * time.Minute, Do: cost},
 }
 

@@ -129,13 +129,26 @@ func (r *Run) narrow(ctx context.Context, services []bed.Service) (held, error) 
 			return held{}, err
 		}
 	}
+	var now held
+	err = until(ctx, func() (string, error) {
+		if now, err = r.held(ctx); now.namespaces <= before.namespaces-float64(len(services)) {
+			return "", err
+		}
+		return "until the agent follows less", err
+	})
+	return now, err
+}
+
+// until looks twice a second until there is nothing to wait for any more, or an error. What look returns is what is waited for, "" for
+// nothing.
+func until(ctx context.Context, look func() (waiting string, err error)) error {
 	for {
-		now, err := r.held(ctx)
-		if err != nil || now.namespaces <= before.namespaces-float64(len(services)) {
-			return now, err
+		waiting, err := look()
+		if err != nil || waiting == "" {
+			return err
 		}
 		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
-			return held{}, fmt.Errorf("waiting until the agent follows less: %w", err)
+			return fmt.Errorf("waiting %s: %w", waiting, err)
 		}
 	}
 }
@@ -185,48 +198,46 @@ func (r *Run) ownServices(ctx context.Context) ([]figure.Figure, error) {
 		each("and where one in their namespace is exported", one),
 		figure.New("live heap where one in their namespace is exported", figure.MiB, one.heap).OnFloor(figure.New("", figure.MiB, none.heap)).
 			Because("the floor is the heap where none is: all EndpointSlices of the cluster's own are what an agent would hold that did not choose"),
-	}, r.removed(ctx, on, namespace)
+	}, removed(ctx, on, namespace)
 }
 
 // removed deletes a namespace, and returns when agents have had the time to forget what was in it, so that what is measured next
 // does not begin with that.
-func (r *Run) removed(ctx context.Context, on client.Client, name string) error {
+func removed(ctx context.Context, on client.Client, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := on.Delete(ctx, namespace); err != nil {
 		return err
 	}
-	for {
+	err := until(ctx, func() (string, error) {
 		err := on.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
-		switch {
-		case apierrors.IsNotFound(err):
-			return bed.Pause(ctx, calm)
-		case err != nil:
-			return err
+		if apierrors.IsNotFound(err) {
+			return "", nil
 		}
-		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
-			return fmt.Errorf("waiting for the end of namespace %s: %w", name, err)
-		}
+		return "for the end of namespace " + name, err
+	})
+	if err != nil {
+		return err
 	}
+	return bed.Pause(ctx, calm)
 }
 
 // holding returns what the agent holds when it has so many slices of its own cluster.
 func (r *Run) holding(ctx context.Context, slices int) (held, error) {
-	for {
+	err := until(ctx, func() (string, error) {
 		m, err := r.Bed.AgentMetrics(ctx, exporter)
-		if err != nil {
-			return held{}, err
-		}
 		have := m.Sum("atoll_followed_endpointslices", "of", "own")
 		if have >= float64(slices) {
-			if err := bed.Pause(ctx, calm); err != nil {
-				return held{}, err
-			}
-			return r.held(ctx)
+			return "", err
 		}
-		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
-			return held{}, fmt.Errorf("waiting until the agent holds %d EndpointSlices of its own cluster, and not %.0f: %w", slices, have, err)
-		}
+		return fmt.Sprintf("until the agent holds %d EndpointSlices of its own cluster, and not %.0f", slices, have), err
+	})
+	if err != nil {
+		return held{}, err
 	}
+	if err := bed.Pause(ctx, calm); err != nil {
+		return held{}, err
+	}
+	return r.held(ctx)
 }
 
 // exportedElsewhere measures what services cost the agent that others export in namespaces that its cluster does not
@@ -270,17 +281,16 @@ func (r *Run) exportedElsewhere(ctx context.Context) ([]figure.Figure, error) {
 // recorded waits until the broker's catalogue has so many services of a namespace, and the agents have had the time to
 // hear of them.
 func (r *Run) recorded(ctx context.Context, namespace string, n int) error {
-	for {
+	err := until(ctx, func() (string, error) {
 		entries := &mcsv1beta1.ServiceImportList{}
 		err := r.Bed.On[lab.Broker].List(ctx, entries, client.InNamespace(broker.DefaultNamespace), client.MatchingLabels{names.LabelServiceNamespace: namespace})
-		if err != nil {
-			return err
-		}
 		if len(entries.Items) == n {
-			return bed.Pause(ctx, calm)
+			return "", err
 		}
-		if err := bed.Pause(ctx, 500*time.Millisecond); err != nil {
-			return fmt.Errorf("waiting for %d services of %s in the catalogue, of which there are %d: %w", n, namespace, len(entries.Items), err)
-		}
+		return fmt.Sprintf("for %d services of %s in the catalogue, of which there are %d", n, namespace, len(entries.Items)), err
+	})
+	if err != nil {
+		return err
 	}
+	return bed.Pause(ctx, calm)
 }
