@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,16 @@ import (
 )
 
 var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
+
+// failed are the scenarios that have failed, and why. It is said once more at the very end: where it happened, it stands among
+// thousands of lines of two labs.
+var failed failures
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	failed.write(os.Stdout)
+	os.Exit(code)
+}
 
 // TestScenarios runs every script in a lab of the shape that it needs.
 func TestScenarios(t *testing.T) {
@@ -74,8 +85,15 @@ func runForm(ctx context.Context, t *testing.T, labs *labs, f form) {
 			t.Fatal("not run: ", ctx.Err())
 		}
 		log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
-		if err := Execute(ctx, f.script, labs.get(ctx, t, f.shape), log); err != nil {
-			t.Error(err)
+		why := errors.New("it has no lab: see above")
+		defer func() {
+			if t.Failed() {
+				failed.add(t.Name(), why)
+			}
+		}()
+		lab := labs.get(ctx, t, f.shape)
+		if why = Execute(ctx, f.script, lab, log); why != nil {
+			t.Error(why)
 			labs.down(t) // what it has changed besides and would have put back at its end is not as others expect it
 		}
 	})
