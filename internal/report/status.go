@@ -42,15 +42,14 @@ type Component struct {
 	Image  string `json:"image,omitempty"`
 }
 
-// Failed tells whether there is an error among the findings, Unsettled whether there is one or
-// something that is pending.
-func (s Status) Failed() bool { return s.has(Error) }
+// Failed tells whether there is an error among the findings.
+func (s Status) Failed() bool {
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Severity == Error })
+}
 
-// Unsettled tells whether waiting may help: something fails, or is not done yet.
-func (s Status) Unsettled() bool { return s.has(Error, Pending) }
-
-func (s Status) has(of ...Severity) bool {
-	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return slices.Contains(of, f.Severity) })
+// Awaited are the findings that waiting may end: what fails, or is not done yet.
+func (s Status) Awaited() []Finding {
+	return slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return f.Severity != Error && f.Severity != Pending })
 }
 
 // NewStatus says what a survey with Scope.Installation means.

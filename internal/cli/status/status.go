@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/client-go/rest"
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
@@ -49,12 +48,22 @@ The exit status is 1 where there is an error.`,
 			if err != nil {
 				return err
 			}
+			scope := survey.Scope{Installation: true, Endpoints: false, BrokerServer: cluster.BrokerServer}
+			look := func(ctx context.Context) (report.Status, error) {
+				found, err := survey.Read(ctx, config, scope)
+				if err != nil {
+					return report.Status{}, err
+				}
+				return report.NewStatus(found), nil
+			}
+			var status report.Status
 			if wait {
 				ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 				defer cancel()
-				cmd.SetContext(ctx)
+				status, err = settled(ctx, look, cmd.ErrOrStderr())
+			} else {
+				status, err = look(cmd.Context())
 			}
-			status, err := settled(cmd.Context(), config, survey.Scope{Installation: true, Endpoints: false, BrokerServer: cluster.BrokerServer}, wait)
 			if err != nil {
 				return err
 			}
@@ -66,22 +75,28 @@ The exit status is 1 where there is an error.`,
 		},
 	}
 	cluster.AddFlags(command.Flags())
-	command.Flags().BoolVar(&wait, "wait", false, "look again until there is no error, and nothing is pending")
+	command.Flags().BoolVar(&wait, "wait", false, "look again until there is no error, and nothing is pending; what is waited for is said on standard error")
 	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait, with --wait")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }
 
-// settled looks until nothing is to be waited for, or ctx is done; once only, unless wait.
-func settled(ctx context.Context, config *rest.Config, scope survey.Scope, wait bool) (report.Status, error) {
+// settled looks until there is nothing to wait for, or ctx is done. What is waited for is written
+// to progress whenever it becomes something else.
+func settled(ctx context.Context, look func(context.Context) (report.Status, error), progress io.Writer) (report.Status, error) {
 	var last report.Status
-	for seen := false; ; {
-		found, err := survey.Read(ctx, config, scope)
+	for seen, said := false, ""; ; {
+		status, err := look(ctx)
 		if err == nil {
-			last, seen = report.NewStatus(found), true
+			last, seen = status, true
 		}
-		if !wait || err == nil && !last.Unsettled() {
-			return last, err
+		waitingFor, why := awaited(status, err)
+		if waitingFor == "" {
+			return last, nil
+		}
+		if waitingFor != said && ctx.Err() == nil {
+			fmt.Fprintf(progress, "waiting for %s: %s\n", waitingFor, why)
+			said = waitingFor
 		}
 		select {
 		case <-ctx.Done():
@@ -94,12 +109,27 @@ func settled(ctx context.Context, config *rest.Config, scope survey.Scope, wait 
 	}
 }
 
+// awaited says what is waited for, which is nothing where all is done, and why it is not there.
+func awaited(status report.Status, err error) (what, why string) {
+	if err != nil {
+		return "the cluster", err.Error()
+	}
+	findings := status.Awaited()
+	switch len(findings) {
+	case 0:
+		return "", ""
+	case 1:
+		return findings[0].About, findings[0].Message
+	}
+	return fmt.Sprintf("%s and %d more", findings[0].About, len(findings)-1), findings[0].Message
+}
+
 // failure is the error that the command ends with.
 func failure(status report.Status, wait bool) error {
 	switch {
 	case status.Failed():
 		return errors.New("there are errors")
-	case wait && status.Unsettled():
+	case wait && len(status.Awaited()) > 0:
 		return errors.New("not everything is done yet")
 	}
 	return nil
