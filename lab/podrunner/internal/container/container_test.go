@@ -3,6 +3,7 @@ package container
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -79,6 +80,24 @@ func ended(t *testing.T, p *Process) int {
 		t.Fatal("the container does not end")
 	}
 	return p.ExitCode()
+}
+
+// A container starts whatever the length of its spec is: of some lengths a decoder of JSON leaves a byte in the socket.
+func TestSpecOfAnyLength(t *testing.T) {
+	spec := Spec{Hostname: "web-0", Args: []string{"true"}, Env: []string{""}}
+	for _, buffer := range []int{512, 1536, 3584, 7680, 4096} {
+		for length := buffer - 1; length <= buffer+1; length++ {
+			spec.Dir, spec.Env[0] = t.TempDir(), ""
+			bare, err := json.Marshal(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec.Env[0] = "A=" + strings.Repeat("a", length-len(bare)-len("A="))
+			if code := ended(t, mustStart(t, spec)); code != 0 {
+				t.Errorf("a spec of %d bytes: code %d", length, code)
+			}
+		}
+	}
 }
 
 func TestCommandRunsIsolated(t *testing.T) {

@@ -23,8 +23,8 @@ const controlFD = 3
 func Init() {
 	syscall.CloseOnExec(controlFD)
 	control := os.NewFile(controlFD, "control")
-	spec := &Spec{}
-	if err := json.NewDecoder(control).Decode(spec); err != nil {
+	spec, err := readSpec(control)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "container-init is started by the pod runner only:", err)
 		os.Exit(64)
 	}
@@ -43,6 +43,17 @@ func Init() {
 	go forward(signals, child)
 	debug.FreeOSMemory() // this process stays as long as the container
 	os.Exit(reap(child))
+}
+
+// readSpec reads to the end: were only a byte left unread when the socket is
+// closed, the runner would get a reset connection and no reply.
+func readSpec(control io.Reader) (*Spec, error) {
+	text, err := io.ReadAll(control)
+	if err != nil {
+		return nil, err
+	}
+	spec := &Spec{}
+	return spec, json.Unmarshal(text, spec)
 }
 
 // startCommand starts the spec's command. With a terminal it returns the

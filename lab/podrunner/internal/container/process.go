@@ -151,6 +151,9 @@ func (p *Process) handshake(control *net.UnixConn) error {
 	if err := json.NewEncoder(control).Encode(p.spec); err != nil {
 		return fmt.Errorf("sending the container's spec: %w", err)
 	}
+	if err := control.CloseWrite(); err != nil {
+		return fmt.Errorf("sending the container's spec: %w", err)
+	}
 	rights := &rightsReader{conn: control}
 	r, err := readReply(rights)
 	if rights.file != nil {
