@@ -101,10 +101,11 @@ func (p *Provider) rebuild(ctx context.Context, all map[types.NamespacedName]*ba
 // recognise notes what HAProxy runs with, where that is what was written last: a former hub may have written it, and HAProxy may have
 // taken it later than was waited for.
 func (p *Provider) recognise(running string) {
-	if running == "" {
-		p.ended()
-	} else if o, err := p.written(); err == nil && o.version == running {
+	if o, err := p.written(); err == nil && (running == "" || running == o.version) {
 		p.runsWith(o)
+	}
+	if running == "" {
+		p.ended() // what it listened on, a worker that is ending may have for a moment
 	}
 }
 

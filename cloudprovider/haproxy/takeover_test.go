@@ -324,6 +324,13 @@ func TestHAProxyDiesWithoutHub(t *testing.T) {
 		}
 		return nil
 	})
+	// Its worker, which ends with it, may be slower than the next hub.
+	var held net.Listener
+	w.eventually("the port of the other", func() (err error) {
+		held, err = net.Listen("tcp", net.JoinHostPort(other.Status.LoadBalancer.Ingress[0].IP, "8080"))
+		return err
+	})
+	time.AfterFunc(time.Second, func() { _ = held.Close() })
 	w.start()
 	w.must(w.apply(other, 0, 1, a))
 	if got := w.ask(web); got != "a\n" {
