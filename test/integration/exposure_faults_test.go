@@ -33,6 +33,7 @@ func stop(t *testing.T, unit string) {
 		if err := theLab.Start(context.Background(), unit); err != nil {
 			t.Error(err)
 		}
+		answers(t, unit)
 	})
 }
 
@@ -41,6 +42,18 @@ func start(t *testing.T, unit string) {
 	if err := theLab.Start(t.Context(), unit); err != nil {
 		t.Fatal(err)
 	}
+	answers(t, unit)
+}
+
+// answers waits until a unit that is a hub validates objects: while it does not, none can be created.
+func answers(t *testing.T, unit string) {
+	t.Helper()
+	if unit != lab.Broker+"/hub" {
+		return
+	}
+	eventually(t, "the hub validates objects", func() error {
+		return on[lab.Broker].Create(context.Background(), manifest(t, metav1.NamespaceDefault, "{types: [CrossCluster]}"), client.DryRunAll)
+	})
 }
 
 // A policy that vanishes from the broker is not withdrawn but by the hub's word: not while an agent

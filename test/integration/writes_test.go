@@ -3,10 +3,10 @@ package integration
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/urgency"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/audit"
 )
@@ -25,8 +26,8 @@ import (
 // clusters for nodes. One write more than here is a regression.
 
 // calm is how long nothing has been written when all has been: longer than agents hold any
-// change back.
-const calm = time.Second
+// change back, or have it give way to others.
+const calm = urgency.LastPatience + time.Second
 
 // counter counts what agents write because of a namespace's services.
 type counter struct {
@@ -66,11 +67,7 @@ func (c *counter) written() map[string][]string {
 	c.updates = nil
 	for again := true; again; {
 		again = false
-		for _, cluster := range slices.Sorted(maps.Keys(c.logs)) {
-			writes, err := c.logs[cluster].Quiet(c.t.Context(), calm, c.ours)
-			if err != nil {
-				c.t.Fatal(err)
-			}
+		for cluster, writes := range c.quiet() {
 			again = again || len(writes) > 0 // while this log was waited for, another may have got more
 			for _, w := range writes {
 				line := w.Verb + " " + w.Resource
@@ -87,6 +84,27 @@ func (c *counter) written() map[string][]string {
 		}
 	}
 	return lines
+}
+
+// quiet waits until each log has been quiet for a while, all at the same time.
+func (c *counter) quiet() map[string][]audit.Write {
+	c.t.Helper()
+	var mu sync.Mutex
+	found := map[string][]audit.Write{}
+	group, ctx := errgroup.WithContext(c.t.Context())
+	for cluster, log := range c.logs {
+		group.Go(func() error {
+			writes, err := log.Quiet(ctx, calm, c.ours)
+			mu.Lock()
+			defer mu.Unlock()
+			found[cluster] = writes
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		c.t.Fatal(err)
+	}
+	return found
 }
 
 // expect fails unless agents have written just that: by cluster, lines as "3 create

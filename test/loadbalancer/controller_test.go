@@ -358,6 +358,7 @@ func TestAnEventConcernsOne(t *testing.T) {
 	for _, m := range all {
 		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	}
+	p.still()
 	p.set(func(p *steered) { clear(p.calls) })
 	create(t, published("c1", ns, "web-7", "10.1.0.1"))
 	create(t, published("c1", ns, "nobody", "10.1.0.1")) // of a Service without MultiClusterService

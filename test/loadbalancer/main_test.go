@@ -41,7 +41,7 @@ const clusterset = "atoll-clusterset"
 var eventually = planes.Eventually
 
 // abandonAfter is how long deleting is tried by controllers that are started.
-var abandonAfter = 2 * time.Second
+var abandonAfter = 5 * time.Second
 
 var (
 	configuration *rest.Config

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +58,22 @@ func (p *steered) reset() {
 	p.balancers, p.calls, p.order = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
 	p.refuse, p.keep, p.unreachable = map[string]error{}, map[string]error{}, nil
 	p.mute, p.broken, p.unseen = nil, nil, map[types.NamespacedName]*cloudprovider.Unseen{}
+}
+
+// still waits until the provider has not been asked for a second: what the controller has
+// written about an object has it look at the object once more.
+func (p *steered) still() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for before, now := -1, 0; now != before; {
+		<-tick.C
+		before, now = now, 0
+		p.set(func(p *steered) {
+			for _, n := range p.calls {
+				now += n
+			}
+		})
+	}
 }
 
 // set changes what the provider does.

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
@@ -147,6 +150,16 @@ func limited(t *testing.T) {
 	second.SetName("test-limited-more")
 	second.Object["roleRef"].(map[string]any)["name"] = "test-limited"
 	create(t, "c1", binding, role, second)
+	limitedConfig, err := clientcmd.RESTConfigFromKubeConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube := kubernetes.NewForConfigOrDie(limitedConfig)
+	eventually(t, "the rights count", func() error {
+		_, view := kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{Limit: 1})
+		_, more := kube.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{Limit: 1})
+		return errors.Join(view, more)
+	})
 }
 
 // Properties and definitions of others' are respected.

@@ -12,7 +12,7 @@ import (
 func runDig(ctx context.Context, r *Run, args []string) error {
 	r.output = ""
 	result := r.lab.Exec(ctx, args[0], "dig", "-q", args[1], "-t", args[2],
-		"+tries=1", "+time=2", "+noall", "+comments", "+answer")
+		"+tries=1", "+time=5", "+noall", "+comments", "+answer")
 	r.output = result.text()
 	if result.Err != nil {
 		return result.Err

@@ -206,7 +206,7 @@ func TestExec(t *testing.T) {
 	if code != 127 || !errors.As(err, &startErr) {
 		t.Errorf("missing program: code %d, error %v", code, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if code, err := p.Exec(ctx, Exec{Args: []string{"sleep", "100"}}); code != 137 {
 		t.Errorf("out of time: code %d, error %v", code, err)
