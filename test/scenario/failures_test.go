@@ -1,10 +1,12 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // failureLines is how many of the last lines of a failure are told again.
@@ -31,5 +33,18 @@ func (f *failures) write(w io.Writer) {
 	defer f.mu.Unlock()
 	for _, text := range f.all {
 		fmt.Fprintf(w, "\nfailed: %s\n", text)
+	}
+}
+
+// Of a long failure the first line and the last ones are told, of a short one all.
+func TestFailuresAreToldAgain(t *testing.T) {
+	var f failures
+	f.add("short", errors.New("a.txtar:1: http\n\tnothing answers"))
+	f.add("long", errors.New("b.txtar:2: follow\n"+strings.Repeat("\tdropped\n", 100)+strings.Repeat("\tkept\n", failureLines-1)+"\tend"))
+	var told strings.Builder
+	f.write(&told)
+	want := "\nfailed: short\na.txtar:1: http\n\tnothing answers\n\nfailed: long\nb.txtar:2: follow\n\t…\n" + strings.Repeat("\tkept\n", failureLines-1) + "\tend\n"
+	if told.String() != want {
+		t.Errorf("told %q\nwant %q", told.String(), want)
 	}
 }

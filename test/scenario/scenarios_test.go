@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,6 +21,9 @@ var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
 // failed are the scenarios that have failed, and why. It is said once more at the very end: where it happened, it stands among
 // thousands of lines of two labs.
 var failed failures
+
+// errLab is why a scenario has failed whose script has not.
+var errLab = errors.New("its lab could not be started, changed or ended: see above")
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -85,14 +89,13 @@ func runForm(ctx context.Context, t *testing.T, labs *labs, f form) {
 			t.Fatal("not run: ", ctx.Err())
 		}
 		log := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
-		why := errors.New("it has no lab: see above")
+		var why error
 		defer func() {
 			if t.Failed() {
-				failed.add(t.Name(), why)
+				failed.add(t.Name(), cmp.Or(why, errLab))
 			}
 		}()
-		lab := labs.get(ctx, t, f.shape)
-		if why = Execute(ctx, f.script, lab, log); why != nil {
+		if why = Execute(ctx, f.script, labs.get(ctx, t, f.shape), log); why != nil {
 			t.Error(why)
 			labs.down(t) // what it has changed besides and would have put back at its end is not as others expect it
 		}
