@@ -102,12 +102,13 @@ func owned(t *testing.T, remembered ranges.Allowed, refusal error, do func(*owne
 		if err := o.Await(ctx); err != nil {
 			t.Fatal(err)
 		}
+		// A fake server's watch shows nothing of what was written between the list and it.
+		synctest.Wait()
 		do(o)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-
 	})
 }
 
