@@ -64,7 +64,7 @@ func NewStatus(s *survey.Survey) Status {
 	status.components(s)
 	status.broker(s)
 	status.dns(s)
-	status.members()
+	status.members(s)
 	status.exports(s)
 	status.imports(s)
 	status.Findings.unread(s)
@@ -132,7 +132,12 @@ func unwired(of *survey.Survey) []dnswiring.Form {
 	return slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) })
 }
 
-func (s *Status) members() {
+func (s *Status) members(of *survey.Survey) {
+	registered := func(m Member) bool { return m.Self }
+	if of.Broker != nil && of.ClusterID != "" && len(of.Unread) == 0 && !slices.ContainsFunc(s.Members, registered) {
+		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "its agents have not registered it on the broker yet",
+			"if that lasts, see whether its pods reach the broker at "+of.Server+": kubectl -n atoll-system logs deployment/"+render.AgentName)
+	}
 	for _, m := range s.Members {
 		about := "cluster " + m.Cluster
 		switch m.State {
