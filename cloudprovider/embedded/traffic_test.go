@@ -273,6 +273,64 @@ func TestUDPFlows(t *testing.T) {
 	}
 }
 
+// A backend that is not wanted any more is sent nothing, and what it was sent before is answered.
+func TestUDPAnswersOfABackendThatGoes(t *testing.T) {
+	w := newWorld(t, "0s")
+	w.mcs.Annotations = map[string]string{cloudprovider.AnnotationMaxConnections: "1"}
+	slow, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	_ = slow.SetDeadline(time.Now().Add(10 * time.Second))
+	at := func(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+	client := w.dial("udp", w.apply(corev1.ProtocolUDP, at(slow)))
+	buffer := make([]byte, maxDatagram)
+	asked := func(want string) (from netip.AddrPort) {
+		t.Helper()
+		if _, err := client.Write([]byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		n, from, err := slow.ReadFromUDPAddrPort(buffer)
+		if err != nil || string(buffer[:n]) != want {
+			t.Fatalf("the backend gets %q, %v", buffer[:n], err)
+		}
+		return from
+	}
+	asked("1")
+	from := asked("2")
+	w.apply(corev1.ProtocolUDP, at(w.serveUDP("b")))
+	for i := range 5 {
+		if got := w.talk(client, fmt.Sprint(i)); got != fmt.Sprintf("b%d", i) {
+			t.Errorf("the next datagram is answered by %q", got)
+		}
+	}
+	for _, answer := range []string{"late 1", "late 2"} {
+		_, _ = slow.WriteToUDPAddrPort([]byte(answer), from)
+		if n, err := client.Read(buffer); err != nil || string(buffer[:n]) != answer {
+			t.Errorf("the client gets %q, %v", buffer[:n], err)
+		}
+	}
+	// Nothing is owed any more.
+	deadline := time.Now().Add(10 * time.Second)
+	for tick := time.NewTicker(time.Millisecond); w.udp.open.Load() > 1 && time.Now().Before(deadline); {
+		<-tick.C
+	}
+	if n := w.udp.open.Load(); n != 1 {
+		t.Errorf("there are %d flows", n)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.balancers[nameOf(w.mcs)].listeners {
+		limits := &l.(*udpListener).limits
+		limits.mu.Lock()
+		if limits.open != 1 {
+			t.Errorf("%d clients are counted", limits.open)
+		}
+		limits.mu.Unlock()
+	}
+}
+
 // UDP clients that new source ranges shut out have no connection that could end: what they send is let in no more. The
 // others' flows stay as they are, and TCP connections go on.
 func TestSourceRangesEndFlows(t *testing.T) {

@@ -17,6 +17,9 @@ const (
 	// udpIdle is how long a client without datagrams in either direction keeps its backend; the
 	// kernel's own connection tracking forgets two-way streams after two minutes, too.
 	udpIdle = 2 * time.Minute
+	// udpLinger is how long a backend that is not wanted any more may take for the answer to what it was sent before: as long
+	// as clients wait for one, as resolvers do.
+	udpLinger = 5 * time.Second
 	// maxDatagram is the largest there is.
 	maxDatagram = 64 << 10
 	// maxFlows is how many clients a port has at most where nothing else is said: each costs a
@@ -47,6 +50,10 @@ type flow struct {
 	backend *backend
 	conn    *net.UDPConn
 	used    atomic.Int64 // when, in nanoseconds of Unix time
+	// sent and answered count datagrams: where more were sent, an answer may be on its way.
+	sent, answered atomic.Int64
+	// release gives the client's place to another, once.
+	release func()
 }
 
 func listenUDP(ctx context.Context, address netip.AddrPort, g *group, p *Provider) (*udpListener, error) {
@@ -109,11 +116,12 @@ func (l *udpListener) send(client netip.AddrPort, data []byte) {
 			return
 		}
 		f.used.Store(time.Now().UnixNano())
+		f.sent.Add(1)
 		_, err := f.conn.Write(data)
 		if err == nil {
 			return
 		}
-		l.forget(f)
+		l.finish(f)
 		switch {
 		case refused(err): // tells of an earlier datagram; this one was not sent
 			l.group.failed(f.backend)
@@ -129,7 +137,10 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f := l.flows[client]; f != nil {
-		return f
+		if f.backend.ctx.Err() == nil {
+			return f
+		}
+		f.release()
 	}
 	if !l.settings.Load().admits(client.Addr()) || l.ctx.Err() != nil {
 		return nil
@@ -148,7 +159,7 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 		l.limits.done()
 		return nil
 	}
-	f := &flow{client: client, backend: b, conn: conn.(*net.UDPConn)}
+	f := &flow{client: client, backend: b, conn: conn.(*net.UDPConn), release: sync.OnceFunc(l.limits.done)}
 	f.used.Store(now.UnixNano())
 	l.flows[client] = f
 	end := l.counts.begin()
@@ -159,22 +170,33 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 	return f
 }
 
-// answers passes on what the backend sends, until the flow is idle for long, or the backend is
-// not wanted any more or refuses.
+// answers passes on what the backend sends, until the flow is idle for long, or the backend
+// refuses, or is not wanted any more and owes no answer.
 func (l *udpListener) answers(f *flow) {
-	defer l.limits.done()
-	defer l.forget(f)
-	closeConn := func() { _ = f.conn.Close() }
-	defer context.AfterFunc(l.ctx, closeConn)()
-	defer context.AfterFunc(f.backend.ctx, closeConn)()
+	defer f.release()
+	defer l.finish(f)
+	defer context.AfterFunc(l.ctx, func() { _ = f.conn.Close() })()
+	defer context.AfterFunc(f.backend.ctx, func() {
+		l.forget(f)
+		f.release() // what lingers takes nobody's place
+		_ = f.conn.SetReadDeadline(time.Now()) // has the loop below look at ctx
+	})()
 	raw, err := f.conn.SyscallConn()
 	if err != nil {
 		return
 	}
 	for {
-		idle := time.Until(time.Unix(0, f.used.Load()).Add(udpIdle))
-		if idle <= 0 || f.conn.SetReadDeadline(time.Now().Add(idle)) != nil {
+		wanted := f.backend.ctx.Err() == nil
+		patience := udpIdle
+		if !wanted {
+			patience = udpLinger
+		}
+		idle := time.Until(time.Unix(0, f.used.Load()).Add(patience))
+		if idle <= 0 || !wanted && f.answered.Load() >= f.sent.Load() || f.conn.SetReadDeadline(time.Now().Add(idle)) != nil {
 			return
+		}
+		if wanted && f.backend.ctx.Err() != nil {
+			continue // and the deadline may be that of before
 		}
 		err := l.answer(f, raw)
 		switch {
@@ -186,6 +208,7 @@ func (l *udpListener) answers(f *flow) {
 			}
 			return
 		}
+		f.answered.Add(1)
 		f.used.Store(time.Now().UnixNano())
 	}
 }
@@ -213,12 +236,17 @@ func (l *udpListener) answer(f *flow, raw syscall.RawConn) error {
 	return cmp.Or(err, failed)
 }
 
+// forget has the client's next datagram begin another flow.
 func (l *udpListener) forget(f *flow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.flows[f.client] == f {
 		delete(l.flows, f.client)
 	}
+}
+
+func (l *udpListener) finish(f *flow) {
+	l.forget(f)
 	_ = f.conn.Close()
 }
 
