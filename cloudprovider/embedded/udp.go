@@ -178,7 +178,7 @@ func (l *udpListener) answers(f *flow) {
 	defer context.AfterFunc(l.ctx, func() { _ = f.conn.Close() })()
 	defer context.AfterFunc(f.backend.ctx, func() {
 		l.forget(f)
-		f.release() // what lingers takes nobody's place
+		f.release()                            // what lingers takes nobody's place
 		_ = f.conn.SetReadDeadline(time.Now()) // has the loop below look at ctx
 	})()
 	raw, err := f.conn.SyscallConn()
