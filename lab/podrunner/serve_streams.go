@@ -117,9 +117,6 @@ func (s streams) AttachContainer(ctx context.Context, _, _, _ string, in io.Read
 		defer close(stop)
 		go container.ResizeTerminal(p.Terminal, sizes(ctx, resize), stop)
 	}
-	if in != nil {
-		go s.feed(in)
-	}
 	var stdout, stderr io.Writer
 	if out != nil {
 		stdout = out
@@ -131,6 +128,9 @@ func (s streams) AttachContainer(ctx context.Context, _, _, _ string, in io.Read
 	defer s.run.attached.remove(c)
 	if s.run.ctx.Err() != nil {
 		return errors.New("the container has ended meanwhile") // kubectl run shows its log then
+	}
+	if in != nil {
+		go s.feed(in) // which may be all that the container waits for: its answer is for who is connected
 	}
 	c.copy(stdout, stderr)
 	return nil
