@@ -109,12 +109,12 @@ func parentOf(t *testing.T, pid int) int {
 func TestHAProxyStartsSlowly(t *testing.T) {
 	w := newWorld(t)
 	slow := filepath.Join(w.dir, "slow")
-	w.must(os.WriteFile(slow, []byte("#!/bin/sh\n"+w.process.program+" \"$@\" || exit\ncase \" $* \" in *' -D '*) sleep 5;; esac\n"), 0o700))
+	w.must(os.WriteFile(slow, []byte("#!/bin/sh\n"+w.process.program+" \"$@\" || exit\ncase \" $* \" in *' -D '*) sleep 10;; esac\n"), 0o700))
 	fast := w.process.program
 	w.process.program = slow
 	web := mcs("web")
 	a := w.serve("a")
-	if err := w.within(2*time.Second, web, 1, a); err == nil {
+	if err := w.within(8*time.Second, web, 1, a); err == nil {
 		t.Error("no error, though there was no time")
 	}
 	first := processesOf(w.dir)

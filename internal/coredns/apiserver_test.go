@@ -236,8 +236,9 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{T: t, env: &envtest.Environment{
-		BinaryAssetsDirectory:   programs,
-		ControlPlaneStopTimeout: 5 * time.Second, // then it is killed
+		BinaryAssetsDirectory:    programs,
+		ControlPlaneStartTimeout: 3 * time.Minute,
+		ControlPlaneStopTimeout:  5 * time.Second, // then it is killed
 	}}
 	config, err := c.env.Start()
 	c.must(err)

@@ -42,7 +42,7 @@ func (p *proxy) heal() {
 			if err != nil {
 				return
 			}
-			go p.pass(from)
+			go p.pass(from, listener)
 		}
 	}()
 }
@@ -52,13 +52,14 @@ func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listener.Close()
+	p.listener = nil
 	for c := range p.open {
 		c.Close()
 	}
 	clear(p.open)
 }
 
-func (p *proxy) pass(from net.Conn) {
+func (p *proxy) pass(from net.Conn, by net.Listener) {
 	defer from.Close()
 	to, err := net.Dial("tcp", p.server)
 	if err != nil {
@@ -66,8 +67,12 @@ func (p *proxy) pass(from net.Conn) {
 	}
 	defer to.Close()
 	p.mu.Lock()
+	cut := p.listener != by // it was cut since, and does not know of this one
 	p.open[from] = struct{}{}
 	p.mu.Unlock()
+	if cut {
+		return
+	}
 	go func() {
 		defer from.Close()
 		io.Copy(from, to)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/core/dnsserver"
@@ -46,17 +47,24 @@ func ask(t *testing.T, network, address, qname string, qtype uint16) *dns.Msg {
 	t.Helper()
 	m := new(dns.Msg)
 	m.SetQuestion(qname, qtype)
-	client := dns.Client{Net: network}
+	reply, err := exchange(dns.Client{Net: network}, m, address)
+	if err != nil {
+		t.Fatalf("asking for %s: %v", qname, err)
+	}
+	return reply
+}
+
+func exchange(client dns.Client, m *dns.Msg, address string) (*dns.Msg, error) {
+	attempts := 5
+	if client.Net == "tcp" {
+		attempts, client.Timeout = 1, 20*time.Second
+	}
 	for attempt := 1; ; attempt++ {
 		reply, _, err := client.Exchange(m, address)
 		var timeout net.Error
-		if attempt < 5 && network == "udp" && errors.As(err, &timeout) && timeout.Timeout() {
-			continue
+		if attempt == attempts || !errors.As(err, &timeout) || !timeout.Timeout() {
+			return reply, err
 		}
-		if err != nil {
-			t.Fatalf("asking for %s: %v", qname, err)
-		}
-		return reply
 	}
 }
 

@@ -161,11 +161,17 @@ func TestAwait(t *testing.T) {
 	if _, err := post.await(t.Context(), "client", time.Minute, ended); err == nil || s.watches != 4 {
 		t.Errorf("%v after %d watches", err, s.watches)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	refused := 0
 	s.trouble = func(w http.ResponseWriter, _ *http.Request) bool {
 		refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		if refused++; refused == 2 {
+			cancel()
+		}
 		return true
 	}
-	if _, err := post.await(t.Context(), "client", 2*pause, ended); err == nil || !strings.Contains(fmt.Sprint(err), "watching it") {
+	if _, err := post.await(ctx, "client", time.Minute, ended); err == nil || !strings.Contains(fmt.Sprint(err), "watching it") {
 		t.Errorf("it does not say why: %v", err)
 	}
 }

@@ -2,12 +2,14 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -16,6 +18,9 @@ import (
 func serve(t *testing.T, identity string) string {
 	t.Helper()
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	for errors.Is(err, syscall.EADDRINUSE) { // somebody has the number for UDP
+		listener, err = Listen(t.Context(), "127.0.0.1:0")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func (l *Log) Quiet(ctx context.Context, calm time.Duration, counts func(Write) 
 	defer again.Stop()
 	var all []Write
 	last := time.Now()
-	for time.Since(last) < calm {
+	for {
 		writes, err := l.Read()
 		if err != nil {
 			return all, err
@@ -134,11 +134,13 @@ func (l *Log) Quiet(ctx context.Context, calm time.Duration, counts func(Write) 
 				all, last = append(all, w), time.Now()
 			}
 		}
+		if time.Since(last) >= calm {
+			return all, nil
+		}
 		select {
 		case <-ctx.Done():
 			return all, fmt.Errorf("waiting for the writes to end: %w", ctx.Err())
 		case <-again.C:
 		}
 	}
-	return all, nil
 }

@@ -405,6 +405,8 @@ func (c *cluster) apply(t *testing.T, manifests string) string {
 			t.Error(err)
 		}
 	})
+	// Pods are not let in before it has its service account, which a controller makes.
+	c.must(t, "", "wait", "--for=create", "--timeout=2m", "-n", namespace, "serviceaccount/default")
 	c.must(t, manifests, "apply", "-n", namespace, "-f", "-")
 	return namespace
 }

@@ -45,6 +45,10 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	eventually(t, "everything is imported", func(ctx context.Context) error {
 		return importsReady(ctx, importer, clusters+1, slicesInAll+1)
 	})
+	// What is its own it imports without the broker.
+	eventually(t, "its own is on the broker", func(ctx context.Context) error {
+		return holds(ctx, onBroker, []string{sources[len(sources)-1].Endpoints[0].Addresses[0]})
+	})
 	settled(t, members)
 
 	must(t, importer.Stop())

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -79,10 +80,15 @@ func TestAnIDIsTakenAtRunTime(t *testing.T) {
 // ownedBy has a member's entry say of which cluster it is, and returns of which it was.
 func ownedBy(t *testing.T, onBroker client.Client, m *Member, uid string) (was string) {
 	t.Helper()
-	entry := &brokerv1alpha1.MemberCluster{}
-	must(t, onBroker.Get(t.Context(), client.ObjectKey{Namespace: brokerpkg.DefaultNamespace, Name: m.ID.String()}, entry))
-	was, entry.Spec.ClusterUID = entry.Spec.ClusterUID, uid
-	must(t, onBroker.Update(t.Context(), entry))
+	// Its agent may write it at the same time.
+	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		entry := &brokerv1alpha1.MemberCluster{}
+		if err := onBroker.Get(t.Context(), client.ObjectKey{Namespace: brokerpkg.DefaultNamespace, Name: m.ID.String()}, entry); err != nil {
+			return err
+		}
+		was, entry.Spec.ClusterUID = entry.Spec.ClusterUID, uid
+		return onBroker.Update(t.Context(), entry)
+	}))
 	return was
 }
 

@@ -206,9 +206,9 @@ func TestExec(t *testing.T) {
 	if code != 127 || !errors.As(err, &startErr) {
 		t.Errorf("missing program: code %d, error %v", code, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if code, err := p.Exec(ctx, Exec{Args: []string{"sleep", "100"}}); code != 137 {
+	if code, err := p.Exec(ctx, Exec{Args: []string{"sh", "-c", "echo up; exec sleep 100"}, Stdout: onWrite(cancel)}); code != 137 {
 		t.Errorf("out of time: code %d, error %v", code, err)
 	}
 	p.Kill()
@@ -216,6 +216,14 @@ func TestExec(t *testing.T) {
 	if _, err := p.Exec(t.Context(), Exec{Args: []string{"true"}}); err == nil {
 		t.Error("executing in an ended container succeeded")
 	}
+}
+
+// onWrite is called when something is written.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
 }
 
 func oneSize(s Size) <-chan Size {
