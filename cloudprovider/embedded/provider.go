@@ -40,6 +40,7 @@ type Provider struct {
 	pool     *addresses.Pool
 	dialer   dialer
 	drain    time.Duration
+	linger   time.Duration // of UDP backends that are not wanted any more
 	log      *slog.Logger
 	running  sync.WaitGroup // everything that this provider has running
 	tcp, udp counts
@@ -66,7 +67,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 		return nil, err
 	}
 	return &Provider{
-		backends: c.Backends, pool: pool, drain: drain, log: c.Log, dialer: &net.Dialer{KeepAliveConfig: keepAlive},
+		backends: c.Backends, pool: pool, drain: drain, linger: udpLinger, log: c.Log, dialer: &net.Dialer{KeepAliveConfig: keepAlive},
 		balancers: map[types.NamespacedName]*balancer{},
 	}, nil
 }

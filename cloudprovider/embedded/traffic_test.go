@@ -276,52 +276,79 @@ func TestUDPFlows(t *testing.T) {
 	}
 }
 
-// A backend that is not wanted any more is sent nothing, and what it was sent before is answered.
+// slowUDP is a backend that answers when a test does, and a client of it.
+type slowUDP struct {
+	*world
+	*net.UDPConn
+	client net.Conn
+	buffer []byte
+}
+
+func (w *world) slowUDP() *slowUDP {
+	w.Helper()
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	client := w.dial("udp", w.apply(corev1.ProtocolUDP, conn.LocalAddr().(*net.UDPAddr).AddrPort()))
+	return &slowUDP{w, conn, client, make([]byte, maxDatagram)}
+}
+
+// asked has the client ask, and returns who asks the backend.
+func (s *slowUDP) asked(what string) netip.AddrPort {
+	s.Helper()
+	if _, err := s.client.Write([]byte(what)); err != nil {
+		s.Fatal(err)
+	}
+	n, from, err := s.ReadFromUDPAddrPort(s.buffer)
+	if err != nil || string(s.buffer[:n]) != what {
+		s.Fatalf("the backend gets %q, %v", s.buffer[:n], err)
+	}
+	return from
+}
+
+// replaced has another backend take its place.
+func (s *slowUDP) replaced(name string) {
+	s.Helper()
+	s.apply(corev1.ProtocolUDP, s.serveUDP(name).LocalAddr().(*net.UDPAddr).AddrPort())
+}
+
+// flows waits until there are so many.
+func (w *world) flows(n int64) {
+	w.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for tick := time.NewTicker(time.Millisecond); w.udp.open.Load() != n && time.Now().Before(deadline); {
+		<-tick.C
+	}
+	if got := w.udp.open.Load(); got != n {
+		w.Errorf("there are %d flows, want %d", got, n)
+	}
+}
+
+// A backend that is not wanted any more is sent nothing, and what it was sent before is answered, also where there is room for
+// one client only.
 func TestUDPAnswersOfABackendThatGoes(t *testing.T) {
 	w := newWorld(t, "0s")
+	w.linger = time.Hour
 	w.mcs.Annotations = map[string]string{cloudprovider.AnnotationMaxConnections: "1"}
-	slow, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer slow.Close()
-	_ = slow.SetDeadline(time.Now().Add(10 * time.Second))
-	at := func(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
-	client := w.dial("udp", w.apply(corev1.ProtocolUDP, at(slow)))
-	buffer := make([]byte, maxDatagram)
-	asked := func(want string) (from netip.AddrPort) {
-		t.Helper()
-		if _, err := client.Write([]byte(want)); err != nil {
-			t.Fatal(err)
-		}
-		n, from, err := slow.ReadFromUDPAddrPort(buffer)
-		if err != nil || string(buffer[:n]) != want {
-			t.Fatalf("the backend gets %q, %v", buffer[:n], err)
-		}
-		return from
-	}
-	asked("1")
-	from := asked("2")
-	w.apply(corev1.ProtocolUDP, at(w.serveUDP("b")))
+	s := w.slowUDP()
+	s.asked("1")
+	from := s.asked("2")
+	s.replaced("b")
 	for i := range 5 {
-		if got := w.talk(client, fmt.Sprint(i)); got != fmt.Sprintf("b%d", i) {
+		if got := w.talk(s.client, fmt.Sprint(i)); got != fmt.Sprintf("b%d", i) {
 			t.Errorf("the next datagram is answered by %q", got)
 		}
 	}
 	for _, answer := range []string{"late 1", "late 2"} {
-		_, _ = slow.WriteToUDPAddrPort([]byte(answer), from)
-		if n, err := client.Read(buffer); err != nil || string(buffer[:n]) != answer {
-			t.Errorf("the client gets %q, %v", buffer[:n], err)
+		_, _ = s.WriteToUDPAddrPort([]byte(answer), from)
+		if n, err := s.client.Read(s.buffer); err != nil || string(s.buffer[:n]) != answer {
+			t.Errorf("the client gets %q, %v", s.buffer[:n], err)
 		}
 	}
-	// Nothing is owed any more.
-	deadline := time.Now().Add(10 * time.Second)
-	for tick := time.NewTicker(time.Millisecond); w.udp.open.Load() > 1 && time.Now().Before(deadline); {
-		<-tick.C
-	}
-	if n := w.udp.open.Load(); n != 1 {
-		t.Errorf("there are %d flows", n)
-	}
+	w.flows(1) // nothing is owed any more
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.balancers[nameOf(w.mcs)].listeners {
@@ -331,6 +358,50 @@ func TestUDPAnswersOfABackendThatGoes(t *testing.T) {
 			t.Errorf("%d clients are counted", limits.open)
 		}
 		limits.mu.Unlock()
+	}
+}
+
+// A backend that is not wanted any more is waited for no longer than that, whatever it sends.
+func TestUDPAnswersComeInTime(t *testing.T) {
+	w := newWorld(t, "0s")
+	w.linger = 50 * time.Millisecond
+	s := w.slowUDP()
+	from := s.asked("1")
+	for range 2000 {
+		s.asked("more")
+	}
+	s.replaced("b")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // for 20 s it owes some more
+		defer close(stopped)
+		for tick := time.NewTicker(10 * time.Millisecond); ; {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				_, _ = s.WriteToUDPAddrPort([]byte("late"), from)
+			}
+		}
+	}()
+	w.flows(0)
+	close(stop)
+	<-stopped
+}
+
+// What a backend owes does not come to a client that is let in no more.
+func TestUDPAnswersForWhoIsShutOut(t *testing.T) {
+	w := newWorld(t, "0s")
+	w.linger = time.Hour
+	s := w.slowUDP()
+	from := s.asked("1")
+	s.replaced("b")
+	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
+	s.replaced("c")
+	_, _ = s.WriteToUDPAddrPort([]byte("late"), from)
+	w.flows(0) // it was dealt with
+	_ = s.client.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if n, err := s.client.Read(s.buffer); err == nil {
+		t.Errorf("who is shut out gets %q", s.buffer[:n])
 	}
 }
 

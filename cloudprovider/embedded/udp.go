@@ -17,9 +17,11 @@ const (
 	// udpIdle is how long a client without datagrams in either direction keeps its backend; the
 	// kernel's own connection tracking forgets two-way streams after two minutes, too.
 	udpIdle = 2 * time.Minute
-	// udpLinger is how long a backend that is not wanted any more may take for the answer to what it was sent before: as long
-	// as clients wait for one, as resolvers do.
+	// udpLinger is how long a backend that is not wanted any more may take for what it owes to a client: as long as clients
+	// wait for an answer, as resolvers do.
 	udpLinger = 5 * time.Second
+	// maxLingering is how many clients' answers a port waits for so at most, for each has a socket beside those of maxFlows.
+	maxLingering = 1000
 	// maxDatagram is the largest there is.
 	maxDatagram = 64 << 10
 	// maxFlows is how many clients a port has at most where nothing else is said: each costs a
@@ -33,12 +35,15 @@ type udpListener struct {
 	conn     *net.UDPConn
 	group    *group
 	dialer   dialer
+	linger   time.Duration
 	settings atomic.Pointer[settings]
 	limits   limits
 	running  *sync.WaitGroup
 	counts   *counts
 	ctx      context.Context // ends all
 	end      context.CancelFunc
+
+	lingering atomic.Int64 // flows that are none of those below any more, and are owed answers
 
 	mu    sync.Mutex
 	flows map[netip.AddrPort]*flow
@@ -50,8 +55,8 @@ type flow struct {
 	backend *backend
 	conn    *net.UDPConn
 	used    atomic.Int64 // when, in nanoseconds of Unix time
-	// sent and answered count datagrams: where more were sent, an answer may be on its way.
-	sent, answered atomic.Int64
+	// owed counts the datagrams that may still be answered, if each is by one.
+	owed atomic.Int64
 	// release gives the client's place to another, once.
 	release func()
 }
@@ -62,7 +67,7 @@ func listenUDP(ctx context.Context, address netip.AddrPort, g *group, p *Provide
 		return nil, err
 	}
 	l := &udpListener{
-		conn: conn.(*net.UDPConn), group: g, dialer: p.dialer, running: &p.running, counts: &p.udp, flows: map[netip.AddrPort]*flow{},
+		conn: conn.(*net.UDPConn), group: g, dialer: p.dialer, linger: p.linger, running: &p.running, counts: &p.udp, flows: map[netip.AddrPort]*flow{},
 	}
 	_ = l.conn.SetReadBuffer(4 << 20) // as much as the kernel lets
 	l.settings.Store(&settings{})
@@ -116,7 +121,7 @@ func (l *udpListener) send(client netip.AddrPort, data []byte) {
 			return
 		}
 		f.used.Store(time.Now().UnixNano())
-		f.sent.Add(1)
+		f.owed.Add(1)
 		_, err := f.conn.Write(data)
 		if err == nil {
 			return
@@ -178,46 +183,43 @@ func (l *udpListener) answers(f *flow) {
 	defer context.AfterFunc(l.ctx, func() { _ = f.conn.Close() })()
 	defer context.AfterFunc(f.backend.ctx, func() {
 		l.forget(f)
-		f.release()                            // what lingers takes nobody's place
-		_ = f.conn.SetReadDeadline(time.Now()) // has the loop below look at ctx
+		f.release() // what lingers takes nobody's place
+		_ = f.conn.SetReadDeadline(time.Now())
 	})()
 	raw, err := f.conn.SyscallConn()
 	if err != nil {
 		return
 	}
 	for {
-		wanted := f.backend.ctx.Err() == nil
-		patience := udpIdle
-		if !wanted {
-			patience = udpLinger
-		}
-		idle := time.Until(time.Unix(0, f.used.Load()).Add(patience))
-		if idle <= 0 || !wanted && f.answered.Load() >= f.sent.Load() || f.conn.SetReadDeadline(time.Now().Add(idle)) != nil {
+		if !f.readsUntil(f.lastUse().Add(udpIdle)) {
 			return
 		}
-		if wanted && f.backend.ctx.Err() != nil {
-			continue // and the deadline may be that of before
+		if f.backend.ctx.Err() != nil {
+			break // looked at after the deadline was set: the other way round that of the backend's end could be lost
 		}
-		err := l.answer(f, raw)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			continue // perhaps there was something in the other direction
-		case err != nil:
-			if refused(err) {
-				l.group.failed(f.backend)
-			}
+		if !l.answer(f, raw) {
 			return
 		}
-		f.answered.Add(1)
-		f.used.Store(time.Now().UnixNano())
 	}
+	if l.lingering.Add(1) <= maxLingering {
+		for end := f.lastUse().Add(l.linger); f.owed.Load() > 0 && f.readsUntil(end) && l.answer(f, raw); {
+		}
+	}
+	l.lingering.Add(-1)
+}
+
+func (f *flow) lastUse() time.Time { return time.Unix(0, f.used.Load()) }
+
+// readsUntil sets how long an answer is waited for, and tells whether there is time left.
+func (f *flow) readsUntil(end time.Time) bool {
+	return time.Until(end) > 0 && f.conn.SetReadDeadline(end) == nil
 }
 
 // buffers are for answers. A flow that waits for one has none, for there are many.
 var buffers = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
 
-// answer passes on one answer.
-func (l *udpListener) answer(f *flow, raw syscall.RawConn) error {
+// answer passes on one answer, if there is one in time, and tells whether there may be more.
+func (l *udpListener) answer(f *flow, raw syscall.RawConn) bool {
 	var failed error
 	err := raw.Read(func(fd uintptr) bool {
 		buffer := buffers.Get().(*[maxDatagram]byte)
@@ -228,12 +230,25 @@ func (l *udpListener) answer(f *flow, raw syscall.RawConn) error {
 			return false
 		case err != nil:
 			failed = err
-		default:
+		case l.settings.Load().admits(f.client.Addr()): // configure does not know of what lingers
 			_, _ = l.conn.WriteToUDPAddrPort(buffer[:n], f.client) // a client that is gone gets no answer
 		}
 		return true
 	})
-	return cmp.Or(err, failed)
+	switch err = cmp.Or(err, failed); {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return true // and perhaps there was something in the other direction
+	case err != nil:
+		if refused(err) {
+			l.group.failed(f.backend)
+		}
+		return false
+	}
+	if f.owed.Load() > 0 {
+		f.owed.Add(-1)
+	}
+	f.used.Store(time.Now().UnixNano())
+	return true
 }
 
 // forget has the client's next datagram begin another flow.
