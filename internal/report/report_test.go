@@ -294,8 +294,6 @@ func TestStatus(t *testing.T) {
 			false, false, "warning DNS: only a part of the cluster's DNS asks atoll-dns"},
 		"not registered": {func(s *survey.Survey) { s.Broker.Members = s.Broker.Members[:2] },
 			false, true, "pending cluster c3: its agents have not registered it on the broker yet"},
-		"members may not be seen": {func(s *survey.Survey) { s.Broker.Members, s.Unread = nil, []error{fmt.Errorf("forbidden")} },
-			false, false, "warning this report: forbidden"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
 			true, true, "error broker: timeout"},
 		"a record that is left over": {func(s *survey.Survey) { s.Broker.Exports = append(s.Broker.Exports, exported("c3", 9)) },

@@ -134,7 +134,7 @@ func unwired(of *survey.Survey) []dnswiring.Form {
 
 func (s *Status) members(of *survey.Survey) {
 	registered := func(m Member) bool { return m.Self }
-	if of.Broker != nil && of.ClusterID != "" && len(of.Unread) == 0 && !slices.ContainsFunc(s.Members, registered) {
+	if of.Broker != nil && of.ClusterID != "" && !slices.ContainsFunc(s.Members, registered) {
 		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "its agents have not registered it on the broker yet",
 			"if that lasts, see whether its pods reach the broker at "+of.Server+": kubectl -n atoll-system logs deployment/"+render.AgentName)
 	}
