@@ -51,6 +51,9 @@ func (p *proxy) heal() {
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.listener == nil {
+		return // and was not healed
+	}
 	p.listener.Close()
 	p.listener = nil
 	for c := range p.open {

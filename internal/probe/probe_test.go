@@ -18,7 +18,7 @@ import (
 func serve(t *testing.T, identity string) string {
 	t.Helper()
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
-	for errors.Is(err, syscall.EADDRINUSE) { // somebody has the number for UDP
+	for i := 0; i < 10 && errors.Is(err, syscall.EADDRINUSE); i++ { // somebody has the number for UDP
 		listener, err = Listen(t.Context(), "127.0.0.1:0")
 	}
 	if err != nil {

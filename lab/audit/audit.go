@@ -125,16 +125,17 @@ func (l *Log) Quiet(ctx context.Context, calm time.Duration, counts func(Write) 
 	var all []Write
 	last := time.Now()
 	for {
+		now := time.Now()
 		writes, err := l.Read()
 		if err != nil {
 			return all, err
 		}
 		for _, w := range writes {
 			if counts(w) {
-				all, last = append(all, w), time.Now()
+				all, last = append(all, w), now
 			}
 		}
-		if time.Since(last) >= calm {
+		if now.Sub(last) >= calm {
 			return all, nil
 		}
 		select {

@@ -112,11 +112,6 @@ func sizes(ctx context.Context, from <-chan remotecommand.TerminalSize) <-chan c
 func (s streams) AttachContainer(ctx context.Context, _, _, _ string, in io.Reader, out, errOut io.WriteCloser,
 	tty bool, resize <-chan remotecommand.TerminalSize) error {
 	p := s.run.process
-	if tty && p.Terminal != nil {
-		stop := make(chan struct{})
-		defer close(stop)
-		go container.ResizeTerminal(p.Terminal, sizes(ctx, resize), stop)
-	}
 	var stdout, stderr io.Writer
 	if out != nil {
 		stdout = out
@@ -129,8 +124,14 @@ func (s streams) AttachContainer(ctx context.Context, _, _, _ string, in io.Read
 	if s.run.ctx.Err() != nil {
 		return errors.New("the container has ended meanwhile") // kubectl run shows its log then
 	}
+	// What this does to the container is all that some wait for, and their answer is for who is connected.
+	if tty && p.Terminal != nil {
+		stop := make(chan struct{})
+		defer close(stop)
+		go container.ResizeTerminal(p.Terminal, sizes(ctx, resize), stop)
+	}
 	if in != nil {
-		go s.feed(in) // which may be all that the container waits for: its answer is for who is connected
+		go s.feed(in)
 	}
 	c.copy(stdout, stderr)
 	return nil
