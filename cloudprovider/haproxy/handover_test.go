@@ -305,17 +305,24 @@ func TestFollowsByTheSocket(t *testing.T) {
 	fails("one of two", w.apply(gone, 0, 1, b))
 	w.must(w.apply(web, 0, 2, b))
 	answers("b")
-	if got := w.ask(gone); got != "b\n" {
-		t.Errorf("the other one: %q", got)
-	}
+	w.eventually("the other one", func() error {
+		if got := w.ask(gone); got != "b\n" {
+			return errors.New(got)
+		}
+		return nil
+	})
 	w.process.program = working
 	w.must(w.EnsureMCSLoadBalancerDeleted(context.Background(), gone))
 	w.must(w.give(web, s))
 	answers("c")
-	if conn, err := net.DialTimeout("tcp", net.JoinHostPort(there.Status.LoadBalancer.Ingress[0].IP, "8081"), 5*time.Second); err == nil {
+	w.eventually("a port that is exposed no more", func() error {
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(there.Status.LoadBalancer.Ingress[0].IP, "8081"), 5*time.Second)
+		if err != nil {
+			return nil
+		}
 		_ = conn.Close()
-		t.Error("a port that is exposed no more is open")
-	}
+		return errors.New("it is open")
+	})
 }
 
 // All servers of a port are told of clients in the same way: that of the configuration that HAProxy runs with, where it can't be given the one
@@ -326,17 +333,21 @@ func TestProxyProtocolIsOneForAll(t *testing.T) {
 	a, b, c := w.serve("a"), w.serve("b"), w.serve("c")
 	are := func(what, header string, names ...string) {
 		t.Helper()
-		got, want := map[string]bool{}, map[string]bool{}
-		for range 2 * len(names) {
-			name, first := w.firstLine(web)
-			got[name+": "+first] = true
-		}
+		want := map[string]bool{}
 		for _, name := range names {
 			want[name+": "+header] = true
 		}
-		if !maps.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", what, got, want)
-		}
+		w.eventually(what, func() error {
+			got := map[string]bool{}
+			for range 2 * len(names) {
+				name, first := w.firstLine(web)
+				got[name+": "+first] = true
+			}
+			if !maps.Equal(got, want) {
+				return fmt.Errorf("got %v, want %v", got, want)
+			}
+			return nil
+		})
 	}
 	w.must(w.apply(web, 0, 1)) // nobody yet, who would show how
 	working := w.process.program
@@ -417,13 +428,16 @@ func TestServiceThatNobodyHasSeen(t *testing.T) {
 	if status.Ingress[0].IP != web.Status.LoadBalancer.Ingress[0].IP {
 		t.Errorf("it was at %v, and is at %v", web.Status.LoadBalancer, status)
 	}
-	got := map[string]int{}
-	for range 8 {
-		got[w.ask(web)]++
-	}
-	if len(got) != 2 || got["b\n"] == 0 || got["c\n"] == 0 {
-		t.Errorf("answered: %v", got)
-	}
+	w.eventually("backends that are known", func() error {
+		got := map[string]int{}
+		for range 8 {
+			got[w.ask(web)]++
+		}
+		if len(got) != 2 || got["b\n"] == 0 || got["c\n"] == 0 {
+			return fmt.Errorf("answered: %v", got)
+		}
+		return nil
+	})
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}, Timeout: 5 * time.Second}
 	for _, each := range []struct {
 		dialer net.Dialer
