@@ -212,13 +212,19 @@ func TestPortNotBound(t *testing.T) {
 	}
 }
 
-func (w *world) serveUDP(name string) *net.UDPConn {
+func (w *world) listenUDP() *net.UDPConn {
 	w.Helper()
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func (w *world) serveUDP(name string) *net.UDPConn {
+	w.Helper()
+	conn := w.listenUDP()
 	go func() {
 		buffer := make([]byte, maxDatagram)
 		for {
@@ -286,11 +292,7 @@ type slowUDP struct {
 
 func (w *world) slowUDP() *slowUDP {
 	w.Helper()
-	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { _ = conn.Close() })
+	conn := w.listenUDP()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	client := w.dial("udp", w.apply(corev1.ProtocolUDP, conn.LocalAddr().(*net.UDPAddr).AddrPort()))
 	return &slowUDP{w, conn, client, make([]byte, maxDatagram)}
@@ -409,11 +411,7 @@ func TestUDPAnswersForWhoIsShutOut(t *testing.T) {
 // others' flows stay as they are, and TCP connections go on.
 func TestSourceRangesEndFlows(t *testing.T) {
 	w := newWorld(t, "1s")
-	server, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := w.listenUDP()
 	go func() {
 		for buffer := make([]byte, 100); ; {
 			_, from, err := server.ReadFromUDPAddrPort(buffer)

@@ -145,7 +145,7 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 		if f.backend.ctx.Err() == nil {
 			return f
 		}
-		f.release()
+		f.release() // for the one that begins here, also where no other place is free
 	}
 	if !l.settings.Load().admits(client.Addr()) || l.ctx.Err() != nil {
 		return nil
@@ -181,11 +181,7 @@ func (l *udpListener) answers(f *flow) {
 	defer f.release()
 	defer l.finish(f)
 	defer context.AfterFunc(l.ctx, func() { _ = f.conn.Close() })()
-	defer context.AfterFunc(f.backend.ctx, func() {
-		l.forget(f)
-		f.release() // what lingers takes nobody's place
-		_ = f.conn.SetReadDeadline(time.Now())
-	})()
+	defer context.AfterFunc(f.backend.ctx, func() { _ = f.conn.SetReadDeadline(time.Now()) })()
 	raw, err := f.conn.SyscallConn()
 	if err != nil {
 		return
@@ -201,6 +197,8 @@ func (l *udpListener) answers(f *flow) {
 			return
 		}
 	}
+	l.forget(f)
+	f.release() // what lingers takes nobody's place
 	if l.lingering.Add(1) <= maxLingering {
 		for end := f.lastUse().Add(l.linger); f.owed.Load() > 0 && f.readsUntil(end) && l.answer(f, raw); {
 		}
