@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// processesOf returns the processes that have been started with sockets in the folder: master and workers. Those that
+// processesOf returns the processes that have been started with sockets in the folder, by number: master and workers. Those that
 // nobody has taken note of since they ended are none.
 func processesOf(folder string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline") // fails for bad patterns only

@@ -174,7 +174,7 @@ func TestAwait(t *testing.T) {
 	if _, err := post.await(ctx, "client", time.Minute, ended); err == nil || !strings.Contains(fmt.Sprint(err), "watching it") {
 		t.Errorf("it does not say why: %v", err)
 	}
-	if _, err := post.await(t.Context(), "client", pause, ended); err == nil {
-		t.Error("no error, though there was no time left")
+	if _, err := post.await(t.Context(), "client", pause, ended); err == nil || !strings.Contains(err.Error(), "does not run") {
+		t.Errorf("when there is no time left: %v", err)
 	}
 }

@@ -600,14 +600,9 @@ func TestKubeletAPIWantsACertificate(t *testing.T) {
 	}
 }
 
-// containers lists the first processes of this test's containers.
-func containers(t *testing.T) string {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, _ := exec.Command("pgrep", "-f", regexp.QuoteMeta(exe+" "+initArgument)).Output() // fails where there are none
+// containers lists their first processes: those of this test program, for another package's may run beside it.
+func (c *cluster) containers() string {
+	out, _ := exec.Command("pgrep", "-f", regexp.QuoteMeta(strings.Join(c.config.InitCommand, " "))).Output() // fails where there are none
 	return string(out)
 }
 
@@ -616,12 +611,12 @@ func TestCrash(t *testing.T) {
 	c := needCluster(t)
 	ns := c.apply(t, webManifest)
 	before := c.waitReady(t, ns, 2)
-	if containers(t) == "" {
+	if c.containers() == "" {
 		t.Fatal("the containers are not found")
 	}
 	c.runner.end(syscall.SIGKILL)
 	eventually(t, "the containers to end", func() (bool, string) {
-		out := containers(t)
+		out := c.containers()
 		return out == "", out
 	})
 	// While it is down, one Pod goes.
@@ -648,7 +643,7 @@ func TestCrash(t *testing.T) {
 	if left, _ := filepath.Glob(c.config.podsDir() + "/*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if out := containers(t); out != "" {
+	if out := c.containers(); out != "" {
 		t.Errorf("processes left behind: %s", out)
 	}
 	if mounts, _ := os.ReadFile("/proc/self/mountinfo"); strings.Contains(string(mounts), c.config.StateDir) {
