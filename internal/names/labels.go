@@ -41,10 +41,6 @@ const (
 	// AnnotationDerivedService names the derived Service on a ServiceImport, for
 	// implementations of the Gateway API.
 	AnnotationDerivedService = "multicluster.kubernetes.io/derived-service"
-	// AnnotationClustersetIPs holds, on a ServiceImport that has no clusterset IPs for a
-	// while, those that it had, joined by commas: it asks for them again afterwards. It has
-	// none while it is headless, and while it has no IP family in common with the cluster.
-	AnnotationClustersetIPs = "atoll.dev/clusterset-ips"
 	// AnnotationExported says, on a ServiceImport and its derived Service, which of their
 	// labels and annotations are exported ones; all others are somebody else's.
 	AnnotationExported = "atoll.dev/exported-metadata"
@@ -57,6 +53,9 @@ const (
 	// AnnotationSourcePart is the number of the part, from 0, where a source
 	// slice was split.
 	AnnotationSourcePart = "atoll.dev/source-part"
+	// AnnotationRefused is on an agent's copy of another cluster's EndpointSlice, and on no API server: how many parts of it
+	// were left out as invalid, and which.
+	AnnotationRefused = "atoll.dev/refused"
 	// AnnotationWithdrawn is on a record on the broker that its member is about to delete: what goes
 	// without was not taken away by its owner.
 	AnnotationWithdrawn = "atoll.dev/withdrawn"
@@ -66,12 +65,17 @@ const (
 	// AnnotationAwaits is on a member's heartbeat, with the members that it has awaited for long to say that all they export is
 	// published, each with the time of its last statement.
 	AnnotationAwaits = "atoll.dev/awaits"
+	// AnnotationExpires is on a joiner's service account, with the time (RFC 3339) when the token in the join file expires.
+	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring records, on objects of a cluster's own DNS that have no room for a
 	// comment, what was added to them so that they ask atoll-dns.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
 	// AnnotationOnClusterLoss says, on a ServiceExport, what the other clusters do with the
 	// Service's endpoints in this one when they take it for dead: one of the values below.
 	AnnotationOnClusterLoss = "atoll.dev/on-cluster-loss"
+	// AnnotationRefuseImports is on a namespace with the ids of the clusters, separated by commas, whose exports are not imported
+	// into it, or "*" for all other clusters.
+	AnnotationRefuseImports = "atoll.dev/refuse-imports"
 	// AnnotationLastChangeTriggerTime is kube-proxy's input for its network
 	// programming latency.
 	AnnotationLastChangeTriggerTime = "endpoints.kubernetes.io/last-change-trigger-time"
@@ -124,9 +128,9 @@ func Closed(namespace string, labels map[string]string) bool {
 	return slices.Contains(SystemNamespaces, namespace) && labels[LabelExports] != ExportsAllowed
 }
 
-// AllowedRanges is the name of the ConfigMap in a clusterset's namespace, on the broker, in which its owner says
-// which addresses members' endpoints may have.
-const AllowedRanges = "atoll-allowed-ranges"
+// MemberPermissions is the name of the ConfigMap in a clusterset's namespace, on the broker, in which the broker's
+// administrators write what each member may export. Members read it.
+const MemberPermissions = "atoll-members"
 
 // LostClusters is the name of the ConfigMap in SystemNamespace with the members whose
 // endpoints are withdrawn, and since when.
@@ -174,11 +178,31 @@ func MemberAccount(cluster ClusterID) string {
 // MemberAccountPrefix begins every name that MemberAccount returns.
 const MemberAccountPrefix = "member-"
 
-// JoinerAccount names the service account on the broker whose only right is to ask for a
-// token of the member's account. A cluster joins with it, once.
+// JoinerAccount names the service account on the broker with which a cluster joins, once.
 func JoinerAccount(cluster ClusterID) string {
 	return JoinerAccountPrefix + cluster.String()
 }
 
 // JoinerAccountPrefix begins every name that JoinerAccount returns.
 const JoinerAccountPrefix = "join-"
+
+// CredentialType is the type of the Secrets on the broker that members' tokens are bound to. They hold no data.
+const CredentialType = "atoll.dev/member-credential"
+
+// MemberCredential names the Secret on the broker that a member's tokens are bound to: a token is
+// valid as long as its Secret exists. The UID is that of the joiner account whose join file was used.
+func MemberCredential(cluster ClusterID, joinerUID string) string {
+	return MemberAccount(cluster) + "-" + joinerUID
+}
+
+// UIDLength is the number of characters of a UID, as the API server makes them (RFC 9562).
+const UIDLength = 36
+
+// CredentialJoiner returns the joinerUID that MemberCredential made a name with, or "" if the name is not one of the cluster's.
+func CredentialJoiner(cluster ClusterID, name string) string {
+	uid, ok := strings.CutPrefix(name, MemberAccount(cluster)+"-")
+	if !ok || len(uid) != UIDLength {
+		return ""
+	}
+	return uid
+}

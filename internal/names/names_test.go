@@ -1,6 +1,7 @@
 package names
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,7 +44,8 @@ func TestReadableNames(t *testing.T) {
 		{Aggregate("shop", "web"), "web.shop"},
 		{BrokerSlice("c1", "shop", "web-x7k2p", 0), "web-x7k2p.shop.c1"},
 		{ImportedSlice("c1", "web-x7k2p", 0), "web-x7k2p.c1"},
-		{DerivedService("web"), "web-clusterset"},
+		{DerivedServices("web", false)[0], "web-clusterset"},
+		{DerivedServices("web", true)[0], "web-clusterset-headless"},
 		{ClusterIPSlice("web", "IPv4"), "web:ipv4"},
 	} {
 		if tt.got != tt.want {
@@ -159,17 +161,19 @@ func TestWordsDividedDifferently(t *testing.T) {
 func TestDerivedServiceNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawLabel(t, "a"), drawLabel(t, "b")
-		forms := []string{DerivedService(a), DerivedService(b)}
-		if (forms[0] == forms[1]) != (a == b) {
-			t.Fatalf("%q and %q give %q and %q", a, b, forms[0], forms[1])
-		}
-		fallback := DerivedServiceFallback(a)
-		if fallback == forms[0] || fallback == forms[1] || (a != b && fallback == DerivedServiceFallback(b)) {
-			t.Fatalf("the fallback of %q meets a name of %q", a, b)
-		}
-		for _, name := range append(forms, fallback) {
-			if len(name) > maxServiceName || !rfc1035.MatchString(name) {
-				t.Fatalf("%q gives the invalid name %q", a, name)
+		of := map[string]string{} // by the name given
+		for _, service := range []string{a, b} {
+			for _, headless := range []bool{false, true} {
+				for i, name := range DerivedServices(service, headless) {
+					what := fmt.Sprint(service, headless, i)
+					if other := of[name]; other != "" && other != what {
+						t.Fatalf("%s and %s are both named %q", other, what, name)
+					}
+					of[name] = what
+					if len(name) > maxServiceName || !rfc1035.MatchString(name) {
+						t.Fatalf("%s has the invalid name %q", what, name)
+					}
+				}
 			}
 		}
 	})

@@ -42,6 +42,11 @@ func ImportedSlice(cluster ClusterID, slice string, part int) string {
 	return slicePart(slice, part, cluster.String())
 }
 
+// OtherImportedSlice names the imported slice where somebody else's slice already has the name that ImportedSlice returns.
+func OtherImportedSlice(name string) string {
+	return digested(name, maxObjectName, "other", name)
+}
+
 // ClusterIPSlice stands for the name of a source slice where a Service's cluster IP of
 // one family is published and no EndpointSlice has that as its endpoint. It is no valid
 // name, so that no EndpointSlice can have it.
@@ -60,23 +65,33 @@ func slicePart(slice string, part int, origin ...string) string {
 	return digested(slice, maxObjectName, parts...)
 }
 
-// DerivedService names the Service that carries an imported service's clusterset
-// IP in an importing cluster. Service names begin with a letter (RFC 1035
-// label), so one that begins with a digit gets a letter in front.
-func DerivedService(service string) string {
-	const suffix = "-clusterset"
+// derivedServices is how many names there are for one derived Service.
+const derivedServices = 5
+
+// DerivedServices are the names that an imported service's derived Service may have, in the order in which they are tried: the usual
+// one, and those for where Services of somebody else's already have the names before. A headless one has names of its own, because
+// the Service with the clusterset IP stays while the import is headless.
+func DerivedServices(service string, headless bool) []string {
+	suffix := "-clusterset"
+	if headless {
+		suffix = "-clusterset-headless"
+	}
+	all := []string{derivedService(service, suffix)}
+	for n := 1; n < derivedServices; n++ {
+		all = append(all, digested("s-"+service, maxServiceName, "fallback"+suffix, strconv.Itoa(n), service))
+	}
+	return all
+}
+
+// derivedService is service with a suffix, which tells it from those of other services. Service names begin with
+// a letter (RFC 1035 label), so one that begins with a digit gets letters in front.
+func derivedService(service, suffix string) string {
 	startsWithLetter := service != "" && service[0] >= 'a' && service[0] <= 'z'
 	if startsWithLetter && len(service)+len(suffix) <= maxServiceName {
 		return service + suffix
 	}
-	// A digest's digits are hexadecimal, so this can't end in "-clusterset" too.
-	return digested("s-"+service, maxServiceName, "derived", service)
-}
-
-// DerivedServiceFallback names the derived Service where somebody else's
-// Service already has the name DerivedService.
-func DerivedServiceFallback(service string) string {
-	return digested("s-"+service, maxServiceName, "fallback", service)
+	// A digest's digits are hexadecimal, so this can't end in a suffix too.
+	return digested("s-"+service, maxServiceName, "derived"+suffix, service)
 }
 
 // digested returns a prefix of readable without dots and colons, and the digest of parts.

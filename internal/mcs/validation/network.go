@@ -1,0 +1,171 @@
+package validation
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
+)
+
+// Network is what addresses mean in an importing cluster, or to the hub, which has no ranges of its own but a machine and an API server.
+type Network struct {
+	// Services and Pods are the cluster's own ranges, as far as they are known.
+	Services, Pods []netip.Prefix
+	// Learned are further ranges of its pods, those that its nodes have, as they change; nil for none.
+	Learned Ranges
+	// IsHost tells whether an address is one of its nodes', or of its API server; nil for none.
+	IsHost func(netip.Addr) bool
+	// Allowed returns which addresses the broker's owner allows a cluster's endpoints to have, and false for any; nil
+	// for any of all clusters.
+	Allowed func(names.ClusterID) (ranges.Set, bool)
+}
+
+// Ranges are ranges of addresses that change.
+type Ranges interface {
+	// Contains tells whether an address is in one of them.
+	Contains(netip.Addr) bool
+	// All returns them, in no order.
+	All() []netip.Prefix
+}
+
+// ParseNetwork reads the ranges of a cluster's Services and pods.
+func ParseNetwork(services, pods []string) (Network, error) {
+	var n Network
+	for _, list := range []struct {
+		from []string
+		to   *[]netip.Prefix
+	}{{services, &n.Services}, {pods, &n.Pods}} {
+		for _, cidr := range list.from {
+			prefix, err := netip.ParsePrefix(cidr)
+			if err != nil {
+				return Network{}, fmt.Errorf("%q is no range of addresses such as 10.1.0.0/16: %w", cidr, err)
+			}
+			*list.to = append(*list.to, prefix.Masked())
+		}
+	}
+	return n, nil
+}
+
+// Slice leaves out of another cluster's EndpointSlice the endpoints whose addresses mean something else in this cluster, where traffic to
+// them would reach what was never exported, and those that the broker's owner does not allow that cluster. It returns the given slice
+// where it leaves out nothing.
+func (n Network) Slice(source names.ClusterID, slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, refused []Refused) {
+	if n.Allowed != nil { // which may change meanwhile
+		allowed, fixed := n.Allowed(source)
+		n.Allowed = func(names.ClusterID) (ranges.Set, bool) { return allowed, fixed }
+	}
+	kept := slice.Endpoints
+	for i := range slice.Endpoints {
+		why := ""
+		for _, text := range slice.Endpoints[i].Addresses {
+			if why = n.refuses(source, slice.AddressType, text); why != "" {
+				refused = append(refused, Refused{"endpoint " + quote(text), why})
+				break
+			}
+		}
+		switch {
+		case why == "" && len(refused) > 0:
+			kept = append(kept, slice.Endpoints[i])
+		case why != "" && len(refused) == 1:
+			kept = slices.Clone(slice.Endpoints[:i])
+		}
+	}
+	if len(refused) == 0 {
+		return slice, nil
+	}
+	short := *slice
+	short.Endpoints = kept
+	return &short, refused
+}
+
+// Admits tells whether an address can be an endpoint of another cluster's.
+func (n Network) Admits(source names.ClusterID, a netip.Addr) bool {
+	family := discoveryv1.AddressTypeIPv6
+	if a.Is4() {
+		family = discoveryv1.AddressTypeIPv4
+	}
+	return n.refuses(source, family, a.String()) == ""
+}
+
+// refuses says why an address can't be an endpoint of another cluster's, "" where it can.
+func (n Network) refuses(source names.ClusterID, family discoveryv1.AddressType, text string) string {
+	address, why := Address(family, text)
+	if why != "" {
+		return why
+	}
+	if n.IsHost != nil && n.IsHost(address) {
+		return "is the address of a node, or of the API server, in this cluster"
+	}
+	for _, own := range n.own() {
+		for _, r := range own.ranges {
+			if r.Contains(address) {
+				return fmt.Sprintf("is in this cluster's range %s of %s", r, own.of)
+			}
+		}
+	}
+	if n.Learned != nil && n.Learned.Contains(address) {
+		return "is in a range that a node of this cluster has for pods"
+	}
+	if n.Allowed != nil {
+		if allowed, fixed := n.Allowed(source); fixed && !allowed.Contains(address) {
+			return "is outside of the ranges that the broker's owner allows that cluster: " + some(allowed)
+		}
+	}
+	return ""
+}
+
+// ownRanges are ranges of the importing cluster, and what they are of.
+type ownRanges struct {
+	of     string
+	ranges []netip.Prefix
+}
+
+func (n Network) own() [2]ownRanges { return [2]ownRanges{{"Services", n.Services}, {"pods", n.Pods}} }
+
+// Overlaps describes which ranges of another cluster's overlap this cluster's, "" for none.
+func (n Network) Overlaps(theirs []netip.Prefix) string {
+	if n.Learned != nil {
+		n.Pods = slices.Concat(n.Pods, ranges.Cover(n.Learned.All()))
+	}
+	var found []string
+	for _, t := range theirs {
+		for _, own := range n.own() {
+			for _, o := range own.ranges {
+				if t.Overlaps(o) {
+					found = append(found, fmt.Sprintf("its %s overlaps the %s %s here", rangeText(t), own.of, o))
+				}
+			}
+		}
+	}
+	const most = 4 // the note of an Event has room for 1024 bytes
+	if more := len(found) - most; more > 0 {
+		found = append(found[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(found, ", ")
+}
+
+// rangeText writes a range of one address as the address.
+func rangeText(p netip.Prefix) string {
+	if p.IsSingleIP() {
+		return p.Addr().String()
+	}
+	return p.String()
+}
+
+// some names ranges, not all of them where these are many.
+func some(allowed ranges.Set) string {
+	const most = 4 // the note of an Event has room for 1024 bytes
+	texts := allowed.Texts()
+	switch more := len(texts) - most; {
+	case len(texts) == 0:
+		return "none at all"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more ranges", strings.Join(texts[:most], ", "), more)
+	}
+	return strings.Join(texts, ", ")
+}

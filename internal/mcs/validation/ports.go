@@ -1,0 +1,92 @@
+package validation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+)
+
+// servicePorts returns those of a record's ports that one Service can have. Of two that it can't have together the first stays.
+func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort, refused []Refused) {
+	for _, p := range ports {
+		why := portProblem(p.Name, p.Protocol, p.AppProtocol)
+		switch {
+		case why != "":
+		case p.Port < 1 || p.Port > 65535:
+			why = fmt.Sprintf("%d is not between 1 and 65535", p.Port)
+		case p.Name == "" && len(ports) > 1:
+			why = "a Service with several ports names all of them"
+		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool { return k.Name == p.Name }):
+			why = "there is another port of this name"
+		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool {
+			return k.Port == p.Port && protocolOf(k.Protocol) == protocolOf(p.Protocol)
+		}):
+			why = fmt.Sprintf("there is another port %d/%s", p.Port, protocolOf(p.Protocol))
+		case len(kept) == MaxPorts:
+			why = fmt.Sprintf("there are more than %d ports", MaxPorts)
+		default:
+			kept = append(kept, p)
+			continue
+		}
+		refused = append(refused, Refused{fmt.Sprintf("port %s %d", quote(p.Name), p.Port), why})
+	}
+	if len(refused) == 0 {
+		return ports, nil
+	}
+	return kept, refused
+}
+
+// slicePorts returns those of an EndpointSlice's ports that API servers accept and kube-proxy programs. A port without a number
+// stands for all ports: kube-proxy ignores it. The API server takes any number: one that is out of range makes the whole sync of
+// kube-proxy's rules fail, for all Services.
+func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPort, refused []Refused) {
+	for _, p := range ports {
+		name := ptr.Deref(p.Name, "")
+		why := portProblem(name, ptr.Deref(p.Protocol, ""), p.AppProtocol)
+		switch {
+		case why != "":
+		case p.Port != nil && (*p.Port < 1 || *p.Port > 65535):
+			why = fmt.Sprintf("%d is not between 1 and 65535", *p.Port)
+		case slices.ContainsFunc(kept, func(k discoveryv1.EndpointPort) bool { return ptr.Deref(k.Name, "") == name }):
+			why = "there is another port of this name"
+		case len(kept) == MaxPorts:
+			why = fmt.Sprintf("there are more than %d ports", MaxPorts)
+		default:
+			kept = append(kept, p)
+			continue
+		}
+		refused = append(refused, Refused{"port " + quote(name), why})
+	}
+	if len(refused) == 0 {
+		return ports, nil
+	}
+	return kept, refused
+}
+
+// portProblem says why neither a Service nor an EndpointSlice can have a port, "" where they can.
+func portProblem(name string, protocol corev1.Protocol, appProtocol *string) string {
+	if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
+		return "the name is no DNS label"
+	}
+	switch protocol {
+	case "", corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+	default:
+		return "protocol " + quote(string(protocol)) + " is none of TCP, UDP and SCTP"
+	}
+	if appProtocol != nil {
+		if problems := validation.IsQualifiedName(*appProtocol); len(problems) > 0 {
+			return "appProtocol " + quote(*appProtocol) + ": " + strings.Join(problems, "; ")
+		}
+	}
+	return ""
+}
+
+// protocolOf is a port's protocol with the API's default.
+func protocolOf(p corev1.Protocol) corev1.Protocol { return cmp.Or(p, corev1.ProtocolTCP) }

@@ -1,0 +1,104 @@
+package validation
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Record returns what of one cluster's export record other clusters may use, and what is left out of it. Identity decides whether the
+// record can be used at all.
+func Record(spec brokerv1alpha1.ExportedServiceSpec) (clean brokerv1alpha1.ExportedServiceSpec, refused []Refused) {
+	clean = spec
+	refuse := func(what, why string) { refused = append(refused, Refused{what, why}) }
+
+	clean.Ports, refused = servicePorts(spec.Ports)
+	clean.IPFamilies = nil
+	for i, f := range spec.IPFamilies {
+		switch {
+		case f != corev1.IPv4Protocol && f != corev1.IPv6Protocol:
+			refuse("IP family "+quote(string(f)), "is neither IPv4 nor IPv6")
+		case slices.Contains(spec.IPFamilies[:i], f):
+			refuse("IP family "+quote(string(f)), "is there twice")
+		default:
+			clean.IPFamilies = append(clean.IPFamilies, f)
+		}
+	}
+	switch spec.SessionAffinity {
+	case "", corev1.ServiceAffinityNone, corev1.ServiceAffinityClientIP:
+	default:
+		refuse("session affinity "+quote(string(spec.SessionAffinity)), "is neither None nor ClientIP")
+		clean.SessionAffinity = corev1.ServiceAffinityNone
+	}
+	if why := affinityConfig(clean.SessionAffinity, spec.SessionAffinityConfig); why != "" {
+		refuse("session affinity config", why)
+		clean.SessionAffinityConfig = nil
+	}
+	if p := spec.InternalTrafficPolicy; p != nil && *p != corev1.ServiceInternalTrafficPolicyCluster && *p != corev1.ServiceInternalTrafficPolicyLocal {
+		refuse("internal traffic policy "+quote(string(*p)), "is neither Cluster nor Local")
+		clean.InternalTrafficPolicy = nil
+	}
+	if d := spec.TrafficDistribution; d != nil && !slices.Contains(distributions, *d) {
+		refuse("traffic distribution "+quote(*d), "is none of PreferClose, PreferSameZone and PreferSameNode")
+		clean.TrafficDistribution = nil
+	}
+	if spec.OnClusterLoss != "" && spec.OnClusterLoss != names.OnLossWithdraw && spec.OnClusterLoss != names.OnLossKeep {
+		refuse("onClusterLoss "+quote(spec.OnClusterLoss), "is neither withdraw nor keep")
+		clean.OnClusterLoss = ""
+	}
+	var metadata []Refused
+	clean.ExportedLabels, clean.ExportedAnnotations, metadata = Metadata(spec.ExportedLabels, spec.ExportedAnnotations)
+	return clean, append(refused, metadata...)
+}
+
+// distributions are the values of a Service's trafficDistribution that Kubernetes knows.
+var distributions = []string{
+	corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode,
+}
+
+// Identity says why nothing of a record can be used, "" where it can: it must be clear what it is an export of, and since when. A record
+// whose type or scope is unknown is refused as a whole: any guess would change the service for everybody, or show it to clusters that it
+// is not meant for.
+func Identity(spec brokerv1alpha1.ExportedServiceSpec) string {
+	if _, err := names.ParseClusterID(spec.ClusterID); err != nil {
+		return shorten(err.Error(), 200)
+	}
+	for _, name := range []string{spec.ServiceNamespace, spec.ServiceName} {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			return quote(name) + " is no name of a Service or a namespace"
+		}
+	}
+	switch spec.Type {
+	case mcsv1beta1.ClusterSetIP, mcsv1beta1.Headless:
+	default:
+		return "type " + quote(string(spec.Type)) + " is neither ClusterSetIP nor Headless"
+	}
+	switch spec.Scope {
+	case "", brokerv1alpha1.ScopeClusterset, brokerv1alpha1.ScopeHub:
+	default:
+		return "scope " + quote(string(spec.Scope)) + " is neither Clusterset nor Hub"
+	}
+	if spec.ExportedAt.IsZero() { // it would win all conflicts (KEP-1645, "Constraints and Conflict Resolution")
+		return "exportedAt is missing"
+	}
+	return ""
+}
+
+// affinityConfig says why a Service can't have the config of a session affinity, "" where it can.
+func affinityConfig(affinity corev1.ServiceAffinity, config *corev1.SessionAffinityConfig) string {
+	switch {
+	case config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil:
+		return ""
+	case affinity != corev1.ServiceAffinityClientIP:
+		return "the session affinity is not ClientIP"
+	case *config.ClientIP.TimeoutSeconds < 1 || *config.ClientIP.TimeoutSeconds > MaxAffinitySeconds:
+		return fmt.Sprintf("a timeout of %d s is not between 1 and %d", *config.ClientIP.TimeoutSeconds, MaxAffinitySeconds)
+	}
+	return ""
+}

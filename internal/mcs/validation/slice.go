@@ -1,0 +1,170 @@
+package validation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Slice returns what of an EndpointSlice clusters may use, and what is left out of it: ports, endpoints, and of an endpoint what it
+// says of itself. It reads neither name, labels nor annotations.
+func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, refused []Refused) {
+	if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 {
+		empty := *slice
+		empty.Endpoints = nil
+		return &empty, []Refused{{"address type " + quote(string(slice.AddressType)), "is neither IPv4 nor IPv6"}}
+	}
+	ports, refused := slicePorts(slice.Ports)
+	most := MaxEndpoints
+	if len(ports) > 0 {
+		most = min(most, MaxPairs/len(ports))
+	}
+	var endpoints []discoveryv1.Endpoint // nil as long as they are the given ones
+	var zones zoneCache
+	for i := range slice.Endpoints {
+		if i == most {
+			refused = append(refused, Refused{
+				fmt.Sprintf("%d endpoints", len(slice.Endpoints)-i),
+				fmt.Sprintf("an EndpointSlice with %d ports has at most %d", len(ports), most),
+			})
+			if endpoints == nil {
+				endpoints = slice.Endpoints[:i:i]
+			}
+			break
+		}
+		e, problems, same := endpoint(slice.AddressType, &slice.Endpoints[i], &zones)
+		refused = append(refused, problems...)
+		if !same && endpoints == nil {
+			endpoints = append(make([]discoveryv1.Endpoint, 0, len(slice.Endpoints)), slice.Endpoints[:i]...)
+		}
+		if endpoints != nil && len(e.Addresses) > 0 {
+			endpoints = append(endpoints, e)
+		}
+	}
+	if len(refused) == 0 && endpoints == nil {
+		return slice, nil
+	}
+	changed := *slice
+	changed.Ports = ports
+	if endpoints != nil {
+		changed.Endpoints = endpoints
+	}
+	return &changed, refused
+}
+
+// endpoint returns what of an endpoint can be used, without addresses for nothing, and whether that is all of it. Addresses are written
+// in their canonical form.
+func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zoneCache) (clean discoveryv1.Endpoint, refused []Refused, same bool) {
+	clean = *e
+	if len(e.Addresses) == 0 {
+		return clean, []Refused{{"an endpoint", "has no address"}}, false
+	}
+	address, why := Address(family, e.Addresses[0])
+	if why != "" {
+		clean.Addresses = nil
+		return clean, []Refused{{"endpoint " + quote(e.Addresses[0]), why}}, false
+	}
+	canonical := address.String()
+	same = len(e.Addresses) == 1 && canonical == e.Addresses[0]
+	if !same {
+		clean.Addresses = []string{canonical}
+	}
+	if len(e.Addresses) > 1 { // the API gives the others no meaning, and kube-proxy ignores them
+		refused = append(refused, Refused{"endpoint " + quote(canonical), fmt.Sprintf("has %d addresses, of which only the first is used", len(e.Addresses))})
+	}
+	if e.Hostname != nil && len(validation.IsDNS1123Label(*e.Hostname)) > 0 {
+		refused = append(refused, Refused{"host name " + quote(*e.Hostname), "is no DNS label"})
+		clean.Hostname, same = nil, false
+	}
+	if e.Zone != nil && !zones.valid(*e.Zone) {
+		refused = append(refused, Refused{"zone " + quote(*e.Zone), "is no label value"}) // hints are made of it
+		clean.Zone, same = nil, false
+	}
+	return clean, refused, same
+}
+
+// zoneCache remembers which zone was judged last: neighbours in a slice are often in one zone.
+type zoneCache struct {
+	last string
+	ok   bool
+}
+
+func (z *zoneCache) valid(zone string) bool {
+	if zone != z.last || zone == "" {
+		z.last, z.ok = zone, zone != "" && len(validation.IsValidLabelValue(zone)) == 0
+	}
+	return z.ok
+}
+
+// kept are the labels and annotations by which members' EndpointSlices on the broker are read. All others are dropped.
+var (
+	keptLabels = []string{
+		names.LabelServiceName, names.LabelServiceNamespace, names.LabelSourceCluster, names.LabelAdvertiseMode, names.LabelHeadless,
+		discoveryv1.LabelManagedBy,
+	}
+	keptAnnotations = []string{names.AnnotationSourceSlice, names.AnnotationSourcePart, names.AnnotationLastChangeTriggerTime}
+)
+
+// Published cleans a member's EndpointSlice from the broker in place, as Slice does, and its labels and annotations too. What was left
+// out can be asked for with RefusedOf.
+func Published(slice *discoveryv1.EndpointSlice) {
+	problem := origin(slice)
+	slice.Labels, slice.Annotations = pick(slice.Labels, keptLabels), pick(slice.Annotations, keptAnnotations)
+	clean, refused := Slice(slice)
+	*slice = *clean
+	if problem != nil {
+		slice.Endpoints, refused = nil, []Refused{*problem}
+	}
+	if _, err := time.Parse(time.RFC3339Nano, slice.Annotations[names.AnnotationLastChangeTriggerTime]); err != nil {
+		delete(slice.Annotations, names.AnnotationLastChangeTriggerTime)
+	}
+	if len(refused) > 0 {
+		if slice.Annotations == nil {
+			slice.Annotations = map[string]string{}
+		}
+		slice.Annotations[names.AnnotationRefused] = Note(refused)
+	}
+}
+
+// Note writes what was left out of an object as the value of its annotation names.AnnotationRefused.
+func Note(refused []Refused) string { return strconv.Itoa(len(refused)) + " " + Summary(refused) }
+
+// RefusedOf reads that annotation: how many parts of an object from the broker were left out, and a summary of them.
+func RefusedOf(object metav1.Object) (count int, summary string) {
+	number, summary, _ := strings.Cut(object.GetAnnotations()[names.AnnotationRefused], " ")
+	count, _ = strconv.Atoi(number) // 0 where there is none
+	return count, summary
+}
+
+// origin says why it is not clear what a member's EndpointSlice was made from, nil where it is. Imported EndpointSlices are named after
+// it.
+func origin(slice *discoveryv1.EndpointSlice) *Refused {
+	source := slice.Annotations[names.AnnotationSourceSlice]
+	name := strings.TrimSuffix(strings.TrimSuffix(source, ":ipv4"), ":ipv6") // as names.ClusterIPSlice has it
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return &Refused{"annotation " + names.AnnotationSourceSlice, quote(source) + " is no name of an EndpointSlice"}
+	}
+	part := slice.Annotations[names.AnnotationSourcePart]
+	if n, err := strconv.Atoi(part); err != nil || n < 0 || n > 9999 || strconv.Itoa(n) != part {
+		return &Refused{"annotation " + names.AnnotationSourcePart, quote(part) + " is not between 0 and 9999"}
+	}
+	return nil
+}
+
+// pick returns a map's values of some keys, as far as they are as short as a name.
+func pick(from map[string]string, keys []string) map[string]string {
+	picked := make(map[string]string, len(keys))
+	for _, key := range keys {
+		if value, ok := from[key]; ok && len(value) <= validation.DNS1123SubdomainMaxLength {
+			picked[key] = value
+		}
+	}
+	return picked
+}
