@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // chart is what the generated files of one are made of.
@@ -45,10 +46,12 @@ func always(objects []*unstructured.Unstructured) func([]bool) []*unstructured.U
 	return func([]bool) []*unstructured.Unstructured { return objects }
 }
 
-// The files that objects are in, by kind; all others are what runs.
+// The files that objects are in, by kind, or by kind and name; all others are what runs.
 var fileOf = map[string]string{
-	"Namespace":      "namespace",
-	"ServiceAccount": "rbac", "Role": "rbac", "RoleBinding": "rbac", "ClusterRole": "rbac", "ClusterRoleBinding": "rbac",
+	"ConfigMap " + names.MemberPermissions: "rbac",
+	"Namespace":                            "namespace",
+	"ServiceAccount":                       "rbac", "Role": "rbac", "RoleBinding": "rbac", "ClusterRole": "rbac", "ClusterRoleBinding": "rbac",
+	"FlowSchema": "flowcontrol", "PriorityLevelConfiguration": "flowcontrol",
 	"ValidatingAdmissionPolicy": "admission", "ValidatingAdmissionPolicyBinding": "admission", "ValidatingWebhookConfiguration": "admission",
 }
 
@@ -75,7 +78,7 @@ func (c chart) files(to map[string]string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", c.name, install.Name(o), err)
 		}
-		file := cmp.Or(fileOf[o.GetKind()], "workloads")
+		file := cmp.Or(fileOf[o.GetKind()+" "+o.GetName()], fileOf[o.GetKind()], "workloads")
 		contents[file] = append(contents[file], text)
 	}
 	for _, file := range slices.Sorted(maps.Keys(contents)) {

@@ -30,6 +30,7 @@ const (
 	hubArguments = `        args:
         - --clusterset=` + clusterset + `
         {{- if include "atoll-hub.balances" . }}
+        - --node-addresses=$(NODE_IPS)
         - --webhook-bind-address=[$(POD_IP)]:9443
         - --metrics-bind-address=[$(POD_IP)]:8080
         - --health-probe-bind-address=[$(POD_IP)]:8081

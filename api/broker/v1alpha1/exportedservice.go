@@ -13,7 +13,7 @@ import (
 // Conflict Resolution"). Its endpoints are in EndpointSlices beside it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=3"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=4"
 // +kubebuilder:resource:scope=Namespaced,shortName=exsvc
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.serviceNamespace`
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
@@ -28,18 +28,23 @@ type ExportedService struct {
 }
 
 // ExportedServiceSpec is what the exporting cluster says of its Service.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.exportedLabels) ? self.exportedLabels.map(k, size(k) + size(self.exportedLabels[k])).sum() : 0) + (has(self.exportedAnnotations) ? self.exportedAnnotations.map(k, size(k) + size(self.exportedAnnotations[k])).sum() : 0) <= 65536",message="exported labels and annotations must not be longer than 65536 bytes together"
 type ExportedServiceSpec struct {
 	// ClusterID is the exporting cluster's id. It must be the writer's own.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	ClusterID string `json:"clusterID"`
 	// ServiceNamespace is the Service's namespace in the member clusters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ServiceNamespace string `json:"serviceNamespace"`
-	// ServiceName is the Service's name.
+	// ServiceName is the Service's name. From Kubernetes 1.34 on it may begin with a digit.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ServiceName string `json:"serviceName"`
 	// ExportedAt is the creation time of the ServiceExport: the oldest export wins
 	// conflicts.
@@ -48,33 +53,46 @@ type ExportedServiceSpec struct {
 	// Type is Headless for a Service without a cluster IP, else ClusterSetIP.
 	// +kubebuilder:validation:Enum=ClusterSetIP;Headless
 	Type mcsv1beta1.ServiceImportType `json:"type"`
-	// Ports are the Service's ports as its clients see them.
+	// Ports are the Service's ports as its clients see them. The admission policy for members has the rules about their names.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(p, p.port >= 1 && p.port <= 65535)",message="ports must be between 1 and 65535"
+	// +kubebuilder:validation:XValidation:rule="self.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP', 'SCTP'])",message="protocols must be TCP, UDP or SCTP"
+	// +kubebuilder:validation:XValidation:rule="self.all(p, (!has(p.name) || size(p.name) <= 63) && (!has(p.appProtocol) || size(p.appProtocol) <= 317))",message="a port's name has at most 63 bytes, its application protocol at most 317"
 	Ports []mcsv1beta1.ServicePort `json:"ports,omitempty"`
 	// IPFamilies are the Service's, the primary one first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=IPv4;IPv6
+	// +kubebuilder:validation:XValidation:rule="size(self) < 2 || self[0] != self[1]",message="an IP family must be there once only"
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
 	// SessionAffinity is the Service's, ClientIP or None.
 	// +optional
+	// +kubebuilder:validation:Enum=ClientIP;None
 	SessionAffinity corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
 	// SessionAffinityConfig is the Service's.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.clientIP) || !has(self.clientIP.timeoutSeconds) || self.clientIP.timeoutSeconds >= 1 && self.clientIP.timeoutSeconds <= 86400",message="the timeout must be between 1 and 86400 seconds"
 	SessionAffinityConfig *corev1.SessionAffinityConfig `json:"sessionAffinityConfig,omitempty"`
 	// InternalTrafficPolicy is the Service's.
 	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
 	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
 	// TrafficDistribution is the Service's.
 	// +optional
+	// +kubebuilder:validation:Enum=PreferClose;PreferSameZone;PreferSameNode
 	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
 	// ExportedLabels are those of the ServiceExport's spec, never of metadata.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=1000
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a label's key has at most 317 bytes, its value at most 63"
 	ExportedLabels map[string]string `json:"exportedLabels,omitempty"`
 	// ExportedAnnotations are those of the ServiceExport's spec, never of metadata.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=1000
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317)",message="an annotation's key has at most 317 bytes"
 	ExportedAnnotations map[string]string `json:"exportedAnnotations,omitempty"`
 	// OnClusterLoss is what importing clusters do with this cluster's endpoints when they
 	// take it for dead: withdraw them, which is the default, or keep them.

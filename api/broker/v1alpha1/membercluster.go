@@ -9,7 +9,7 @@ import (
 // id, and the Lease of the same name beside it is the member's heartbeat.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=2"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=3"
 // +kubebuilder:resource:scope=Namespaced,shortName=mbr
 // +kubebuilder:printcolumn:name="Kubernetes",type=string,JSONPath=`.spec.kubernetesVersion`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agentVersion`
@@ -40,33 +40,43 @@ type MemberClusterSpec struct {
 	// ClusterID is the cluster's id within the clusterset, and this object's name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	ClusterID string `json:"clusterID"`
 	// ClusterUID is the UID of the cluster's kube-system namespace, which tells two
 	// clusters apart that claim the same id.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
 	ClusterUID string `json:"clusterUID"`
 	// KubernetesVersion is what the cluster's API server reports, such as v1.36.3.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// AgentVersion is the version of the agent that wrote this.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	AgentVersion string `json:"agentVersion,omitempty"`
 	// Region is where the cluster is, for preference by locality.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Region string `json:"region,omitempty"`
 	// PodCIDRs are the ranges of the cluster's pod addresses, where they are known.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=43
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
 	// ServiceCIDRs are the ranges of the cluster's Service addresses.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=43
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// IPFamilies are those in which the cluster gives Services addresses, the
 	// default one first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=IPv4;IPv6
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
 	// AdvertiseMode says what addresses the member publishes as its endpoints.
 	// +kubebuilder:validation:Enum=pods;cluster-ip
@@ -85,12 +95,14 @@ type Publication struct {
 	// Namespace is the UID of the clusterset's namespace, where the member may read it: in one
 	// that was made anew nothing is published yet.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Namespace string `json:"namespace,omitempty"`
 	// At is when the statement was made, by the member's clock, but always later than the one before.
 	At metav1.MicroTime `json:"at"`
 	// ResourceVersion is the version of the broker's data that the member had seen before it went over
 	// what it exports: what had gone until then has been published again.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 

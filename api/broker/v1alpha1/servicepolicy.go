@@ -97,19 +97,20 @@ func (s *ServicePolicySpec) Consumes(cluster string) bool {
 	return s == nil || s.Scope != ScopeClusterset || len(s.Consumers) == 0 || slices.Contains(s.Consumers, cluster)
 }
 
-// Restrict returns what remains of an export: its ports as far as they are exposed. What is
+// Restrict returns what remains of an export: its ports as far as they are exposed. It returns false
+// where the policy exposes none of them, so that nothing is exported. What is
 // exported for the hub is restricted by the hub's policy, what is exported for the clusterset by
 // the clusterset's.
-func (s *ServicePolicySpec) Restrict(export ExportedServiceSpec) ExportedServiceSpec {
+func (s *ServicePolicySpec) Restrict(export ExportedServiceSpec) (ExportedServiceSpec, bool) {
 	if s == nil || len(s.Ports) == 0 || s.Scope == ScopeHub && export.Scope != ScopeHub {
-		return export
+		return export, true
 	}
 	export.Ports = slices.DeleteFunc(slices.Clone(export.Ports), func(p mcsv1beta1.ServicePort) bool {
 		return !slices.ContainsFunc(s.Ports, func(exposed PolicyPort) bool {
 			return (exposed.Name == "" || exposed.Name == p.Name) && (exposed.Port == 0 || exposed.Port == p.Port)
 		})
 	})
-	return export
+	return export, len(export.Ports) > 0
 }
 
 // ServicePolicyList is a list of ServicePolicies.

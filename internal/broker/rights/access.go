@@ -1,6 +1,7 @@
 // Package rights is who may do what on a broker: the objects that give members, those who join and the hub their rights in a
 // clusterset's namespace (access.go, accounts.go), and the admission policies by which a member writes what is its own
-// (admission.go), and entries of the catalogue that name it (catalogue.go).
+// (admission.go), entries of the catalogue that name it (catalogue.go), no more than the limits (limits.go), and only of
+// namespaces that it is permitted to export (namespaces.go); and how the API server is shared among members (fairness.go).
 package rights
 
 import (
@@ -21,27 +22,35 @@ const MemberRole = "atoll-member"
 
 // Objects returns what a clusterset needs on its broker, beside the CRDs: its
 // namespace, the members' role, and the admission policies that let a member write
-// only what is its own, and aggregates that name it, and bound the life of tokens.
+// only what is its own, and aggregates that name it, and govern tokens and the use of join files; what members are permitted; and
+// what shares the API server among members. The ConfigMap of what is permitted has no data here, so that applying it leaves alone
+// what the administrators have written.
 func Objects(namespace string) []client.Object {
-	return []client.Object{
+	return append([]client.Object{
 		&corev1.Namespace{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 			ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{names.LabelClusterset: namespace}},
 		},
+		permissionsOf(namespace),
 		role(namespace),
 		policy(namespace),
 		policyBinding(namespace, policyName(namespace)),
 		aggregatePolicy(namespace),
 		policyBinding(namespace, aggregatePolicyName(namespace)),
+		namespacePolicy(namespace),
+		namespacePolicyBinding(namespace),
 		tokenPolicy(namespace),
 		policyBinding(namespace, tokenPolicyName(namespace)),
-	}
+		joinerPolicy(namespace),
+		policyBinding(namespace, JoinerPolicyName(namespace)),
+	}, fairness(namespace)...)
 }
 
 // role lets members read everything of the clusterset's and write those kinds; which
 // of the objects they may write, the policy says. There are no Secrets in it.
 func role(namespace string) *rbacv1.Role {
-	all := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	// No patch: one of some bytes has the API server take apart and put together again an object of a megabyte.
+	all := []string{"get", "list", "watch", "create", "update", "delete"}
 	return &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: MemberRole},
@@ -54,22 +63,29 @@ func role(namespace string) *rbacv1.Role {
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: all},
 			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports"}, Verbs: all},
 			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports/status"}, Verbs: []string{"update"}},
-			allowedRanges,
+			memberPermissions,
 		},
 	}
 }
 
-// allowedRanges lets somebody read what the broker's owner allows members, and no other ConfigMap. Nobody but
-// administrators of the broker may write it.
-var allowedRanges = rbacv1.PolicyRule{
-	APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{names.AllowedRanges}, Verbs: []string{"get", "list", "watch"},
+// permissionsOf is the ConfigMap in which the broker's administrators write what members are permitted.
+func permissionsOf(namespace string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: names.MemberPermissions},
+	}
 }
 
-// ShowsRanges tells whether a role lets those who have it follow which addresses members may have. One that was made by an older
-// version does not.
-func ShowsRanges(role *rbacv1.Role) bool {
+// memberPermissions lets somebody read what members are permitted, and no other ConfigMap. Nobody but administrators of the
+// broker may write it.
+var memberPermissions = rbacv1.PolicyRule{
+	APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{names.MemberPermissions}, Verbs: []string{"get", "list", "watch"},
+}
+
+// ShowsPermissions tells whether a role lets its holders watch what members are permitted. A role of an older version does not.
+func ShowsPermissions(role *rbacv1.Role) bool {
 	return slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
-		named := len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, names.AllowedRanges)
+		named := len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, names.MemberPermissions)
 		return named && includes(r.APIGroups, "") && includes(r.Resources, "configmaps") && includes(r.Verbs, "list") && includes(r.Verbs, "watch")
 	})
 }
@@ -93,7 +109,7 @@ func HubAccess(namespace string) []client.Object {
 			Rules: []rbacv1.PolicyRule{
 				{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: read},
 				{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
-				allowedRanges,
+				memberPermissions,
 				{
 					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies", "hubs"},
 					Verbs: append(read, "create", "update", "delete"),

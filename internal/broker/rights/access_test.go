@@ -6,8 +6,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// A role shows what is allowed as those do that are made now, or with more rights; not as those of before.
-func TestShowsRanges(t *testing.T) {
+// A role shows what members are permitted as those do that are made now, or with more rights; not as those of before.
+func TestShowsPermissions(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules []rbacv1.PolicyRule
 		shows bool
@@ -18,7 +18,7 @@ func TestShowsRanges(t *testing.T) {
 		"not watched":   {[]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}}, false},
 		"everything":    {[]rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}, true},
 	} {
-		if got := ShowsRanges(&rbacv1.Role{Rules: c.rules}); got != c.shows {
+		if got := ShowsPermissions(&rbacv1.Role{Rules: c.rules}); got != c.shows {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

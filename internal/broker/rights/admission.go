@@ -73,12 +73,13 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				Expression: fmt.Sprintf("request.resource.group != '%s' || request.resource.resource != '%s'",
 					mcsv1beta1.GroupName, mcsv1beta1.ServiceImportPluralName),
 			}},
-			Variables: []admissionv1.Variable{
+			Variables: append([]admissionv1.Variable{
 				self(namespace),
+				metadataBytes,
 				// The API server evaluates it where it is needed: a slice has a namespace.
 				{Name: "place", Expression: fmt.Sprintf("'.' + object.metadata.?labels['%s'].orValue('') + '.' + variables.self", names.LabelServiceNamespace)},
-			},
-			Validations: append(shape(), []admissionv1.Validation{
+			}, lists...),
+			Validations: append(append(shape(), limits()...), []admissionv1.Validation{
 				{
 					Expression: "!(request.resource.resource in ['servicepolicies', 'hubs'])",
 					Message:    "what the hub says is the hub's to write",

@@ -35,6 +35,7 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			MatchConditions: []admissionv1.MatchCondition{byMember(namespace)},
 			Variables: []admissionv1.Variable{
 				self(namespace),
+				metadataBytes,
 				{Name: "entry", Expression: "request.operation == 'DELETE' ? oldObject : object"},
 				{Name: "clusters", Expression: fmt.Sprintf("variables.entry.metadata.?annotations['%s'].orValue('').split(',')", names.AnnotationClusters)},
 				{Name: "serviceName", Expression: label("variables.entry", names.LabelServiceName)},
@@ -59,6 +60,9 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				refuse(written("!has(object.metadata.finalizers) && !has(object.metadata.ownerReferences)"+
 					" && size(object.spec.?ips.orValue([])) == 0"),
 					"'an aggregate has no finalizers, no owners and no addresses'"),
+				refuse(written(fmt.Sprintf("variables.metadataBytes <= %d", maxCatalogueMetadata)),
+					fmt.Sprintf("'the labels and annotations must not be longer than %d bytes together'", maxCatalogueMetadata)),
+				refuse(written(catalogueSpec), "'the spec is longer than that of any service'"),
 				refuse("request.?subResource.orValue('') != 'status' || !has(object.status.conditions)"+
 					" && object.status.?clusters.orValue([]).map(c, c.cluster) == variables.clusters",
 					fmt.Sprintf("'the status must name the clusters of annotation %s, and nothing else'", names.AnnotationClusters)),

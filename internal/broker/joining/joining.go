@@ -1,0 +1,88 @@
+// Package joining is what a cluster does on the broker to become a member with a join file: it uses the file up (Use),
+// gets tokens of the member's account (Token), and gives up the file's rights (End). `atoll join` does it, or the agent.
+package joining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Use uses a join file up: it creates the Secret that the member's tokens are bound to, and returns its name and UID. on is the
+// broker, with the file's token. Of several that try, one succeeds; the others get AlreadyExists. Only the answer
+// tells the UID, without which there are no tokens: where the answer is lost, a new join file is needed.
+func Use(ctx context.Context, on kubernetes.Interface, file credential.Membership) (credential.Binding, error) {
+	claims, err := credential.ParseToken(file.Token)
+	if err != nil {
+		return credential.Binding{}, fmt.Errorf("reading the join file's token: %w", err)
+	}
+	if claims.AccountUID == "" {
+		return credential.Binding{}, errors.New("the join file's token does not name the UID of its service account")
+	}
+	member, err := on.CoreV1().ServiceAccounts(file.Clusterset).Get(ctx, names.MemberAccount(file.ClusterID), metav1.GetOptions{})
+	if err != nil {
+		return credential.Binding{}, err
+	}
+	secret, err := on.CoreV1().Secrets(file.Clusterset).Create(ctx,
+		rights.NewCredential(file.Clusterset, file.ClusterID, types.UID(claims.AccountUID), member.UID), metav1.CreateOptions{})
+	if err != nil {
+		var answer apierrors.APIStatus
+		if !errors.As(err, &answer) || apierrors.IsTimeout(err) {
+			return credential.Binding{}, &UnansweredError{err}
+		}
+		return credential.Binding{}, err
+	}
+	return credential.Binding{Name: secret.Name, UID: string(secret.UID)}, nil
+}
+
+// UnansweredError says that the broker's answer to the use of a join file was lost: the file may be used up.
+type UnansweredError struct{ Err error }
+
+// Error says so.
+func (e *UnansweredError) Error() string {
+	return "the broker's answer was lost, and so the join file may be used up: " + e.Err.Error()
+}
+
+// Unwrap returns why.
+func (e *UnansweredError) Unwrap() error { return e.Err }
+
+// Token returns a new token of the member's account, bound to the Secret of the join file that was used.
+func Token(ctx context.Context, on kubernetes.Interface, m credential.Membership, bound credential.Binding, lifetime time.Duration) (authenticationv1.TokenRequestStatus, error) {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(lifetime / time.Second))}}
+	if bound.Name != "" {
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: bound.Name, UID: types.UID(bound.UID)}
+	}
+	answer, err := on.CoreV1().ServiceAccounts(m.Clusterset).CreateToken(ctx, names.MemberAccount(m.ClusterID), request, metav1.CreateOptions{})
+	if err != nil {
+		return authenticationv1.TokenRequestStatus{}, err
+	}
+	return answer.Status, nil
+}
+
+// End deletes the service account of the join file that was used, with the file's rights, and the Secrets of the cluster's
+// former joins, which the account owns. It leaves the account of a later join file alone.
+func End(ctx context.Context, on kubernetes.Interface, m credential.Membership, bound credential.Binding) error {
+	uid := names.CredentialJoiner(m.ClusterID, bound.Name)
+	if uid == "" {
+		return nil // an administrator has made the token
+	}
+	err := on.CoreV1().ServiceAccounts(m.Clusterset).Delete(ctx, names.JoinerAccount(m.ClusterID), metav1.DeleteOptions{
+		Preconditions: metav1.NewUIDPreconditions(uid),
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

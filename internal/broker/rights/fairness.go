@@ -1,0 +1,88 @@
+package rights
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// writeShares, beatShares and readShares are what members get of the broker's concurrency. Of a default API server's 600 seats,
+	// beside Kubernetes' own 245 shares, that is 3, 3 and 84. A write takes milliseconds, so that 3 at a time are hundreds a second,
+	// and large ones leave some of the processors for others. Heartbeats wait for no other writes. Lists take up to 10 seats each, and
+	// hundreds of agents may start together.
+	writeShares, beatShares, readShares = 1, 1, 40
+	// precedence is before Kubernetes' own schema for service accounts, which is 9000.
+	precedence = 1000
+)
+
+// fairness returns what bounds how much of the broker's API server members use at a time. Each member queues behind itself:
+// one that sends requests without end delays the others by some requests, and the broker's other users not at all.
+// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+func fairness(namespace string) []client.Object {
+	var objects []client.Object
+	for _, level := range []struct {
+		name       string
+		shares     int32
+		precedence int32
+		rule       flowcontrolv1.ResourcePolicyRule
+	}{
+		{"heartbeats", beatShares, precedence, flowcontrolv1.ResourcePolicyRule{
+			Verbs: writing, APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Namespaces: []string{namespace},
+		}},
+		{"writes", writeShares, precedence + 1, anything(writing)},
+		{"reads", readShares, precedence + 1, anything([]string{"get", "list", "watch"})},
+	} {
+		name := level.name + "-of-" + namespace + ".atoll.dev"
+		objects = append(objects, priorityLevel(namespace, name, level.shares), flowSchema(namespace, name, level.precedence, level.rule))
+	}
+	return objects
+}
+
+var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
+
+// anything is all that one can do by some verbs: what members may not do at all, as writing Events, takes the API server's time too.
+func anything(verbs []string) flowcontrolv1.ResourcePolicyRule {
+	return flowcontrolv1.ResourcePolicyRule{Verbs: verbs, APIGroups: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"*"}, ClusterScope: true}
+}
+
+func priorityLevel(namespace, name string, shares int32) *flowcontrolv1.PriorityLevelConfiguration {
+	return &flowcontrolv1.PriorityLevelConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: flowcontrolv1.SchemeGroupVersion.String(), Kind: "PriorityLevelConfiguration"},
+		ObjectMeta: policyMeta(namespace, name),
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: ptr.To(shares),
+				LendablePercent:          ptr.To(int32(50)),
+				// Without a limit members borrow nearly all that the API server's other users do not need at the moment.
+				BorrowingLimitPercent: ptr.To(int32(0)),
+				LimitResponse: flowcontrolv1.LimitResponse{
+					Type: flowcontrolv1.LimitResponseTypeQueue,
+					// A member has three of these queues. Two members have the same three once in 341,376 pairs.
+					Queuing: &flowcontrolv1.QueuingConfiguration{Queues: 128, HandSize: 3, QueueLengthLimit: 50},
+				},
+			},
+		},
+	}
+}
+
+// flowSchema has requests of the members' accounts be of a priority level.
+func flowSchema(namespace, name string, precedence int32, rule flowcontrolv1.ResourcePolicyRule) *flowcontrolv1.FlowSchema {
+	accounts := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: "system:serviceaccounts:" + namespace}}
+	return &flowcontrolv1.FlowSchema{
+		TypeMeta:   metav1.TypeMeta{APIVersion: flowcontrolv1.SchemeGroupVersion.String(), Kind: "FlowSchema"},
+		ObjectMeta: policyMeta(namespace, name),
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: name},
+			MatchingPrecedence:         precedence,
+			DistinguisherMethod:        &flowcontrolv1.FlowDistinguisherMethod{Type: flowcontrolv1.FlowDistinguisherMethodByUserType},
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects:      []flowcontrolv1.Subject{accounts},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{rule},
+			}},
+		},
+	}
+}

@@ -1,0 +1,93 @@
+package rights
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+)
+
+const (
+	// maxMetadata is how many bytes the labels and annotations of a member's object may take up. Agents write about 1 KiB; the most
+	// is a heartbeat that asks 32 members something, 2.6 KiB.
+	maxMetadata = 4 << 10
+	// maxCatalogueMetadata is the same of an entry of the catalogue, which bears what is exported of labels and annotations, and the
+	// ids of all clusters that export the service: 500 of the longest are 32 KiB.
+	maxCatalogueMetadata = validation.MaxMetadata + 48<<10
+	// maxHolder is the length of a host name.
+	maxHolder = 253
+	// maxManagers is how many entries of managed fields an object may have. The API server keeps ten for updates.
+	maxManagers = 32
+)
+
+// metadataBytes is the length of an object's labels and annotations.
+var metadataBytes = admissionv1.Variable{
+	Name: "metadataBytes",
+	Expression: "[object.metadata.?labels.orValue({}), object.metadata.?annotations.orValue({})]" +
+		".map(m, size(m) > 1000 ? 1000000 : m.map(k, size(k) + size(m[k])).sum()).sum()",
+}
+
+// limits refuses what would cost other members more than what an agent writes, or what no cluster can use: the rules of
+// internal/mcs/validation, as far as they can be said here. Those of records and of MemberClusters are in their definitions.
+func limits() []admissionv1.Validation {
+	of := func(resource, rule, message string) admissionv1.Validation {
+		return admissionv1.Validation{
+			Expression: fmt.Sprintf("request.operation == 'DELETE' || request.resource.resource != '%s' || %s", resource, rule),
+			Message:    message,
+		}
+	}
+	const endpoints, ports = "variables.endpoints", "variables.slicePorts"
+	return []admissionv1.Validation{
+		{
+			Expression: fmt.Sprintf("request.operation == 'DELETE' || variables.metadataBytes <= %d && !has(object.metadata.generateName)"+
+				" && size(object.metadata.?managedFields.orValue([])) <= %d", maxMetadata, maxManagers),
+			Message: fmt.Sprintf("the labels and annotations must not be longer than %d bytes together", maxMetadata),
+		},
+		of("exportedservices", "request.operation == 'CREATE' || timestamp(object.spec.exportedAt) >= timestamp(oldObject.spec.exportedAt)",
+			"spec.exportedAt does not move backwards"),
+		of("exportedservices", "variables.ports.all(p, p.?name.orValue('') == '' ? size(variables.ports) == 1 : p.name.matches('"+dnsLabel+"'))",
+			"a port's name is a DNS label; the only port may be without one"),
+		of("exportedservices", "variables.ports.all(p, p.?appProtocol.orValue('') == '' || p.appProtocol.matches('"+qualifiedName+"'))",
+			"a port's application protocol is a qualified name"),
+		of("exportedservices", "variables.ports.all(p, variables.ports.exists_one(q, q.?name.orValue('') == p.?name.orValue(''))"+
+			" && variables.ports.exists_one(q, q.port == p.port && q.?protocol.orValue('TCP') == p.?protocol.orValue('TCP')))",
+			"each port has a name, and a protocol and number, of its own"),
+		of("leases", fmt.Sprintf("size(object.spec.?holderIdentity.orValue('')) <= %d && !has(object.spec.strategy) && !has(object.spec.preferredHolder)", maxHolder),
+			fmt.Sprintf("a heartbeat has a holder of at most %d bytes, and neither a strategy nor a preferred holder", maxHolder)),
+		of("endpointslices", "object.addressType in ['IPv4', 'IPv6']", "addressType must be IPv4 or IPv6"),
+		of("endpointslices", fmt.Sprintf("size(%[1]s) <= %[3]d && size(%[2]s) <= %[4]d && size(%[1]s) * size(%[2]s) <= %[5]d",
+			endpoints, ports, validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs),
+			fmt.Sprintf("a slice has at most %d endpoints and %d ports, and ports times endpoints are at most %d",
+				validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)),
+		// The API server checks names, protocols and addresses, but no port numbers.
+		of("endpointslices", ports+".all(p, has(p.port) && p.port >= 1 && p.port <= 65535 && p.?protocol.orValue('TCP') in ['TCP', 'UDP', 'SCTP'])",
+			"ports must be between 1 and 65535, and protocols TCP, UDP or SCTP"),
+		// kube-proxy uses the first address alone.
+		of("endpointslices", endpoints+".all(e, size(e.addresses) == 1 && !has(e.nodeName) && !has(e.targetRef) && !has(e.hints)"+
+			" && size(e.?deprecatedTopology.orValue({})) == 0 && size(e.?zone.orValue('')) <= 63)",
+			"an endpoint has one address, a zone of at most 63 bytes, and no node, target, hints or topology"),
+	}
+}
+
+// lists are the lists of a record and of a slice. An API server has null for an empty one of a kind of its own.
+var lists = []admissionv1.Variable{
+	{Name: "ports", Expression: "object.spec.?ports.orValue([])"},
+	{Name: "endpoints", Expression: listOf("endpoints")},
+	{Name: "slicePorts", Expression: listOf("ports")},
+}
+
+func listOf(field string) string {
+	return fmt.Sprintf("has(object.%[1]s) && object.%[1]s != null ? object.%[1]s : []", field)
+}
+
+// Regular expressions of Kubernetes' own validation. The lengths are in the definitions.
+const (
+	dnsLabel      = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+	qualifiedName = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+)
+
+// catalogueSpec bounds what an entry of the catalogue says of a service.
+const catalogueSpec = "size(object.spec.?ports.orValue([])) <= 1000 && size(object.spec.?trafficDistribution.orValue('')) <= 63" +
+	" && size(object.spec.?internalTrafficPolicy.orValue('')) <= 63" +
+	" && object.spec.?ports.orValue([]).all(p, size(p.?name.orValue('')) <= 63 && size(p.?appProtocol.orValue('')) <= 317)"

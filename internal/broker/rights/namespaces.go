@@ -1,0 +1,65 @@
+package rights
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
+)
+
+func namespacePolicyName(namespace string) string { return "namespaces-of-" + namespace + ".atoll.dev" }
+
+// namespacePolicy refuses records and slices of namespaces that the broker's administrators do not let a member export. It is a
+// policy of its own, because a policy with parameters is not evaluated where these are missing. Members may always take away what
+// they have published: delete it, mark a record as withdrawn, and empty a slice.
+func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
+	constraints := writesIn(namespace, brokerv1alpha1.GroupVersion.Group, "exportedservices")
+	constraints.ResourceRules = append(constraints.ResourceRules, writesIn(namespace, "discovery.k8s.io", "endpointslices").ResourceRules...)
+	for i := range constraints.ResourceRules {
+		constraints.ResourceRules[i].Operations = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+	}
+	return &admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   policyType,
+		ObjectMeta: policyMeta(namespace, namespacePolicyName(namespace)),
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy:    ptr.To(admissionv1.Fail),
+			ParamKind:        &admissionv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+			MatchConstraints: constraints,
+			MatchConditions:  []admissionv1.MatchCondition{byMember(namespace)},
+			Variables: []admissionv1.Variable{
+				self(namespace),
+				{Name: "key", Expression: fmt.Sprintf("'%s' + variables.self", permissions.NamespacesPrefix)},
+				// What is not text permits nothing, as in internal/permissions; without a key any namespace is permitted.
+				{Name: "text", Expression: "variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue('*')"},
+				{Name: "patterns", Expression: `variables.text.replace(',', ' ').replace('\t', ' ').replace('\r', ' ').replace('\n', ' ').split(' ')`},
+				{Name: "place", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices' ? object.spec.serviceNamespace"+
+					" : object.metadata.?labels['%s'].orValue('')", names.LabelServiceNamespace)},
+				{Name: "endpoints", Expression: listOf("endpoints")},
+				{Name: "withdrawn", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices'"+
+					" ? object.metadata.?annotations['%s'].orValue('') != '' : size(variables.endpoints) == 0", names.AnnotationWithdrawn)},
+			},
+			Validations: []admissionv1.Validation{{
+				Expression: "variables.withdrawn || variables.patterns.exists(p, p != '' && p == variables.place" +
+					" || p.endsWith('*') && variables.place.startsWith(p.substring(0, size(p) - 1)))",
+				MessageExpression: "'cluster ' + variables.self + ' may not export the namespace ' + variables.place + ': " +
+					"an administrator of the broker can permit it with atoll broker members set ' + variables.self + ' --namespaces'",
+				Reason: ptr.To(metav1.StatusReasonForbidden),
+			}},
+		},
+	}
+}
+
+// namespacePolicyBinding has the ConfigMap be the policy's parameters. Without a ConfigMap nothing is refused: importing clusters
+// then go by what it said last.
+func namespacePolicyBinding(namespace string) *admissionv1.ValidatingAdmissionPolicyBinding {
+	binding := policyBinding(namespace, namespacePolicyName(namespace))
+	binding.Spec.ParamRef = &admissionv1.ParamRef{
+		Name: names.MemberPermissions, Namespace: namespace, ParameterNotFoundAction: ptr.To(admissionv1.AllowAction),
+	}
+	return binding
+}

@@ -1,0 +1,159 @@
+package permissions
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+func TestParseNamespaces(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		want  string
+		wrong []string // words
+	}{
+		{text: "", want: ""},
+		{text: " ,\n\t\r, ", want: ""},
+		{text: "shop", want: "shop"},
+		{text: "shop,team-a-*\nteam-b-*  shop", want: "shop, team-a-*, team-b-*"},
+		{text: "*", want: "*"},
+		{text: "*,shop", want: "*, shop"},
+		{text: strings.Repeat("a", 63) + "*", want: strings.Repeat("a", 63) + "*"},
+		{text: strings.Repeat("a", 64), wrong: []string{strings.Repeat("a", 64)}},
+		{text: "Shop, shop", want: "shop", wrong: []string{"Shop"}},
+		{text: "sh*p *shop ** -* -a shop. a.b a_b shop\u00a0x", wrong: []string{"sh*p", "*shop", "**", "-*", "-a", "shop.", "a.b", "a_b", "shop\u00a0x"}},
+	} {
+		set, err := ParseNamespaces(tt.text)
+		if set.String() != tt.want {
+			t.Errorf("%q is read as %q, want %q", tt.text, set, tt.want)
+		}
+		var wrong []string
+		if err != nil {
+			wrong = strings.Split(err.Error(), "\n")
+		}
+		if len(wrong) != len(tt.wrong) {
+			t.Errorf("%q: mistakes are %q", tt.text, wrong)
+			continue
+		}
+		for i, word := range tt.wrong {
+			if !strings.HasPrefix(wrong[i], fmt.Sprintf("%.70q is neither", word)) {
+				t.Errorf("%q: mistake %q, want one about %q", tt.text, wrong[i], word)
+			}
+		}
+	}
+}
+
+// A namespace is in the set if a word names it or is the beginning of its name; what is written is read the same again.
+func TestContainsNamespace(t *testing.T) {
+	name := rapid.StringMatching(`[ab]([-ab]{0,2}[ab])?`)
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.OneOf(name, rapid.StringMatching(`([ab][-ab]{0,2})?\*`)), 0, 4).Draw(t, "words")
+		written := append(slices.Clone(words), rapid.SliceOfN(rapid.SampledFrom([]string{"A", "a.b", "a*b"}), 0, 2).Draw(t, "mistakes")...)
+		set, _ := ParseNamespaces(strings.Join(rapid.Permutation(written).Draw(t, "order"), rapid.SampledFrom([]string{",", " ", ", ", "\n"}).Draw(t, "between")))
+		again, err := ParseNamespaces(set.String())
+		if err != nil || !again.Equal(set) {
+			t.Fatalf("%q is read again as %q: %v", set, again, err)
+		}
+		namespace := name.Draw(t, "namespace")
+		want := slices.ContainsFunc(words, func(w string) bool {
+			prefix, isPrefix := strings.CutSuffix(w, "*")
+			return w == namespace || isPrefix && strings.HasPrefix(namespace, prefix)
+		})
+		if got := set.Contains(namespace); got != want {
+			t.Fatalf("%s in %q: %t, want %t", namespace, set, got, want)
+		}
+	})
+}
+
+func TestRead(t *testing.T) {
+	members, mistakes := Read(&corev1.ConfigMap{
+		Data: map[string]string{
+			"ranges.c1": "10.1.0.0/16, fd00:1::/48", "namespaces.c1": "shop,team-a-*", "namespaces.c2.eu": "shop Team", "ranges.c2.eu": "10.2.0.0/16 nonsense 10.3.0.1",
+			"ranges.c3": "", "namespaces.c4": "", "ranges.Not_an_id": "10.0.0.0/8", "namespaces.a.b.c": "shop", "c7": "10.0.0.0/8",
+		},
+		BinaryData: map[string][]byte{"namespaces.c5": {0xff, 0xfe}, "ranges.c6": {0xff}},
+	})
+	want := map[string]string{
+		"ranges.c1": "10.1.0.0/16, fd00:1::/48", "namespaces.c1": "shop, team-a-*", "namespaces.c2.eu": "shop", "ranges.c2.eu": "10.2.0.0/16",
+		"ranges.c3": "", "namespaces.c4": "", "namespaces.c5": "", "ranges.c6": "",
+	}
+	if diff := cmp.Diff(want, members.Data()); diff != "" {
+		t.Errorf("permitted (-want +got):\n%s", diff)
+	}
+	wanted := []string{
+		"c7: the key is neither namespaces.CLUSTER nor ranges.CLUSTER", "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
+		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is no range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ",
+	}
+	if len(mistakes) != len(wanted) {
+		t.Fatalf("mistakes are %q", mistakes)
+	}
+	for i, want := range wanted {
+		if !strings.HasPrefix(mistakes[i].String(), want) || strings.Contains(mistakes[i].String(), "\n") {
+			t.Errorf("mistake %q, want %q", mistakes[i], want)
+		}
+	}
+	for _, tt := range []struct {
+		cluster   names.ClusterID
+		namespace string
+		may       bool
+	}{
+		{"c1", "shop", true}, {"c1", "team-a-x", true}, {"c1", "team-b", false}, {"c2.eu", "shop", true}, {"c2.eu", "Team", false},
+		{"c3", "shop", true}, {"c4", "shop", false}, {"c5", "shop", false}, {"c9", "shop", true},
+	} {
+		if got := members.MayExport(tt.cluster, tt.namespace); got != tt.may {
+			t.Errorf("%s may export %s: %t", tt.cluster, tt.namespace, got)
+		}
+	}
+	address := netip.MustParseAddr("10.1.2.3")
+	for id, allowed := range map[names.ClusterID]bool{"c1": true, "c2.eu": false, "c3": false, "c4": true, "c6": false, "c9": true} {
+		if got := members.AllowsAddress(id, address); got != allowed {
+			t.Errorf("%s may have %s: %t", id, address, got)
+		}
+	}
+	if members, mistakes := Read(&corev1.ConfigMap{}); len(members)+len(mistakes) != 0 {
+		t.Errorf("an empty one permits %v, mistakes %v", members, mistakes)
+	}
+}
+
+func TestChanged(t *testing.T) {
+	read := func(data map[string]string) Members {
+		members, _ := Read(&corev1.ConfigMap{Data: data})
+		return members
+	}
+	before := read(map[string]string{
+		"ranges.same": "10.1.0.0/16", "ranges.other": "10.2.0.0/16", "ranges.gone": "10.3.0.0/16", "ranges.gone-empty": "", "ranges.order": "10.1.0.0/16 fd00::/8",
+		"namespaces.same": "shop", "namespaces.space": "shop", "namespaces.fewer": "a,b", "namespaces.kind": "",
+	})
+	now := read(map[string]string{
+		"ranges.same": "10.1.0.0/16", "ranges.other": "10.2.0.0/15", "ranges.new": "10.3.0.0/16", "ranges.new-empty": "", "ranges.order": "fd00::/8,10.1.0.0/16",
+		"namespaces.same": "shop", "namespaces.space": " shop,shop", "namespaces.fewer": "a", "ranges.kind": "",
+	})
+	want := []names.ClusterID{"fewer", "gone", "gone-empty", "kind", "new", "new-empty", "other"}
+	if got := Changed(before, now); !slices.Equal(got, want) {
+		t.Errorf("changed are %v, want %v", got, want)
+	}
+	if got := Changed(nil, nil); len(got) > 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// FuzzParseNamespaces reads whatever somebody has written: what is read is written and read the same again.
+func FuzzParseNamespaces(f *testing.F) {
+	f.Add("shop,team-a-*\n*")
+	f.Add("-* a.b ** \x00")
+	f.Fuzz(func(t *testing.T, text string) {
+		set, _ := ParseNamespaces(text)
+		again, err := ParseNamespaces(set.String())
+		if err != nil || !again.Equal(set) {
+			t.Errorf("%q is read again as %q: %v", set, again, err)
+		}
+	})
+}

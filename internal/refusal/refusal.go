@@ -1,0 +1,108 @@
+// Package refusal decides which other clusters' exports a cluster does not import into a namespace, because its
+// owner has said so.
+package refusal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Clusters are those from which nothing is imported. The zero value is none.
+type Clusters struct {
+	all bool
+	ids []names.ClusterID
+}
+
+// all is the text for all clusters.
+const all = "*"
+
+// Parse reads ids of clusters, separated by commas, or "*" for all. What is neither is left out, and the error names all of it.
+func Parse(text string) (Clusters, error) {
+	var c Clusters
+	var mistakes []error
+	for word := range strings.SplitSeq(text, ",") {
+		switch word = strings.TrimSpace(word); word {
+		case all:
+			c.all = true
+		case "":
+			mistakes = append(mistakes, errors.New("an entry is empty"))
+		default:
+			id, err := names.ParseClusterID(word)
+			if err != nil {
+				mistakes = append(mistakes, fmt.Errorf("%.70q is no cluster id", word))
+				continue
+			}
+			c.ids = append(c.ids, id)
+		}
+	}
+	return c, errors.Join(mistakes...)
+}
+
+// Has tells whether a cluster is one of them.
+func (c Clusters) Has(id names.ClusterID) bool { return c.all || slices.Contains(c.ids, id) }
+
+// Reason is why a cluster's exports are not imported into a namespace; "" where they are.
+type Reason string
+
+const (
+	// SystemNamespace is the reason in namespaces whose Services are the cluster's own: see names.Closed.
+	SystemNamespace Reason = "SystemNamespace"
+	// ByNamespace is the reason where the namespace's annotation names the cluster.
+	ByNamespace Reason = "RefusedByNamespace"
+	// ByAgent is the reason where the agent's flag names it.
+	ByAgent Reason = "RefusedByAgent"
+)
+
+// Rules are what holds in one namespace.
+type Rules struct {
+	// Closed tells that nothing of any other cluster is imported, nor can be in conflict with what the cluster exports.
+	Closed bool
+	// Malformed says what of the namespace's annotation can't be read; nil for nothing.
+	Malformed error
+
+	here, everywhere Clusters
+}
+
+// In returns what holds in a namespace with these labels and annotations. everywhere is what the agent refuses in all of them.
+func In(namespace string, labels, annotations map[string]string, everywhere Clusters) Rules {
+	rules := Rules{Closed: names.Closed(namespace, labels), everywhere: everywhere}
+	if text, found := annotations[names.AnnotationRefuseImports]; found {
+		rules.here, rules.Malformed = Parse(text)
+	}
+	return rules
+}
+
+// Reason says why a cluster's exports are not imported, "" where they are. It must not be asked about the cluster itself.
+func (r Rules) Reason(id names.ClusterID) Reason {
+	switch {
+	case r.Closed:
+		return SystemNamespace
+	case r.here.Has(id):
+		return ByNamespace
+	case r.everywhere.Has(id):
+		return ByAgent
+	}
+	return ""
+}
+
+// Explain says for people what a reason in a namespace means, and how to undo it.
+func (r Reason) Explain(namespace string) (why, undo string) {
+	switch r {
+	case SystemNamespace:
+		return fmt.Sprintf("nothing is imported into namespace %s, because each cluster has system Services of its own there", namespace),
+			fmt.Sprintf("kubectl label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
+	case ByNamespace:
+		return fmt.Sprintf("namespace %s refuses its exports (annotation %s)", namespace, names.AnnotationRefuseImports),
+			fmt.Sprintf("kubectl annotate namespace %s %s-", namespace, names.AnnotationRefuseImports)
+	case ByAgent:
+		return "this cluster's atoll-agent refuses its exports (--" + Flag + ")", "run atoll-agent without it in --" + Flag
+	}
+	return "", ""
+}
+
+// Flag is the name of the agent's flag for what it refuses in all namespaces.
+const Flag = "refuse-imports-from"
