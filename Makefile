@@ -31,7 +31,7 @@ root:
 	@[ "$$(id -u)" = 0 ] || { echo "the demo makes network namespaces, which needs root: run it as root"; exit 1; }
 
 .PHONY: test
-test: build lint test-long ## Everything that must pass
+test: build lint fuzz test-long ## Everything that must pass
 
 ##@ Building
 
@@ -102,6 +102,12 @@ lint: ## Check format, generated files, modules, vet and staticcheck
 	@$(TOOL) staticcheck ./...
 	@go -C tools vet ./release
 
+.PHONY: fuzz
+fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bounded time (FUZZTIME=20s)
+	@for target in FuzzRecord FuzzSlice; do echo "== $$target for $(FUZZTIME)"; \
+		go test -vet=off ./internal/mcs/validation -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); done
+FUZZTIME ?= 20s
+
 .PHONY: test-short
 test-short: ## The quick loop: tests that need no root, no API server and less than a minute (test-long has them too)
 	@echo "== short tests"
@@ -118,7 +124,7 @@ test-long: kube ## All tests: with real API servers and real clusters (as root)
 		wait $$first || failed=1; wait $$second || failed=1; test -z "$$failed"
 	@go -C tools test ./release
 	@echo "== scenarios in real clusters"
-	@go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
+	@go test -p 1 -timeout 45m -v ./test/scenario/...
 
 .PHONY: test-families
 test-families: kube ## Scenarios in all IP families that they are made for, and those that take minutes (as root)

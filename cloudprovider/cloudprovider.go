@@ -89,7 +89,7 @@ type Lister interface {
 	OnChange(f func(name types.NamespacedName)) (stop func())
 }
 
-// Service is what a load balancer forwards. It is read only.
+// Service is what a load balancer forwards. It is read only. Usable leaves out of it what no load balancer can have.
 type Service struct {
 	// Ports are the exposed ones.
 	Ports []Port
@@ -111,7 +111,8 @@ type Port struct {
 	Protocol corev1.Protocol
 	// Number is what clients connect to.
 	Number int32
-	// Backends are the endpoints of all provider clusters, each address and port once, sorted.
+	// Backends are the endpoints of all provider clusters, each address and port once, sorted: at most 1,000, and at most 5,000 of
+	// all ports together.
 	Backends []Backend
 }
 

@@ -15,6 +15,8 @@ const (
 	ReasonPortConflict = "PortConflict"
 	// ReasonUnsupported is that the provider can't carry any of the ports.
 	ReasonUnsupported = "ProtocolNotSupported"
+	// ReasonInvalidService is that ports or backends were left out because no load balancer can have them.
+	ReasonInvalidService = "InvalidService"
 	// ReasonInvalid is that an annotation of the MultiClusterService can't be understood.
 	ReasonInvalid = "InvalidOptions"
 )

@@ -29,7 +29,7 @@ func (u *Unseen) Keeps(number int32) bool {
 }
 
 // Backends are those of an open port that had these: what clusters export by its number, and what it had and some cluster
-// publishes still, for a cluster's own Service may have another number for it. They are sorted.
+// publishes still, for a cluster's own Service may have another number for it. They are sorted, and none is invalid (Usable).
 func (u *Unseen) Backends(protocol corev1.Protocol, number int32, had []netip.AddrPort) (backends []Backend) {
 	for _, port := range u.Ports {
 		if port.Protocol != protocol {
@@ -42,5 +42,6 @@ func (u *Unseen) Backends(protocol corev1.Protocol, number int32, had []netip.Ad
 		}
 	}
 	slices.SortFunc(backends, func(a, b Backend) int { return a.Address.Compare(b.Address) })
-	return slices.CompactFunc(backends, func(a, b Backend) bool { return a.Address == b.Address })
+	backends, _ = usable(slices.CompactFunc(backends, func(a, b Backend) bool { return a.Address == b.Address }))
+	return backends
 }

@@ -74,6 +74,7 @@ func Run(t *testing.T, h Harness) {
 		{"a backend that does not answer", unreachable},
 		{"no backends, and then some", empty},
 		{"affinity", affinity},
+		{"backends that can't be", invalid},
 		{"ports come and go", ports},
 		{"protocols that can't be carried", unsupported},
 		{"others are not disturbed", others},

@@ -100,11 +100,19 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 		}
 		return nil, err
 	}
+	service, refused := cloudprovider.Usable(service)
+	status, err := p.provide(ctx, mcs, service)
+	return status, errors.Join(err, refused)
+}
+
+// provide makes a load balancer, or brings it up to date.
+func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, service cloudprovider.Service) (*corev1.LoadBalancerStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.balancers == nil {
 		return nil, errClosed
 	}
+	name := nameOf(mcs)
 	b := p.balancers[name]
 	if b != nil {
 		b.follow(service) // whatever may be wrong with the rest

@@ -363,21 +363,19 @@ func TestLostLinesAreMadeUpFor(t *testing.T) {
 	}
 }
 
-// A zone is any text, and no part of a pod's address: it gets into no configuration.
-func TestZonesAreLeftOut(t *testing.T) {
+// What was written to a file by another hub gets into no configuration unchecked. A zone is any text.
+func TestRecalledAddressesAreChecked(t *testing.T) {
 	evil := netip.MustParseAddr("fe80::1").WithZone("x:80\nlisten evil")
-	b, err := plan(nameOf(mcs("web")), []netip.Addr{netip.MustParseAddr("192.0.2.1")}, cloudprovider.Service{Ports: []cloudprovider.Port{{
-		Protocol: "TCP", Number: 80, Backends: []cloudprovider.Backend{{Address: netip.AddrPortFrom(evil, 80)}, {Address: at("10.0.0.1:80")}},
-	}}}, cloudprovider.Options{})
-	if err != nil || !slices.Equal(b.Listens[0].Servers, []netip.AddrPort{at("10.0.0.1:80")}) {
-		t.Errorf("planned: %+v, %v", b, err)
+	b := everything(t)
+	b.Listens[0].Resting = []netip.AddrPort{netip.AddrPortFrom(evil, 80), at("10.0.0.2:8080")}
+	b.Listens[0].Servers = []netip.AddrPort{at("10.0.0.1:8080"), at("10.0.0.1:0"), at("0.0.0.0:80")}
+	if err := b.check(); err != nil || !slices.Equal(b.Listens[0].Resting, []netip.AddrPort{at("10.0.0.2:8080")}) ||
+		!slices.Equal(b.Listens[0].Servers, []netip.AddrPort{at("10.0.0.1:8080")}) {
+		t.Errorf("of servers that were recalled there are %v, %v, %v", b.Listens[0].Servers, b.Listens[0].Resting, err)
 	}
-	if b.zoned() {
-		t.Error("what is planned has a zone")
-	}
-	b.Listens[0].Resting = []netip.AddrPort{netip.AddrPortFrom(evil, 80)}
-	if !b.zoned() {
-		t.Error("a zone in what is recalled is not seen")
+	b.Listens[0].Binds = []netip.AddrPort{netip.AddrPortFrom(evil, 80)}
+	if err := b.check(); err == nil {
+		t.Error("a zone in what is listened at is not seen")
 	}
 }
 

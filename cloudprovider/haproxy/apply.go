@@ -330,6 +330,7 @@ func (p *Provider) awaitRelease(ctx context.Context) {
 // sync brings one load balancer's servers up to date.
 func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	lingering := false
+	var refused []error
 	for _, l := range b.Listens {
 		if !slices.ContainsFunc(l.Binds, func(place netip.AddrPort) bool { return p.bound[place] }) {
 			continue
@@ -341,10 +342,14 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 				return fmt.Errorf("asking HAProxy for servers: %w", err)
 			}
 		}
-		err := change(ctx, p.process.worker(), l, have)
-		if err != nil {
+		if err := change(ctx, p.process.worker(), l, have); err != nil {
 			delete(p.servers, l.Name) // whatever it has now, ask
-			return fmt.Errorf("changing servers of HAProxy: %w", err)
+			err = fmt.Errorf("changing servers of HAProxy: %w", err)
+			if !errors.Is(err, errRefused) {
+				return err
+			}
+			refused = append(refused, err)
+			continue
 		}
 		if p.servers == nil {
 			p.servers = map[string]map[netip.AddrPort]serverState{}
@@ -359,7 +364,7 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	if lingering {
 		p.lingering[b.Name] = true
 	}
-	return nil
+	return errors.Join(refused...)
 }
 
 // refresh looks at the servers of sections of which HAProxy has logged something, and at all of them where it could not

@@ -58,8 +58,8 @@ func (p *Provider) recall() error {
 		if err == nil && p.memory(b.Name) != file {
 			err = errors.New("it is another load balancer's")
 		}
-		if err == nil && b.zoned() {
-			err = errors.New("an address has a zone")
+		if err == nil {
+			err = b.check()
 		}
 		if err == nil {
 			err = p.reserve(b)

@@ -51,7 +51,8 @@ type structure struct {
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // plan decides what a load balancer is like. All that gets into HAProxy's configuration comes from
-// here, and is of types that have no room for anything but what they say; names are checked.
+// here, and is of types that have no room for anything but what they say; names are checked. The Service is one that
+// cloudprovider.Usable returned: HAProxy refuses the whole configuration for one server without a port.
 func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o cloudprovider.Options) (*balancer, error) {
 	if !label.MatchString(name.Namespace) || !label.MatchString(name.Name) {
 		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalid, Err: fmt.Errorf("%q is no name of a Service", name)}
@@ -61,9 +62,6 @@ func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o
 		b.Ports = append(b.Ports, addresses.Port{Protocol: port.Protocol, Number: port.Number})
 		if port.Protocol != corev1.ProtocolTCP {
 			continue
-		}
-		if port.Number < 1 || port.Number > 65535 {
-			return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalid, Err: fmt.Errorf("%d is no port", port.Number)}
 		}
 		l := listen{structure: structure{
 			Name:          fmt.Sprintf("%s_%s_%d", name.Namespace, name.Name, port.Number),
@@ -83,9 +81,6 @@ func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o
 func (l *listen) share(backends []cloudprovider.Backend) {
 	l.Servers, l.Resting = nil, nil
 	for _, b := range backends {
-		if b.Address.Addr().Zone() != "" {
-			continue // a zone is any text, and an interface of this machine's: no pod has one
-		}
 		if b.Draining {
 			l.Resting = append(l.Resting, b.Address)
 		} else {
@@ -139,15 +134,24 @@ func (b *balancer) has(section string) bool {
 	return b != nil && slices.ContainsFunc(b.Listens, func(l listen) bool { return l.Name == section })
 }
 
-// zoned tells whether any of the addresses has a zone. What is planned here has none.
-func (b *balancer) zoned() bool {
-	all := slices.Clone(b.Addresses)
-	for _, l := range b.Listens {
-		for _, a := range slices.Concat(l.Binds, l.Servers, l.Resting) {
-			all = append(all, a.Addr())
+// check is for what was read from a file. It leaves out servers that no load balancer can have. Nothing of what is planned here fails.
+func (b *balancer) check() error {
+	for _, a := range b.Addresses {
+		if !a.IsValid() || a.Zone() != "" {
+			return fmt.Errorf("%q is no address to listen at", a)
 		}
 	}
-	return slices.ContainsFunc(all, func(a netip.Addr) bool { return a.Zone() != "" })
+	for i := range b.Listens {
+		l := &b.Listens[i]
+		for _, a := range l.Binds {
+			if !a.IsValid() || a.Addr().Zone() != "" || a.Port() == 0 {
+				return fmt.Errorf("%q is no address to listen at", a)
+			}
+		}
+		unusable := func(a netip.AddrPort) bool { return cloudprovider.AddressProblem(a) != "" }
+		l.Servers, l.Resting = slices.DeleteFunc(l.Servers, unusable), slices.DeleteFunc(l.Resting, unusable)
+	}
+	return nil
 }
 
 // sameStructure tells whether only servers differ.

@@ -222,9 +222,11 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	if err != nil && !errors.As(err, &unseen) {
 		return nil, err
 	}
+	service, refused := cloudprovider.Usable(service)
 	p.mu.Lock()
 	before := p.balancers[name]
 	b, planErr := p.next(mcs, before, service, unseen)
+	planErr = errors.Join(planErr, refused)
 	if b == nil {
 		p.mu.Unlock()
 		return nil, planErr

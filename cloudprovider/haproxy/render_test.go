@@ -126,7 +126,7 @@ var allowed = regexp.MustCompile(`^(listen [-a-z0-9]+_[-a-z0-9]+_[0-9]+` +
 	`|  tcp-request connection reject if !admitted` +
 	`|  stick-table type ipv6 size 100k expire [0-9]+s peers atoll` +
 	`|  stick on src` +
-	`|  server [0-9a-f.:]+_[0-9]+ [][0-9a-f.:]+ check [a-z0-9 -]+)$`)
+	`|  server [0-9a-f.:]+_[1-9][0-9]* [][0-9a-f.:]+ check [a-z0-9 -]+)$`)
 
 // Whatever names and numbers there are, what is rendered says no more than it should.
 func FuzzRender(f *testing.F) {
@@ -138,11 +138,12 @@ func FuzzRender(f *testing.F) {
 		if !ok {
 			a = netip.IPv6Loopback()
 		}
-		b, err := plan(types.NamespacedName{Namespace: namespace, Name: name}, []netip.Addr{a.WithZone("")}, cloudprovider.Service{
+		service, _ := cloudprovider.Usable(cloudprovider.Service{
 			Affinity: time.Duration(affinity), SourceRanges: []netip.Prefix{netip.PrefixFrom(a.WithZone(""), 8)},
 			Ports: []cloudprovider.Port{{Name: name, Protocol: corev1.ProtocolTCP, Number: port, Backends: []cloudprovider.Backend{{Address: netip.AddrPortFrom(a, backend), Cluster: name}}}},
-		}, cloudprovider.Options{ProxyProtocol: proxy, MaxConnections: max(0, most), ConnectionRate: max(0, rate), Provider: namespace})
-		if err != nil {
+		})
+		b, err := plan(types.NamespacedName{Namespace: namespace, Name: name}, []netip.Addr{a.WithZone("")}, service, cloudprovider.Options{ProxyProtocol: proxy, MaxConnections: max(0, most), ConnectionRate: max(0, rate), Provider: namespace})
+		if err != nil || len(service.Ports) == 0 {
 			return
 		}
 		text, err := render(configuration{Folder: "/f", LogSocket: "/l", HardStop: "1"}, []*balancer{b}, nil)

@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -39,11 +40,14 @@ func ask(ctx context.Context, socket, command string) (string, error) {
 	return strings.TrimSpace(string(answer)), nil
 }
 
+// errRefused is that HAProxy does not do what it is told.
+var errRefused = errors.New("HAProxy refuses")
+
 // do sends a command that has no answer, or the given one, when it succeeds.
 func do(ctx context.Context, socket, success, command string) error {
 	answer, err := ask(ctx, socket, command)
 	if err == nil && answer != "" && answer != success {
-		err = fmt.Errorf("HAProxy refuses %q: %s", command, answer)
+		err = fmt.Errorf("%w %q: %s", errRefused, command, answer)
 	}
 	return err
 }
@@ -121,12 +125,14 @@ func parseAllStates(answer string) (found map[string]map[netip.AddrPort]serverSt
 }
 
 // change brings the servers of a section to what they should be, new ones first. have is kept
-// current; a server with connections is left there, resting, until they have ended.
+// current; a server with connections is left there, resting, until they have ended. One that HAProxy does not add is in
+// the error, and the others are changed all the same.
 func change(ctx context.Context, socket string, l listen, have map[netip.AddrPort]serverState) error {
 	at := func(a netip.AddrPort) string { return l.Name + "/" + serverName(a) }
 	want := map[netip.AddrPort]bool{}
+	var refused []error
 	rest := func(a netip.AddrPort) error {
-		if have[a].resting {
+		if state, there := have[a]; !there || state.resting {
 			return nil
 		}
 		if err := do(ctx, socket, "", "set server "+at(a)+" state maint"); err != nil {
@@ -139,7 +145,11 @@ func change(ctx context.Context, socket string, l listen, have map[netip.AddrPor
 		want[a] = true
 		if _, there := have[a]; !there {
 			if err := do(ctx, socket, "New server registered.", fmt.Sprintf("add server %s %s %s", at(a), a, serverArguments(l.ProxyProtocol))); err != nil {
-				return err
+				if !errors.Is(err, errRefused) {
+					return err
+				}
+				refused = append(refused, err)
+				continue
 			}
 			have[a] = serverState{resting: true}
 		}
@@ -173,5 +183,5 @@ func change(ctx context.Context, socket string, l listen, have map[netip.AddrPor
 			delete(have, a)
 		}
 	}
-	return nil
+	return errors.Join(refused...)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -42,9 +43,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 	"github.com/atoll-mcs/atoll/internal/urgency"
@@ -102,6 +103,8 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	})
 	heartbeats := broker.NewHeartbeats(s.broker, s.epoch, s.options.LeaseTimeout)
 	withdrawn := staleness.NewSet()
+	s.epoch.SetWithdrawn(func(id names.ClusterID) bool { return withdrawn.Has(id.String()) })
+	withdrawn.OnChange(func(string) { s.epoch.WithdrawnChanged() })
 	for _, runnable := range []manager.Runnable{
 		view,
 		heartbeats,
@@ -114,7 +117,7 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	own, err := sliceplan.ParseNetwork(s.network.CIDRs, s.options.PodCIDRs)
+	own, err := validation.ParseNetwork(s.network.CIDRs, s.options.PodCIDRs)
 	if err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
 	}
@@ -123,6 +126,10 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("reading which addresses are this cluster's nodes': %w", err)
 	}
 	own.IsHost, own.Allowed = nodes.Has, view.Allowed
+	if len(s.options.PodCIDRs) == 0 {
+		own.Learned = nodes.Pods()
+		s.nodes.Store(nodes)
+	}
 	p := parts{view: view, heartbeats: heartbeats, withdrawn: withdrawn, sources: sources, nodes: nodes, own: own}
 	p.measured = s.measured(ctx, mgr.GetClient(), p)
 	defer p.measured.Serve(ctrlmetrics.Registry)()
@@ -142,7 +149,7 @@ type parts struct {
 	withdrawn  *staleness.Set
 	sources    *local.Sources
 	nodes      *local.Hosts
-	own        sliceplan.Network // what is this cluster's
+	own        validation.Network // what is this cluster's
 	measured   *metrics.Metrics
 }
 
@@ -151,8 +158,13 @@ type parts struct {
 func (s *session) controllers(mgr ctrl.Manager, p parts, log *slog.Logger) []controllers.Controller {
 	c, reader, view, options := mgr.GetClient(), mgr.GetAPIReader(), p.view, s.options
 	writer := controllers.Writer{Client: c, Reader: reader}
-	recorder := mgr.GetEventRecorder("atoll-agent")
-	self := local.Cluster{ID: view.Self, Network: s.network, Policy: view.Policy}
+	recorder := status.NewBounded(mgr.GetEventRecorder("atoll-agent"), time.Now)
+	p.measured.Events(recorder.LeftOut)
+	refuses, _ := options.refuses() // Validate has read it
+	self := local.Cluster{
+		ID: view.Self, Network: s.network, Policy: view.Policy, Refuses: refuses, Clusterset: view.Namespace,
+		MayExport: func(namespace string) bool { return view.MayExport(view.Self, namespace) },
+	}
 	progress := &status.Progress{}
 	// What others tell the controllers of status.
 	records, published, derived := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}
@@ -181,7 +193,7 @@ func (s *session) controllers(mgr ctrl.Manager, p parts, log *slog.Logger) []con
 
 // prober asks endpoints of other clusters, at addresses of a family that this one has, that mean
 // nothing in it, and that those may have.
-func (s *session) prober(own sliceplan.Network) withdrawal.Prober {
+func (s *session) prober(own validation.Network) withdrawal.Prober {
 	dial := s.options.Dial
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext

@@ -11,6 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/quota"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 )
 
@@ -20,10 +21,30 @@ func (s *session) measured(ctx context.Context, c client.Reader, p parts) *metri
 	m.Follow("broker", p.view.Followed)
 	m.Follow("own", p.sources.Count)
 	m.Limit("services", p.view.LeftOut)
+	m.Limit("objects", func() map[string]int {
+		return overBudget(s.epoch.Usage(), func(u quota.Usage) int { return u.LeftOut })
+	})
+	m.Limit("changes", func() map[string]int {
+		return overBudget(s.epoch.Usage(), func(u quota.Usage) int {
+			if u.CutOff.IsZero() {
+				return 0
+			}
+			return 1
+		})
+	})
 	m.Remotes(func() map[string]metrics.Remote { return remotes(p.heartbeats, p.withdrawn) })
 	m.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, c) })
 	m.Connection(func() bool { return time.Since(p.heartbeats.Own()) < s.options.LeaseTimeout })
 	return m
+}
+
+// overBudget is a number of each member.
+func overBudget(usage map[string]quota.Usage, of func(quota.Usage) int) map[string]int {
+	all := map[string]int{}
+	for member, u := range usage {
+		all[member] = of(u)
+	}
+	return all
 }
 
 // remotes is what is known of the other members.

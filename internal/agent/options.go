@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,8 +17,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/pace"
+	"github.com/atoll-mcs/atoll/internal/quota"
+	"github.com/atoll-mcs/atoll/internal/refusal"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
@@ -36,10 +40,10 @@ const (
 
 const (
 	// defaultMaxServices is as many as Kubernetes is made for in a whole cluster, and
-	// defaultMaxEndpoints as many as it has pods then
+	// defaultMaxEndpoints as many as it has pods then, with three ports each and some more
 	// (https://kubernetes.io/docs/setup/best-practices/cluster-large/).
 	defaultMaxServices  = 10_000
-	defaultMaxEndpoints = 150_000
+	defaultMaxEndpoints = 500_000
 )
 
 // minTokenLifetime is the API's limit.
@@ -66,6 +70,8 @@ type Options struct {
 	Region string
 	// SharedZones says that zones of the same name are one zone in all member clusters.
 	SharedZones bool
+	// RefuseImportsFrom are the ids of clusters from which nothing is imported into any namespace, or "*".
+	RefuseImportsFrom []string
 	// PodCIDRs are the ranges of the cluster's pod addresses.
 	PodCIDRs []string
 	// AdvertiseMode says what addresses the cluster publishes as its endpoints; empty
@@ -76,6 +82,8 @@ type Options struct {
 	// MaxServicesPerMember and MaxEndpointsPerMember are how much is imported from one other
 	// cluster at most, 0 for any number.
 	MaxServicesPerMember, MaxEndpointsPerMember int
+	// MemberBudget is how many times the default budget of one member applies to what the broker has of it, 0 for no limit.
+	MemberBudget float64
 	// CoalesceAdditions and CoalesceRemovals are how long a change of a slice waits at most
 	// for more that have happened after it, once the slice was just written: one that adds
 	// something to use, and one that takes something away.
@@ -113,11 +121,14 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "how long the tokens live that the agent gets from the broker, and renews; an agent that is off for longer has to be joined again")
 	flags.StringVar(&o.Region, "region", "", "where this cluster is, as told to the other members: where a Service's trafficDistribution prefers what is near, members of the same region come before the rest")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "take zones of other members for this cluster's zones of the same name, where a Service's trafficDistribution prefers the own zone")
-	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated")
+	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters from which nothing is imported into any namespace, or * for all; a namespace's annotation "+names.AnnotationRefuseImports+" says the same for it alone")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated; without, the ranges that the nodes have (spec.podCIDRs)")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
 	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
 	flags.IntVar(&o.MaxServicesPerMember, "max-services-per-member", defaultMaxServices, "how many services this cluster imports from one other member at most; 0 for any number")
-	flags.IntVar(&o.MaxEndpointsPerMember, "max-endpoints-per-member", defaultMaxEndpoints, "how many endpoints this cluster imports from one other member at most, by their addresses; 0 for any number")
+	flags.IntVar(&o.MaxEndpointsPerMember, "max-endpoints-per-member", defaultMaxEndpoints, "how many endpoints this cluster imports from one other member at most, counted as addresses times ports; 0 for any number")
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times the default budget of one other member this cluster takes from the broker: %d objects, %d MiB, %g changes or %g MiB of changes a second; 0 for no limit. The own writes keep to 80%% of it",
+		quota.DefaultLimits.Objects, quota.DefaultLimits.Bytes>>20, quota.DefaultLimits.Changes, quota.DefaultLimits.BytesChanged/(1<<20)))
 	flags.DurationVar(&o.CoalesceAdditions, "coalesce-additions", defaultCoalesceAdditions, "least time between two writes of an EndpointSlice of this cluster's that add endpoints; the first change is always written at once, and 0 writes all at once")
 	flags.DurationVar(&o.CoalesceRemovals, "coalesce-removals", defaultCoalesceRemovals, "the same where an endpoint goes or is not ready any more")
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")
@@ -134,8 +145,11 @@ func (o *Options) Validate() error {
 	if err := o.validateBroker(); err != nil {
 		return err
 	}
-	if _, err := sliceplan.ParseNetwork(nil, o.PodCIDRs); err != nil {
+	if _, err := validation.ParseNetwork(nil, o.PodCIDRs); err != nil {
 		return fmt.Errorf("--pod-cidr: %w", err)
+	}
+	if _, err := o.refuses(); err != nil {
+		return fmt.Errorf("--%s: %w", refusal.Flag, err)
 	}
 	switch o.mode() {
 	case brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP:
@@ -153,6 +167,9 @@ func (o *Options) Validate() error {
 		if limit.of < 0 {
 			return fmt.Errorf("%s: %d is less than 0, which means any number", limit.flag, limit.of)
 		}
+	}
+	if o.MemberBudget < 0 {
+		return fmt.Errorf("--member-budget: %g is less than 0, which means no limit", o.MemberBudget)
 	}
 	for _, limit := range []struct {
 		flag string
@@ -192,6 +209,17 @@ func (o *Options) validateBroker() error {
 func (o *Options) mode() brokerv1alpha1.AdvertiseMode {
 	return cmp.Or(brokerv1alpha1.AdvertiseMode(o.AdvertiseMode), brokerv1alpha1.AdvertisePods)
 }
+
+// refuses are the clusters from which nothing is imported.
+func (o *Options) refuses() (refusal.Clusters, error) {
+	if len(o.RefuseImportsFrom) == 0 {
+		return refusal.Clusters{}, nil
+	}
+	return refusal.Parse(strings.Join(o.RefuseImportsFrom, ","))
+}
+
+// budget is what one member may cost.
+func (o *Options) budget() quota.Limits { return quota.DefaultLimits.Times(o.MemberBudget) }
 
 // pace is how writes of one slice are spaced.
 func (o *Options) pace() pace.Limits {

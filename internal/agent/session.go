@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,6 +30,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 	"github.com/atoll-mcs/atoll/internal/urgency"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
@@ -55,7 +57,9 @@ type session struct {
 	network    local.ServiceNetwork
 	member     *member.Controller
 	epoch      *broker.Epoch
-	saidTaken  time.Time // when it was last said that the id is another cluster's
+	placed     func()                      // called when the cluster id is known to be this cluster's own
+	nodes      atomic.Pointer[local.Hosts] // by which ranges of pods are told, where no option says them; nil before they are known
+	saidTaken  time.Time                   // when it was last said that the id is another cluster's
 }
 
 // run is one membership after the other, until ctx is done.
@@ -68,7 +72,7 @@ func (p *process) run(ctx context.Context) error {
 		m := credential.Membership{
 			ClusterID: names.ClusterID(p.options.ClusterID), Clusterset: p.options.BrokerNamespace, Server: config.Host,
 		}
-		return p.serve(ctx, m, config)
+		return p.serve(ctx, m, config, func() {})
 	}
 	kube, err := kubernetes.NewForConfig(p.local)
 	if err != nil {
@@ -102,12 +106,12 @@ func (p *process) joined(ctx context.Context, m credential.Membership, tokens *t
 	if err != nil {
 		return fmt.Errorf("making a client for the broker: %w", err)
 	}
-	member := make(chan struct{})
-	known := sync.OnceFunc(func() { close(member) })
+	member, placed := make(chan struct{}), make(chan struct{})
+	known, inPlace := sync.OnceFunc(func() { close(member) }), sync.OnceFunc(func() { close(placed) })
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		cancel(tokens.Keep(ctx, m, bearer, kube, known))
+		cancel(tokens.Keep(ctx, m, bearer, kube, known, placed))
 	}()
 	defer func() { <-kept }()
 	select {
@@ -115,20 +119,28 @@ func (p *process) joined(ctx context.Context, m credential.Membership, tokens *t
 		return context.Cause(ctx)
 	case <-member:
 	}
-	if err := p.serve(ctx, m, config); err != nil {
+	if err := p.serve(ctx, m, config, inPlace); err != nil {
 		cancel(err)
 		return err
 	}
 	return context.Cause(ctx)
 }
 
-// serve does an agent's work for a membership, until ctx is done.
-func (p *process) serve(ctx context.Context, m credential.Membership, config *rest.Config) error {
-	s := &session{process: p, membership: m}
+// ownShare is how much of what other clusters take of one this one writes itself, so that they do not cut it off.
+const ownShare = 0.8
+
+// serve does an agent's work for a membership, until ctx is done. It calls placed when the
+// cluster id is known to be this cluster's own.
+func (p *process) serve(ctx context.Context, m credential.Membership, config *rest.Config, placed func()) error {
+	s := &session{process: p, membership: m, placed: placed}
 	log := p.log.With("cluster", m.ClusterID)
 	var err error
 	config = p.traffic.Count(config)
 	config.Wrap(p.gate.Transport(urgency.Broker))
+	config.Wrap(broker.Throttle(p.options.budget().Share(ownShare), func() {
+		log.Warn("this cluster writes to the broker as fast as other clusters take changes of one: its further changes wait for their turn. " +
+			"Find out which exported Services or pods change so often")
+	}))
 	if s.broker, err = broker.Connect(config); err != nil {
 		return err
 	}
@@ -161,8 +173,11 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 	}
 	m := s.membership
 	s.epoch = broker.NewEpoch(s.broker, m.Clusterset, m.ClusterID, remembered.Epoch, log)
-	s.epoch.Ranges.Remember(remembered.Allowed)
+	s.epoch.Permissions.Remember(remembered.Permissions)
+	s.epoch.Limit(s.options.budget(), s.sayOver(ctx))
 	s.member = member.NewController(s.broker, m.Clusterset, s.facts, hostname, s.options.LeaseTimeout, s.epoch, log)
+	s.member.Registered = s.placed
+	s.member.Pods = s.podRanges
 	if s.options.Now != nil {
 		s.member.Now = s.options.Now
 	}
@@ -185,6 +200,17 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 		s.sayTaken(context.WithoutCancel(ctx), err)
 	}
 	return nil
+}
+
+// podRanges are the ranges of pods to publish where these are published.
+func (s *session) podRanges(published []string) []string {
+	if len(s.options.PodCIDRs) > 0 {
+		return s.options.PodCIDRs
+	}
+	if nodes := s.nodes.Load(); nodes != nil {
+		return ranges.Settled(published, nodes.Pods().All())
+	}
+	return published
 }
 
 // remember reads what was known of the broker when an agent ran here last.
@@ -242,7 +268,6 @@ func (s *session) describe(ctx context.Context) error {
 		KubernetesVersion: server.GitVersion,
 		AgentVersion:      version.String(),
 		Region:            s.options.Region,
-		PodCIDRs:          s.options.PodCIDRs,
 		ServiceCIDRs:      s.network.CIDRs,
 		IPFamilies:        s.network.Families,
 		AdvertiseMode:     s.options.mode(),

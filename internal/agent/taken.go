@@ -14,6 +14,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/controllers/member"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 const (
@@ -49,6 +50,11 @@ func (s *session) sayTaken(ctx context.Context, err error) {
 }
 
 func takenEvent(ctx context.Context, c client.Reader, taken *member.TakenError) *eventsv1.Event {
+	return deploymentEvent(ctx, c, taken.ID, corev1.EventTypeWarning, "ClusterIDTaken", "Join", taken.Error())
+}
+
+// deploymentEvent is an Event on the agent's Deployment, where people look when nothing is imported.
+func deploymentEvent(ctx context.Context, c client.Reader, instance, kind, reason, action, note string) *eventsv1.Event {
 	about := corev1.ObjectReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: names.SystemNamespace, Name: deployment}
 	entry := &metav1.PartialObjectMetadata{}
 	entry.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
@@ -57,7 +63,7 @@ func takenEvent(ctx context.Context, c client.Reader, taken *member.TakenError) 
 	}
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, GenerateName: deployment + "-"},
-		EventTime:  metav1.NowMicro(), Type: corev1.EventTypeWarning, Reason: "ClusterIDTaken", Action: "Join", Note: taken.Error(),
-		Regarding: about, ReportingController: "atoll.dev/agent", ReportingInstance: fmt.Sprintf("%s-%s", deployment, taken.ID),
+		EventTime:  metav1.NowMicro(), Type: kind, Reason: reason, Action: action, Note: status.Note(note),
+		Regarding: about, ReportingController: "atoll.dev/agent", ReportingInstance: fmt.Sprintf("%s-%s", deployment, instance),
 	}
 }

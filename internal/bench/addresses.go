@@ -30,7 +30,7 @@ func addresses(family corev1.IPFamily, allowed ranges.Set, restricted bool, n in
 		}
 	}
 	if len(all) < n {
-		return nil, fmt.Errorf("the broker's owner allows the exporting cluster %d %s addresses, and it takes %d: see atoll broker ranges get, or measure with fewer (--endpoints)", len(all), family, n)
+		return nil, fmt.Errorf("the broker's owner allows the exporting cluster %d %s addresses, and it takes %d: see atoll broker members list, or measure with fewer (--endpoints)", len(all), family, n)
 	}
 	return all, nil
 }

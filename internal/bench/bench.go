@@ -232,7 +232,7 @@ func (b *bench) choose(ctx context.Context) error {
 		for _, m := range s.Broker.Members {
 			b.virtual = b.virtual || m.Name == b.from.name && m.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
 		}
-		allowed, restricted = s.Broker.Allowed.Of(b.from.member.ID)
+		allowed, restricted = s.Broker.Permissions.RangesOf(b.from.member.ID)
 	}
 	if b.virtual {
 		restricted = false // nobody sees these addresses

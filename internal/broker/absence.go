@@ -174,7 +174,9 @@ func (e *Epoch) recordGone(record *brokerv1alpha1.ExportedService) {
 	e.happened(func(j *epoch.Judge) {
 		j.Vanished(about.cluster.String(), version(record.ResourceVersion))
 		if about.cluster != e.self && e.doubts(about.cluster) && e.view != nil && e.view.slices.Follows(about.service.Namespace) {
-			e.absent.keep(about, record)
+			kept := record.DeepCopy()
+			CleanRecord(kept) // the copies' transform has not seen it
+			e.absent.keep(about, kept)
 		}
 	})
 }
@@ -203,6 +205,19 @@ func (e *Epoch) keptOf(service types.NamespacedName) []*brokerv1alpha1.ExportedS
 	var kept []*brokerv1alpha1.ExportedService
 	for _, record := range e.absent.kept[service] {
 		kept = append(kept, record)
+	}
+	return kept
+}
+
+// keptFrom returns what is kept of one cluster although it is missing on the broker.
+func (e *Epoch) keptFrom(cluster names.ClusterID) []export {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var kept []export
+	for service, clusters := range e.absent.kept {
+		if clusters[cluster] != nil {
+			kept = append(kept, export{service, cluster})
+		}
 	}
 	return kept
 }

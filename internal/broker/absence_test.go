@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/epoch"
@@ -72,7 +73,7 @@ func heartbeatAt(version string) *coordinationv1.Lease {
 func recordOf(cluster, version string, withdrawn bool) *brokerv1alpha1.ExportedService {
 	record := &brokerv1alpha1.ExportedService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "web.shop." + cluster, ResourceVersion: version},
-		Spec:       brokerv1alpha1.ExportedServiceSpec{ClusterID: cluster, ServiceNamespace: "shop", ServiceName: "web"},
+		Spec:       brokerv1alpha1.ExportedServiceSpec{ClusterID: cluster, ServiceNamespace: "shop", ServiceName: "web", Type: mcsv1beta1.ClusterSetIP, ExportedAt: metav1.Now()},
 	}
 	if withdrawn {
 		metav1.SetMetaDataAnnotation(&record.ObjectMeta, names.AnnotationWithdrawn, "true")

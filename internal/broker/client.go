@@ -8,7 +8,7 @@
 //     the hub's policies in policies.go, limits in limit.go). Views come and go with the agent's terms.
 //   - Epoch (epoch.go, beat.go, absence.go, shown.go, taps.go) lasts as long as the membership: whether what is missing was taken away by its owner,
 //     docs/adr/0031-epochs.md. The decisions are in internal/epoch.
-//   - Heartbeats, Aggregates, Endpoints and Ranges are copies of one kind each, for those who need that alone.
+//   - Heartbeats, Aggregates, Endpoints and Permissions are copies of one kind each, for those who need that alone.
 //   - Connect and Token are how the broker is reached (client.go, bounded.go, token.go).
 package broker
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -16,17 +18,22 @@ import (
 // namespaces, for the hub. A broker that can't be reached leaves the copy as it was.
 //
 // The slices that it returns are shared and must not be changed.
-type Endpoints struct{ slices *informers.Slices }
+type Endpoints struct {
+	slices      *informers.Slices
+	permissions *Permissions
+}
 
-// NewEndpoints returns a copy of no namespace of a clusterset's.
-func NewEndpoints(c client.WithWatch, clusterset string) *Endpoints {
+// NewEndpoints returns a copy of no namespace of a clusterset's, in which members are permitted what permissions say.
+func NewEndpoints(c client.WithWatch, clusterset string, permissions *Permissions) *Endpoints {
 	selector := func(namespace string) []client.ListOption {
 		return []client.ListOption{client.InNamespace(clusterset), client.MatchingLabels{
 			names.LabelServiceNamespace: namespace,
 			discoveryv1.LabelManagedBy:  names.AgentManager,
 		}}
 	}
-	return &Endpoints{slices: informers.NewSlices(c, nil, selector, cache.Indexers{byService: indexLabels})}
+	copies := informers.NewSlices(c, nil, selector, cache.Indexers{byService: indexLabels})
+	copies.Clean(validation.Published)
+	return &Endpoints{slices: copies, permissions: permissions}
 }
 
 // Start keeps the copy current until ctx is done.
@@ -49,9 +56,11 @@ func (e *Endpoints) Follows(namespace string) bool { return e.slices.Follows(nam
 // nothing.
 func (e *Endpoints) Synced(namespace string) bool { return e.slices.Synced(namespace) }
 
-// Of returns all slices of a service.
+// Of returns all slices of a service, without those of members that may not export its namespace.
 func (e *Endpoints) Of(service types.NamespacedName) []*discoveryv1.EndpointSlice {
-	return e.slices.ByIndex(service.Namespace, byService, serviceKey(service))
+	return slices.DeleteFunc(e.slices.ByIndex(service.Namespace, byService, serviceKey(service)), func(s *discoveryv1.EndpointSlice) bool {
+		return !e.permissions.MayExport(names.ClusterID(s.Labels[names.LabelSourceCluster]), service.Namespace)
+	})
 }
 
 // OnChange has f called for every slice that appears, changes or goes.

@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
 const (
@@ -50,8 +51,10 @@ type Epoch struct {
 	beats     *bell // rung each time that the own heartbeat was looked after
 	wake      chan struct{}
 
-	// Ranges are what the broker's owner allows.
-	Ranges *Ranges
+	// Permissions are what the broker's administrators permit members.
+	Permissions *Permissions
+
+	metered *informers.Metered
 
 	mu      sync.Mutex
 	judge   *epoch.Judge
@@ -79,6 +82,8 @@ type Epoch struct {
 	hiddenSince time.Time
 	// live tells whether a member lives.
 	live func(names.ClusterID) bool
+	// withdrawn tells whether a member is lost, so that its endpoints are withdrawn here.
+	withdrawn func(names.ClusterID) bool
 	// asking is what this replica awaits, and of whom it has got that, and copies do not show it yet.
 	asking  map[string]asking
 	showing []string
@@ -92,14 +97,16 @@ type Epoch struct {
 func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory epoch.Memory, log *slog.Logger) *Epoch {
 	e := &Epoch{
 		client: c, namespace: namespace, self: self, log: log, judge: epoch.NewJudge(memory),
-		live: func(names.ClusterID) bool { return true }, absent: newAbsence(), waiting: waiting{}, waitingOutdated: waiting{}, handlers: map[*func()]bool{}, looked: make(chan struct{}), wake: make(chan struct{}, 1), beats: newBell(),
+		live: func(names.ClusterID) bool { return true }, withdrawn: func(names.ClusterID) bool { return false }, absent: newAbsence(), waiting: waiting{}, waitingOutdated: waiting{}, handlers: map[*func()]bool{}, looked: make(chan struct{}), wake: make(chan struct{}, 1), beats: newBell(),
 	}
+	e.metered = &informers.Metered{Label: names.LabelSourceCluster, Exempt: self.String()}
+	e.Limit(quota.DefaultLimits, nil)
 	e.taps = e.newTaps()
 	e.members = informers.NewTapped(c, e.taps.members, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
 		nil, client.InNamespace(namespace))
 	e.own = informers.NewTapped(c, e.taps.own, &coordinationv1.LeaseList{}, &coordinationv1.Lease{},
 		nil, client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: self.String()})
-	e.Ranges = newRanges(c, e.taps.other, namespace, log)
+	e.Permissions = newPermissions(c, e.taps.other, namespace, log)
 	e.OnOwnMember(func() {
 		if e.MembersSynced() && e.Member(self) == nil {
 			e.mayBeLost()
@@ -108,11 +115,20 @@ func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory
 	return e
 }
 
+// Limit has copies of other members' objects hold no more of each than a budget. over, or nil, is called where a member is over it.
+// It is called before Start, and before there is a view.
+func (e *Epoch) Limit(limits quota.Limits, over func(member string, u quota.Usage)) {
+	e.metered.Budget = quota.NewBudget(limits, time.Now, over)
+}
+
+// Usage returns what each other member takes of its budget.
+func (e *Epoch) Usage() map[string]quota.Usage { return e.metered.Budget.Usage() }
+
 // Start looks into whatever happens until ctx is done.
 func (e *Epoch) Start(ctx context.Context) {
 	go e.members.RunWithContext(ctx)
 	go e.own.RunWithContext(ctx)
-	go func() { _ = e.Ranges.Start(ctx) }()
+	go func() { _ = e.Permissions.Start(ctx) }()
 	pause := firstLook
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -145,8 +161,31 @@ func sleep(ctx context.Context, d time.Duration, news <-chan struct{}) {
 	}
 }
 
-// doubts tells whether what is missing of a member may be there all the same. It is called with mu held.
-func (e *Epoch) doubts(cluster names.ClusterID) bool { return e.judge.Doubts(cluster.String()) }
+// doubts tells whether what is missing of a member may be there all the same. It is called with mu held. A member whose
+// endpoints are withdrawn here, because it is lost, can't say what it exports: what is missing of it is believed.
+func (e *Epoch) doubts(cluster names.ClusterID) bool {
+	return e.judge.Doubts(cluster.String()) && !e.withdrawn(cluster)
+}
+
+// outdated tells whether what there is of a member may be from before what it has published last. It is called with mu held.
+func (e *Epoch) outdated(cluster names.ClusterID) bool {
+	return e.judge.Outdated(cluster.String()) && !e.withdrawn(cluster)
+}
+
+// SetWithdrawn has f tell of which members the endpoints are withdrawn here. WithdrawnChanged is to be called when that changes.
+func (e *Epoch) SetWithdrawn(f func(names.ClusterID) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.withdrawn = f
+}
+
+// WithdrawnChanged lets go of what was held for members that are lost now.
+func (e *Epoch) WithdrawnChanged() {
+	e.mu.Lock()
+	again := e.released()
+	e.mu.Unlock()
+	call(again)
+}
 
 // Doubts tells whether what is missing of a member may be there all the same.
 func (e *Epoch) Doubts(cluster names.ClusterID) bool {
@@ -169,11 +208,23 @@ func (e *Epoch) Hold(service types.NamespacedName, cluster names.ClusterID, key 
 	return true
 }
 
+// holdHeartbeat is Hold for a member's heartbeat, also of one that is lost: without its heartbeat it would be taken for
+// one that has left the clusterset, and not be lost any more.
+func (e *Epoch) holdHeartbeat(cluster names.ClusterID, key any, again func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.judge.Doubts(cluster.String()) {
+		return false
+	}
+	e.waiting.add(export{cluster: cluster}, key, again)
+	return true
+}
+
 // holdOutdated is Hold for what is there, which may be from before what the member has published last.
 func (e *Epoch) holdOutdated(service types.NamespacedName, cluster names.ClusterID, key any, again func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.judge.Outdated(cluster.String()) {
+	if !e.outdated(cluster) {
 		return false
 	}
 	e.waitingOutdated.add(export{service, cluster}, key, again)
@@ -328,7 +379,7 @@ func (e *Epoch) candidates(r epoch.Reading) []string {
 func (e *Epoch) released() []func() {
 	believed := func(cluster names.ClusterID) bool { return !e.doubts(cluster) }
 	again := e.waiting.takeAll(believed)
-	again = append(again, e.waitingOutdated.takeAll(func(cluster names.ClusterID) bool { return !e.judge.Outdated(cluster.String()) })...)
+	again = append(again, e.waitingOutdated.takeAll(func(cluster names.ClusterID) bool { return !e.outdated(cluster) })...)
 	for _, about := range e.absent.dropAll(believed) {
 		if e.view != nil {
 			again = append(again, e.view.announcement(about))

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/liveness"
@@ -71,12 +70,13 @@ func (h *Heartbeats) gone(id names.ClusterID) {
 	if id == h.epoch.self {
 		return // it is made again
 	}
+	h.epoch.metered.Budget.Removed(id.String())
 	again := func() {
 		if !h.has(id) {
 			h.gone(id)
 		}
 	}
-	missing := h.epoch.Hold(types.NamespacedName{}, id, h, again)
+	missing := h.epoch.holdHeartbeat(id, h, again)
 	for _, l := range h.listening() {
 		if missing {
 			l.Missed(id)

@@ -26,11 +26,18 @@ const (
 
 func indexExports(object any) ([]string, error) {
 	e := object.(*brokerv1alpha1.ExportedService)
+	if e.Spec.ServiceName == "" { // refused as a whole
+		return nil, nil
+	}
 	return []string{key(e.Spec.ServiceNamespace, e.Spec.ServiceName)}, nil
 }
 
 func indexNamespaces(object any) ([]string, error) {
-	return []string{object.(*brokerv1alpha1.ExportedService).Spec.ServiceNamespace}, nil
+	e := object.(*brokerv1alpha1.ExportedService)
+	if e.Spec.ServiceName == "" {
+		return nil, nil
+	}
+	return []string{e.Spec.ServiceNamespace}, nil
 }
 
 // The following take what they go by from labels and annotations.

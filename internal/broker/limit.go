@@ -81,7 +81,7 @@ func (v *View) Admit(service types.NamespacedName, exports []brokerv1alpha1.Expo
 func (v *View) seed() {
 	for cluster, services := range v.limit.imported() {
 		for _, s := range services {
-			if cluster != v.Self && (v.Export(s, cluster) != nil || v.Epoch.Doubts(cluster)) {
+			if cluster != v.Self && (v.Export(s, cluster) != nil || v.Doubts(cluster, s.Namespace)) {
 				v.limit.services.Take(cluster.String(), s, service, true)
 			}
 		}

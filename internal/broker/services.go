@@ -12,7 +12,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// Services returns the services of which there is any export.
+// Services returns the services of which there is any record, also of members that may not export them.
 func (v *View) Services() []types.NamespacedName {
 	return servicesIn(v.exports)
 }
@@ -44,14 +44,14 @@ func (v *View) ImportsFrom(namespace string) bool {
 }
 
 func (v *View) exportsIn(namespace string) []*brokerv1alpha1.ExportedService {
-	return informers.Indexed[*brokerv1alpha1.ExportedService](v.exports, byNamespace, namespace)
+	return v.believed(informers.Indexed[*brokerv1alpha1.ExportedService](v.exports, byNamespace, namespace))
 }
 
-// ServicesOf returns the services that a cluster exports.
+// ServicesOf returns the services that a cluster exports, as far as it may.
 func (v *View) ServicesOf(cluster names.ClusterID) []types.NamespacedName {
 	var services []types.NamespacedName
 	for _, object := range v.exports.GetStore().List() {
-		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ClusterID == cluster.String() {
+		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ClusterID == cluster.String() && v.believes(cluster, spec.ServiceNamespace) {
 			services = append(services, spec.Service())
 		}
 	}

@@ -23,13 +23,14 @@ func (e *Epoch) newTaps() taps {
 	listed := func() { e.happened((*epoch.Judge).Unsure) }
 	return taps{
 		exports: &informers.Tap{
+			Metered: e.metered,
 			Listed: func() {
 				listed()
 				e.mayBeLost() // others may have seen something go that is back when this one looks
 			},
 			Item: e.visible, Event: e.recordChanged,
 		},
-		slices: &informers.Tap{Listed: listed, First: func() { e.happened((*epoch.Judge).Begun) }, Event: e.sliceChanged},
+		slices: &informers.Tap{Metered: e.metered, Listed: listed, First: func() { e.happened((*epoch.Judge).Begun) }, Event: e.sliceChanged},
 		other:  &informers.Tap{},
 		own: &informers.Tap{Event: func(what watch.EventType, object client.Object) watch.EventType {
 			if what == watch.Modified {
@@ -38,7 +39,8 @@ func (e *Epoch) newTaps() taps {
 			return what
 		}},
 		members: &informers.Tap{
-			Listed: listed,
+			Metered: e.metered,
+			Listed:  listed,
 			Event: func(what watch.EventType, object client.Object) watch.EventType {
 				e.member(what, object.(*brokerv1alpha1.MemberCluster))
 				return what

@@ -15,6 +15,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -66,15 +67,26 @@ func NewView(c client.WithWatch, e *Epoch) *View {
 		members:  e.members,
 		policies: newPolicies(c, e),
 	}
+	informers.Clean(v.exports, v.cleanRecord)
 	v.slices = informers.NewSlices(c, e.taps.slices, v.others, cache.Indexers{byCluster: indexCluster, bySource: indexSource})
+	v.slices.Clean(validation.Published)
 	e.mu.Lock()
 	e.view = v
 	e.mu.Unlock()
 	return v
 }
 
+// cleanRecord leaves of another member's record what may be used of it. The member's own record stays as it is on the broker, for the
+// controller that writes it to compare.
+func (v *View) cleanRecord(record *brokerv1alpha1.ExportedService) {
+	if record.Spec.ClusterID != v.Self.String() {
+		CleanRecord(record)
+	}
+}
+
 // Start fills the view and keeps it current until ctx is done.
 func (v *View) Start(ctx context.Context) error {
+	v.OnPermission(v.permissionChanged)
 	v.slices.Start(ctx)
 	go v.published.RunWithContext(ctx)
 	go v.policies.run(ctx)
@@ -106,9 +118,11 @@ func (v *View) redeliver(ctx context.Context) {
 // finds it filled.
 func (v *View) NeedLeaderElection() bool { return false }
 
-// ExportsSynced tells whether the view holds all exports, and what the hub says of them:
+// ExportsSynced tells whether the view holds all exports, what the hub says of them, and what members may export:
 // before that, a missing one means nothing.
-func (v *View) ExportsSynced() bool { return v.exports.HasSynced() && v.policies.synced() }
+func (v *View) ExportsSynced() bool {
+	return v.exports.HasSynced() && v.policies.synced() && v.Epoch.Permissions.Synced()
+}
 
 // PublishedSynced tells the same of the member's own slices.
 func (v *View) PublishedSynced() bool { return v.published.HasSynced() }
@@ -116,9 +130,20 @@ func (v *View) PublishedSynced() bool { return v.published.HasSynced() }
 // SlicesSynced tells the same of the other members' slices of a namespace.
 func (v *View) SlicesSynced(namespace string) bool { return v.slices.Synced(namespace) }
 
-// Exports returns all exports of a service, the member's own record included. Records of others
-// that are missing, and may be there all the same, are as they were.
+// Exports returns all exports of a service, the member's own record included, without those of members that may not
+// export the namespace. Records of others that are missing, and may be there all the same, are as they were.
 func (v *View) Exports(service types.NamespacedName) []*brokerv1alpha1.ExportedService {
+	return v.believed(v.exportsAndKept(service))
+}
+
+// believed leaves out records of members that may not export their namespace. It changes the list.
+func (v *View) believed(exports []*brokerv1alpha1.ExportedService) []*brokerv1alpha1.ExportedService {
+	return slices.DeleteFunc(exports, func(e *brokerv1alpha1.ExportedService) bool {
+		return !v.believes(names.ClusterID(e.Spec.ClusterID), e.Spec.ServiceNamespace)
+	})
+}
+
+func (v *View) exportsAndKept(service types.NamespacedName) []*brokerv1alpha1.ExportedService {
 	exports := indexed[*brokerv1alpha1.ExportedService](v.exports, service)
 	for _, kept := range v.Epoch.keptOf(service) {
 		if !slices.ContainsFunc(exports, func(e *brokerv1alpha1.ExportedService) bool { return e.Spec.ClusterID == kept.Spec.ClusterID }) {
@@ -134,7 +159,7 @@ func (v *View) Exports(service types.NamespacedName) []*brokerv1alpha1.ExportedS
 func (v *View) Hold(service types.NamespacedName, cluster names.ClusterID) bool {
 	about := export{service, cluster}
 	switch {
-	case cluster == v.Self:
+	case cluster == v.Self, !v.believes(cluster, service.Namespace):
 		return false
 	case v.Export(service, cluster) != nil:
 		return v.Epoch.holdOutdated(service, cluster, v, v.announcement(about))
@@ -145,6 +170,11 @@ func (v *View) Hold(service types.NamespacedName, cluster names.ClusterID) bool 
 // HoldAny is Hold for any of the clusters in a list.
 func (v *View) HoldAny(service types.NamespacedName, clusters []mcsv1beta1.ClusterStatus) bool {
 	return slices.ContainsFunc(clusters, func(c mcsv1beta1.ClusterStatus) bool { return v.Hold(service, names.ClusterID(c.Cluster)) })
+}
+
+// Doubts tells whether what is missing of a member's services in a namespace may be there all the same.
+func (v *View) Doubts(cluster names.ClusterID, namespace string) bool {
+	return v.believes(cluster, namespace) && v.Epoch.Doubts(cluster)
 }
 
 // announcement returns what calls the handlers of OnExport with an export of which something is known now.
@@ -188,8 +218,11 @@ func (v *View) constituents(service types.NamespacedName, own *brokerv1alpha1.Ex
 	var all []brokerv1alpha1.ExportedServiceSpec
 	policy := v.Policy(service)
 	add := func(export *brokerv1alpha1.ExportedServiceSpec) {
-		if export.Scope != brokerv1alpha1.ScopeHub {
-			all = append(all, policy.Restrict(*export))
+		if export.Scope == brokerv1alpha1.ScopeHub {
+			return
+		}
+		if restricted, some := policy.Restrict(*export); some {
+			all = append(all, restricted)
 		}
 	}
 	if own != nil {
@@ -214,13 +247,19 @@ func (v *View) PublishedFrom(service types.NamespacedName, source string) []*dis
 }
 
 // Slices returns the slices of a service that another cluster published, if the
-// service's namespace is followed.
+// service's namespace is followed and the cluster may export it.
 func (v *View) Slices(service types.NamespacedName, cluster names.ClusterID) []*discoveryv1.EndpointSlice {
+	if !v.believes(cluster, service.Namespace) {
+		return nil
+	}
 	return v.slices.ByIndex(service.Namespace, byCluster, key(serviceKey(service), cluster.String()))
 }
 
 // SlicesFrom returns those of them that the cluster made from one of its slices.
 func (v *View) SlicesFrom(service types.NamespacedName, cluster names.ClusterID, source string) []*discoveryv1.EndpointSlice {
+	if !v.believes(cluster, service.Namespace) {
+		return nil
+	}
 	return v.slices.ByIndex(service.Namespace, bySource, key(serviceKey(service), cluster.String(), source))
 }
 
@@ -278,10 +317,12 @@ func (v *View) OnSlice(f informers.Handler[*discoveryv1.EndpointSlice]) { v.slic
 // first time since it is followed.
 func (v *View) OnSlicesSynced(f func(namespace string)) { v.slices.OnSynced(f) }
 
-// AwaitExports returns when the view holds all exports, and what the hub says of them, or with
-// ctx's error.
+// AwaitExports returns when ExportsSynced is true, or with ctx's error.
 func (v *View) AwaitExports(ctx context.Context) error {
 	if err := v.policies.await(ctx); err != nil {
+		return err
+	}
+	if err := v.Epoch.Permissions.Await(ctx); err != nil {
 		return err
 	}
 	return informers.Await(ctx, v.exports.HasSyncedChecker())

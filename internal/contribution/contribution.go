@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +15,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/metadata"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -49,22 +50,28 @@ func Validate(service *corev1.Service) Validity {
 	}
 }
 
-// LeftOut says what of the exported labels and annotations is not exported, because no object may
-// bear it, and what choice is none; "" where there is nothing of the kind. The service does not
-// depend on it, and is exported without.
-func LeftOut(export *mcsv1beta1.ServiceExport) string {
-	return strings.TrimSpace(leftOutMetadata(export) + " " + unknownChoice(export))
+// NotPermitted is the verdict on a ServiceExport of a namespace that the broker's administrators do not let the cluster export.
+func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validity {
+	return Validity{
+		Reason: reasonNamespaceNotPermitted,
+		Message: fmt.Sprintf("Cluster %q may not export the namespace %q: the broker's administrators have not permitted it. "+
+			"Other clusters send no traffic to this Service's endpoints in this cluster. "+
+			"An administrator of the broker can permit it. To see what is permitted, run on the broker: atoll broker members list %[1]s --namespace %[3]s",
+			cluster, namespace, clusterset),
+	}
 }
 
-func leftOutMetadata(export *mcsv1beta1.ServiceExport) string {
-	switch _, problems := metadata.Exportable(exported(export)); len(problems) {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("Left out is the exported %s.", problems[0])
-	default:
-		return fmt.Sprintf("Left out are %d exported labels or annotations, the first is the %s.", len(problems), problems[0])
+// reasonNamespaceNotPermitted is a reason of our own: mcs-api has none for this.
+const reasonNamespaceNotPermitted mcsv1beta1.ServiceExportConditionReason = "NamespaceNotPermitted"
+
+// Remarks says what of an export is left out of the record, because other clusters would refuse it, and what choice is none; "" for
+// nothing. refused is what Of has left out.
+func Remarks(export *mcsv1beta1.ServiceExport, refused []validation.Refused) string {
+	remarks := unknownChoice(export)
+	if len(refused) > 0 {
+		remarks = fmt.Sprintf("Left out of the export is %s. Everything else is exported. %s", validation.Summary(refused), remarks)
 	}
+	return strings.TrimSpace(remarks)
 }
 
 // unknownChoice says that what somebody has chosen is nothing that there is; "" if it is.
@@ -78,10 +85,6 @@ func unknownChoice(export *mcsv1beta1.ServiceExport) string {
 	}
 }
 
-func exported(export *mcsv1beta1.ServiceExport) metadata.Set {
-	return metadata.Set{Labels: export.Spec.ExportedLabels, Annotations: export.Spec.ExportedAnnotations}
-}
-
 // IsDerived tells whether a Service was made by Atoll to carry a clusterset IP.
 func IsDerived(service *corev1.Service) bool {
 	return slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool {
@@ -91,10 +94,10 @@ func IsDerived(service *corev1.Service) bool {
 
 // Of returns what cluster, whose Services have the given IP families, contributes by
 // export and service, which must be valid, and as far as the hub's policy lets it, of which
-// there may be none. What LeftOut names is not in it.
-func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec) brokerv1alpha1.ExportedServiceSpec {
-	kept, _ := metadata.Exportable(exported(export))
-	spec := brokerv1alpha1.ExportedServiceSpec{
+// there may be none. refused is what other clusters would not take, and is left out. Where the policy exposes none of the
+// Service's ports, the record has none, and Restrict says so once more.
+func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec) (spec brokerv1alpha1.ExportedServiceSpec, refused []validation.Refused) {
+	spec = brokerv1alpha1.ExportedServiceSpec{
 		ClusterID:             cluster.String(),
 		ServiceNamespace:      export.Namespace,
 		ServiceName:           export.Name,
@@ -105,8 +108,8 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 		SessionAffinityConfig: service.Spec.SessionAffinityConfig.DeepCopy(),
 		InternalTrafficPolicy: service.Spec.InternalTrafficPolicy,
 		TrafficDistribution:   service.Spec.TrafficDistribution,
-		ExportedLabels:        kept.Labels,
-		ExportedAnnotations:   kept.Annotations,
+		ExportedLabels:        export.Spec.ExportedLabels,
+		ExportedAnnotations:   export.Spec.ExportedAnnotations,
 	}
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		spec.Type = mcsv1beta1.Headless
@@ -122,7 +125,36 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 			Name: p.Name, Protocol: cmp.Or(p.Protocol, corev1.ProtocolTCP), AppProtocol: p.AppProtocol, Port: p.Port,
 		})
 	}
-	return policy.Restrict(spec)
+	spec, refused = validation.Record(spec)
+	spec, _ = policy.Restrict(spec)
+	return spec, refused
+}
+
+// Withheld says that nothing is exported of a Service because a MultiClusterService exposes none of its ports.
+func Withheld(service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec) string {
+	var exposed, has []string
+	for _, p := range policy.Ports {
+		exposed = append(exposed, strings.TrimSpace(fmt.Sprintf("%s %s", p.Name, strings.TrimPrefix(strconv.Itoa(int(p.Port)), "0"))))
+	}
+	for _, p := range service.Spec.Ports {
+		has = append(has, strings.TrimSpace(fmt.Sprintf("%s %d", p.Name, p.Port)))
+	}
+	return fmt.Sprintf("The Service has none of the ports that MultiClusterService %s/%s exposes: it has %s, not %s. "+
+		"Nothing is exported, so clients in other clusters cannot reach the Service here. Correct spec.ports of the MultiClusterService or the ports of the Service.",
+		policy.ServiceNamespace, policy.ServiceName, few(has), few(exposed))
+}
+
+// few names the first ports of a list.
+func few(ports []string) string {
+	const named = 5
+	switch {
+	case len(ports) == 0:
+		return "none"
+	case len(ports) <= named:
+		return strings.Join(ports, ", ")
+	default:
+		return fmt.Sprintf("%s and %d more", strings.Join(ports[:named], ", "), len(ports)-named)
+	}
 }
 
 // ByPolicy tells whether a ServiceExport was made because a policy of the hub's asks for it.

@@ -37,33 +37,20 @@ func TestValidate(t *testing.T) {
 }
 
 // What can't be exported of labels and annotations is left out and named; the rest is exported.
-func TestLeftOut(t *testing.T) {
-	export := func(labels, annotations map[string]string) *mcsv1beta1.ServiceExport {
-		return &mcsv1beta1.ServiceExport{Spec: mcsv1beta1.ServiceExportSpec{ExportedLabels: labels, ExportedAnnotations: annotations}}
+func TestRemarks(t *testing.T) {
+	export := &mcsv1beta1.ServiceExport{Spec: mcsv1beta1.ServiceExportSpec{
+		ExportedLabels: map[string]string{"team": "platform team", "tier": "web"}, ExportedAnnotations: map[string]string{"a b": "c"},
+	}}
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	spec, refused := Of("c1", nil, export, service, nil)
+	if len(spec.ExportedLabels) != 1 || len(spec.ExportedAnnotations) != 0 || len(spec.Ports) != 1 || len(refused) != 2 {
+		t.Errorf("exported is %+v, without %v", spec, refused)
 	}
-	big := strings.Repeat("x", 100<<10)
-	for _, tt := range []struct {
-		name                string
-		labels, annotations map[string]string
-		want                string // the beginning
-		kept                int
-	}{
-		{"nothing", nil, nil, "", 0},
-		{"all is fine", map[string]string{"example.org/team": "platform"}, map[string]string{"Note": "any text"}, "", 2},
-		{"a label's value", map[string]string{"team": "platform team", "tier": "web"}, nil, `Left out is the exported label "team": a valid label must`, 1},
-		{"a label's key", map[string]string{"a b": "c"}, nil, `Left out is the exported label "a b": name part`, 0},
-		{"an annotation's key", nil, map[string]string{"a b": "c"}, `Left out is the exported annotation "a b": name part`, 0},
-		{"annotations' lengths", nil, map[string]string{"a": big, "b": big}, `Left out is the exported annotation "b": with it there would be more than 128 KiB.`, 1},
-		{"several", map[string]string{"a b": "", "c d": ""}, nil, `Left out are 2 exported labels or annotations, the first is the label "a b": name`, 0},
-	} {
-		e := export(tt.labels, tt.annotations)
-		if got := LeftOut(e); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
-			t.Errorf("%s: %q", tt.name, got)
-		}
-		spec := Of("c1", nil, e, &corev1.Service{}, nil)
-		if got := len(spec.ExportedLabels) + len(spec.ExportedAnnotations); got != tt.kept {
-			t.Errorf("%s: exported are %v and %d annotations", tt.name, spec.ExportedLabels, len(spec.ExportedAnnotations))
-		}
+	if got, want := Remarks(export, refused), `Left out of the export is exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; and 1 more. Everything else is exported.") {
+		t.Errorf("it says %s", got)
+	}
+	if got := Remarks(export, nil); got != "" {
+		t.Errorf("of nothing it says %s", got)
 	}
 }
 
@@ -105,21 +92,22 @@ func TestOf(t *testing.T) {
 		ExportedLabels:        map[string]string{"tier": "front"},
 		ExportedAnnotations:   map[string]string{"note": "x"},
 	}
-	if diff := cmp.Diff(want, Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service, nil)); diff != "" {
+	got, _ := Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service, nil)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("contribution (-want +got):\n%s", diff)
 	}
 	for value, want := range map[string]string{"keep": "keep", "withdraw": "", "": "", "Keep": ""} {
 		export.Annotations["atoll.dev/on-cluster-loss"] = value
-		if got := Of("c1", nil, export, service, nil).OnClusterLoss; got != want {
-			t.Errorf("on loss %q: the record says %q", value, got)
+		if got, _ := Of("c1", nil, export, service, nil); got.OnClusterLoss != want {
+			t.Errorf("on loss %q: the record says %q", value, got.OnClusterLoss)
 		}
-		if known := value != "Keep"; strings.Contains(LeftOut(export), `neither "withdraw" nor "keep"`) == known {
-			t.Errorf("on loss %q: %s", value, LeftOut(export))
+		if known := value != "Keep"; strings.Contains(Remarks(export, nil), `neither "withdraw" nor "keep"`) == known {
+			t.Errorf("on loss %q: %s", value, Remarks(export, nil))
 		}
 	}
 	service.Spec.ClusterIP = corev1.ClusterIPNone
-	if got := Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service, nil).Type; got != mcsv1beta1.Headless {
-		t.Errorf("a Service without cluster IP has type %s", got)
+	if got, _ := Of("c1", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, export, service, nil); got.Type != mcsv1beta1.Headless {
+		t.Errorf("a Service without cluster IP has type %s", got.Type)
 	}
 }
 
@@ -139,8 +127,8 @@ func TestFamilies(t *testing.T) {
 		{"asked for, with slices of somebody's own", []corev1.IPFamily{v6}, []corev1.IPFamily{v4}, []corev1.IPFamily{v6}},
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, IPFamilies: tt.service}}
-		got := Of("c1", tt.has, &mcsv1beta1.ServiceExport{}, service, nil).IPFamilies
-		if diff := cmp.Diff(tt.wants, got); diff != "" {
+		got, _ := Of("c1", tt.has, &mcsv1beta1.ServiceExport{}, service, nil)
+		if diff := cmp.Diff(tt.wants, got.IPFamilies); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		if len(service.Spec.IPFamilies) != len(tt.service) {
@@ -174,7 +162,7 @@ func TestScope(t *testing.T) {
 		if tt.policy != "" {
 			policy = &brokerv1alpha1.ServicePolicySpec{Scope: tt.policy, Ports: []brokerv1alpha1.PolicyPort{{Name: "a"}}}
 		}
-		if got := Of("c1", nil, tt.export, service, policy); got.Scope != tt.want || len(got.Ports) != tt.ports {
+		if got, _ := Of("c1", nil, tt.export, service, policy); got.Scope != tt.want || len(got.Ports) != tt.ports {
 			t.Errorf("%s: scope %q, ports %v", tt.name, got.Scope, got.Ports)
 		}
 	}
@@ -197,5 +185,28 @@ func TestAlsoApplied(t *testing.T) {
 		if got := AlsoApplied(&mcsv1beta1.ServiceExport{ObjectMeta: tt.meta}); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// A policy that names none of the Service's ports leaves nothing to export, and the message says which ports there are.
+func TestNoPortIsExposed(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "metrics", Port: 9090}}}}
+	policy := &brokerv1alpha1.ServicePolicySpec{
+		ServiceNamespace: "shop", ServiceName: "web", Scope: brokerv1alpha1.ScopeClusterset, Ports: []brokerv1alpha1.PolicyPort{{Port: 81}, {Name: "grpc"}},
+	}
+	spec, _ := Of("c1", nil, &mcsv1beta1.ServiceExport{}, service, policy)
+	if _, some := policy.Restrict(spec); some || len(spec.Ports) > 0 {
+		t.Errorf("contributed is %+v", spec)
+	}
+	const want = "The Service has none of the ports that MultiClusterService shop/web exposes: it has http 80, metrics 9090, not 81, grpc. " +
+		"Nothing is exported, so clients in other clusters cannot reach the Service here. Correct spec.ports of the MultiClusterService or the ports of the Service."
+	if got := Withheld(service, policy); got != want {
+		t.Errorf("message %q", got)
+	}
+	for range 1000 {
+		policy.Ports = append(policy.Ports, brokerv1alpha1.PolicyPort{Name: strings.Repeat("p", 15)})
+	}
+	if got := Withheld(service, policy); len(got) > 500 || !strings.Contains(got, "and 997 more") {
+		t.Errorf("message %q", got)
 	}
 }

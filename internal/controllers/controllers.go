@@ -26,6 +26,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // Controller is what all controllers are to the program that runs them.
@@ -91,6 +92,24 @@ func Policies(view *broker.View) source.TypedSource[reconcile.Request] {
 	return Events(func(add func(reconcile.Request, bool)) {
 		view.OnPolicy(func(service types.NamespacedName, initial bool) {
 			add(reconcile.Request{NamespacedName: service}, initial)
+		})
+	})
+}
+
+// Permissions is a source of requests that are queued when this cluster may export other namespaces than before.
+func Permissions[request comparable](view *broker.View, exports func(context.Context) ([]request, error)) source.TypedSource[request] {
+	return Events(func(add func(request, bool)) {
+		view.OnPermission(func(cluster names.ClusterID) {
+			if cluster != view.Self {
+				return
+			}
+			all, err := exports(context.Background())
+			if err != nil {
+				return // the cache is not synced yet; every export is queued once it is
+			}
+			for _, r := range all {
+				add(r, false)
+			}
 		})
 	})
 }

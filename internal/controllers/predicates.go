@@ -37,11 +37,12 @@ var ImportChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.Spec, after.Spec)
 }}
 
-// OpennessChanged lets pass that a namespace is opened to others' exports, or closed.
+// OpennessChanged lets pass that a namespace is opened to others' exports, or closed, or that it refuses other clusters'.
 var OpennessChanged = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false }, // nothing is in it yet
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetLabels()[names.LabelExports] != e.ObjectNew.GetLabels()[names.LabelExports]
+		return e.ObjectOld.GetLabels()[names.LabelExports] != e.ObjectNew.GetLabels()[names.LabelExports] ||
+			e.ObjectOld.GetAnnotations()[names.AnnotationRefuseImports] != e.ObjectNew.GetAnnotations()[names.AnnotationRefuseImports]
 	},
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }

@@ -13,11 +13,30 @@ import (
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// TakenError says that an object can't be made, because somebody else has made one of its name.
-type TakenError struct{ Kind, Namespace, Name string }
+// TakenError says that an object can't be made, because there is one of its name: somebody else's, or, with Ours, one of Atoll's own that
+// belongs to something else.
+type TakenError struct {
+	Kind, Namespace, Name string
+	Ours                  bool
+}
 
 func (e TakenError) Error() string {
+	if e.Ours {
+		return fmt.Sprintf("%s %s/%s exists already for another service or cluster: it is tried again when that is gone", e.Kind, e.Namespace, e.Name)
+	}
 	return fmt.Sprintf("%s %s/%s exists already and was not made by Atoll: delete or rename it", e.Kind, e.Namespace, e.Name)
+}
+
+// Taken returns the errors about names that are taken.
+func Taken(err error) []TakenError {
+	var found []TakenError
+	for _, e := range all(err) {
+		var taken TakenError
+		if errors.As(e, &taken) {
+			found = append(found, taken)
+		}
+	}
+	return found
 }
 
 // Refused tells whether a write failed for a reason that people can do something about: a

@@ -15,7 +15,7 @@ import (
 func TestRefused(t *testing.T) {
 	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
 	quota := apierrors.NewForbidden(resource, "a", errors.New("exceeded quota: q"))
-	taken := TakenError{"EndpointSlice", "shop", "b"}
+	taken := TakenError{"EndpointSlice", "shop", "b", false}
 	away := errors.New("connection refused")
 	for _, tt := range []struct {
 		err     error
@@ -59,7 +59,7 @@ func TestUnanswered(t *testing.T) {
 		{fmt.Errorf("writing: %w", terminating), true},
 		{apierrors.NewForbidden(resource, "a", errors.New("exceeded quota: q")), false},
 		{fmt.Errorf("writing: %w", invalid), false},
-		{TakenError{"EndpointSlice", "shop", "b"}, false},
+		{TakenError{"EndpointSlice", "shop", "b", false}, false},
 		{fmt.Errorf("publishing: %w", errors.Join(invalid, errors.New("connection refused"))), true},
 	} {
 		if got := Unanswered(tt.err); got != tt.unanswered {

@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -47,7 +49,7 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	existing := object.DeepCopyObject().(client.Object)
+	existing := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object) // empty: reading adds to what there is
 	switch getErr := w.Reader.Get(ctx, client.ObjectKeyFromObject(object), existing); {
 	case apierrors.IsNotFound(getErr):
 		return w.Client.Create(ctx, object) // it went meanwhile, perhaps unseen, so that there is no event to wait for
@@ -57,16 +59,19 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 	has, wants := existing.GetLabels(), object.GetLabels()
 	for _, label := range []string{names.LabelManagedBy, names.LabelSourceCluster, names.LabelServiceName} {
 		if has[label] != wants[label] {
-			return taken(object)
+			return taken(object, existing)
 		}
 	}
 	manager := has[discoveryv1.LabelManagedBy]
 	switch {
 	case broker.Withdrawn(existing): // it is wanted again
 	case manager != "" && manager != wants[discoveryv1.LabelManagedBy]:
-		return taken(object)
+		return taken(object, existing)
 	case manager == wants[discoveryv1.LabelManagedBy] && has[names.LabelServiceNamespace] == wants[names.LabelServiceNamespace]:
 		return nil
+	}
+	if !w.Broker && manager == "" && !slices.ContainsFunc(existing.GetOwnerReferences(), isImport) {
+		return taken(object, existing) // somebody has made it another one, which the cluster's policy keeps the agent from
 	}
 	// Copies of EndpointSlices are chosen by these two labels: nobody sees this one any more.
 	object.SetUID(existing.GetUID())
@@ -74,8 +79,15 @@ func (w Writer) Create(ctx context.Context, object client.Object) error {
 	return w.Update(ctx, object)
 }
 
-func taken(object client.Object) error {
-	return TakenError{reflect.TypeOf(object).Elem().Name(), object.GetNamespace(), object.GetName()}
+// isImport tells whether an owner is a ServiceImport.
+func isImport(owner metav1.OwnerReference) bool {
+	return owner.Kind == mcsv1beta1.ServiceImportKindName
+}
+
+func taken(object, existing client.Object) error {
+	manager := existing.GetLabels()[discoveryv1.LabelManagedBy]
+	ours := manager != "" && manager == object.GetLabels()[discoveryv1.LabelManagedBy]
+	return TakenError{reflect.TypeOf(object).Elem().Name(), object.GetNamespace(), object.GetName(), ours}
 }
 
 // Update replaces an object, unless it is not the one that was decided on any more.

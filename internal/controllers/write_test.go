@@ -208,11 +208,13 @@ func TestAllFailuresAreTold(t *testing.T) {
 type reads struct {
 	client.Reader
 	labels map[string]string
+	owners []metav1.OwnerReference
 	err    error
 }
 
 func (r reads) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	o.SetLabels(r.labels)
+	o.SetOwnerReferences(r.owners)
 	return r.err
 }
 
@@ -250,7 +252,7 @@ func TestCreatingWhatIsThere(t *testing.T) {
 		"one of another cluster":                             {create: exists, there: reads{labels: but("multicluster.kubernetes.io/source-cluster")}, fails: true},
 		"one of another service":                             {create: exists, there: reads{labels: but("multicluster.kubernetes.io/service-name")}, fails: true},
 		"one that another controller manages":                {create: exists, there: reads{labels: but(discoveryv1.LabelManagedBy)}, fails: true},
-		"one of ours that does not say who manages it":       {create: exists, there: reads{labels: unmarked}, taken: true},
+		"one of ours that does not say who manages it":       {create: exists, there: reads{labels: unmarked, owners: []metav1.OwnerReference{{Kind: "ServiceImport"}}}, taken: true},
 		"one of ours that looks like one on the broker":      {create: exists, there: reads{labels: but("atoll.dev/service-namespace")}, taken: true},
 		"it is gone when looked at":                          {create: exists, there: reads{err: apierrors.NewNotFound(resource, "x")}, fails: true},
 		"it is gone when looked at, and can be created then": {create: exists, once: true, there: reads{err: apierrors.NewNotFound(resource, "x")}},

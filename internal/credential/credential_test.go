@@ -121,6 +121,50 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// A token comes from a join file if it is bound to the Secret that was created with that file.
+func TestFrom(t *testing.T) {
+	const uid = "0f1c2d3e-0000-4000-8000-000000000001"
+	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	of := func(account, claims string) Membership {
+		return Membership{ClusterID: "c1", Clusterset: "set", Token: encode("{}") + "." +
+			encode(fmt.Sprintf(`{"sub":"system:serviceaccount:set:%s","iat":1,"exp":2,"kubernetes.io":{%s}}`, account, claims)) + ".x"}
+	}
+	bound := func(name string) Membership {
+		return of("member-c1", fmt.Sprintf(`"secret":{"name":%q,"uid":"u"},"serviceaccount":{"name":"member-c1","uid":"m"}`, name))
+	}
+	file := of("join-c1", fmt.Sprintf(`"serviceaccount":{"name":"join-c1","uid":%q}`, uid))
+	mine := bound("member-c1-" + uid)
+	claims, err := ParseToken(mine.Token)
+	if want := (Binding{"member-c1-" + uid, "u"}); err != nil || claims.Binding != want || claims.AccountUID != "m" {
+		t.Errorf("claims %+v, %v", claims, err)
+	}
+	if got := names.CredentialJoiner("c1", claims.Binding.Name); got != uid {
+		t.Errorf("the joiner's UID is %q", got)
+	}
+	if got := names.CredentialJoiner("c1", "member-c1-x-"+uid); got != "" {
+		t.Errorf("of a Secret of c1-x, the joiner's UID is %q", got)
+	}
+	elsewhere := mine
+	elsewhere.Clusterset = "other"
+	for name, c := range map[string]struct {
+		have Membership
+		want bool
+	}{
+		"the file's use":     {mine, true},
+		"another file's":     {bound("member-c1-0f1c2d3e-0000-4000-8000-000000000002"), false},
+		"the file itself":    {file, false},
+		"of no join file":    {of("member-c1", ""), false},
+		"another clusterset": {elsewhere, false},
+	} {
+		if got := c.have.From(file); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if mine.From(of("join-c1", "")) {
+		t.Error("a file without a UID has been used")
+	}
+}
+
 // Whatever a clock says, a token is renewed while four fifths of its life are left.
 func TestRenewIn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

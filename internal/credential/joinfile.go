@@ -41,7 +41,7 @@ func (m Membership) JoinFile() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the join file: the token: %w", err)
 	}
-	header := fmt.Sprintf("# Joins a cluster to the clusterset %s as %s, once, until %s: atoll join FILE\n# Whoever has it can do that: keep it secret.\n",
+	header := fmt.Sprintf("# Joins one cluster to the clusterset %s as %s. Works once, until %s: atoll join FILE\n# Whoever has this file can join as that cluster. Keep it secret.\n",
 		m.Clusterset, m.ClusterID, claims.Expires.UTC().Format(time.RFC3339))
 	return append([]byte(header), body...), nil
 }

@@ -27,8 +27,8 @@ type Membership struct {
 	// CA holds the certificates, in PEM, of which one has signed the broker's. Without any,
 	// those of the system count.
 	CA []byte
-	// Token is a bearer token of the member's service account on the broker, or of its
-	// joiner account, whose only right is to ask for the former.
+	// Token is a bearer token of the member's service account on the broker, or, in a join file that
+	// was not used yet, of its joiner account.
 	Token string
 }
 
@@ -87,4 +87,28 @@ func checkCA(ca []byte) error {
 func (m Membership) SameBroker(other Membership) bool {
 	return m.ClusterID == other.ClusterID && m.Clusterset == other.Clusterset &&
 		m.Server == other.Server && bytes.Equal(m.CA, other.CA)
+}
+
+// From tells whether the member's token comes from the use of a join file. It does not if the
+// token is still the file's own.
+func (m Membership) From(file Membership) bool {
+	mine, err := ParseToken(m.Token)
+	if err != nil {
+		return false
+	}
+	used, err := ParseToken(file.Token)
+	return err == nil && used.AccountUID != "" && m.ClusterID == file.ClusterID && m.Clusterset == file.Clusterset &&
+		mine.Binding.Name == names.MemberCredential(file.ClusterID, used.AccountUID)
+}
+
+// NewFile says how to get a new join file for the cluster.
+func (m Membership) NewFile() string {
+	return fmt.Sprintf("Make a new join file on the broker, and join with it: atoll broker token create %[1]s --namespace %[2]s --context CONTEXT_OF_BROKER --output %[1]s.join",
+		m.ClusterID, m.Clusterset)
+}
+
+// UsedFile says what to do when a join file was used already, which its owner need not have done.
+func (m Membership) UsedFile() string {
+	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, a new join file is all it takes. Otherwise somebody else has joined as %[1]s:"+
+		" cut them off first, with: atoll broker remove %[1]s --namespace %[2]s --context CONTEXT_OF_BROKER --force. %[3]s", m.ClusterID, m.Clusterset, m.NewFile())
 }

@@ -16,8 +16,19 @@ import (
 type Claims struct {
 	// Subject is the user, system:serviceaccount:NAMESPACE:NAME.
 	Subject string
+	// AccountUID is the UID of the user's ServiceAccount.
+	AccountUID string
+	// Binding is the Secret that the token is bound to; the zero value says that there is none.
+	Binding Binding
 	// Issued and Expires are by the broker's clock.
 	Issued, Expires time.Time
+}
+
+// Binding is a Secret on the broker that tokens are bound to: without it they are not valid. The API server
+// issues a token for it only to those who know the UID.
+type Binding struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
 }
 
 // ParseToken reads a token (a JSON Web Token, RFC 7519) without verifying it.
@@ -34,6 +45,11 @@ func ParseToken(token string) (Claims, error) {
 		Subject string `json:"sub"`
 		Issued  int64  `json:"iat"` // in seconds since 1970
 		Expires int64  `json:"exp"`
+		// https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#schema-for-service-account-private-claims
+		Kubernetes struct {
+			Account Binding `json:"serviceaccount"`
+			Secret  Binding `json:"secret"`
+		} `json:"kubernetes.io"`
 	}
 	if err := json.Unmarshal(payload, &raw); err != nil {
 		return Claims{}, fmt.Errorf("reading its claims: %w", err)
@@ -41,7 +57,10 @@ func ParseToken(token string) (Claims, error) {
 	if raw.Subject == "" || raw.Expires <= raw.Issued {
 		return Claims{}, errors.New("it does not say whose it is and from when to when")
 	}
-	return Claims{Subject: raw.Subject, Issued: time.Unix(raw.Issued, 0), Expires: time.Unix(raw.Expires, 0)}, nil
+	return Claims{
+		Subject: raw.Subject, AccountUID: raw.Kubernetes.Account.UID, Binding: raw.Kubernetes.Secret,
+		Issued: time.Unix(raw.Issued, 0), Expires: time.Unix(raw.Expires, 0),
+	}, nil
 }
 
 // MayAct tells whether the token is the member's own, or its joiner's.
@@ -49,9 +68,17 @@ func (c Claims) MayAct(cluster names.ClusterID, clusterset string) bool {
 	return c.Subject == subject(clusterset, names.MemberAccount(cluster)) || c.IsJoiner(cluster, clusterset)
 }
 
-// IsJoiner tells whether the token is good for nothing but to ask for the member's.
+// IsJoiner tells whether the token is that of a join file.
 func (c Claims) IsJoiner(cluster names.ClusterID, clusterset string) bool {
 	return c.Subject == subject(clusterset, names.JoinerAccount(cluster))
+}
+
+// WhyRefused says why the broker does not accept the token, as far as the token tells.
+func (c Claims) WhyRefused(now time.Time) string {
+	if now.After(c.Expires) {
+		return fmt.Sprintf("it expired %s ago", now.Sub(c.Expires).Round(time.Second))
+	}
+	return "it was used, revoked or replaced by a newer join file"
 }
 
 func subject(namespace, account string) string {

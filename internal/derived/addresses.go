@@ -5,10 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // ClustersetIPs returns the Service's addresses in the order of families, none where it
@@ -25,28 +22,13 @@ func ClustersetIPs(service *corev1.Service, families []corev1.IPFamily) []string
 	return ips
 }
 
-// FormerIPs are the clusterset IPs that an import had, and a Service that is made for it
-// should have again. None of them is of a family that the import does not have any more.
+// FormerIPs are the clusterset IPs that an import has, and a Service that is made for it should have
+// again. None of them is of a family that the import does not have any more.
 func FormerIPs(imp *mcsv1beta1.ServiceImport) []string {
 	if imp.Spec.Type == mcsv1beta1.Headless {
 		return nil
 	}
-	former := slices.Clone(imp.Spec.IPs)
-	if remembered := imp.Annotations[names.AnnotationClustersetIPs]; len(former) == 0 && remembered != "" {
-		former = strings.Split(remembered, ",")
-	}
-	return slices.DeleteFunc(former, func(ip string) bool { return !slices.Contains(imp.Spec.IPFamilies, familyOf(ip)) })
-}
-
-// RememberIPs has an import that is about to lose all its addresses remember them, and one
-// that has addresses again forget.
-func RememberIPs(imp *mcsv1beta1.ServiceImport, next []string) {
-	switch {
-	case len(next) == 0 && len(imp.Spec.IPs) > 0:
-		metav1.SetMetaDataAnnotation(&imp.ObjectMeta, names.AnnotationClustersetIPs, strings.Join(imp.Spec.IPs, ","))
-	case len(next) > 0:
-		delete(imp.Annotations, names.AnnotationClustersetIPs)
-	}
+	return slices.DeleteFunc(slices.Clone(imp.Spec.IPs), func(ip string) bool { return !slices.Contains(imp.Spec.IPFamilies, familyOf(ip)) })
 }
 
 // KeepIPs has a Service that is made again ask for the addresses it had, of which there is

@@ -8,10 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
@@ -80,26 +77,19 @@ func TestKeepIPs(t *testing.T) {
 	}
 }
 
-// Pitfall 16: also after a time without any, and never for one of a family that the import
+// Pitfall 16: but never one of a family that the import
 // does not have, which the API server would refuse together with the others.
 func TestFormerIPs(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		imp      *mcsv1beta1.ServiceImport
-		former   string
 		families []corev1.IPFamily // that the import has then
 		want     []string
 	}{
-		{"none yet", withFamilies(families(v4)), "", families(v4), nil},
-		{"the Service was deleted", withFamilies(families(v6, v4), "fd00::1", "10.0.0.1"), "", families(v6, v4), []string{"fd00::1", "10.0.0.1"}},
-		{"and a family left", withFamilies(families(v4, v6), "10.0.0.1", "fd00::1"), "", families(v6), []string{"fd00::1"}},
-		{"it was headless", withFamilies(families(v4)), "10.0.0.1", families(v4), []string{"10.0.0.1"}},
-		{"it was headless, and a family left", withFamilies(families(v4, v6)), "10.0.0.1,fd00::1", families(v6), []string{"fd00::1"}},
-		{"an old note", withFamilies(families(v4), "10.0.0.1"), "10.0.0.9", families(v4), []string{"10.0.0.1"}},
+		{"none yet", withFamilies(families(v4)), families(v4), nil},
+		{"the Service was deleted", withFamilies(families(v6, v4), "fd00::1", "10.0.0.1"), families(v6, v4), []string{"fd00::1", "10.0.0.1"}},
+		{"and a family left", withFamilies(families(v4, v6), "10.0.0.1", "fd00::1"), families(v6), []string{"fd00::1"}},
 	} {
-		if tt.former != "" {
-			tt.imp.Annotations = map[string]string{names.AnnotationClustersetIPs: tt.former}
-		}
 		before := strings.Join(tt.imp.Spec.IPs, ",")
 		tt.imp.Spec.IPFamilies = tt.families
 		if got := FormerIPs(tt.imp); !slices.Equal(got, tt.want) {
@@ -109,26 +99,4 @@ func TestFormerIPs(t *testing.T) {
 			t.Errorf("%s: the import's addresses changed from %s to %s", tt.name, before, after)
 		}
 	}
-}
-
-// TestRememberIPs: whatever happens in between, an import that has no address knows
-// the last that it had, and one that has addresses has no note.
-func TestRememberIPs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		imp := withFamilies(families(v4, v6))
-		var last []string
-		for _, ips := range rapid.SliceOf(rapid.SampledFrom([][]string{nil, {"10.0.0.1"}, {"10.0.0.1", "fd00::1"}, {"fd00::2"}})).Draw(t, "history") {
-			RememberIPs(imp, ips)
-			imp.Spec.IPs = ips
-			if len(ips) > 0 {
-				last = ips
-			}
-			if !slices.Equal(imp.Spec.IPs, ips) || !slices.Equal(FormerIPs(imp), last) {
-				t.Fatalf("has %v and knows %v, instead of %v and %v", imp.Spec.IPs, FormerIPs(imp), ips, last)
-			}
-			if _, noted := imp.Annotations[names.AnnotationClustersetIPs]; noted == (len(ips) > 0) && len(last) > 0 {
-				t.Fatalf("with addresses %v annotations %v", ips, imp.Annotations)
-			}
-		}
-	})
 }

@@ -36,12 +36,40 @@ func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 	spec.SessionAffinityConfig = affinityConfig(imp)
 	spec.InternalTrafficPolicy = ptr.To(ptr.Deref(imp.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster))
 	spec.TrafficDistribution = imp.Spec.TrafficDistribution
-	spec.ExternalIPs = nil
+	withoutOutside(spec)
 	if imp.Spec.Type == mcsv1beta1.Headless {
 		spec.ClusterIP = corev1.ClusterIPNone
 		spec.ClusterIPs = []string{corev1.ClusterIPNone}
 	}
 	applyFamilies(spec, imp.Spec.IPFamilies)
+}
+
+// Portless tells whether the API would refuse the import's Service for want of a port, which a headless one
+// alone needs not have.
+func Portless(imp *mcsv1beta1.ServiceImport) bool {
+	return imp.Spec.Type == mcsv1beta1.ClusterSetIP && len(imp.Spec.Ports) == 0
+}
+
+// WithOlderDistribution returns the import as an API server can take it that does not know the newer values
+// of a Service's traffic distribution: with PreferClose, the one that it knows. It returns nil where the
+// import has none of these.
+func WithOlderDistribution(imp *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
+	switch ptr.Deref(imp.Spec.TrafficDistribution, "") {
+	case corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode:
+		older := imp.DeepCopy()
+		older.Spec.TrafficDistribution = ptr.To(corev1.ServiceTrafficDistributionPreferClose)
+		return older
+	default:
+		return nil
+	}
+}
+
+// withoutOutside takes off a Service what somebody has added for clients outside of the cluster. The API server refuses most of it
+// on a Service of type ClusterIP, and the member's admission policy refuses the agent the rest.
+func withoutOutside(spec *corev1.ServiceSpec) {
+	spec.ExternalIPs, spec.ExternalName, spec.ExternalTrafficPolicy = nil, "", ""
+	spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges = "", nil, nil
+	spec.AllocateLoadBalancerNodePorts, spec.HealthCheckNodePort = nil, 0
 }
 
 // Owner is the reference to the import on everything that is made for it. It does
@@ -69,9 +97,9 @@ func OwnedBy(service *corev1.Service, importName string) bool {
 // MustReplace tells whether an existing Service can't become what it should be by an
 // update: the API does not let a Service begin or cease to be headless, and one of type
 // ExternalName has no address at all.
-func MustReplace(have *corev1.Service, imp *mcsv1beta1.ServiceImport) bool {
+func MustReplace(have *corev1.Service, headless bool) bool {
 	return have.Spec.Type == corev1.ServiceTypeExternalName || len(have.Spec.IPFamilies) == 0 ||
-		(have.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless)
+		(have.Spec.ClusterIP == corev1.ClusterIPNone) != headless
 }
 
 // PortNames returns the names that the ports of an import have in the derived Service and,
@@ -82,11 +110,13 @@ func MustReplace(have *corev1.Service, imp *mcsv1beta1.ServiceImport) bool {
 // have one name it is the later one, the younger export's, that gives way.
 func PortNames(ports []mcsv1beta1.ServicePort) []string {
 	all := make([]string, 0, len(ports))
+	taken := make(map[string]bool, len(ports))
 	for _, p := range ports {
 		name := cmp.Or(p.Name, fmt.Sprintf("%d-%s", p.Port, strings.ToLower(string(cmp.Or(p.Protocol, corev1.ProtocolTCP)))))
-		for slices.Contains(all, name) {
+		for taken[name] {
 			name += "-x"
 		}
+		taken[name] = true
 		all = append(all, name)
 	}
 	return all

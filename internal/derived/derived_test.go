@@ -90,6 +90,10 @@ func TestApplyRightsEdits(t *testing.T) {
 	service.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 	service.Spec.TrafficDistribution = nil
 	service.Spec.ExternalIPs = []string{"192.0.2.1"}
+	service.Spec.Type, service.Spec.ExternalName, service.Spec.LoadBalancerIP = corev1.ServiceTypeLoadBalancer, "example.org", "192.0.2.2"
+	service.Spec.ExternalTrafficPolicy, service.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 30000
+	service.Spec.LoadBalancerClass, service.Spec.LoadBalancerSourceRanges = ptr.To("example.org/any"), []string{"192.0.2.0/24"}
+	service.Spec.AllocateLoadBalancerNodePorts = ptr.To(true)
 	service.OwnerReferences = nil
 	service.Labels = map[string]string{"somebody": "else"}
 	Apply(service, serviceImport())
@@ -131,7 +135,7 @@ func TestMustReplace(t *testing.T) {
 		Apply(service, serviceImport())
 		service.Spec.ClusterIP = "10.0.0.1"
 		tt.change(service)
-		if got := MustReplace(service, serviceImport()); got != tt.want {
+		if got := MustReplace(service, false); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -112,14 +112,18 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client for the broker: %w", err)
 	}
-	endpoints := broker.NewEndpoints(brokerClient, p.options.Clusterset)
-	ranges := broker.NewRanges(brokerClient, p.options.Clusterset, p.log)
-	for _, runnable := range []manager.Runnable{endpoints, ranges} {
+	permissions := broker.NewPermissions(brokerClient, p.options.Clusterset, p.log)
+	endpoints := broker.NewEndpoints(brokerClient, p.options.Clusterset, permissions)
+	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config.Host, p.options.nodes(), p.log)
+	if err != nil {
+		return err
+	}
+	for _, runnable := range []manager.Runnable{endpoints, permissions, hosts} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	if err := controllers.Register(mgr, controllerList(mgr, p.options, endpoints, ranges, p.providers)); err != nil {
+	if err := controllers.Register(mgr, controllerList(mgr, p.options, endpoints, permissions, hosts, p.providers)); err != nil {
 		return err
 	}
 	if p.options.LeaderElect {
@@ -146,14 +150,14 @@ func (p *process) otherLeads() {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, ranges *broker.Ranges, providers *loadbalancer.Providers) []controllers.Controller {
+func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, permissions *broker.Permissions, hosts *loadbalancer.Hosts, providers *loadbalancer.Providers) []controllers.Controller {
 	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Broker: true}
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	return []controllers.Controller{
-		servicepolicy.NewController(writer, options.Clusterset, recorder),
+		servicepolicy.NewController(writer, options.Clusterset, permissions, recorder),
 		policyword.NewController(writer, options.Clusterset),
 		webhookcert.NewController(writer),
-		loadbalancer.NewController(mgr.GetClient(), options.Clusterset, endpoints, ranges, providers, recorder, options.AbandonAfter),
+		loadbalancer.NewController(mgr.GetClient(), options.Clusterset, endpoints, permissions, hosts, providers, recorder, options.AbandonAfter),
 	}
 }
 

@@ -5,6 +5,8 @@ package hub
 
 import (
 	"errors"
+	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -39,6 +41,8 @@ type Options struct {
 	// Addresses are those for load balancers, and ProviderOptions what providers are told, as
 	// loadbalancer.NewProviders reads them.
 	Addresses, ProviderOptions []string
+	// NodeAddresses are those of the node that the hub's pod runs on, which no backend may have.
+	NodeAddresses []string
 	// AbandonAfter is how long it is tried to delete a load balancer whose MultiClusterService is
 	// to go.
 	AbandonAfter time.Duration
@@ -62,6 +66,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Provider, "lb-provider", embedded.Name, "provider of load balancers, where a MultiClusterService names no other: "+strings.Join(cloudprovider.Names(), ", "))
 	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20, with PROVIDER= in front where they are another provider's; may be given several times")
 	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "an option of a provider, as [PROVIDER.]NAME=VALUE; may be given several times")
+	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of the node that this pod runs on: load balancers refuse them as backends, as they do the addresses of this machine's interfaces and of the API server")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "how long a MultiClusterService is kept from going because its load balancer can't be deleted")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
 }
@@ -71,5 +76,18 @@ func (o *Options) Validate() error {
 	if o.Clusterset == "" {
 		return errors.New("--clusterset: the clusterset's namespace on the broker is needed")
 	}
+	for _, text := range o.NodeAddresses {
+		if _, err := netip.ParseAddr(text); err != nil {
+			return fmt.Errorf("--node-addresses: %q is not an IP address: %w", text, err)
+		}
+	}
 	return nil
+}
+
+// nodes are the NodeAddresses, which Validate has checked.
+func (o *Options) nodes() (addresses []netip.Addr) {
+	for _, text := range o.NodeAddresses {
+		addresses = append(addresses, netip.MustParseAddr(text))
+	}
+	return addresses
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"crypto/subtle"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path"
 	"sync/atomic"
 	"time"
 
@@ -27,11 +29,15 @@ import (
 // webhook answers the API server's questions about MultiClusterServices, on every replica: what
 // needs a look at another object, and, where somebody else has installed the definition, what
 // that would say otherwise.
+//
+// It answers the API server alone, which knows the path to ask at: an answer tells which Services there are, and costs a read of
+// one. Others are kept from taking up its time and its memory.
 type webhook struct {
 	address     string
 	services    client.Reader // past any copy: a Service may just have been created
 	log         *slog.Logger
 	certificate atomic.Pointer[tls.Certificate]
+	path        atomic.Pointer[string] // what the last element of the URL's path has to be
 }
 
 // newWebhook returns a webhook that serves with what is in the Secret that a manager watches.
@@ -55,6 +61,8 @@ func (w *webhook) load(secret *corev1.Secret) {
 		return
 	}
 	w.certificate.Store(certificate)
+	path := webhookcert.Path(secret)
+	w.path.Store(&path)
 }
 
 // NeedLeaderElection has every replica answer.
@@ -66,17 +74,7 @@ func (w *webhook) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listening for the API server's questions: %w", err)
 	}
-	server := &http.Server{
-		Handler:           &admission.Webhook{Handler: w},
-		ReadHeaderTimeout: 5 * time.Second,
-		ErrorLog:          slog.NewLogLogger(w.log.Handler(), slog.LevelDebug), // of whoever knocks
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if certificate := w.certificate.Load(); certificate != nil {
-				return certificate, nil
-			}
-			return nil, errors.New("there is no certificate yet")
-		}},
-	}
+	server := w.server()
 	go func() {
 		<-ctx.Done()
 		_ = server.Close()
@@ -85,6 +83,64 @@ func (w *webhook) Start(ctx context.Context) error {
 		return fmt.Errorf("serving the webhook: %w", err)
 	}
 	return nil
+}
+
+const (
+	// questionTime is how long a question may take to arrive, and an answer to be read: as long as the API server waits (see
+	// internal/render), and as much again.
+	questionTime = 10 * time.Second
+	// idleTime is longer than an API server keeps a connection that it does not use.
+	idleTime = 2 * time.Minute
+	// maxHeader bounds what a question says before it begins, and maxQuestion the question itself, in bytes: two objects of the size
+	// that an API server takes, and room.
+	maxHeader, maxQuestion = 8 << 10, 4 << 20
+	// maxAtOnce is how many questions are answered at a time; others wait.
+	maxAtOnce = 32
+	// maxStrangers is how many connections there may be that have asked nothing yet, or nothing good.
+	maxStrangers = 256
+)
+
+// server serves questions and bounds whatever a caller makes it hold.
+func (w *webhook) server() *http.Server {
+	strangers := newStrangers(maxStrangers)
+	return &http.Server{
+		Handler:           w.authenticated(strangers, &admission.Webhook{Handler: w}),
+		ReadHeaderTimeout: questionTime / 2, ReadTimeout: questionTime, WriteTimeout: 2 * questionTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHeader,
+		ConnContext:    strangers.context,
+		ConnState:      strangers.note,
+		ErrorLog:       slog.NewLogLogger(w.log.Handler(), slog.LevelDebug), // of whoever knocks
+		// HTTP/1.1 alone: a connection asks one thing at a time, and the timeouts hold for each.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if certificate := w.certificate.Load(); certificate != nil {
+				return certificate, nil
+			}
+			return nil, errors.New("there is no certificate yet")
+		}},
+	}
+}
+
+// authenticated has a handler answer questions at the path that only the API server knows, so many at a time.
+func (w *webhook) authenticated(strangers *strangers, handler http.Handler) http.Handler {
+	places := make(chan struct{}, maxAtOnce)
+	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		want := w.path.Load()
+		if want == nil || *want == "" || subtle.ConstantTimeCompare([]byte(path.Base(req.URL.Path)), []byte(*want)) != 1 {
+			rw.Header().Set("Connection", "close")
+			http.NotFound(rw, req)
+			return
+		}
+		strangers.known(req.Context())
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		case <-req.Context().Done():
+			return
+		}
+		req.Body = http.MaxBytesReader(rw, req.Body, maxQuestion)
+		handler.ServeHTTP(rw, req)
+	})
 }
 
 // Handle implements admission.Handler.

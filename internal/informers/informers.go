@@ -26,16 +26,25 @@ func New(c client.WithWatch, list client.ObjectList, object client.Object, index
 // NewTapped returns an informer of which a tap, or nil, sees first what it gets.
 func NewTapped(c client.WithWatch, tap *Tap, list client.ObjectList, object client.Object, indexers cache.Indexers, opts ...client.ListOption) cache.SharedIndexInformer {
 	var expired <-chan struct{} // of what was listed last: a watch that goes on from there may not begin for long
+	var without []string        // the members that the list is without whose pages come
+	var informer cache.SharedIndexInformer
+	metered := tap.newMeter(func() []any { return informer.GetStore().List() })
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			into := list.DeepCopyObject().(client.ObjectList)
 			if tap != nil {
 				if o.Continue == "" {
-					expired = tap.expiry()
+					expired, without = tap.expiry(), metered.begin(ctx)
 				}
 				o = latest(o)
 			}
-			err := c.List(ctx, into, append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
+			selected, err := metered.selecting((&client.ListOptions{Raw: &o}).ApplyOptions(opts), without)
+			if err == nil {
+				err = c.List(ctx, into, selected)
+			}
+			if err == nil {
+				err = metered.list(into, without)
+			}
 			if err == nil && tap != nil {
 				err = tap.list(into)
 			}
@@ -43,14 +52,19 @@ func NewTapped(c client.WithWatch, tap *Tap, list client.ObjectList, object clie
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if tap != nil && ptr.Deref(o.SendInitialEvents, false) {
-				expired = tap.expiry()
+				if expired = tap.expiry(); len(metered.begin(ctx)) > 0 {
+					return nil, errWithoutList()
+				}
 				o = latest(o)
 			}
 			asked := time.Now()
-			w, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList),
-				append([]client.ListOption{&client.ListOptions{Raw: &o}}, opts...)...)
+			selected, err := metered.selecting((&client.ListOptions{Raw: &o}).ApplyOptions(opts), metered.without())
+			if err != nil {
+				return nil, err
+			}
+			w, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), selected)
 			if err == nil && tap != nil {
-				w = tap.watch(w, o, asked, expired)
+				w = tap.watch(w, metered, o, asked, expired)
 			}
 			return w, err
 		},
@@ -58,9 +72,19 @@ func NewTapped(c client.WithWatch, tap *Tap, list client.ObjectList, object clie
 	if indexers == nil {
 		indexers = cache.Indexers{}
 	}
-	informer := NewPersistent(lw, object, 0, indexers)
+	informer = NewPersistent(lw, object, 0, indexers)
 	_ = informer.SetTransform(Trim) // can't fail before the informer has started
 	return informer
+}
+
+// Clean has f change each of an informer's objects before it is kept. It is called before the informer starts.
+func Clean[T client.Object](informer cache.SharedIndexInformer, f func(T)) {
+	_ = informer.SetTransform(func(object any) (any, error) { // can't fail before the informer has started
+		if typed, ok := object.(T); ok {
+			f(typed)
+		}
+		return Trim(object)
+	})
 }
 
 // Indexed returns the informer's objects that have a value in an index of its own.

@@ -22,6 +22,7 @@ type Slices struct {
 	tap      *Tap
 	selector func(namespace string) []client.ListOption
 	indexers cache.Indexers
+	clean    func(*discoveryv1.EndpointSlice)
 
 	mu       sync.Mutex
 	ctx      context.Context // set by Start; ends the informers
@@ -44,6 +45,9 @@ func NewSlices(c client.WithWatch, tap *Tap, selector func(namespace string) []c
 	return &Slices{client: c, tap: tap, selector: selector, indexers: indexers, followed: map[string]*followed{}}
 }
 
+// Clean has f change each slice before it is kept, and before handlers see it. It is called before any namespace is followed.
+func (s *Slices) Clean(f func(*discoveryv1.EndpointSlice)) { s.clean = f }
+
 // Start fills the copy and keeps it current until ctx is done. It returns at once.
 func (s *Slices) Start(ctx context.Context) {
 	s.mu.Lock()
@@ -63,6 +67,9 @@ func (s *Slices) Follow(namespace string) {
 	}
 	f := &followed{namespace: namespace, since: time.Now(), informer: NewTapped(s.client, s.tap.fromNow(), &discoveryv1.EndpointSliceList{}, &discoveryv1.EndpointSlice{},
 		s.indexers, s.selector(namespace)...)}
+	if s.clean != nil {
+		Clean(f.informer, s.clean)
+	}
 	for _, handler := range s.changed {
 		OnChange(f.informer, handler)
 	}

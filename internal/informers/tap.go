@@ -25,6 +25,8 @@ type Tap struct {
 	Item func(client.Object) bool
 	// Event is called with a change, and returns what it is to be for the copy.
 	Event func(watch.EventType, client.Object) watch.EventType
+	// Metered bounds what the copies hold of each member, where it is not nil. Taps that are made of this one share it.
+	Metered *Metered
 
 	parent *Tap
 
@@ -122,9 +124,9 @@ const earlier = time.Second
 // watch looks at a watch that was asked for at a time, and may begin with a list. The API server
 // counts the time that was agreed on from then, and not from its first answer. expired is closed when what was
 // listed before is to be listed anew.
-func (t *Tap) watch(w watch.Interface, o metav1.ListOptions, asked time.Time, expired <-chan struct{}) watch.Interface {
+func (t *Tap) watch(w watch.Interface, m *meter, o metav1.ListOptions, asked time.Time, expired <-chan struct{}) watch.Interface {
 	tapped := &tapped{
-		tap: t, inner: w, listing: ptr.Deref(o.SendInitialEvents, false), result: make(chan watch.Event), stopped: make(chan struct{}),
+		tap: t, meter: m, inner: w, listing: ptr.Deref(o.SendInitialEvents, false), result: make(chan watch.Event), stopped: make(chan struct{}),
 		ends: asked.Add(time.Duration(ptr.Deref(o.TimeoutSeconds, 0))*time.Second - earlier),
 	}
 	go tapped.run(expired)
@@ -134,12 +136,14 @@ func (t *Tap) watch(w watch.Interface, o metav1.ListOptions, asked time.Time, ex
 // tapped is a watch that a tap looks at.
 type tapped struct {
 	tap     *Tap
+	meter   *meter
 	inner   watch.Interface
 	listing bool
 	ends    time.Time // by agreement
 	result  chan watch.Event
 	stop    sync.Once
 	stopped chan struct{}
+	without bool // this watch is to end, for one that does not bring what a member writes
 }
 
 // ResultChan implements watch.Interface.
@@ -154,12 +158,23 @@ func (w *tapped) Stop() {
 func (w *tapped) run(expired <-chan struct{}) {
 	defer close(w.result)
 	defer w.inner.Stop()
-	for {
+	var incomplete <-chan time.Time // never
+	if w.meter != nil {
+		look := time.NewTicker(remake)
+		defer look.Stop()
+		incomplete = look.C
+	}
+	for !w.without {
 		var event watch.Event
 		select {
 		case <-w.stopped:
 			return
 		case <-expired:
+			event = gone
+		case <-incomplete:
+			if w.listing || !w.meter.incomplete() {
+				continue
+			}
 			event = gone
 		case e, open := <-w.inner.ResultChan():
 			if !open && !time.Now().Before(w.ends) {
@@ -206,14 +221,21 @@ func (w *tapped) look(e watch.Event) watch.Event {
 	case e.Type == watch.Bookmark:
 		if w.listing && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 			w.listing = false
+			w.meter.end()
 			w.tap.listed()
 		}
 	case w.listing && e.Type == watch.Added:
-		if w.tap.Item != nil && !w.tap.Item(object) {
+		if !w.meter.listed(object) || w.tap.Item != nil && !w.tap.Item(object) {
 			return watch.Event{}
 		}
-	case w.tap.Event != nil:
-		e.Type = w.tap.Event(e.Type, object)
+	default:
+		var ok bool
+		if ok, w.without = w.meter.changed(e.Type, object); !ok {
+			return watch.Event{}
+		}
+		if w.tap.Event != nil {
+			e.Type = w.tap.Event(e.Type, object)
+		}
 	}
 	return e
 }

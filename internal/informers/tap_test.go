@@ -152,7 +152,7 @@ func TestEndOfAWatch(t *testing.T) {
 			inner := watch.NewFake()
 			asked := time.Now()
 			<-time.After(500 * time.Millisecond) // until it is answered
-			w := (&Tap{}).watch(inner, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, asked, nil)
+			w := (&Tap{}).watch(inner, nil, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, asked, nil)
 			<-time.After(tt.after - time.Since(asked))
 			inner.Stop()
 			event, more := <-w.ResultChan()
@@ -177,7 +177,7 @@ func TestNothingIsToldAfterExpiry(t *testing.T) {
 		}}
 		expired := tap.expiry()
 		tap.Expire()
-		w := tap.watch(inner, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, time.Now(), expired)
+		w := tap.watch(inner, nil, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10))}, time.Now(), expired)
 		if event := <-w.ResultChan(); event != gone {
 			t.Fatalf("the copy gets %v", event)
 		}

@@ -23,26 +23,45 @@ const (
 	hostLasts = 30 * time.Minute
 )
 
-// Hosts are the addresses of the cluster's nodes and of its API server. No other cluster's
-// endpoint may have one.
+// Hosts are the addresses of the cluster's nodes and of its API server, and the ranges of addresses that the nodes have for pods. No
+// other cluster's endpoint may have one of these.
 type Hosts struct {
 	mu      sync.Mutex
 	nodes   map[string]host
 	servers []netip.Addr
-	holders map[netip.Addr]int // how many hosts have an address
-	changed []func(added []netip.Addr)
+	holders map[netip.Prefix]int // how many hosts have an address, which is a range of one, or a range for pods
+	bits    map[int]int          // how many of these ranges are for pods, by their length
+	changed []func(added []netip.Prefix)
 }
 
 // host is a node as it was read.
 type host struct {
 	uid       types.UID
 	addresses []netip.Addr
+	pods      []netip.Prefix
 	read      time.Time
+}
+
+// ranges are all of a host's addresses.
+func (h host) ranges() []netip.Prefix {
+	all := slices.Clone(h.pods)
+	for _, a := range h.addresses {
+		if p := single(a); !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+func newHosts() *Hosts {
+	return &Hosts{nodes: map[string]host{}, holders: map[netip.Prefix]int{}, bits: map[int]int{}}
 }
 
 // ReadHosts returns the addresses that there are. r reads past any cache: whole nodes are large.
 func ReadHosts(ctx context.Context, r client.Reader) (*Hosts, error) {
-	h := &Hosts{nodes: map[string]host{}, holders: map[netip.Addr]int{}}
+	h := newHosts()
 	nodes := &corev1.NodeList{}
 	for {
 		if err := r.List(ctx, nodes, client.Limit(nodesAtOnce), client.Continue(nodes.Continue)); err != nil {
@@ -71,24 +90,57 @@ func ReadHosts(ctx context.Context, r client.Reader) (*Hosts, error) {
 func (h *Hosts) Has(address netip.Addr) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.holders[address] > 0 || slices.Contains(h.servers, address)
+	return h.holders[single(address)] > 0 || slices.Contains(h.servers, address)
 }
 
-// OnChange has f called whenever an address is a host's that was none before, or is none any more;
-// with those that are new.
-func (h *Hosts) OnChange(f func(added []netip.Addr)) {
+// Pods are the ranges that the nodes have for pods, as they change.
+type Pods struct{ hosts *Hosts }
+
+// Pods returns the ranges that the nodes have for pods.
+func (h *Hosts) Pods() Pods { return Pods{h} }
+
+// Contains tells whether an address is in one of the ranges. There are few lengths of ranges, and any number of nodes.
+func (p Pods) Contains(address netip.Addr) bool {
+	p.hosts.mu.Lock()
+	defer p.hosts.mu.Unlock()
+	for bits := range p.hosts.bits {
+		if bits > address.BitLen() {
+			continue
+		}
+		if r, err := address.Prefix(bits); err == nil && p.hosts.holders[r] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// All returns the ranges, in no order.
+func (p Pods) All() []netip.Prefix {
+	p.hosts.mu.Lock()
+	defer p.hosts.mu.Unlock()
+	var all []netip.Prefix
+	for _, n := range p.hosts.nodes {
+		all = append(all, n.pods...)
+	}
+	return all
+}
+
+// OnChange has f called whenever an address is a host's, or in a range for pods, that was not before, or is not any more;
+// with the ranges that are new.
+func (h *Hosts) OnChange(f func(added []netip.Prefix)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changed = append(h.changed, f)
 }
 
 // Unread tells whether a node that has changed in any way has to be read: it is new, had no
-// address yet, or was read long ago.
+// address yet, or no range for pods, which not every cluster gives its nodes, or was read long ago.
 func (h *Hosts) Unread(node metav1.Object, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	known := h.nodes[node.GetName()]
-	return known.uid != node.GetUID() || len(known.addresses) == 0 || now.Sub(known.read) > hostLasts
+	young := now.Sub(node.GetCreationTimestamp().Time) < hostLasts
+	return known.uid != node.GetUID() || len(known.addresses) == 0 || len(known.pods) == 0 && young || now.Sub(known.read) > hostLasts
 }
 
 // Put notes a node as it was read.
@@ -97,7 +149,13 @@ func (h *Hosts) Put(node *corev1.Node, now time.Time) {
 	for _, a := range node.Status.Addresses {
 		addresses = append(addresses, a.Address)
 	}
-	h.replace(node.Name, &host{node.UID, parsed(addresses), now})
+	var pods []netip.Prefix
+	for _, cidr := range slices.Concat([]string{node.Spec.PodCIDR}, node.Spec.PodCIDRs) {
+		if p, err := netip.ParsePrefix(cidr); err == nil && !slices.Contains(pods, p.Masked()) {
+			pods = append(pods, p.Masked())
+		}
+	}
+	h.replace(node.Name, &host{node.UID, parsed(addresses), pods, now})
 }
 
 // Remove notes a node that has gone.
@@ -106,11 +164,13 @@ func (h *Hosts) Remove(name string) { h.replace(name, nil) }
 // replace has a node be another one, nil for none.
 func (h *Hosts) replace(name string, now *host) {
 	h.mu.Lock()
-	before := h.nodes[name].addresses
+	before := h.nodes[name].ranges()
+	h.count(h.nodes[name].pods, -1)
 	delete(h.nodes, name)
-	var after, added []netip.Addr
+	var after, added []netip.Prefix
 	if now != nil {
-		h.nodes[name], after = *now, now.addresses
+		h.nodes[name], after = *now, now.ranges()
+		h.count(now.pods, 1)
 	}
 	for _, a := range after {
 		if h.holders[a]++; h.holders[a] == 1 && !slices.Contains(before, a) {
@@ -131,6 +191,15 @@ func (h *Hosts) replace(name string, now *host) {
 	}
 	for _, f := range changed {
 		f(added)
+	}
+}
+
+// count keeps how many ranges for pods there are of each length. It is called with mu held.
+func (h *Hosts) count(pods []netip.Prefix, by int) {
+	for _, p := range pods {
+		if h.bits[p.Bits()] += by; h.bits[p.Bits()] == 0 {
+			delete(h.bits, p.Bits())
+		}
 	}
 }
 

@@ -21,9 +21,10 @@ func hostNode(name, uid string, addresses ...string) *corev1.Node {
 
 // Addresses are hosts' as long as any host has them, and it is told when that changes.
 func TestHosts(t *testing.T) {
-	h := &Hosts{nodes: map[string]host{}, holders: map[netip.Addr]int{}, servers: parsed([]string{"10.0.0.9"})}
-	var told [][]netip.Addr
-	h.OnChange(func(added []netip.Addr) { told = append(told, added) })
+	h := newHosts()
+	h.servers = parsed([]string{"10.0.0.9"})
+	var told [][]netip.Prefix
+	h.OnChange(func(added []netip.Prefix) { told = append(told, added) })
 	now := time.Now()
 	for i, step := range []struct {
 		put  *corev1.Node // or else "a" goes
@@ -45,7 +46,7 @@ func TestHosts(t *testing.T) {
 		} else {
 			h.Remove("a")
 		}
-		if len(told) > 1 || (len(told) == 1) != (step.told != nil) || len(told) == 1 && !slices.Equal(told[0], parsed(step.told)) {
+		if len(told) > 1 || (len(told) == 1) != (step.told != nil) || len(told) == 1 && !slices.Equal(told[0], host{addresses: parsed(step.told)}.ranges()) {
 			t.Errorf("step %d: told %v, want %v", i, told, step.told)
 		}
 		has := ""
@@ -61,23 +62,69 @@ func TestHosts(t *testing.T) {
 }
 
 func TestNodesThatHaveToBeRead(t *testing.T) {
-	h := &Hosts{nodes: map[string]host{}, holders: map[netip.Addr]int{}}
+	h := newHosts()
 	now := time.Now()
 	h.Put(hostNode("bare", "1"), now)
 	h.Put(hostNode("a", "1", "10.0.0.1"), now)
+	fresh := hostNode("fresh", "1", "10.0.0.4")
+	fresh.CreationTimestamp = metav1.NewTime(now)
+	h.Put(fresh, now)
+	served := hostNode("served", "1", "10.0.0.5")
+	served.CreationTimestamp, served.Spec.PodCIDRs = fresh.CreationTimestamp, []string{"10.1.0.0/24"}
+	h.Put(served, now)
 	for name, tt := range map[string]struct {
 		node *corev1.Node
 		at   time.Time
 		want bool
 	}{
-		"new":            {hostNode("b", "2"), now, true},
-		"known":          {hostNode("a", "1"), now.Add(hostLasts), false},
-		"known for long": {hostNode("a", "1"), now.Add(hostLasts + 1), true},
-		"made anew":      {hostNode("a", "2"), now, true},
-		"had no address": {hostNode("bare", "1"), now, true},
+		"new":             {hostNode("b", "2"), now, true},
+		"known":           {hostNode("a", "1"), now.Add(hostLasts), false},
+		"known for long":  {hostNode("a", "1"), now.Add(hostLasts + 1), true},
+		"made anew":       {hostNode("a", "2"), now, true},
+		"may get a range": {fresh, now, true},
+		"gets none":       {fresh, now.Add(hostLasts), false},
+		"has a range":     {served, now, false},
+		"had no address":  {hostNode("bare", "1"), now, true},
 	} {
 		if got := h.Unread(tt.node, tt.at); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// Addresses are pods' as long as a node has their range, of whatever length.
+func TestPodRanges(t *testing.T) {
+	h := newHosts()
+	var added []string
+	calls := 0
+	h.OnChange(func(ranges []netip.Prefix) {
+		calls++
+		for _, r := range ranges {
+			added = append(added, r.String())
+		}
+	})
+	put := func(name string, cidrs ...string) {
+		n := hostNode(name, "1", "10.0.0.1")
+		n.Spec.PodCIDR, n.Spec.PodCIDRs = cidrs[0], cidrs
+		h.Put(n, time.Now())
+	}
+	put("a", "10.1.0.0/24", "fd00:1::/64")
+	put("b", "10.1.1.0/25", "no range")
+	put("b", "10.1.1.0/25")
+	if want := []string{"10.1.0.0/24", "fd00:1::/64", "10.0.0.1/32", "10.1.1.0/25"}; !slices.Equal(added, want) || calls != 2 {
+		t.Errorf("in %d calls %v were added, want %v", calls, added, want)
+	}
+	has := func(address string) bool { return h.Pods().Contains(netip.MustParseAddr(address)) }
+	for address, want := range map[string]bool{
+		"10.1.0.0": true, "10.1.0.255": true, "10.1.1.127": true, "10.1.1.128": false, "10.1.2.1": false, "10.0.0.1": false,
+		"fd00:1::5": true, "fd00:2::5": false,
+	} {
+		if has(address) != want {
+			t.Errorf("%s: %v", address, !want)
+		}
+	}
+	h.Remove("a")
+	if has("10.1.0.1") || has("fd00:1::5") || !has("10.1.1.1") || len(h.Pods().All()) != 1 || calls != 3 {
+		t.Errorf("after a node has gone there are %v, told %d times", h.Pods().All(), calls)
 	}
 }

@@ -21,8 +21,10 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/refusal"
 )
 
 // Own is what the cluster itself has to do with a service.
@@ -33,8 +35,12 @@ type Own struct {
 	Service *corev1.Service
 	// Validity is the verdict on Export.
 	Validity contribution.Validity
-	// Contribution is what the cluster exports, nil where Export is nil or invalid.
+	// Contribution is what the cluster exports, nil where Export is nil or invalid, and where Withheld is not "".
 	Contribution *merge.Export
+	// Refused is what Contribution lacks because other clusters would not take it.
+	Refused []validation.Refused
+	// Withheld says why nothing is exported of an Export that is valid.
+	Withheld string
 }
 
 // judged tells whether Export has been found valid or not before. Until then the Service in
@@ -67,8 +73,14 @@ func Behind(ctx context.Context, live client.Reader, own Own) (bool, error) {
 type Cluster struct {
 	ID      names.ClusterID
 	Network ServiceNetwork
+	// Refuses are the clusters from which nothing is imported into any namespace.
+	Refuses refusal.Clusters
 	// Policy returns what the hub says of a service, nil where it says nothing.
 	Policy func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec
+	// MayExport tells whether the broker's administrators let the cluster export a namespace; nil where any may be.
+	MayExport func(namespace string) bool
+	// Clusterset is the clusterset's namespace on the broker, for messages.
+	Clusterset string
 }
 
 // policy is Policy, of which a cluster may have none.
@@ -98,9 +110,18 @@ func Gather(ctx context.Context, r client.Reader, self Cluster, key types.Namesp
 		service = nil
 	}
 	own := Own{Export: export, Service: service, Validity: contribution.Validate(service)}
+	if own.Validity.Valid && self.MayExport != nil && !self.MayExport(key.Namespace) {
+		own.Validity = contribution.NotPermitted(self.ID, self.Clusterset, key.Namespace)
+	}
 	if own.Validity.Valid {
-		spec := contribution.Of(self.ID, self.Network.Families, export, service, self.policy(key))
-		own.Contribution = &spec
+		policy := self.policy(key)
+		spec, refused := contribution.Of(self.ID, self.Network.Families, export, service, policy)
+		own.Refused = refused
+		if _, some := policy.Restrict(spec); some {
+			own.Contribution = &spec
+		} else {
+			own.Withheld = contribution.Withheld(service, policy)
+		}
 	}
 	return own, nil
 }
@@ -114,18 +135,11 @@ func hasNamespace(ctx context.Context, r client.Reader, name string) (bool, erro
 	return namespace.DeletionTimestamp == nil, nil
 }
 
-// Closed tells whether other clusters' exports are not imported into a namespace: one of the
-// system's, of which the administrator has not allowed it. What has the name of a system's
-// Service would mean another thing in each cluster.
-func Closed(ctx context.Context, r client.Reader, name string) (bool, error) {
-	if !names.Closed(name, nil) {
-		return false, nil
-	}
+// Refusals returns which other clusters' exports are not imported into a namespace.
+func Refusals(ctx context.Context, r client.Reader, self Cluster, name string) (refusal.Rules, error) {
 	namespace := &corev1.Namespace{}
-	if err := r.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
-		return true, client.IgnoreNotFound(err)
-	}
-	return names.Closed(name, namespace.Labels), nil
+	err := client.IgnoreNotFound(r.Get(ctx, types.NamespacedName{Name: name}, namespace))
+	return refusal.In(name, namespace.Labels, namespace.Annotations, self.Refuses), err
 }
 
 // ServiceNetwork is how a cluster gives its Services addresses.

@@ -25,16 +25,20 @@ func StripService(object any) (any, error) {
 	return object, nil
 }
 
-// StripNamespace leaves of a Namespace in a cache that it is there, and who may use it.
+// StripNamespace leaves of a Namespace in a cache that it is there, and from whom it may have imports.
 func StripNamespace(object any) (any, error) {
 	namespace, ok := object.(*corev1.Namespace)
 	if !ok {
 		return object, nil
 	}
 	exports, labelled := namespace.Labels[names.LabelExports]
+	refuses, annotated := namespace.Annotations[names.AnnotationRefuseImports]
 	namespace.ObjectMeta = identity(&namespace.ObjectMeta)
 	if labelled {
 		namespace.Labels = map[string]string{names.LabelExports: exports}
+	}
+	if annotated {
+		namespace.Annotations = map[string]string{names.AnnotationRefuseImports: refuses}
 	}
 	namespace.Spec, namespace.Status = corev1.NamespaceSpec{}, corev1.NamespaceStatus{}
 	return object, nil

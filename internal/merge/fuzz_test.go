@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
 // FuzzResolve merges what other clusters may have written: whatever it is, the result is one
@@ -20,6 +22,9 @@ func FuzzResolve(f *testing.F) {
 		if json.Unmarshal(data, &exports) != nil || len(exports) == 0 {
 			return
 		}
+		for i := range exports {
+			exports[i], _ = validation.Record(exports[i]) // as at every border
+		}
 		resolution := Resolve(exports)
 		for i, p := range resolution.Spec.Ports {
 			if contradicts(resolution.Spec.Ports[:i], p) {
@@ -28,7 +33,7 @@ func FuzzResolve(f *testing.F) {
 		}
 		exported := resolution.Exported()
 		for key, value := range exported.Labels {
-			if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+			if len(apivalidation.IsQualifiedName(key)) > 0 || len(apivalidation.IsValidLabelValue(value)) > 0 {
 				t.Errorf("label %q=%q", key, value)
 			}
 		}

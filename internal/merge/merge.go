@@ -17,6 +17,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/metadata"
 )
 
 // Export is one cluster's contribution. There is at most one from each cluster.
@@ -34,6 +35,14 @@ type Resolution struct {
 	// Conflicts lists the properties in which the exports disagree, in a fixed
 	// order. It concerns all exports alike.
 	Conflicts []Conflict
+}
+
+// Exported returns the exported labels and annotations in maps that can be added to.
+func (r Resolution) Exported() metadata.Set {
+	set := metadata.Set{Labels: map[string]string{}, Annotations: map[string]string{}}
+	maps.Copy(set.Labels, r.Labels)
+	maps.Copy(set.Annotations, r.Annotations)
+	return set
 }
 
 // Conflict is one property in which exports disagree.

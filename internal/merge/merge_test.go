@@ -254,6 +254,29 @@ func TestMessagesStayShort(t *testing.T) {
 	if len(conflicts) != 1 || len(conflicts[0].Message) > 1000 || !utf8.ValidString(conflicts[0].Message) {
 		t.Errorf("conflicts %v", conflicts)
 	}
+	long = export("c1", 0, func(e *Export) { e.ExportedAnnotations = map[string]string{"a": strings.Repeat("\x00", 20_000)} })
+	if conflicts = Resolve([]Export{long, export("c2", 1)}).Conflicts; len(conflicts[0].Message) > 1000 {
+		t.Errorf("a value that is quoted at length makes %d bytes", len(conflicts[0].Message))
+	}
+}
+
+// Of many ports a message lists the first ones and counts the rest.
+func TestPortsInAMessageAreCounted(t *testing.T) {
+	var exports []Export
+	for i := range 200 {
+		exports = append(exports, export(fmt.Sprintf("%s%03d", strings.Repeat("c", 60), i), i, func(e *Export) {
+			e.Ports = nil
+			for j := range 5 {
+				n := 1 + 5*i + j
+				e.Ports = append(e.Ports, mcsv1beta1.ServicePort{Name: fmt.Sprintf("%s%04d", strings.Repeat("p", 11), n), Port: int32(n)})
+			}
+		}))
+	}
+	got := Resolve(exports).Conflicts[0].Message
+	named := strings.Count(got, "/TCP")
+	if want := fmt.Sprintf(" and %d more ports. 200/200 clusters disagree.", 1000-named); len(got) > 1000 || named < 10 || !strings.HasSuffix(got, want) {
+		t.Errorf("%d bytes, %d ports: %s", len(got), named, got)
+	}
 }
 
 // The KEP's own example, letter by letter.

@@ -35,13 +35,21 @@ func mergePorts(exports []Export) ([]mcsv1beta1.ServicePort, []Conflict) {
 
 // unionOfPorts returns the union, and the cluster that each port was taken from.
 func unionOfPorts(exports []Export) (union []mcsv1beta1.ServicePort, origins []string) {
+	type number struct {
+		protocol corev1.Protocol
+		port     int32
+	}
+	named, numbered := map[string]bool{}, map[number]bool{}
 	for _, e := range exports {
 		for _, p := range e.Ports {
 			p = withDefaults(p)
-			if !slices.ContainsFunc(union, func(have mcsv1beta1.ServicePort) bool { return clash(have, p) }) {
-				union = append(union, p)
-				origins = append(origins, e.ClusterID)
+			n := number{p.Protocol, p.Port}
+			if named[p.Name] || numbered[n] {
+				continue // clash, in other words
 			}
+			named[p.Name], numbered[n] = true, true
+			union = append(union, p)
+			origins = append(origins, e.ClusterID)
 		}
 	}
 	return union, origins
@@ -86,28 +94,43 @@ func samePort(a, b mcsv1beta1.ServicePort) bool {
 		ptr.Deref(a.AppProtocol, "") == ptr.Deref(b.AppProtocol, "")
 }
 
+// longestPorts is how much of the ports a message lists, in bytes: the messages of all conflicts share
+// one condition.
+const longestPorts = 600
+
 // portMessage lists the union by the cluster that each port was taken from, the
-// oldest first.
+// oldest first, and counts what does not fit.
 func portMessage(exports []Export, union []mcsv1beta1.ServicePort, origins []string, disagree int) string {
-	var parts []string
+	text, listed := "", 0
 	for i, e := range exports {
-		var ports []string
-		for j, p := range union {
-			if origins[j] == e.ClusterID {
-				ports = append(ports, describe(p))
-			}
-		}
-		if len(ports) == 0 {
-			continue
-		}
 		from := "service export"
 		if i == 0 {
 			from = "oldest service export"
 		}
-		parts = append(parts, fmt.Sprintf("%q from %s in %q", strings.Join(ports, ", "), from, e.ClusterID))
+		var ports []string
+		part := ""
+		for j, p := range union {
+			if origins[j] != e.ClusterID {
+				continue
+			}
+			longer := fmt.Sprintf("%q from %s in %q", strings.Join(append(ports, describe(p)), ", "), from, e.ClusterID)
+			if len(text)+len(longer) > longestPorts {
+				return portSentence(strings.TrimSuffix(text+part, " and "), len(union)-listed, disagree, len(exports))
+			}
+			ports, part, listed = append(ports, describe(p)), longer, listed+1
+		}
+		if part != "" {
+			text += part + " and "
+		}
 	}
-	return fmt.Sprintf("Conflicting ports. Using %s. %d/%d clusters disagree.",
-		strings.Join(parts, " and "), disagree, len(exports))
+	return portSentence(strings.TrimSuffix(text, " and "), 0, disagree, len(exports))
+}
+
+func portSentence(ports string, more, disagree, of int) string {
+	if more > 0 {
+		ports += fmt.Sprintf(" and %d more ports", more)
+	}
+	return fmt.Sprintf("Conflicting ports. Using %s. %d/%d clusters disagree.", ports, disagree, of)
 }
 
 // describe writes a port as people do: name 80/TCP (application protocol).

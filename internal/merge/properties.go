@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,16 +85,17 @@ func (p property) conflict(exports []Export) []Conflict {
 	return []Conflict{{Reason: p.reason, Message: message(p.name, using, oldest.ClusterID, disagree, len(exports))}}
 }
 
-// longestValue is how much of a value a message quotes, in bytes: labels and annotations
+// longestValue is how much of a quoted value a message has, in bytes: labels and annotations
 // may be longer than a condition's message can be.
 const longestValue = 300
 
 // message follows KEP-1645's example.
 func message(name, using, cluster string, disagree, of int) string {
+	using = strconv.Quote(using)
 	if len(using) > longestValue {
-		using = strings.ToValidUTF8(using[:longestValue], "") + "…"
+		using = strings.ToValidUTF8(using[:longestValue], "") + "…\""
 	}
-	return fmt.Sprintf("Conflicting %s. Using %q from oldest service export in %q. %d/%d clusters disagree.",
+	return fmt.Sprintf("Conflicting %s. Using %s from oldest service export in %q. %d/%d clusters disagree.",
 		name, using, cluster, disagree, of)
 }
 

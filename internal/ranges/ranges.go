@@ -1,5 +1,4 @@
-// Package ranges decides which addresses the broker's owner allows each member's endpoints to have
-// (docs/adr/0033-allowed-ranges.md).
+// Package ranges has sets of addresses that are made of ranges, and reads them as people write them.
 package ranges
 
 import (

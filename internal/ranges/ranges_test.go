@@ -6,11 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
-
-	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 func TestParse(t *testing.T) {
@@ -96,60 +92,8 @@ func TestContains(t *testing.T) {
 			if got := set.Contains(a); got != want {
 				t.Fatalf("%s in %s: %t, want %t", a, set, got, want)
 			}
-			if got := (Allowed{"c2": set}).Allows("c2", a); got != want {
-				t.Fatalf("%s allowed by %s: %t, want %t", a, set, got, want)
-			}
-			if !(Allowed{"c2": set}).Allows("c3", a) {
-				t.Fatalf("%s is not allowed to a member that is not restricted", a)
-			}
 		}
 	})
-}
-
-func TestRead(t *testing.T) {
-	allowed, mistakes := Read(&corev1.ConfigMap{
-		Data: map[string]string{
-			"c1": "10.1.0.0/16, fd00:1::/48", "c2.eu": "10.2.0.0/16 nonsense 10.3.0.1", "c3": "", "c4": "everything", "Not_an_id": "10.0.0.0/8", "a.b.c": "10.0.0.0/8",
-		},
-		BinaryData: map[string][]byte{"c5": {0xff, 0xfe}},
-	})
-	got := map[string]string{}
-	for id, set := range allowed {
-		got[id.String()] = set.String()
-	}
-	if diff := cmp.Diff(map[string]string{"c1": "10.1.0.0/16, fd00:1::/48", "c2.eu": "10.2.0.0/16", "c3": "", "c4": "", "c5": ""}, got); diff != "" {
-		t.Errorf("allowed (-want +got):\n%s", diff)
-	}
-	wanted := []string{`"Not_an_id" is no id`, `"a.b.c" is no id`, `c2.eu: "nonsense" is no range`, `c4: "everything" is no range`, `c5: `}
-	if len(mistakes) != len(wanted) {
-		t.Fatalf("mistakes are %q", mistakes)
-	}
-	for i, want := range wanted {
-		if !strings.Contains(mistakes[i], want) || strings.Contains(mistakes[i], "\n") {
-			t.Errorf("mistake %q, want %q", mistakes[i], want)
-		}
-	}
-	if allowed, mistakes := Read(&corev1.ConfigMap{}); len(allowed)+len(mistakes) != 0 {
-		t.Errorf("an empty one allows %v, mistakes %v", allowed, mistakes)
-	}
-}
-
-func TestChanged(t *testing.T) {
-	set := func(text string) Set {
-		s, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	before := Allowed{"same": set("10.1.0.0/16"), "other": set("10.2.0.0/16"), "gone": set("10.3.0.0/16"), "gone-empty": {}, "order": set("10.1.0.0/16 fd00::/8")}
-	now := Allowed{"same": set("10.1.0.0/16"), "other": set("10.2.0.0/15"), "new": set("10.3.0.0/16"), "new-empty": {}, "order": set("fd00::/8,10.1.0.0/16")}
-	if got, want := Changed(before, now), []names.ClusterID{"gone", "gone-empty", "new", "new-empty", "other"}; !slices.Equal(got, want) {
-		t.Errorf("changed are %v, want %v", got, want)
-	}
-	if got := Changed(nil, nil); len(got) > 0 {
-		t.Errorf("of nothing: %v", got)
-	}
 }
 
 // FuzzParse reads whatever somebody has written: what is read is written and read the same again.

@@ -71,11 +71,11 @@ func (h Hub) Manifests() (crds, objects []*unstructured.Unstructured) {
 
 // webhook has the API server ask the hub about MultiClusterServices, and about nothing else. It
 // does not for changes that the hub has nothing to say about, so that finalizers can be taken off
-// while it is down. The hub puts its certificate authority in by itself; until then, and whenever it can't
+// while it is down. The hub puts its certificate authority, and the path at which it is to be asked, in by itself; until then, and whenever it can't
 // be reached, what it is asked about is refused.
 func (h Hub) webhook() *unstructured.Unstructured {
 	config := admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
-		Namespace: names.HubNamespace, Name: HubName, Path: ptr.To("/"), Port: ptr.To[int32](443),
+		Namespace: names.HubNamespace, Name: HubName, Port: ptr.To[int32](443),
 	}}
 	if h.WebhookURL != "" {
 		config = admissionv1.WebhookClientConfig{URL: &h.WebhookURL}

@@ -101,8 +101,11 @@ func (h Hub) container(image string) corev1.Container {
 	}
 	if h.balances() {
 		// At the pod's own address alone, so that load balancers can have the same ports at others.
-		container.Env = []corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}}
-		container.Args = append(container.Args, "--webhook-bind-address=[$(POD_IP)]:9443", "--metrics-bind-address=[$(POD_IP)]:8080", "--health-probe-bind-address=[$(POD_IP)]:8081")
+		field := func(name, path string) corev1.EnvVar {
+			return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+		}
+		container.Env = []corev1.EnvVar{field("POD_IP", "status.podIP"), field("NODE_IPS", "status.hostIPs")}
+		container.Args = append(container.Args, "--node-addresses=$(NODE_IPS)", "--webhook-bind-address=[$(POD_IP)]:9443", "--metrics-bind-address=[$(POD_IP)]:8080", "--health-probe-bind-address=[$(POD_IP)]:8081")
 	}
 	if h.HAProxyImage != "" {
 		container.Args = append(container.Args, "--lb-option="+haproxy.Name+".sidecar=true", "--lb-option="+haproxy.Name+".dir="+runDir)

@@ -41,7 +41,7 @@ const priorityName = "atoll"
 // scheduling.HighestUserDefinablePriority).
 const highestPriority = 1_000_000_000
 
-// priority is the class of both programs. It is none of Kubernetes' own, which some clusters
+// priority is the class of both programs. An admission policy keeps it from pods of other namespaces (deploy/agent). It is none of Kubernetes' own, which some clusters
 // allow in kube-system alone.
 func priority() []*unstructured.Unstructured {
 	return install.Objects(&schedulingv1.PriorityClass{

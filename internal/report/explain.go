@@ -65,13 +65,13 @@ func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
 	}
 	x.Exports = ordered(Exports(s), exports)
 	x.imported(s)
-	x.sources(s, exports)
+	x.sources(s, service.Namespace, exports)
 	x.Records = x.records(s)
 	x.findings(s, service, exports)
 	for _, source := range x.Sources {
 		x.Works = x.Works || source.ReadyHere > 0
 	}
-	x.Works = x.Works && x.Import != nil && len(x.Records) > 0 && named(s)
+	x.Works = x.Works && x.Import != nil && len(x.Records) > 0 && named(s) && !x.stale(s, exports)
 	return x
 }
 
@@ -83,8 +83,10 @@ func constituents(s *survey.Survey, service types.NamespacedName) []merge.Export
 	policy := policyOf(s, service)
 	var exports []merge.Export
 	for _, e := range s.Broker.Exports {
-		if e.Spec.Scope != brokerv1alpha1.ScopeHub && e.Spec.ServiceNamespace == service.Namespace && e.Spec.ServiceName == service.Name {
-			exports = append(exports, policy.Restrict(e.Spec))
+		if e.Spec.Scope != brokerv1alpha1.ScopeHub && mayExport(s, &e.Spec) && e.Spec.ServiceNamespace == service.Namespace && e.Spec.ServiceName == service.Name {
+			if restricted, some := policy.Restrict(e.Spec); some {
+				exports = append(exports, restricted)
+			}
 		}
 	}
 	return exports
@@ -118,9 +120,9 @@ func (x *Explanation) imported(s *survey.Survey) {
 	if imports := Imports(s); len(imports) == 1 {
 		x.Import = &imports[0]
 	}
-	for _, service := range s.Cluster.Services {
-		if service.Labels[names.LabelManagedBy] == names.AgentManager && x.Import != nil && service.Labels[names.LabelServiceName] == x.Import.Name {
-			x.DerivedService = service.Name
+	for _, i := range s.Cluster.Imports {
+		if x.Import != nil && i.Namespace == x.Import.Namespace && i.Name == x.Import.Name {
+			x.DerivedService = i.Annotations[names.AnnotationDerivedService]
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 	"github.com/atoll-mcs/atoll/internal/survey"
 )
 
@@ -30,6 +32,10 @@ type Member struct {
 	ServiceCIDRs     []string `json:"serviceCIDRs,omitempty"`
 	// Exports is how many services it exports.
 	Exports int `json:"exports"`
+	// Namespaces are the patterns of namespaces that the broker's administrators let it export; ["*"] for all.
+	Namespaces []string `json:"namespaces"`
+	// AllowedRanges are those that its endpoints may be in; absent where they may have any address.
+	AllowedRanges *[]string `json:"allowedRanges,omitempty"`
 	// Self tells that it is the cluster that was asked.
 	Self bool `json:"self,omitempty"`
 }
@@ -65,6 +71,7 @@ func Members(s *survey.Survey) []Member {
 			Advertises: string(m.Spec.AdvertiseMode), IPFamilies: texts(m.Spec.IPFamilies), PodCIDRs: m.Spec.PodCIDRs, ServiceCIDRs: m.Spec.ServiceCIDRs,
 			Exports: exports[m.Name], Self: m.Name == s.ClusterID.String(),
 		}
+		member.permissions(s.Broker.Permissions[names.ClusterID(m.Name)])
 		if silence, ok := s.Broker.Silence(m.Name); ok {
 			member.HeartbeatSeconds = ptr.To(int64(silence.Seconds()))
 			member.State = MemberReady
@@ -79,4 +86,15 @@ func Members(s *survey.Survey) []Member {
 	}
 	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return members
+}
+
+// permissions sets what the member is permitted.
+func (m *Member) permissions(permitted permissions.Member) {
+	m.Namespaces = []string{"*"}
+	if permitted.Namespaces != nil {
+		m.Namespaces = permitted.Namespaces.Texts()
+	}
+	if permitted.Ranges != nil {
+		m.AllowedRanges = ptr.To(permitted.Ranges.Texts())
+	}
 }

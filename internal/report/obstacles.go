@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/refusal"
 	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/internal/survey"
 )
@@ -25,7 +26,8 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 	x.exported(s, service, exports)
 	if len(exports) > 0 || x.Import != nil {
 		x.leftOut(s, exports)
-		x.importing(s, service)
+		x.importing(s, service, exports)
+		x.unrecorded(s)
 	}
 	if x.Import != nil && x.Import.Status != foreign {
 		x.reachable(s)
@@ -48,6 +50,9 @@ func (x *Explanation) unread(s *survey.Survey) {
 func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	for _, e := range x.Exports {
 		switch severity, wrong := e.severity(); {
+		case e.Status == notPermitted && e.Cluster != x.Cluster:
+			x.Findings.add(Warning, "export", fmt.Sprintf("Cluster %s may not export the namespace %s: the broker's administrators have not permitted it. Other clusters ignore its export.", e.Cluster, e.Namespace),
+				fmt.Sprintf("An administrator of the broker can see and change that: atoll broker members list %s --namespace %s", e.Cluster, s.Clusterset))
 		case e.Cluster != x.Cluster || !wrong:
 		case severity == Warning:
 			x.Findings.add(Warning, "export", e.Message, "make the Services, and the ServiceExports' exported labels and annotations, alike in all clusters")
@@ -85,17 +90,42 @@ func (x *Explanation) leftOut(s *survey.Survey, exports []merge.Export) {
 	}
 }
 
+// missingRecords are the clusters that the import names and the broker has no record of.
+func (x *Explanation) missingRecords(s *survey.Survey) []string {
+	if s.Broker == nil || x.Import == nil || x.Import.Status == foreign {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(x.Import.Clusters), func(id string) bool {
+		return id == x.Cluster || slices.ContainsFunc(x.Exports, func(e Export) bool { return e.Cluster == id })
+	})
+}
+
+// unrecorded is about exports that are imported although the broker does not have them any more.
+func (x *Explanation) unrecorded(s *survey.Survey) {
+	if missing := x.missingRecords(s); len(missing) > 0 {
+		x.Findings.add(Warning, "import", fmt.Sprintf("The broker has no record of the export from %s. This cluster keeps the last one that it has seen, with its type and ports, "+
+			"until the agents there confirm it or the cluster counts as lost", names.ListClusters(missing)), "see whether the agents of these clusters run: atoll status")
+	}
+}
+
+// stale tells whether the import is kept as a missing record has it, which is something else than the records that there are
+// amount to.
+func (x *Explanation) stale(s *survey.Survey, exports []merge.Export) bool {
+	if len(exports) == 0 || len(x.missingRecords(s)) == 0 {
+		return false
+	}
+	merged := merge.Resolve(exports).Spec
+	return x.Import.Type != string(merged.Type) || !slices.Equal(x.Import.Ports, ports(merged.Ports))
+}
+
 // importing is about the asked cluster's import.
-func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName) {
+func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	namespace, readable := namespaceOf(s, service.Namespace)
-	switch {
-	case readable && namespace == nil:
+	if readable && namespace == nil {
 		x.Findings.add(Error, "import", "there is no namespace "+service.Namespace+" here, and services are imported into those that there are", "kubectl create namespace "+service.Namespace)
 		return
-	case namespace != nil && names.Closed(namespace.Name, namespace.Labels):
-		x.Findings.add(Error, "import", "namespace "+namespace.Name+" is one of the system's, into which nothing is imported unless that is allowed",
-			fmt.Sprintf("kubectl label namespace %s %s=%s", namespace.Name, names.LabelExports, names.ExportsAllowed))
 	}
+	x.refused(s, service.Namespace, exports)
 	if s.Broker != nil && !policyOf(s, service).Consumes(x.Cluster) {
 		x.Findings.add(Error, "import", "the hub's MultiClusterService says that other clusters import this service, and this one does not", "add "+x.Cluster+" to its consumerClusters or range")
 	}
@@ -111,6 +141,52 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName) 
 	case wrong:
 		x.Findings.add(severity, "import", x.Import.Message, "")
 	}
+}
+
+// refused is about exports that the asked cluster's owner refuses.
+func (x *Explanation) refused(s *survey.Survey, namespace string, exports []merge.Export) {
+	rules := rulesIn(s, namespace)
+	if rules.Malformed != nil {
+		x.Findings.add(Warning, "import", fmt.Sprintf("annotation %s of namespace %s can't be read in full: %s", names.AnnotationRefuseImports, namespace, strings.ReplaceAll(rules.Malformed.Error(), "\n", ", ")),
+			fmt.Sprintf("kubectl annotate namespace %s --overwrite %s=ID,ID", namespace, names.AnnotationRefuseImports))
+	}
+	for _, e := range exports {
+		reason := rules.Reason(names.ClusterID(e.ClusterID))
+		if e.ClusterID == x.Cluster || reason == "" {
+			continue
+		}
+		severity := Error
+		if x.Import != nil {
+			severity = Warning // it comes from others
+		}
+		why, undo := reason.Explain(namespace)
+		x.Findings.add(severity, "import", fmt.Sprintf("what %s exports is not imported: %s", e.ClusterID, why), undo)
+	}
+}
+
+// rulesIn are which other clusters' exports the asked cluster refuses in a namespace, as far as this can be told.
+func rulesIn(s *survey.Survey, name string) refusal.Rules {
+	namespace, _ := namespaceOf(s, name)
+	if namespace == nil {
+		return refusal.Rules{}
+	}
+	return refusal.In(name, namespace.Labels, namespace.Annotations, agentRefuses(s))
+}
+
+// agentRefuses are the clusters that the agents refuse in all namespaces.
+func agentRefuses(s *survey.Survey) refusal.Clusters {
+	var ids []string
+	for _, container := range s.Cluster.Deployments[render.AgentName].Spec.Template.Spec.Containers {
+		for i, arg := range container.Args {
+			if value, ok := strings.CutPrefix(arg, "--"+refusal.Flag+"="); ok {
+				ids = append(ids, value)
+			} else if arg == "--"+refusal.Flag && i+1 < len(container.Args) {
+				ids = append(ids, container.Args[i+1])
+			}
+		}
+	}
+	refuses, _ := refusal.Parse(strings.Join(ids, ",")) // an agent that can't read it does not start
+	return refuses
 }
 
 // reachable is about the endpoints, and the way to them.

@@ -18,6 +18,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 	"github.com/atoll-mcs/atoll/internal/ranges"
 	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/internal/survey"
@@ -46,8 +47,11 @@ func clusterset() *survey.Survey {
 	s.Broker.Slices = []discoveryv1.EndpointSlice{slicesOf("c1", "10.1.0.1"), slicesOf("c2", "10.2.0.1")}
 	s.Cluster.Namespaces = []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, {ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}}
 	imp := mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{names.LabelManagedBy: names.AgentManager}},
-		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, IPs: []string{"10.96.0.9"}, Ports: []mcsv1beta1.ServicePort{{Name: "http", Port: 80}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", Labels: map[string]string{names.LabelManagedBy: names.AgentManager},
+			Annotations: map[string]string{names.AnnotationDerivedService: "web-clusterset"},
+		},
+		Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, IPs: []string{"10.96.0.9"}, Ports: []mcsv1beta1.ServicePort{{Name: "http", Port: 80}}},
 		Status: mcsv1beta1.ServiceImportStatus{
 			Clusters:   []mcsv1beta1.ClusterStatus{{Cluster: "c1"}, {Cluster: "c2"}},
 			Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}},
@@ -226,35 +230,35 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Endpoints that the broker's owner does not allow their cluster are left out by others, and that is told; whatever the
+// Endpoints that the broker's administrators do not permit their cluster are left out by others, and that is told; whatever the
 // import does not have for another reason is not put down to that.
 func TestExplainAllowedRanges(t *testing.T) {
-	set := func(text string) ranges.Set {
+	set := func(text string) permissions.Member {
 		s, err := ranges.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
+		return permissions.Member{Ranges: &s}
 	}
 	for name, tt := range map[string]struct {
-		allowed  ranges.Allowed
+		allowed  permissions.Members
 		imported bool // of c2
 		finding  string
 		why      string
 	}{
 		"not said":     {nil, false, "", "none are imported here"},
-		"of another":   {ranges.Allowed{"c9": {}}, true, "", ""},
-		"within":       {ranges.Allowed{"c2": set("10.2.0.0/16")}, true, "", ""},
-		"outside":      {ranges.Allowed{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker's owner does not allow it", "1 of them are not imported, for the broker's owner"},
-		"none allowed": {ranges.Allowed{"c2": {}}, false, "allowed are: none", "1 of them are not imported, for the broker's owner"},
+		"of another":   {permissions.Members{"c9": set("")}, true, "", ""},
+		"within":       {permissions.Members{"c2": set("10.2.0.0/16")}, true, "", ""},
+		"outside":      {permissions.Members{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker's administrators do not permit it", "1 of them are not imported, because the broker's administrators"},
+		"none allowed": {permissions.Members{"c2": set("")}, false, "permitted are: none", "1 of them are not imported, because the broker's administrators"},
 	} {
 		s := clusterset()
-		s.Broker.Allowed = tt.allowed
+		s.Broker.Permissions = tt.allowed
 		if !tt.imported {
 			s.Cluster.Slices[1].Endpoints = nil
 		}
 		x := Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"})
-		if got := told(x.Findings); !strings.Contains(got, tt.finding) || (tt.finding == "") != !strings.Contains(got, "broker's owner") {
+		if got := told(x.Findings); !strings.Contains(got, tt.finding) || (tt.finding == "") != !strings.Contains(got, "broker's administrators") {
 			t.Errorf("%s: findings are %s", name, got)
 		}
 		if got := x.Sources[1].Why; !strings.HasPrefix(got, tt.why) || (got == "") != (tt.why == "") {
@@ -340,5 +344,29 @@ func TestRows(t *testing.T) {
 		if strings.Join(tt.got, "\n") != strings.Join(tt.want, "\n") {
 			t.Errorf("got  %q\nwant %q", tt.got, tt.want)
 		}
+	}
+}
+
+// An import that follows a record which the broker does not have any more is not called a service that works where its
+// values are others than those of the records that there are.
+func TestExplainAnImportWithoutRecord(t *testing.T) {
+	service := types.NamespacedName{Namespace: "shop", Name: "web"}
+	s := clusterset()
+	s.Broker.Exports = s.Broker.Exports[:1]
+	const missing = `The broker has no record of the export from "c1". This cluster keeps the last one that it has seen`
+	explained := func() (text string, works bool) {
+		x := Explain(s, service)
+		for _, f := range x.Findings {
+			text += f.Message + "\n"
+		}
+		return text, x.Works
+	}
+	s.Cluster.Imports[0].Spec.Type, s.Cluster.Imports[0].Spec.Ports = mcsv1beta1.ClusterSetIP, s.Broker.Exports[0].Spec.Ports
+	if text, works := explained(); !works || !strings.Contains(text, missing) {
+		t.Errorf("of equal values: works %v: %s", works, text)
+	}
+	s.Cluster.Imports[0].Spec.Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 4444}}
+	if text, works := explained(); works || !strings.Contains(text, missing) {
+		t.Errorf("of another port: works %v: %s", works, text)
 	}
 }

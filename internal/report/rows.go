@@ -32,7 +32,7 @@ type Export struct {
 	Ports     []string `json:"ports,omitempty"`
 	// ExportedAt is when its ServiceExport was made: the oldest wins conflicts.
 	ExportedAt metav1.Time `json:"exportedAt"`
-	// Status is Published for other clusters' exports. Of the asked cluster's own it is Ready, or
+	// Status is Published for other clusters' exports, or NamespaceNotPermitted where all ignore it. Of the asked cluster's own it is Ready, or
 	// the reason of the condition that says why not, or of the conflict.
 	Status string `json:"status"`
 	// Message is that condition's.
@@ -51,6 +51,9 @@ func Exports(s *survey.Survey) []Export {
 			row := Export{
 				Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName, Cluster: e.Spec.ClusterID, Type: string(e.Spec.Type),
 				Ports: ports(e.Spec.Ports), ExportedAt: e.Spec.ExportedAt, Status: published,
+			}
+			if !mayExport(s, &e.Spec) {
+				row.Status, row.Message = notPermitted, "The broker's administrators do not let this cluster export this namespace."
 			}
 			rows[row.key()] = row
 		}

@@ -24,7 +24,7 @@ type Source struct {
 	Why string `json:"why,omitempty"`
 }
 
-func (x *Explanation) sources(s *survey.Survey, exports []merge.Export) {
+func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merge.Export) {
 	clusters := merge.Precedence(exports)
 	count := func(list []discoveryv1.EndpointSlice, cluster string) (total, ready int) {
 		for _, e := range endpoints(list) {
@@ -42,6 +42,7 @@ func (x *Explanation) sources(s *survey.Survey, exports []merge.Export) {
 			clusters = append(clusters, id)
 		}
 	}
+	rules := rulesIn(s, namespace)
 	for _, id := range clusters {
 		source := Source{Cluster: id}
 		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id)
@@ -50,6 +51,9 @@ func (x *Explanation) sources(s *survey.Survey, exports []merge.Export) {
 			source.Published, ready = count(s.Broker.Slices, id)
 		}
 		source.Why = why(s, source, ready)
+		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace); because != "" && id != x.Cluster {
+			source.Why = because
+		}
 		x.Sources = append(x.Sources, source)
 	}
 }
@@ -61,6 +65,8 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	switch {
 	case since != "" && source.ReadyHere == 0:
 		return "withdrawn: nothing has answered there since " + since
+	case s.LeftOut[source.Cluster].CutOff && source.Imported != source.Published:
+		return fmt.Sprintf("%s has changed too much on the broker in a short time: what was imported of it stays as it is for up to 5 minutes", source.Cluster)
 	case source.ReadyHere > 0 && source.Imported >= source.Published:
 		return ""
 	case s.Broker == nil:
@@ -70,9 +76,11 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	case source.Imported == 0 && s.LeftOut[source.Cluster].Services > 0:
 		return beyondServices(source.Cluster, s.LeftOut[source.Cluster].Services)
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
-		return fmt.Sprintf("%d of them are not imported, for the broker's owner does not allow that cluster their addresses", out)
+		return fmt.Sprintf("%d of them are not imported, because the broker's administrators do not permit that cluster their addresses", out)
+	case source.Imported < source.Published && s.LeftOut[source.Cluster].Objects > 0:
+		return fmt.Sprintf("%s has more on the broker than this cluster takes of one, and %d objects are left out: export less there", source.Cluster, s.LeftOut[source.Cluster].Objects)
 	case source.Imported < source.Published && s.LeftOut[source.Cluster].Endpoints > 0:
-		return fmt.Sprintf("%s exports more endpoints than this cluster takes of one, and %d are left out (--max-endpoints-per-member)", source.Cluster, s.LeftOut[source.Cluster].Endpoints)
+		return fmt.Sprintf("%s exports more endpoints times ports than this cluster takes of one, and %d are left out (--max-endpoints-per-member)", source.Cluster, s.LeftOut[source.Cluster].Endpoints)
 	case source.Imported == 0:
 		return "none are imported here: see the findings, and Events of the ServiceImport"
 	case publishedReady == 0:

@@ -2,21 +2,20 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
-	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // whoAmI makes sure that the broker is the join file's, and accepts its token.
@@ -42,45 +41,56 @@ func connect(m credential.Membership, server string, report install.Report) (*in
 // answerTime is how long one answer of the broker is waited for.
 const answerTime = 10 * time.Second
 
-// exchange takes the join file's token to the broker and gets the member's own for it. Where
-// the file was used already, by this cluster, what it has got then is as good.
+// exchange uses the join file up on the broker, and gets the member's own token for it. Where this cluster has used the file
+// before, it goes on with the token that it has.
 func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (credential.Membership, *install.Target, error) {
 	member := r.File
+	if state.joined != nil && state.joined.From(r.File) {
+		say("this cluster has used the join file already: going on with the credentials that it has")
+		member.Token = state.joined.Token
+	} else {
+		var err error
+		if member.Token, err = use(ctx, r); err != nil {
+			return member, nil, explain(err, r.File, time.Now())
+		}
+	}
 	as, err := connect(member, r.BrokerServer, nil)
 	if err != nil {
 		return member, nil, err
 	}
-	token, err := requestToken(ctx, as, member.Clusterset, names.MemberAccount(member.ClusterID), rights.MaxTokenLifetime)
-	switch {
-	case err == nil:
-		member.Token = token
-	case usedUp(err) && state.joined != nil && state.joined.SameBroker(member):
-		say("the join file was used already: going on with what the cluster has got for it")
-		member.Token = state.joined.Token
-	default:
-		return member, nil, explain(err, member, time.Now())
-	}
-	as, err = connect(member, r.BrokerServer, nil)
-	if err != nil {
-		return member, nil, err
-	}
 	if err := free(ctx, as, member, state.uid); err != nil {
-		return member, nil, explainUnlessHint(err, member)
+		return member, nil, explain(err, member, time.Now())
 	}
 	return member, as, nil
 }
 
-// usedUp tells whether an error is what a join file gets that was used already: its account's
-// rights go first, and then, up to ten seconds later, the API server forgets the token.
-func usedUp(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }
-
-func explainUnlessHint(err error, m credential.Membership) error {
-	var already *Hint
-	if errors.As(err, &already) {
-		return err
+// use uses the join file up, and returns the member's token.
+func use(ctx context.Context, r JoinRequest) (string, error) {
+	as, err := connect(r.File, r.BrokerServer, nil)
+	if err != nil {
+		return "", err
 	}
-	return explain(err, m, time.Now())
+	kube, err := kubernetes.NewForConfig(as.Config)
+	if err != nil {
+		return "", fmt.Errorf("making a client for the broker: %w", err)
+	}
+	bound, err := joining.Use(ctx, kube, r.File)
+	if err != nil {
+		return "", err
+	}
+	// Nobody can get a token for the Secret but who has learned its UID just now: so what may pass is worth waiting for.
+	var token authenticationv1.TokenRequestStatus
+	if err := install.Wait(ctx, mintTime, func(ctx context.Context) (err error) {
+		token, err = joining.Token(ctx, kube, r.File, bound, rights.MaxTokenLifetime)
+		return err
+	}); err != nil {
+		return "", hint(r.File.NewFile(), "the join file is used up, but the broker did not issue a token for it: %w", err)
+	}
+	return token.Token, nil
 }
+
+// mintTime is how long the broker may take to issue the first token.
+const mintTime = 30 * time.Second
 
 // free makes sure that a cluster id is no other cluster's.
 func free(ctx context.Context, onBroker *install.Target, m credential.Membership, uid string) error {
@@ -92,7 +102,8 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 	if have.Spec.ClusterUID == uid {
 		return nil
 	}
-	return hint(fmt.Sprintf("join with another id: atoll broker token create ID --namespace %[2]s. If that cluster is gone for good: atoll broker remove %[1]s --namespace %[2]s", m.ClusterID, m.Clusterset),
+	return hint(fmt.Sprintf("the join file is used up. To join with another id, make a new one: atoll broker token create ID --namespace %[2]s."+
+		" If that cluster is gone for good: atoll broker remove %[1]s --namespace %[2]s, and then make a new join file for %[1]s", m.ClusterID, m.Clusterset),
 		"cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s; %s)",
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
 }
@@ -106,11 +117,15 @@ func lastHeard(ctx context.Context, onBroker *install.Target, member client.Obje
 	return fmt.Sprintf("it was last heard of %s ago", time.Since(lease.Spec.RenewTime.Time).Round(time.Second))
 }
 
-// useUp makes the join file worthless.
-func useUp(ctx context.Context, onBroker *install.Target, m credential.Membership) error {
-	joiner := rights.Joiner(m.Clusterset, m.ClusterID).ServiceAccount
-	if err := client.IgnoreNotFound(onBroker.Client.Delete(ctx, joiner)); err != nil {
-		return explain(err, m, time.Now())
+// endJoin gives up the rights of the join file that the member's token comes from, and the credentials of former joins.
+func endJoin(ctx context.Context, onBroker *install.Target, m credential.Membership) error {
+	claims, err := credential.ParseToken(m.Token)
+	if err != nil {
+		return err
 	}
-	return nil
+	kube, err := kubernetes.NewForConfig(onBroker.Config)
+	if err != nil {
+		return fmt.Errorf("making a client for the broker: %w", err)
+	}
+	return explain(joining.End(ctx, kube, m, claims.Binding), m, time.Now())
 }

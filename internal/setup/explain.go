@@ -10,20 +10,28 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/credential"
 )
 
 // explain says what a failure to work with the broker means, and what to do. It is told who
 // tried, and when.
 func explain(err error, as credential.Membership, now time.Time) error {
-	const newFile = "get a new join file from the broker's administrator: atoll broker token create %s --namespace %s"
-	fresh := fmt.Sprintf(newFile, as.ClusterID, as.Clusterset)
+	fresh := as.NewFile()
 	var authority x509.UnknownAuthorityError
 	var hostname x509.HostnameError
 	var invalid x509.CertificateInvalidError
+	var already *Hint
+	var unanswered *joining.UnansweredError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &already):
+		return err
+	case errors.As(err, &unanswered):
+		return hint("run the same command again. If it says that the join file was used already: "+fresh, "talking to the broker at %s: %w", as.Server, err)
+	case apierrors.IsAlreadyExists(err) && isJoiner(as):
+		return hint(as.UsedFile(), "the join file for cluster %s was used already, and not by this cluster as far as it knows", as.ClusterID)
 	case errors.As(err, &authority):
 		return hint("is the URL the broker's? If its certificate authority has changed, "+fresh,
 			"the broker at %s is not who the join file says: its certificate is not signed by the authority in the file", as.Server)
@@ -35,7 +43,7 @@ func explain(err error, as credential.Membership, now time.Time) error {
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err) && isJoiner(as):
 		return hint(fresh, "the broker at %s does not accept the token: %s", as.Server, why(as, now))
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return hint("if the cluster was removed from the clusterset, "+fresh,
+		return hint("was the cluster removed from the clusterset? "+fresh,
 			"the broker at %s refuses cluster %s in clusterset %s: %w", as.Server, as.ClusterID, as.Clusterset, err)
 	case unreachable(err):
 		return hint("check that the URL is right and nothing is in the way. If the broker has another address seen from this machine, give it with --broker-server URL;"+
@@ -56,12 +64,10 @@ func why(as credential.Membership, now time.Time) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case now.After(claims.Expires):
-		return fmt.Sprintf("it expired %s ago", now.Sub(claims.Expires).Round(time.Second))
-	case claims.IsJoiner(as.ClusterID, as.Clusterset):
-		return "it was used already, or revoked"
+	case claims.IsJoiner(as.ClusterID, as.Clusterset) || now.After(claims.Expires):
+		return claims.WhyRefused(now)
 	}
-	return "it was revoked"
+	return "it was revoked, or a later join has taken its place"
 }
 
 func unreachable(err error) bool {

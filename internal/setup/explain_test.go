@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/credential"
 )
 
@@ -35,21 +36,25 @@ func TestExplainAnswers(t *testing.T) {
 	as := func(account string, expires time.Duration) credential.Membership {
 		return credential.Membership{ClusterID: "c1", Clusterset: "set", Server: "https://b", Token: tokenOf(account, now.Add(expires))}
 	}
-	const fresh = "\nget a new join file from the broker's administrator: atoll broker token create c1 --namespace set"
+	const fresh = "\nMake a new join file on the broker, and join with it: atoll broker token create c1 --namespace set --context CONTEXT_OF_BROKER --output c1.join"
 	for name, c := range map[string]struct {
 		err  error
 		as   credential.Membership
 		want string
 	}{
 		"expired": {apierrors.NewUnauthorized("no"), as("join-c1", -90*time.Minute), "the broker at https://b does not accept the token: it expired 1h30m0s ago" + fresh},
-		"used":    {apierrors.NewUnauthorized("no"), as("join-c1", time.Hour), "it was used already, or revoked" + fresh},
-		"revoked": {apierrors.NewUnauthorized("no"), as("member-c1", time.Hour), "it was revoked" + fresh},
+		"used":    {apierrors.NewUnauthorized("no"), as("join-c1", time.Hour), "it was used, revoked or replaced by a newer join file" + fresh},
+		"revoked": {apierrors.NewUnauthorized("no"), as("member-c1", time.Hour), "it was revoked, or a later join has taken its place" + fresh},
 		"rights are gone": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("join-c1", time.Hour),
-			"it was used already, or revoked" + fresh},
+			"it was used, revoked or replaced by a newer join file" + fresh},
 		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("member-c1", time.Hour),
 			"refuses cluster c1 in clusterset set"},
-		"late":  {context.DeadlineExceeded, as("join-c1", time.Hour), "can't be reached from here"},
-		"other": {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},
+		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
+			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is all it takes. Otherwise somebody else has joined as c1:" +
+				" cut them off first, with: atoll broker remove c1 --namespace set --context CONTEXT_OF_BROKER --force."},
+		"the answer was lost": {&joining.UnansweredError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
+		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "can't be reached from here"},
+		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},
 	} {
 		if got := explain(c.err, c.as, now); got == nil || !strings.Contains(got.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, got, c.want)

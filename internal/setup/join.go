@@ -37,9 +37,15 @@ func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) 
 	if err != nil {
 		return err
 	}
+	if err := cluster.CheckCRDs(ctx, j.crds, r.ReplaceCRDs); err != nil {
+		return err
+	}
 	membership, onBroker := r.File, (*install.Target)(nil)
 	if r.Offline {
 		say("leaving it to the agent to talk to the broker")
+		if j.state.joined != nil && j.state.joined.From(r.File) {
+			membership.Token = j.state.joined.Token
+		}
 	} else {
 		say("talking to the broker at %s", r.File.Server)
 		if membership, onBroker, err = exchange(ctx, r, j.state, say); err != nil {
@@ -47,19 +53,25 @@ func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) 
 		}
 	}
 	say("installing Atoll")
+	// First of all what can't be got a second time.
+	if err := cluster.Apply(ctx, append(namespaces(j.objects), install.Objects(membership.Secret(names.SystemNamespace))...)...); err != nil {
+		return err
+	}
 	if err := cluster.CRDs(ctx, j.crds, r.ReplaceCRDs); err != nil {
 		return err
 	}
 	if err := cluster.Apply(ctx, j.objects...); err != nil {
 		return err
 	}
-	if err := cluster.Apply(ctx, install.Objects(membership.Secret(names.SystemNamespace))...); err != nil {
-		return err
-	}
 	if onBroker == nil {
 		return nil
 	}
-	return useUp(ctx, onBroker, membership)
+	return endJoin(ctx, onBroker, membership)
+}
+
+// namespaces are those of the objects that are one.
+func namespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != "Namespace" })
 }
 
 // CheckJoin makes the checks of Join, as far as they leave no trace, and returns the manifests
@@ -81,15 +93,15 @@ func CheckJoin(ctx context.Context, cluster *install.Target, r JoinRequest, say 
 	return slices.Concat(j.crds, j.objects, install.Objects(r.File.Secret(names.SystemNamespace))), nil
 }
 
-// joining is what is known of a cluster that is about to join, and what it gets.
-type joining struct {
+// preparation is what is known of a cluster that is about to join, and what it gets.
+type preparation struct {
 	state         memberState
 	crds, objects []*unstructured.Unstructured
 }
 
 // prepare makes the checks for which the broker is not needed.
-func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*joining, error) {
-	var j joining
+func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*preparation, error) {
+	var j preparation
 	var err error
 	if j.state, err = readMember(ctx, cluster); err != nil {
 		return nil, err

@@ -134,6 +134,13 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 			return err
 		}
 	}
+	tokens, err := credentials(ctx, on, r.Namespace, client.MatchingLabels{names.LabelSourceCluster: r.Cluster.String()})
+	if err != nil {
+		return err
+	}
+	if err := on.DeleteAll(ctx, unstructuredSecrets(tokens)); err != nil {
+		return err
+	}
 	say("removing its records")
 	if err := makeKnown(ctx, on, r); err != nil {
 		return err
@@ -143,6 +150,16 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 		return fmt.Errorf("listing its records: %w", err)
 	}
 	return on.DeleteAll(ctx, found.objects)
+}
+
+func unstructuredSecrets(secrets []corev1.Secret) []unstructured.Unstructured {
+	all := make([]unstructured.Unstructured, len(secrets))
+	for i, s := range secrets {
+		all[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		all[i].SetNamespace(s.Namespace)
+		all[i].SetName(s.Name)
+	}
+	return all
 }
 
 // makeKnown makes the entry of a member that has none, because it was not there any more when the

@@ -12,6 +12,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -23,7 +24,7 @@ func FuzzImport(f *testing.F) {
 		"ports":[{"name":"http","port":8080,"protocol":"TCP"},{}],"endpoints":[{"addresses":["10.2.0.1"]},{"addresses":["127.0.0.1","10.1.0.9","10.2.0.2"]},{}]}]`))
 	f.Add([]byte(`[{"metadata":{"name":"x","annotations":{"atoll.dev/source-slice":"a.b","atoll.dev/source-part":"-1"}},"addressType":"IPv6","endpoints":[{"addresses":["::1","fe80::1%eth0","::ffff:10.2.0.1"]}]},
 		{"metadata":{"labels":{"atoll.dev/advertise-mode":"cluster-ip","kubernetes.io/service-name":"kubernetes"}},"addressType":"FQDN","ports":null}]`))
-	own, err := ParseNetwork([]string{"10.101.0.0/16"}, []string{"10.1.0.0/16"})
+	own, err := validation.ParseNetwork([]string{"10.101.0.0/16"}, []string{"10.1.0.0/16"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -42,7 +43,12 @@ func FuzzImport(f *testing.F) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"},
 			Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}},
 		}
-		admitted, _ := own.Admit("c2", published)
+		var admitted []*discoveryv1.EndpointSlice
+		for _, s := range published {
+			validation.Published(s) // as every copy of the broker's
+			clean, _ := own.Slice("c2", s)
+			admitted = append(admitted, clean)
+		}
 		plan := Import(Importation{Import: imp, DerivedService: "web-clusterset", Cluster: "c2", Ports: ports, Sources: admitted, MaxEndpoints: 100})
 		for i := range plan {
 			s := &plan[i]
@@ -81,7 +87,7 @@ func FuzzRefusal(f *testing.F) {
 	f.Add("10.101.7.0/24", "10.1.0.0/33\n\x00")
 	f.Add("::ffff:10.101.0.0/112", "0.0.0.0/0")
 	f.Add("fd00::/8", strings.Repeat("10.1.0.0/16,", 1000))
-	own, err := ParseNetwork([]string{"10.101.0.0/16", "fd00:101::/108"}, []string{"10.1.0.0/16"})
+	own, err := validation.ParseNetwork([]string{"10.101.0.0/16", "fd00:101::/108"}, []string{"10.1.0.0/16"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -89,7 +95,7 @@ func FuzzRefusal(f *testing.F) {
 	id := names.ClusterID(strings.Repeat("c", names.MaxLabelValue))
 	f.Fuzz(func(t *testing.T, one, others string) {
 		member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: append(strings.Split(others, ","), one)}}
-		refusal := own.Refusal(id, id, member, []*discoveryv1.EndpointSlice{vip})
+		refusal := OverlappingRanges(own, id, id, member, []*discoveryv1.EndpointSlice{vip})
 		if len(refusal) > 1024 {
 			t.Errorf("an Event has no room for %d characters", len(refusal))
 		}

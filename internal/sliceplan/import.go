@@ -121,8 +121,8 @@ func (p Importation) slice(source *discoveryv1.EndpointSlice, name string, part 
 	}
 }
 
-// ports returns those of a source slice's ports for which its cluster gets traffic. A port
-// without number stands for all ports and is kept, if it is one of the import's by name and protocol.
+// ports returns those of a source slice's ports for which its cluster gets traffic, under each of the names that they
+// have here. A port without number stands for all ports and is kept, if it is one of the import's by name and protocol.
 func (p Importation) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
 	importPorts := p.Import.Spec.Ports
 	portNames := p.portNames()
@@ -134,24 +134,31 @@ func (p Importation) ports(source []discoveryv1.EndpointPort) []discoveryv1.Endp
 		if i < 0 || !merge.Serves(p.Ports, importPorts[i]) {
 			continue
 		}
-		port := *port.DeepCopy()
-		port.Name = &portNames[i]
-		port.Protocol = ptr.To(ptr.Deref(port.Protocol, corev1.ProtocolTCP))
-		kept = append(kept, port)
+		for _, name := range portNames[i] {
+			port := *port.DeepCopy()
+			port.Name = &name
+			port.Protocol = ptr.To(ptr.Deref(port.Protocol, corev1.ProtocolTCP))
+			kept = append(kept, port)
+		}
 	}
 	return kept
 }
 
-// portNames are the names of the import's ports in its slices: those that they have in the
-// derived Service, or, where that is headless and kube-proxy has nothing to do with it, the
-// import's own, by which DNS goes.
-func (p Importation) portNames() []string {
-	if p.Import.Spec.Type != mcsv1beta1.Headless {
-		return derived.PortNames(p.Import.Spec.Ports)
+// portNames are the names of each of the import's ports in its slices. Implementations of the Gateway API find ports by
+// their names in the ServiceImport, and so does DNS for a headless one; kube-proxy finds them by their names in the
+// derived Service, which may differ. Where another port has that name in the derived Service, it is that port's alone.
+func (p Importation) portNames() [][]string {
+	called := derived.PortNames(p.Import.Spec.Ports)
+	all := make([][]string, len(called))
+	for i, port := range p.Import.Spec.Ports {
+		switch {
+		case p.Import.Spec.Type == mcsv1beta1.Headless || port.Name == called[i]:
+			all[i] = []string{port.Name}
+		case slices.Contains(called, port.Name):
+			all[i] = []string{called[i]}
+		default:
+			all[i] = []string{called[i], port.Name}
+		}
 	}
-	var own []string
-	for _, port := range p.Import.Spec.Ports {
-		own = append(own, port.Name)
-	}
-	return own
+	return all
 }

@@ -2,9 +2,13 @@ package sliceplan
 
 import discoveryv1 "k8s.io/api/discovery/v1"
 
-// Units are what a slice takes up in a cluster that imports it: its addresses, and one where it
-// has none.
-func Units(slice *discoveryv1.EndpointSlice) int { return max(1, Addresses(slice)) }
+// Units are what a slice takes up in a cluster that imports it: its addresses times its ports, for which kube-proxy has a rule each,
+// and one where it has none.
+func Units(slice *discoveryv1.EndpointSlice) int {
+	return max(1, Addresses(slice)*perAddress(slice))
+}
+
+func perAddress(slice *discoveryv1.EndpointSlice) int { return max(1, len(slice.Ports)) }
 
 // Addresses is how many addresses a slice's endpoints have.
 func Addresses(slice *discoveryv1.EndpointSlice) int {
@@ -34,16 +38,16 @@ func Limit(sources []*discoveryv1.EndpointSlice, units int) []*discoveryv1.Endpo
 	return limited
 }
 
-// cut returns a slice with fewer addresses.
+// cut returns a slice with as many of its addresses as units are enough for.
 func cut(source *discoveryv1.EndpointSlice, units int) *discoveryv1.EndpointSlice {
-	stays := make([]bool, len(source.Endpoints))
+	stays, each := make([]bool, len(source.Endpoints)), perAddress(source)
 	for _, wanted := range []bool{true, false} {
 		for i, e := range source.Endpoints {
-			if isReady(&e) != wanted || len(e.Addresses) > units {
+			if isReady(&e) != wanted || each*len(e.Addresses) > units {
 				continue
 			}
 			stays[i] = true
-			units -= len(e.Addresses)
+			units -= each * len(e.Addresses)
 		}
 	}
 	short := *source

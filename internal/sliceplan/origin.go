@@ -34,7 +34,7 @@ type existing map[string][]part
 func partsOf(have []*discoveryv1.EndpointSlice, name func(source string, part int) string) existing {
 	all := existing{}
 	for _, h := range have {
-		if source, number, ok := origin(h); ok && h.Name == name(source, number) {
+		if source, number, ok := origin(h); ok && (h.Name == name(source, number) || h.Name == names.OtherImportedSlice(name(source, number))) {
 			all[source] = append(all[source], part{number, h.Endpoints})
 		}
 	}

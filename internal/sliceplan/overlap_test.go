@@ -8,11 +8,12 @@ import (
 	"pgregory.net/rapid"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-func network(t *testing.T, services, pods string) Network {
+func network(t *testing.T, services, pods string) validation.Network {
 	t.Helper()
-	n, err := ParseNetwork(strings.Fields(services), strings.Fields(pods))
+	n, err := validation.ParseNetwork(strings.Fields(services), strings.Fields(pods))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestRefusal(t *testing.T) {
 			if tt.ranges == "-" {
 				member = nil
 			}
-			got := network(t, "10.96.0.0/16 fd00:96::/112", "10.1.0.0/16").Refusal("c3", "c1", member, tt.sources)
+			got := OverlappingRanges(network(t, "10.96.0.0/16 fd00:96::/112", "10.1.0.0/16"), "c3", "c1", member, tt.sources)
 			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("%q, want it about %q", got, tt.want)
 			}
@@ -63,7 +64,7 @@ func TestRefusal(t *testing.T) {
 func TestRefusalSaysWhatToDo(t *testing.T) {
 	sources := pointers(PublishClusterIPs(byClusterIP("10.96.0.7")))
 	member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: []string{"10.96.0.0/12"}}}
-	got := network(t, "10.96.0.0/16", "").Refusal("c3", "c1", member, sources)
+	got := OverlappingRanges(network(t, "10.96.0.0/16", ""), "c3", "c1", member, sources)
 	want := `Cluster "c1" advertises its Services by their cluster IPs, which mean something else in cluster "c3": ` +
 		`its 10.96.0.0/12 overlaps the Services 10.96.0.0/16 here. Its endpoints are not imported. ` +
 		`Give one of the two other ranges, or run the agent of "c1" with --advertise-mode=pods if its pods can be reached.`
@@ -79,20 +80,14 @@ func TestRefusalIsShortEnough(t *testing.T) {
 		for range rapid.IntRange(1, 300).Draw(t, "ranges") {
 			ranges = append(ranges, "fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112")
 		}
-		own, err := ParseNetwork([]string{"fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112"}, []string{"fd00:aaaa:bbbb:cccc:dddd:eeee:0:0/96"})
+		own, err := validation.ParseNetwork([]string{"fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112"}, []string{"fd00:aaaa:bbbb:cccc:dddd:eeee:0:0/96"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: ranges}}
-		got := own.Refusal("c3", "c1", member, pointers(PublishClusterIPs(byClusterIP("10.96.0.7"))))
+		got := OverlappingRanges(own, "c3", "c1", member, pointers(PublishClusterIPs(byClusterIP("10.96.0.7"))))
 		if len(got) == 0 || len(got) > 900 { // and cluster ids of 63 characters
 			t.Fatalf("%d characters: %s", len(got), got)
 		}
 	})
-}
-
-func TestParseNetwork(t *testing.T) {
-	if _, err := ParseNetwork(nil, []string{"10.1.0.0"}); err == nil || !strings.Contains(err.Error(), `"10.1.0.0" is no range of addresses`) {
-		t.Errorf("error %v", err)
-	}
 }

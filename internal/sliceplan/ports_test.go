@@ -48,9 +48,9 @@ func slicePorts(of []mcsv1beta1.ServicePort) []discoveryv1.EndpointPort {
 	return ports
 }
 
-// Pitfall 11: whatever ports clusters export, with names and without, every port of an
-// imported slice is one of the derived Service's, by name and protocol, as kube-proxy
-// matches them; and each of the Service's ports has the slices of a cluster behind it.
+// Pitfall 11: whatever ports clusters export, with names and without, each port of the derived Service and each of the
+// import has the slices of a cluster behind it, found by name and protocol: as kube-proxy matches the former, and
+// implementations of the Gateway API the latter. Only an import's port whose name another port has in the Service is not.
 func TestPortsOfSlicesAreTheDerivedServices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var exports []merge.Export
@@ -72,17 +72,33 @@ func TestPortsOfSlicesAreTheDerivedServices(t *testing.T) {
 				Import: imp, DerivedService: "d", Cluster: names.ClusterID(e.ClusterID), Ports: e.Ports, Own: true,
 				Sources: []*discoveryv1.EndpointSlice{s}, MaxEndpoints: 100,
 			}) {
+				byName := map[string]int32{}
 				for _, p := range slice.Ports {
-					i := slices.IndexFunc(service.Spec.Ports, func(q corev1.ServicePort) bool {
-						return q.Name == *p.Name && q.Protocol == *p.Protocol
-					})
-					if i < 0 {
+					if _, twice := byName[*p.Name]; twice {
+						t.Fatalf("%s's slice has two ports %q, which the API refuses", e.ClusterID, *p.Name)
+					}
+					byName[*p.Name] = *p.Port
+					known := false
+					for i, q := range service.Spec.Ports {
+						if q.Name != *p.Name && imp.Spec.Ports[i].Name != *p.Name || q.Protocol != *p.Protocol {
+							continue
+						}
+						if *p.Port == 8000+q.Port {
+							known, served[q.Name] = true, true
+						} else if q.Name == *p.Name {
+							t.Fatalf("port %d of the Service leads to port %d in %s", q.Port, *p.Port, e.ClusterID)
+						}
+					}
+					if !known {
 						t.Fatalf("%s's slice has port %s/%s, the Service only %+v", e.ClusterID, *p.Name, *p.Protocol, service.Spec.Ports)
 					}
-					if *p.Port != 8000+service.Spec.Ports[i].Port {
-						t.Fatalf("port %d of the Service leads to port %d in %s", service.Spec.Ports[i].Port, *p.Port, e.ClusterID)
+				}
+				for i, q := range service.Spec.Ports {
+					own := imp.Spec.Ports[i].Name
+					taken := slices.ContainsFunc(service.Spec.Ports, func(o corev1.ServicePort) bool { return o.Name == own && o != q })
+					if to, there := byName[q.Name]; there && !taken && byName[own] != to {
+						t.Fatalf("the import's port %q leads to %d, and the Service's to %d", own, byName[own], to)
 					}
-					served[*p.Name] = true
 				}
 			}
 		}
@@ -92,4 +108,27 @@ func TestPortsOfSlicesAreTheDerivedServices(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A port without a name in the import is found by that and by the name that it has in the derived Service; under the
+// one alone in a headless import, whose ports DNS answers with.
+func TestUnnamedPortHasBothNames(t *testing.T) {
+	exported := []mcsv1beta1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}
+	for kind, want := range map[mcsv1beta1.ServiceImportType]string{mcsv1beta1.ClusterSetIP: `["80-tcp" ""]`, mcsv1beta1.Headless: `[""]`} {
+		s := source("web-x", discoveryv1.Endpoint{Addresses: []string{"10.0.0.1"}})
+		s.Ports = slicePorts(exported)
+		imp := &mcsv1beta1.ServiceImport{Spec: mcsv1beta1.ServiceImportSpec{
+			Type: kind, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			Ports: append(slices.Clone(exported), mcsv1beta1.ServicePort{Name: "named", Port: 90, Protocol: corev1.ProtocolTCP}),
+		}}
+		var got []string
+		for _, p := range Import(Importation{
+			Import: imp, DerivedService: "d", Cluster: "c1", Ports: exported, Own: true, Sources: []*discoveryv1.EndpointSlice{s}, MaxEndpoints: 100,
+		})[0].Ports {
+			got = append(got, *p.Name)
+		}
+		if text := fmt.Sprintf("%q", got); text != want {
+			t.Errorf("%s: %s, want %s", kind, text, want)
+		}
+	}
 }

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -134,15 +135,28 @@ func Unsupported(slice *discoveryv1.EndpointSlice) bool {
 	return slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6
 }
 
-// usable are the slices that describe endpoints of their own cluster, by addresses.
+// usable are the slices that describe endpoints of their own cluster, by addresses, and of them what is valid.
 func usable(sources []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
 	usable := make([]*discoveryv1.EndpointSlice, 0, len(sources))
 	for _, s := range sources {
 		if isSource(s) && !Unsupported(s) {
-			usable = append(usable, s)
+			clean, _ := validation.Slice(s)
+			usable = append(usable, clean)
 		}
 	}
 	return usable
+}
+
+// Refused returns what is left out of a Service's own slices because other clusters would refuse it.
+func Refused(sources []*discoveryv1.EndpointSlice) []validation.Refused {
+	var refused []validation.Refused
+	for _, s := range sources {
+		if isSource(s) && !Unsupported(s) {
+			_, of := validation.Slice(s)
+			refused = append(refused, of...)
+		}
+	}
+	return refused
 }
 
 // withoutLocalMeaning returns another cluster's endpoints. They share what they point to

@@ -33,7 +33,7 @@ func source(name string, endpoints ...discoveryv1.Endpoint) *discoveryv1.Endpoin
 // full is an endpoint with every field set.
 func full(address string) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{
-		Addresses: []string{address, "10.9.9.9"},
+		Addresses: []string{address},
 		Conditions: discoveryv1.EndpointConditions{
 			Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true),
 		},
@@ -208,7 +208,7 @@ func TestImportForHeadlessIsHiddenFromKubeProxy(t *testing.T) {
 	}
 }
 
-// Pitfall 11: the ports of a slice have the names that they have in the derived Service.
+// Pitfall 11: the ports of a slice have the names that they have in the derived Service and in the import.
 func TestPortsFollowTheImport(t *testing.T) {
 	metrics := mcsv1beta1.ServicePort{Name: "metrics", Port: 9090, Protocol: corev1.ProtocolTCP}
 	unnamed := mcsv1beta1.ServicePort{Port: 80, Protocol: corev1.ProtocolTCP}
@@ -226,10 +226,10 @@ func TestPortsFollowTheImport(t *testing.T) {
 			[]mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{{Name: "http", Port: 8080}}, []string{"http/TCP"}, nil,
 		},
 		{"same name, other protocol", []mcsv1beta1.ServicePort{dns}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP"}, nil},
-		{"one without name gets one", []mcsv1beta1.ServicePort{unnamed}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP"}},
+		{"one without name gets one", []mcsv1beta1.ServicePort{unnamed}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP", "/TCP"}},
 		{
 			"one without name gets the same among several",
-			[]mcsv1beta1.ServicePort{unnamed, metrics}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP"},
+			[]mcsv1beta1.ServicePort{unnamed, metrics}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP", "/TCP"},
 		},
 		{"a port that the Service has not", []mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP", "debug/TCP"}, []string{"http/TCP"}},
 	} {

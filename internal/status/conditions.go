@@ -29,8 +29,10 @@ type Change struct {
 
 // Decide compares the wanted condition with those that an object of the given
 // generation has. The transition time moves only with the status. A condition that is there
-// just so, its time and generation included, stands as it is.
+// just so, its time and generation included, stands as it is. Every condition that Atoll writes
+// comes through here, so its message is bounded here.
 func Decide(have []metav1.Condition, want metav1.Condition, generation int64, now metav1.Time) Change {
+	want.Message = Message(want.Message)
 	current := meta.FindStatusCondition(have, want.Type)
 	if current != nil && *current == want {
 		return Change{Condition: want}

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,15 @@ func TestDecide(t *testing.T) {
 			!got.Condition.LastTransitionTime.Equal(&tt.since) || got.Condition.ObservedGeneration != tt.generation {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
+	}
+	// The API refuses a message of more than 32,768 characters, and so it would every later one.
+	long := condition(metav1.ConditionFalse, "Pending", strings.Repeat("m", 40_000), 0, metav1.Time{})
+	first := Decide(nil, long, 1, now)
+	if n := len(first.Condition.Message); n > 32_768 || n < 32_000 {
+		t.Errorf("a long message became %d bytes", n)
+	}
+	if got := Decide([]metav1.Condition{first.Condition}, long, 1, now); got.Written {
+		t.Error("a long message is written again although it stands")
 	}
 	// What is given back as it is was not judged again.
 	if got := Decide([]metav1.Condition{have}, have, 2, now); got.Written || got.Transition || got.Condition != have {

@@ -20,7 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/ranges"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 )
 
 // ErrNotJoined says that the cluster is no member of a clusterset.
@@ -42,6 +42,9 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	s.ClusterID, s.Clusterset, s.Server, s.CA = m.ClusterID, m.Clusterset, m.Server, m.CA
 	if claims, err := credential.ParseToken(m.Token); err == nil {
 		s.Expires = claims.Expires
+		if claims.IsJoiner(m.ClusterID, m.Clusterset) {
+			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or can't: see kubectl -n %s logs deployment/atoll-agent", names.SystemNamespace)
+		}
 	}
 	config := broker.NewToken(m.Token, nil).Config(m)
 	if scope.BrokerServer != "" {
@@ -92,18 +95,18 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 		list("exports", &exports, of),
 		list("policies", &policies),
 	)
-	var allowed ranges.Allowed
+	var permitted permissions.Members
+	config := &corev1.ConfigMap{}
+	// Without it, and on a broker of an older version, nobody is restricted.
+	if on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.MemberPermissions}, config) == nil {
+		permitted, _ = permissions.Read(config)
+	}
 	if scope.Endpoints {
-		config := &corev1.ConfigMap{}
-		// A broker from before there was one does not let members read it.
-		if on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.AllowedRanges}, config) == nil {
-			allowed, _ = ranges.Read(config)
-		}
 		err = errors.Join(err, list("endpoints", &slices, of, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
 	}
 	// Last, so that the time that is read with them is that of the heartbeats.
 	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
-	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: slices.Items, Allowed: allowed}, err
+	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: slices.Items, Permissions: permitted}, err
 }
 
 // rights returns what the member may do in the clusterset's namespace.

@@ -17,7 +17,12 @@ import (
 )
 
 // LeftOut is how much of one cluster's is not imported because there is more than this one takes.
-type LeftOut struct{ Services, Endpoints int }
+type LeftOut struct {
+	Services, Endpoints int
+	// Objects are those on the broker, and CutOff that no changes are taken for a while.
+	Objects int
+	CutOff  bool
+}
 
 // metricLeftOut is the agents' metric about that (docs/metrics.md).
 const metricLeftOut = "atoll_import_left_out"
@@ -42,7 +47,7 @@ func readLeftOut(ctx context.Context, config *rest.Config) (map[string]LeftOut, 
 		}
 		for cluster, n := range parseLeftOut(string(text)) {
 			have := all[cluster]
-			all[cluster] = LeftOut{max(have.Services, n.Services), max(have.Endpoints, n.Endpoints)}
+			all[cluster] = LeftOut{max(have.Services, n.Services), max(have.Endpoints, n.Endpoints), max(have.Objects, n.Objects), have.CutOff || n.CutOff}
 		}
 	}
 	return all, nil
@@ -79,6 +84,10 @@ func parseLeftOut(text string) map[string]LeftOut {
 			of.Services = int(n)
 		case "endpoints":
 			of.Endpoints = int(n)
+		case "objects":
+			of.Objects = int(n)
+		case "changes":
+			of.CutOff = n > 0
 		}
 		all[cluster] = of
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/ranges"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 	"github.com/atoll-mcs/atoll/internal/render"
 )
 
@@ -113,8 +113,8 @@ type Broker struct {
 	Policies   []brokerv1alpha1.ServicePolicy
 	// Slices are what was published, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
-	// Allowed is which addresses the broker's owner allows members' endpoints to have, with Scope.Endpoints.
-	Allowed ranges.Allowed
+	// Permissions is what members are permitted.
+	Permissions permissions.Members
 	// Rights are what the member may do there, with Scope.Rights.
 	Rights []authorizationv1.ResourceRule
 }

@@ -27,7 +27,7 @@ var (
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
-	pureFolders = []string{"./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/quota", "./internal/ranges", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
+	pureFolders = []string{"./internal/mcs/validation", "./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/ranges", "./internal/refusal", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
 )
 
 // table is the layout of the repository (docs/architecture.md). A folder that no row
@@ -54,13 +54,16 @@ var table = []row{
 	{folder: "internal/epoch"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace"},
-	{folder: "internal/quota"},
+	{folder: "internal/quota", allowed: []string{"golang.org/x/time/rate"}},
 	{folder: "internal/ranges", allowed: pure},
+	{folder: "internal/refusal", allowed: pure},
+	{folder: "internal/permissions", allowed: join(pure, []string{"./internal/ranges"})},
 	{folder: "internal/urgency"},
 	{folder: "internal/servingcert"},
+	{folder: "internal/mcs/validation", allowed: join(pure, []string{"./internal/ranges"})},
 	{folder: "internal/merge", allowed: join(pure, []string{"./internal/metadata"})},
-	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived", "./internal/ranges"})},
-	{folder: "internal/contribution", allowed: join(pure, []string{"./internal/metadata"})},
+	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived", "./internal/mcs/validation"})},
+	{folder: "internal/contribution", allowed: join(pure, []string{"./internal/mcs/validation"})},
 	{folder: "internal/metadata", allowed: pure},
 	{folder: "internal/derived", allowed: join(pure, []string{"./internal/metadata"})},
 	{folder: "internal/topology", allowed: pure},
@@ -73,10 +76,10 @@ var table = []row{
 	{folder: "internal/lifecycle", allowed: []string{"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/util/uuid", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/client-go/tools/leaderelection/resourcelock", "k8s.io/utils/ptr", "./internal/informers",
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
-	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/klog/v2", "k8s.io/utils/ptr"})},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/ranges", "./internal/credential", "./internal/informers"})},
+	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/klog/v2", "k8s.io/utils/ptr", "./internal/quota"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/permissions", "./internal/ranges", "./internal/credential", "./internal/informers", "./internal/mcs/validation"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
-	{folder: "internal/status", allowed: join(pure, clients)},
+	{folder: "internal/status", allowed: join(pure, clients, []string{"golang.org/x/time/rate"})},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
 	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/broker", "./internal/metrics", "./internal/status", "./internal/urgency"})},
 	// The hub's of load balancers, which it has by providers.
@@ -91,8 +94,8 @@ var table = []row{
 
 	// What installs Atoll, and takes it away.
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
-	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/ranges", "./internal/render"})},
-	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/ranges", "./internal/render", "./internal/survey"})},
+	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/permissions", "./internal/ranges", "./internal/render"})},
+	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/permissions", "./internal/ranges", "./internal/refusal", "./internal/render", "./internal/survey"})},
 	// What a pod finds out for atoll check and atoll verify, and the pods; what was found out is judged apart.
 	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup"}},
 	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
@@ -113,7 +116,7 @@ var table = []row{
 	})},
 	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./cloudprovider/haproxy", "./internal/broker", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
-		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/ranges", "./internal/render",
+		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/permissions", "./internal/ranges", "./internal/render",
 	})},
 
 	// DNS answers without broker and agent, so it knows neither.

@@ -89,11 +89,11 @@ func TestTheSameAsTheCommands(t *testing.T) {
 	comparisons := []comparison{
 		{"atoll-agent", "--set clusterID=c1", member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset")},
 		{"atoll-agent", "--set clusterID=c1.eu --set workloads=false --set global.clusterset=staging", member(render.Member{NoWorkloads: true}, "c1.eu", "staging")},
-		{"atoll-agent", "--set clusterID=0123 --set agent.region=eu --set agent.podCIDRs={10.1.0.0/16,fd00::/48} --set agent.advertiseMode=cluster-ip " +
+		{"atoll-agent", "--set clusterID=0123 --set agent.region=eu --set agent.refuseImportsFrom={c8,c9.eu} --set agent.podCIDRs={10.1.0.0/16,fd00::/48} --set agent.advertiseMode=cluster-ip " +
 			"--set agent.replicas=3 --set dns.replicas=3 --set global.image.registry=registry.test:5000/mirror --set global.image.tag=v1.2.3 -f " + values,
 			member(render.Member{
 				Registry: "registry.test:5000/mirror", Tag: "v1.2.3", Replicas: 3,
-				AgentArgs: []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=fd00::/48", "--advertise-mode=cluster-ip", "--lease-timeout=60s", "--probe-timeout=a,b"},
+				AgentArgs: []string{"--region=eu", "--refuse-imports-from=c8", "--refuse-imports-from=c9.eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=fd00::/48", "--advertise-mode=cluster-ip", "--lease-timeout=60s", "--probe-timeout=a,b"},
 			}, "0123", "atoll-clusterset")},
 		{"atoll-agent", "--set-file joinFile=" + joinFile, with(member(render.Member{Tag: appVersion}, "c1", "joined-set"), secret)},
 		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true", both(member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset"), hub.Manifests)},
@@ -250,6 +250,7 @@ func TestRefused(t *testing.T) {
 		{"atoll-agent", "--set clusterID=c1 --set agent.replica=1", "replica"},
 		{"atoll-agent", "--set clusterID=c1 --set agent.advertiseMode=vip", "advertiseMode"},
 		{"atoll-agent", "--set clusterID=c1 --set agent.podCIDRs={10.0.0.0}", "podCIDRs"},
+		{"atoll-agent", "--set clusterID=c1 --set agent.refuseImportsFrom={c_1}", "refuseImportsFrom"},
 		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true --set hub.replicas=0", "replicas"},
 		{"atoll-broker", "--set global.clusterset=kube-system", "choose one of its own"},
 		{"atoll-broker", "--set global.clusterset=A", "clusterset"},

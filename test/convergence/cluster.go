@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/agent"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/plugin/clusterset"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
@@ -39,7 +39,7 @@ type cluster struct {
 	api     *apiserver.Server
 	admin   client.WithWatch
 	options agent.Options
-	network sliceplan.Network
+	network validation.Network
 	region  string
 	log     *slog.Logger
 
@@ -77,7 +77,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 	if err != nil {
 		return nil, err
 	}
-	network, err := sliceplan.ParseNetwork([]string{fmt.Sprintf("10.%d.0.0/16", number)}, []string{pods})
+	network, err := validation.ParseNetwork([]string{fmt.Sprintf("10.%d.0.0/16", number)}, []string{pods})
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,8 @@ func (w *world) exports() map[types.NamespacedName][]merge.Export {
 	for _, c := range w.clusters {
 		for key, export := range c.users.exports {
 			if service := c.users.services[key]; contribution.Validate(service).Valid {
-				all[key] = append(all[key], contribution.Of(c.id, families, export, service, nil))
+				spec, _ := contribution.Of(c.id, families, export, service, nil)
+				all[key] = append(all[key], spec)
 			}
 		}
 	}
@@ -121,6 +122,9 @@ func once(all []*discoveryv1.EndpointSlice) map[string][]discoveryv1.Endpoint {
 	for _, s := range all {
 		for _, e := range s.Endpoints {
 			address := e.Addresses[0]
+			if strings.HasPrefix(address, "127.") { // can't be used by anybody, its own cluster included
+				continue
+			}
 			slices.SortStableFunc(best, func(a, b *discoveryv1.EndpointSlice) int {
 				return better(find(a, address), find(b, address), a, b)
 			})
@@ -209,11 +213,11 @@ func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export 
 // admits tells whether an endpoint can be another cluster's.
 func (c *cluster) admits(from *cluster, e discoveryv1.Endpoint) bool {
 	address, err := netip.ParseAddr(e.Addresses[0])
-	return err == nil && c.network.Admits(from.id, address) && !address.IsLoopback()
+	return err == nil && c.network.Admits(from.id, address)
 }
 
 // portsOf are those of a slice's ports that belong to ports of the import, for which the
-// cluster has the definition that has won; named as the derived Service has them.
+// cluster has the definition that has won; named as the import and the derived Service have them.
 func portsOf(of []discoveryv1.EndpointPort, imp *mcsv1beta1.ServiceImport, export merge.Export) []discoveryv1.EndpointPort {
 	var all []discoveryv1.EndpointPort
 	called := derived.PortNames(imp.Spec.Ports)
@@ -225,10 +229,14 @@ func portsOf(of []discoveryv1.EndpointPort, imp *mcsv1beta1.ServiceImport, expor
 			if want.Name != *p.Name || want.Protocol != *p.Protocol || !slices.ContainsFunc(export.Ports, same) {
 				continue
 			}
-			if imp.Spec.Type == mcsv1beta1.ClusterSetIP {
-				p.Name = &called[i]
-			}
 			all = append(all, p)
+			if name := called[i]; imp.Spec.Type == mcsv1beta1.ClusterSetIP && name != *p.Name {
+				if slices.Contains(called, *p.Name) {
+					all = all[:len(all)-1]
+				}
+				p.Name = &name
+				all = append(all, p)
+			}
 		}
 	}
 	return all

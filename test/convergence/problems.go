@@ -312,6 +312,13 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 	}
 	if imp.Spec.Type == mcsv1beta1.ClusterSetIP {
 		want.Spec.IPs = have.Spec.ClusterIPs
+	} else {
+		for _, name := range names.DerivedServices(imp.Name, false) { // it may have had a clusterset IP, which is kept for it
+			kept := types.NamespacedName{Namespace: imp.Namespace, Name: name}
+			if s := services[kept]; s != nil && derived.OwnedBy(s, imp.Name) {
+				delete(services, kept)
+			}
+		}
 	}
 	f.same("import "+name, imp.Spec, want.Spec)
 	f.same("labels of import "+name, imp.Labels, want.Labels)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -137,8 +138,8 @@ func TestClustersetIPSurvives(t *testing.T) {
 	}
 }
 
-// Pitfall 16: when the oldest export leaves and the type flips with it, the address is lost
-// for that time only.
+// Pitfall 16: when the oldest export leaves and the type flips with it, the import has no address for
+// that time, and nobody else gets the one that it had.
 func TestClustersetIPSurvivesAFlipOfType(t *testing.T) {
 	const ns = "flip"
 	namespace(t, ns, "c1", "c2")
@@ -162,6 +163,11 @@ func TestClustersetIPSurvivesAFlipOfType(t *testing.T) {
 		return nil
 	})
 	expectHeadless(t, "c1", ns)
+	thief := service(ns, "thief", 80)
+	thief.Spec.ClusterIP = before
+	if err := on["c1"].Create(t.Context(), thief); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "already allocated") {
+		t.Errorf("another Service asks for the address: %v", err)
+	}
 	create(t, "c1", export(ns, "web"))
 	// With no export at all for a moment it would be another import. Whose type it has says the
 	// second in which each was created: those two may share one.
@@ -175,18 +181,36 @@ func TestClustersetIPSurvivesAFlipOfType(t *testing.T) {
 		}
 		return nil
 	})
+	expectGone(t, "c1", service(ns, "web-clusterset-headless"))
+
+	// Both Services go with the import, also while it is headless.
+	create(t, "c2", export(ns, "web"))
+	expectImport(t, "c1", ns, "web", exportedBy("c1", "c2"))
+	remove(t, "c1", export(ns, "web"))
+	expectHeadless(t, "c1", ns)
+	remove(t, "c2", export(ns, "web"))
+	for _, name := range []string{"web-clusterset", "web-clusterset-headless"} {
+		expectGone(t, "c1", service(ns, name))
+	}
 }
 
-// expectHeadless waits until the derived Service has given its address up.
+// expectHeadless waits until the import uses a headless derived Service.
 func expectHeadless(t *testing.T, cluster, namespace string) {
 	t.Helper()
 	eventually(t, "the derived Service is headless", func() error {
 		s := &corev1.Service{}
-		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web-clusterset"}, s); err != nil {
+		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web-clusterset-headless"}, s); err != nil {
 			return err
 		}
 		if s.Spec.ClusterIP != corev1.ClusterIPNone {
 			return fmt.Errorf("it has %s", s.Spec.ClusterIP)
+		}
+		imp := &mcsv1beta1.ServiceImport{}
+		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, imp); err != nil {
+			return err
+		}
+		if used := imp.Annotations["multicluster.kubernetes.io/derived-service"]; used != s.Name {
+			return fmt.Errorf("the import uses %q", used)
 		}
 		return nil
 	})

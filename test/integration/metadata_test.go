@@ -25,7 +25,7 @@ func TestInvalidMetadataIsLeftOut(t *testing.T) {
 	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
 	seen := conditionsSeen(t, "c1", ns, &mcsv1beta1.ServiceExportList{})
 
-	big := strings.Repeat("x", 100<<10)
+	big := strings.Repeat("x", 40<<10)
 	change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) {
 		e.Spec.ExportedLabels = map[string]string{"team": strings.Repeat("a", 64), "tier": "database"}
 		e.Spec.ExportedAnnotations = map[string]string{"a": big, "b": big, "c": "fits"}
@@ -43,14 +43,14 @@ func TestInvalidMetadataIsLeftOut(t *testing.T) {
 	}
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectAggregate(t, ns, "web", "c1")
-	const words = `Left out are 2 exported labels or annotations, the first is the label "team": must be no more than 63`
+	const words = `Left out of the export is exported label "team": must be no more than 63`
 	eventually(t, "Ready says so", func() error {
 		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); !strings.Contains(ready.Message, words) {
 			return fmt.Errorf("it says %s", ready.Message)
 		}
 		return nil
 	})
-	expectSaid(t, "c1", ns, "ServiceExport", "InvalidExportedMetadata", 1)
+	expectSaid(t, "c1", ns, "ServiceExport", "PartsInvalid", 1)
 
 	change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) {
 		e.Spec.ExportedLabels, e.Spec.ExportedAnnotations = map[string]string{"team": "b"}, nil

@@ -80,28 +80,29 @@ func TestReportsAreMadeOnce(t *testing.T) {
 	expectImport(t, "c2", ns, "theirs", from("c1"))
 }
 
-// Where both names for a derived Service are taken, a condition says which to free.
-func TestBothNamesTaken(t *testing.T) {
-	const ns = "taken"
+// Where all names for a derived Service are taken, a condition says which to free.
+func TestAllNamesTaken(t *testing.T) {
+	const ns = "all-taken"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c2", service(ns, "web-clusterset", 1))
+	var last string
+	var theirs []client.Object
+	for _, name := range names.DerivedServices("web", false) {
+		last = name
+		theirs = append(theirs, service(ns, name, 1))
+	}
+	for _, s := range theirs {
+		create(t, "c2", s)
+	}
 	create(t, "c1", service(ns, "web", 80))
-	e := export(ns, "web")
-	create(t, "c1", e)
-	fallback := expectImport(t, "c2", ns, "web", from("c1")).Annotations["multicluster.kubernetes.io/derived-service"]
-	remove(t, "c1", e)
-	expectGone(t, "c2", service(ns, fallback))
-	other := service(ns, fallback, 1)
-	create(t, "c2", other)
 	create(t, "c1", export(ns, "web"))
 	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
 		ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready")
-		if ready == nil || ready.Reason != "Pending" || !strings.Contains(ready.Message, "delete or rename it") || !strings.Contains(ready.Message, fallback) {
+		if ready == nil || ready.Reason != "Pending" || !strings.Contains(ready.Message, "delete or rename it") || !strings.Contains(ready.Message, last) {
 			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
 		}
 		return nil
 	})
-	remove(t, "c2", other)
+	remove(t, "c2", theirs[len(theirs)-1])
 	expectImport(t, "c2", ns, "web", from("c1"))
 }
 

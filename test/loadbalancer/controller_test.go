@@ -64,7 +64,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	})
 	eventually(t, "the backends of one cluster", func() error { return p.has(name, "80>c1/10.1.0.1:8080") })
 	// What the broker's owner does not allow a member is no backend.
-	allowed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.AllowedRanges}, Data: map[string]string{"c1": "10.1.0.8/29"}}
+	allowed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.MemberPermissions}, Data: map[string]string{"ranges.c1": "10.1.0.8/29"}}
 	create(t, allowed)
 	eventually(t, "none that is allowed", func() error { return p.has(name) })
 	change(t, c1, func(s *discoveryv1.EndpointSlice) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -98,15 +99,19 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoints := broker.NewEndpoints(hub, clusterset)
-	allowed := broker.NewRanges(hub, clusterset, slog.New(slog.DiscardHandler))
+	allowed := broker.NewPermissions(hub, clusterset, slog.New(slog.DiscardHandler))
+	endpoints := broker.NewEndpoints(hub, clusterset, allowed)
 	followed = endpoints
-	for _, runnable := range []manager.Runnable{endpoints, allowed} {
+	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration.Host, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, runnable := range []manager.Runnable{endpoints, allowed, hosts} {
 		if err := mgr.Add(runnable); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := loadbalancer.NewController(refusing{mgr.GetClient()}, clusterset, endpoints, allowed, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	c := loadbalancer.NewController(refusing{mgr.GetClient()}, clusterset, endpoints, allowed, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	if err := c.Register(mgr); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +199,7 @@ func published(cluster, namespace, service string, addresses ...string) *discove
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.BrokerSlice(names.ClusterID(cluster), namespace, service+"-x", 0), Labels: map[string]string{
 			names.LabelServiceName: service, names.LabelServiceNamespace: namespace, names.LabelSourceCluster: cluster, discoveryv1.LabelManagedBy: names.AgentManager,
-		}},
+		}, Annotations: map[string]string{names.AnnotationSourceSlice: service + "-x", names.AnnotationSourcePart: "0"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -26,8 +27,10 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 var update = flag.Bool("update", false, "write the list of attempts into the manual")
@@ -63,9 +66,9 @@ func sliceOf(id, namespace, name string) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4}
 }
 
-// allowedTo is what the broker's owner says of one member.
-func allowedTo(id string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: names.AllowedRanges}, Data: map[string]string{id: "10.2.0.0/16"}}
+// permitted is what the broker's administrators permit one member.
+func permitted(id string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: names.MemberPermissions}, Data: map[string]string{"ranges." + id: "10.2.0.0/16"}}
 }
 
 // altered is an object with a change.
@@ -96,7 +99,7 @@ func deletingAll(what string, of client.Object) attempt {
 
 func patching(what string, object client.Object, patch string) attempt {
 	return attempt{what, func(ctx context.Context, c client.Client) error {
-		return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
+		return planes.Merge(ctx, c, object, patch)
 	}}
 }
 
@@ -122,6 +125,76 @@ func applying(what string, object client.Object, kind string) attempt {
 		}
 		return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner("mallory"), client.ForceOwnership)
 	}}
+}
+
+// badRecord tries to create a record that is all right but for a change.
+func badRecord(what string, change func(*brokerv1alpha1.ExportedService)) attempt {
+	return creating("a record with "+what, altered(recordOf("c2", "shop", "db"), change))
+}
+
+// badSlice does so with a slice.
+func badSlice(what string, change func(*discoveryv1.EndpointSlice)) attempt {
+	return creating("a slice with "+what, altered(withEndpoints(sliceOf("c2", "shop", "db"), 1), change))
+}
+
+func ports(all ...mcsv1beta1.ServicePort) func(*brokerv1alpha1.ExportedService) {
+	return func(e *brokerv1alpha1.ExportedService) { e.Spec.Ports = all }
+}
+
+// manyPorts are ports with the longest names and application protocols.
+func manyPorts(n int) []mcsv1beta1.ServicePort {
+	var all []mcsv1beta1.ServicePort
+	for i := range n {
+		all = append(all, mcsv1beta1.ServicePort{
+			Name: fmt.Sprintf("%s-%04d", strings.Repeat("a", 58), i), Protocol: corev1.ProtocolTCP, Port: int32(i + 1),
+			AppProtocol: ptr.To(strings.Repeat("a", 253-8) + ".example/" + strings.Repeat("b", 63)),
+		})
+	}
+	return all
+}
+
+func manyKeys(n int) map[string]string {
+	keys := map[string]string{}
+	for i := range n {
+		keys[fmt.Sprintf("example.org/%04d", i)] = "x"
+	}
+	return keys
+}
+
+func withEndpoints(s *discoveryv1.EndpointSlice, n int) *discoveryv1.EndpointSlice {
+	fill(s, 1, n)
+	return s
+}
+
+// fill has a slice have ports and endpoints, with all that an agent writes of them.
+func fill(s *discoveryv1.EndpointSlice, ports, endpoints int) {
+	s.Ports, s.Endpoints = nil, nil
+	for i := range ports {
+		s.Ports = append(s.Ports, discoveryv1.EndpointPort{
+			Name: ptr.To(fmt.Sprintf("%s-%04d", strings.Repeat("a", 58), i)), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(i + 1)),
+			AppProtocol: ptr.To(strings.Repeat("a", 253-8) + ".example/" + strings.Repeat("b", 63)),
+		})
+	}
+	for i := range endpoints {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{fmt.Sprintf("10.2.%d.%d", i/250, i%250+1)}, Hostname: ptr.To(fmt.Sprintf("%s-%04d", strings.Repeat("h", 58), i)),
+			Zone: ptr.To(strings.Repeat("z", 63)), Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)},
+		})
+	}
+}
+
+// catalogueOf is an entry of the catalogue as a member writes it.
+func catalogueOf(id, namespace, service string) *mcsv1beta1.ServiceImport {
+	return &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: place, Name: service + "." + namespace,
+			Labels: map[string]string{
+				names.LabelManagedBy: names.AggregateManager, names.LabelServiceName: service, names.LabelServiceNamespace: namespace, names.LabelClusters: id,
+			},
+			Annotations: map[string]string{names.AnnotationClusters: id},
+		},
+		Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{}},
+	}
 }
 
 // attempts are those of c2 against c1, c1.eu, the clusterset, and the broker's own cluster. eu is
@@ -171,22 +244,101 @@ func attempts() []attempt {
 		creating("a record older than the API", altered(recordOf("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedAt = metav1.Unix(0, 0) })),
 		creating("a record of a service with a dot", recordOf("c2", "shop.x", "db")),
 		creating("a catalogue entry without its name", &mcsv1beta1.ServiceImport{ObjectMeta: in("db.shop"), Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}}}),
+		// A namespace that it may not export.
+		creating("a record of a namespace that it may not export", recordOf("c2", "payments", "db")),
+		creating("a record of a namespace whose name begins as one that it may export", recordOf("c2", "shopping", "db")),
+		creating("a slice of a namespace that it may not export", withEndpoints(sliceOf("c2", "payments", "db"), 1)),
+		creating("a slice of such a namespace with a digest for its name", altered(withEndpoints(sliceOf("c2", "payments", "db"), 1), func(s *discoveryv1.EndpointSlice) { s.Name = "0123456789abcdef" })),
+		patching("moving its own slice into such a namespace", sliceOf("c2", "shop", "spare"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"payments"}}}`),
+		applying("applying a record of such a namespace", recordOf("c2", "payments", "db"), "ExportedService"),
+		patching("filling a slice of such a namespace that was empty", sliceOf("c2", "payments", "spare"), `{"endpoints":[{"addresses":["10.2.0.9"]}]}`),
+		patching("publishing again a withdrawn record of such a namespace", recordOf("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationWithdrawn+`":null}}}`),
+		// What no cluster can use, or what costs others more than it may.
+		patching("moving its own exportedAt backwards", recordOf("c2", "shop", "web"), `{"spec":{"exportedAt":"2021-01-01T00:00:00Z"}}`),
+		badRecord("a port 0", ports(mcsv1beta1.ServicePort{Port: 0})),
+		badRecord("a port 70000", ports(mcsv1beta1.ServicePort{Port: 70000})),
+		badRecord("a negative port", ports(mcsv1beta1.ServicePort{Port: -1})),
+		badRecord("a port of the protocol HTTP", ports(mcsv1beta1.ServicePort{Port: 80, Protocol: "HTTP"})),
+		badRecord("one port twice", ports(mcsv1beta1.ServicePort{Name: "a", Port: 80}, mcsv1beta1.ServicePort{Name: "b", Port: 80, Protocol: "TCP"})),
+		badRecord("one port name twice", ports(mcsv1beta1.ServicePort{Name: "a", Port: 80}, mcsv1beta1.ServicePort{Name: "a", Port: 81})),
+		badRecord("two ports, one without a name", ports(mcsv1beta1.ServicePort{Port: 80}, mcsv1beta1.ServicePort{Name: "a", Port: 81})),
+		badRecord("a port name that is no label", ports(mcsv1beta1.ServicePort{Name: "Not a label", Port: 80})),
+		badRecord("a port name of 1,000 bytes", ports(mcsv1beta1.ServicePort{Name: strings.Repeat("a", 1000), Port: 80})),
+		badRecord("an application protocol of 64 KiB", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To(strings.Repeat("a", 64<<10))})),
+		badRecord("an application protocol that is none", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To("a b")})),
+		badRecord("101 ports", ports(manyPorts(101)...)),
+		badRecord("an affinity timeout of two days", func(e *brokerv1alpha1.ExportedService) {
+			e.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(172_800))}}
+		}),
+		badRecord("an affinity timeout of 0 s", func(e *brokerv1alpha1.ExportedService) {
+			e.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(0))}}
+		}),
+		badRecord("a session affinity that there is not", func(e *brokerv1alpha1.ExportedService) { e.Spec.SessionAffinity = "Cookie" }),
+		badRecord("an internal traffic policy that there is not", func(e *brokerv1alpha1.ExportedService) {
+			e.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy("Nowhere"))
+		}),
+		badRecord("a traffic distribution that there is not", func(e *brokerv1alpha1.ExportedService) { e.Spec.TrafficDistribution = ptr.To("Everywhere") }),
+		badRecord("one IP family twice", func(e *brokerv1alpha1.ExportedService) { e.Spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv4"} }),
+		badRecord("an IP family that there is not", func(e *brokerv1alpha1.ExportedService) { e.Spec.IPFamilies = []corev1.IPFamily{"IPv5"} }),
+		badRecord("exported annotations of 256 KiB", func(e *brokerv1alpha1.ExportedService) {
+			e.Spec.ExportedAnnotations = map[string]string{"note": strings.Repeat("x", 256<<10)}
+		}),
+		badRecord("1,001 exported labels", func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedLabels = manyKeys(1001) }),
+		badRecord("an exported label of 1,000 bytes", func(e *brokerv1alpha1.ExportedService) {
+			e.Spec.ExportedLabels = map[string]string{"a": strings.Repeat("x", 1000)}
+		}),
+		badRecord("annotations of its own of 200 KiB", func(e *brokerv1alpha1.ExportedService) {
+			e.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
+		}),
+		badRecord("2,000 annotations of its own", func(e *brokerv1alpha1.ExportedService) { e.Annotations = manyKeys(2000) }),
+		creating("a record of a Service with a name in capitals", recordOf("c2", "shop", "DB")),
+		patching("an entry with annotations of 200 KiB", memberOf("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
+		patching("an entry with a region of 100 KiB", memberOf("c2"), `{"spec":{"region":"`+strings.Repeat("x", 100<<10)+`"}}`),
+		patching("an entry with 1,000 ranges of pods", memberOf("c2"), `{"spec":{"podCIDRs":["10.0.0.0/8"`+strings.Repeat(`,"10.0.0.0/8"`, 999)+`]}}`),
+		patching("a heartbeat with annotations of 200 KiB", leaseOf("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
+		patching("a heartbeat with a holder of 100 KiB", leaseOf("c2"), `{"spec":{"holderIdentity":"`+strings.Repeat("x", 100<<10)+`"}}`),
+		badSlice("a port 70000", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(70000)) }),
+		badSlice("a port 0", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(0)) }),
+		badSlice("a negative port", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(-1)) }),
+		badSlice("all ports", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = nil }),
+		badSlice("1,000 ports and 1,000 endpoints", func(s *discoveryv1.EndpointSlice) { fill(s, 1000, 1000) }),
+		badSlice("101 ports", func(s *discoveryv1.EndpointSlice) { fill(s, 101, 1) }),
+		badSlice("100 ports and 501 endpoints", func(s *discoveryv1.EndpointSlice) { fill(s, 100, 501) }),
+		badSlice("two addresses of an endpoint", func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.2.0.1", "10.2.0.2"} }),
+		badSlice("a node's name", func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].NodeName = ptr.To("node") }),
+		badSlice("a reference to a pod", func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints[0].TargetRef = &corev1.ObjectReference{Kind: "Pod", Name: "shell"}
+		}),
+		badSlice("topology hints", func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints[0].Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z"}}}
+		}),
+		badSlice("a zone of 10 KiB", func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Zone = ptr.To(strings.Repeat("z", 10<<10)) }),
+		badSlice("domain names", func(s *discoveryv1.EndpointSlice) {
+			s.AddressType, s.Endpoints[0].Addresses = discoveryv1.AddressTypeFQDN, []string{"example.org"}
+		}),
+		badSlice("annotations of 200 KiB", func(s *discoveryv1.EndpointSlice) {
+			s.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
+		}),
+		creating("a catalogue entry with annotations of 200 KiB", altered(catalogueOf("c2", "shop", "db"), func(i *mcsv1beta1.ServiceImport) { i.Annotations["note"] = strings.Repeat("x", 200<<10) })),
+		creating("a catalogue entry with 1,001 ports", altered(catalogueOf("c2", "shop", "db"), func(i *mcsv1beta1.ServiceImport) { i.Spec.Ports = manyPorts(1001) })),
+		creating("a catalogue entry with a traffic distribution of 100 KiB", altered(catalogueOf("c2", "shop", "db"), func(i *mcsv1beta1.ServiceImport) { i.Spec.TrafficDistribution = ptr.To(strings.Repeat("x", 100<<10)) })),
 		// What the broker's cluster has besides.
 		listing("reading Secrets", &corev1.SecretList{}, place),
 		listing("reading everybody's Secrets", &corev1.SecretList{}, ""),
 		listing("reading ConfigMaps", &corev1.ConfigMapList{}, place),
-		// What the broker's owner allows it, which it may read.
-		patching("having more addresses be allowed", allowedTo("c2"), `{"data":{"c2":"0.0.0.0/0"}}`),
-		patching("having nothing be allowed to another", allowedTo("c2"), `{"data":{"c1":""}}`),
-		{"writing what is allowed", func(ctx context.Context, c client.Client) error { return c.Update(ctx, allowedTo("c2")) }},
-		{"applying what is allowed", func(ctx context.Context, c client.Client) error {
-			return c.Patch(ctx, allowedTo("c2"), client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"ConfigMap","data":{}}`)), client.FieldOwner("mallory"), client.ForceOwnership)
+		// What the broker's administrators permit it, which it may read.
+		patching("permitting itself more addresses", permitted("c2"), `{"data":{"ranges.c2":"0.0.0.0/0"}}`),
+		patching("permitting itself more namespaces", permitted("c2"), `{"data":{"namespaces.c2":"*"}}`),
+		patching("permitting another nothing", permitted("c2"), `{"data":{"namespaces.c1":""}}`),
+		{"writing the permissions", func(ctx context.Context, c client.Client) error { return c.Update(ctx, permitted("c2")) }},
+		{"applying the permissions", func(ctx context.Context, c client.Client) error {
+			return c.Patch(ctx, permitted("c2"), client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"ConfigMap","data":{}}`)), client.FieldOwner("mallory"), client.ForceOwnership)
 		}},
-		creating("anew what is allowed", allowedTo("c2")),
-		deleting("deleting what is allowed", allowedTo("c2")),
+		creating("the permissions anew", permitted("c2")),
+		deleting("deleting the permissions", permitted("c2")),
 		deletingAll("deleting all ConfigMaps", &corev1.ConfigMap{}),
-		{"deleting what is allowed, as one of all", func(ctx context.Context, c client.Client) error {
-			return c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(place), client.MatchingFields{"metadata.name": names.AllowedRanges})
+		{"deleting the permissions, as one of all", func(ctx context.Context, c client.Client) error {
+			return c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(place), client.MatchingFields{"metadata.name": names.MemberPermissions})
 		}},
 		creating("a ConfigMap", &corev1.ConfigMap{ObjectMeta: in("mallory")}),
 		listing("reading accounts", &corev1.ServiceAccountList{}, place),
@@ -242,8 +394,18 @@ func TestHostileMember(t *testing.T) {
 			}
 		}
 	}
-	must(t, "", "broker ranges set c2 10.2.0.0/16 --context broker")
-	allowAnyAfterwards(t)
+	// What c2 has of a namespace that it may not export it has taken away.
+	spare := altered(recordOf("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
+		e.Annotations = map[string]string{names.AnnotationWithdrawn: "true"}
+	})
+	for _, o := range []client.Object{sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare} {
+		if err := asMembers["c2"].Create(t.Context(), o); err != nil {
+			t.Fatalf("%T: %v", o, err)
+		}
+	}
+	permitAllAfterwards(t)
+	must(t, "", "broker members set c2 --ranges 10.2.0.0/16 --namespaces shop,team-a-* --context broker")
+	awaitPermissions(t, asMembers["c2"], recordOf("c2", "payments", "probe"))
 	before := inventory(t, lab.Broker)
 	all := attempts()
 	for _, a := range all {
@@ -258,21 +420,21 @@ func TestHostileMember(t *testing.T) {
 	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
 	expectRefused(t, asAdministrator, err)
 	t.Logf("%d attempts", len(all)+len(ofEU)+1)
-	expectListed(t, append(append(all, ofEU...), attempt{what: asAdministrator}))
 	expectInventory(t, lab.Broker, before)
+	expectListed(t, append(append(all, ofEU...), attempt{what: asAdministrator}))
 	for what, read := range map[string]func(client.Client) ([]corev1.ConfigMap, error){
 		"get": func(c client.Client) ([]corev1.ConfigMap, error) {
-			have := allowedTo("")
+			have := permitted("")
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(have), have)
 			return []corev1.ConfigMap{*have}, err
 		},
 		"list": func(c client.Client) ([]corev1.ConfigMap, error) {
 			list := &corev1.ConfigMapList{}
-			err := c.List(t.Context(), list, client.InNamespace(place), client.MatchingFields{"metadata.name": names.AllowedRanges})
+			err := c.List(t.Context(), list, client.InNamespace(place), client.MatchingFields{"metadata.name": names.MemberPermissions})
 			return list.Items, err
 		},
 	} {
-		if have, err := read(asMembers["c2"]); err != nil || len(have) != 1 || len(have[0].Data) != 1 || have[0].Data["c2"] != "10.2.0.0/16" {
+		if have, err := read(asMembers["c2"]); err != nil || len(have) != 1 || len(have[0].Data) != 2 || have[0].Data["ranges.c2"] != "10.2.0.0/16" {
 			t.Errorf("what is allowed, as %s shows it, is %+v, %v", what, have, err)
 		}
 	}
@@ -280,10 +442,103 @@ func TestHostileMember(t *testing.T) {
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || have.Spec.Region != "" {
 		t.Errorf("c1's entry is %+v, %v", have.Spec, err)
 	}
+	expectAccepted(t, asMembers["c2"])
 	if err := on[lab.Broker].Delete(t.Context(), namespace("staging")); err != nil {
 		t.Error(err)
 	}
 	expectGone(t, lab.Broker, namespace("staging"))
+}
+
+// awaitPermissions returns when the broker's API server refuses something that a member may not do any more: it follows the
+// ConfigMap by a watch.
+func awaitPermissions(t *testing.T, member client.Client, refused client.Object) {
+	t.Helper()
+	eventually(t, "the broker heeds the permissions", func() error {
+		err := member.Create(t.Context(), refused.DeepCopyObject().(client.Object), client.DryRunAll)
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		return fmt.Errorf("it was answered: %v", err)
+	})
+}
+
+// expectAccepted checks that a member may write what agents do, as large as it may be, and take away whatever it has.
+func expectAccepted(t *testing.T, c2 client.Client) {
+	t.Helper()
+	large := altered(recordOf("c2", "team-a-b", "large"), func(e *brokerv1alpha1.ExportedService) {
+		e.Labels[names.LabelServiceName], e.Labels[names.LabelServiceNamespace] = "large", "team-a-b"
+		e.Spec.Ports = manyPorts(100)
+		e.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
+		e.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+		e.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(86_400))}}
+		e.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+		e.Spec.TrafficDistribution = ptr.To("PreferSameNode")
+		e.Spec.ExportedLabels = manyKeys(1000)
+		size := 0
+		for key, value := range e.Spec.ExportedLabels {
+			size += len(key) + len(value)
+		}
+		e.Spec.ExportedAnnotations = map[string]string{"note": strings.Repeat("x", validation.MaxMetadata-size-len("note"))}
+	})
+	wide, long := sliceOf("c2", "shop", "wide"), sliceOf("c2", "shop", "long")
+	for _, s := range []*discoveryv1.EndpointSlice{wide, long} {
+		s.Labels[names.LabelServiceName] = strings.Repeat("s", 63)
+		s.Annotations = map[string]string{
+			names.AnnotationSourceSlice: strings.Repeat("s", 253), names.AnnotationSourcePart: "12", names.AnnotationLastChangeTriggerTime: time.Now().Format(time.RFC3339Nano),
+		}
+	}
+	fill(wide, 100, 500)
+	fill(long, 50, 1000)
+	headless := withEndpoints(sliceOf("c2", "shop", "headless"), 2)
+	headless.Ports = nil
+	v6 := withEndpoints(sliceOf("c2", "shop", "v6"), 1)
+	v6.AddressType, v6.Endpoints[0].Addresses = discoveryv1.AddressTypeIPv6, []string{"fd00:2::1"}
+	digit := recordOf("c2", "shop", "1-digit-first")
+	digit.Spec.Ports = []mcsv1beta1.ServicePort{{Port: 65535}} // of no name and, by default, TCP
+	dns := recordOf("c2", "shop", "dns")
+	dns.Spec.Ports = []mcsv1beta1.ServicePort{{Name: "udp", Port: 53, Protocol: corev1.ProtocolUDP}, {Name: "tcp", Port: 53, Protocol: corev1.ProtocolTCP}}
+	catalogue := catalogueOf("c2", "shop", "large")
+	catalogue.Annotations["note"] = strings.Repeat("x", validation.MaxMetadata)
+	catalogue.Spec.Ports = manyPorts(1000)
+	for _, o := range []client.Object{large, wide, long, headless, v6, digit, dns, catalogue} {
+		began := time.Now()
+		if err := c2.Create(t.Context(), o); err != nil {
+			t.Errorf("what an agent may write, %T %s: %v", o, o.GetName(), err)
+			continue
+		}
+		t.Logf("%T %s was created in %v", o, o.GetName(), time.Since(began).Round(time.Millisecond))
+	}
+	later := recordOf("c2", "shop", "web")
+	if err := planes.Merge(t.Context(), c2, later, `{"spec":{"exportedAt":"2035-01-01T00:00:00Z"}}`); err != nil {
+		t.Errorf("moving exportedAt forwards: %v", err)
+	}
+	// What was there before the permissions were may be taken away, in each of the ways that agents have.
+	must(t, "", "broker members set c2 --no-namespaces --context broker")
+	awaitPermissions(t, c2, recordOf("c2", "shop", "probe"))
+	err := planes.Merge(t.Context(), c2, wide, `{"metadata":{"annotations":{"note":"x"}}}`)
+	expectRefused(t, "changing a slice of a namespace that it may not export any more", err)
+	for what, do := range map[string]func() error{
+		"marking a record as withdrawn": func() error {
+			return planes.Merge(t.Context(), c2, large, `{"metadata":{"annotations":{"`+names.AnnotationWithdrawn+`":"true"}}}`)
+		},
+		"emptying a slice": func() error {
+			return planes.Merge(t.Context(), c2, wide, `{"endpoints":[]}`)
+		},
+		"deleting a record": func() error { return c2.Delete(t.Context(), dns) },
+		"deleting a slice":  func() error { return c2.Delete(t.Context(), long) },
+	} {
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// Without a ConfigMap nothing is refused: importing clusters go by what it said last.
+	if err := on[lab.Broker].Delete(t.Context(), permitted("")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the broker restricts nobody", func() error {
+		return c2.Create(t.Context(), recordOf("c2", "payments", "probe"), client.DryRunAll)
+	})
+	must(t, "", "broker deploy --context broker")
 }
 
 // expectListed keeps the list of attempts in the manual true.
@@ -328,13 +583,13 @@ func invited(t *testing.T, id string) credential.Membership {
 	return m
 }
 
-// expectRefused wants the refusal of an authorizer or of an admission policy, and no other error.
+// expectRefused wants the refusal of an authorizer, of an admission policy or by a kind's schema, and no other error.
 func expectRefused(t *testing.T, what string, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
 		t.Errorf("%s was allowed", what)
-	case !strings.Contains(err.Error(), "is forbidden: User") && !strings.Contains(err.Error(), "denied request"):
+	case !strings.Contains(err.Error(), "is forbidden: User") && !strings.Contains(err.Error(), "denied request") && !apierrors.IsInvalid(err):
 		t.Errorf("%s failed for another reason: %v", what, err)
 	}
 }

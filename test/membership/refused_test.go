@@ -68,7 +68,7 @@ func TestCommandsRefuse(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "c1"},
 		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "another", AdvertiseMode: brokerv1alpha1.AdvertisePods},
 	})
-	refused(t, file, "join - --context c1", "it was used already, or revoked")
+	refused(t, file, "join - --context c1", "it was used, revoked or replaced by a newer join file")
 	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster already`, "atoll broker remove c1")
 	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave")
 	expectInventory(t, "c1", before, "test-limited")

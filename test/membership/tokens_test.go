@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -165,77 +164,6 @@ func TestTokensAreRenewed(t *testing.T) {
 	must(t, "", "leave --context c1")
 }
 
-// Without the broker, join leaves the exchange of the token to the agent.
-func TestOfflineJoin(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
-	file := joinFile(t, "c1")
-	unreachable := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
-	must(t, unreachable, "join - --no-workloads --offline --context c1")
-	must(t, file, "join - --no-workloads --offline --context c1") // with the right address now
-	stop := startAgent(t, asAgent(t, "c1"), t.Output())
-	eventually(t, "the agent has its own token", func() error {
-		m, _ := membershipOf(t, "c1")
-		claims, err := credential.ParseToken(m.Token)
-		if err == nil && claims.IsJoiner(m.ClusterID, m.Clusterset) {
-			err = errors.New("it is the join file's")
-		}
-		return err
-	})
-	expectGone(t, lab.Broker, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "join-c1"}})
-	eventually(t, "the member is registered", func() error {
-		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "c1"}, &brokerv1alpha1.MemberCluster{})
-	})
-	stop()
-	must(t, "", "leave --context c1")
-}
-
-// With the credentials of a join file, or a member's, nobody gets tokens of others or of a long
-// life.
-func TestTokensForOneselfOnly(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
-	file := joinFile(t, "c1")
-	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
-	joiner, err := credential.ParseJoinFile([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	member, _ := membershipOf(t, "c2")
-	ask := func(m credential.Membership, account string, life time.Duration) error {
-		sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: m.Clusterset, Name: account}}
-		return tokenClient(t, m).SubResource("token").Create(t.Context(), sa, &authenticationv1.TokenRequest{
-			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(life / time.Second))},
-		})
-	}
-	for what, err := range map[string]error{
-		"a join file: its own":          ask(joiner, "join-c1", time.Hour),
-		"a join file: another member's": ask(joiner, "member-c2", time.Hour),
-		"a join file: a long life":      ask(joiner, "member-c1", rights.MaxTokenLifetime+time.Second),
-		"a join file: the records":      asMember(t, joiner).List(t.Context(), &brokerv1alpha1.ExportedServiceList{}, client.InNamespace(joiner.Clusterset)),
-		"a join file: a Lease": asMember(t, joiner).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: joiner.Clusterset, Name: "c1", Labels: map[string]string{names.LabelSourceCluster: "c1"},
-		}}),
-		"a member: another's":          ask(member, "member-c1", time.Hour),
-		"a member: another join file":  ask(member, "join-c1", time.Hour),
-		"a member: its own join file":  ask(member, "join-c2", time.Hour),
-		"a member: a long life":        ask(member, "member-c2", rights.MaxTokenLifetime+time.Second),
-		"a member: the default":        ask(member, "default", time.Hour),
-		"a member: deleting another's": asMember(t, member).Delete(t.Context(), rights.Member(member.Clusterset, "c1").ServiceAccount),
-		"a member: more rights":        asMember(t, member).Create(t.Context(), rights.Member(member.Clusterset, "c3").ServiceAccount),
-	} {
-		expectForbidden(t, what, err)
-	}
-	for what, err := range map[string]error{
-		"a join file: the member's": ask(joiner, "member-c1", rights.MaxTokenLifetime),
-		"a member: its own":         ask(member, "member-c2", rights.MaxTokenLifetime),
-	} {
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	must(t, "", "leave --context c2")
-	must(t, "", "broker remove c1 --context broker")
-}
-
 // Pitfall 35: after a member is removed its writes are refused at once. Watches that it has
 // open are the broker's to end.
 func TestRevocation(t *testing.T) {
@@ -290,14 +218,4 @@ func TestRevocation(t *testing.T) {
 		}
 	}
 	must(t, "", "leave --offline --context c1")
-}
-
-// tokenClient is the broker as a member asks it for tokens.
-func tokenClient(t *testing.T, m credential.Membership) client.Client {
-	t.Helper()
-	c, err := client.New(broker.NewToken(m.Token, nil).Config(m), client.Options{Scheme: on[lab.Broker].Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

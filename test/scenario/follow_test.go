@@ -25,12 +25,14 @@ var otherwise = map[string]string{
 	"docs/gitops.md#the-clusters-dns 1": "it takes a file of the reader's: the tests of internal/cli/render",
 	"docs/install.md#kind 1":            "it needs Docker",
 
+	"docs/membership.md#join-files 1":                        "test/membership/joinfile_test.go",
 	"docs/membership.md#lost-members 1":                      "the scenario lost-member",
 	"docs/membership.md#two-clusters-with-one-id 1":          "test/membership/refused_test.go",
 	"docs/membership.md#when-the-broker-is-lost 1":           "the scenario broker-lost",
 	"docs/membership.md#when-the-broker-is-lost 2":           "the scenario broker-lost",
 	"docs/membership.md#what-members-can-do-to-each-other 1": "test/integration/strangers_test.go",
 	"docs/membership.md#how-much-of-a-member-is-taken 1":     "test/simulation/limit_test.go",
+	"docs/membership.md#how-much-of-a-member-is-taken 2":     "internal/informers/meter_test.go",
 	"docs/multiclusterservice.md#installing-the-hub 1":       "a lab's broker runs no pods: the scenario hub-in-pods, in a cluster that is a broker too",
 }
 

@@ -4,8 +4,6 @@ package broker
 
 import (
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,20 +26,14 @@ namespace on it, and one broker holds any number of them.
 
 These commands need the rights of a cluster administrator on the broker.`,
 		Example: `  atoll broker deploy --context broker
-  atoll broker token create c1 --context broker > c1.join
-  atoll join c1.join --context c1`,
+  atoll broker token create c1 --context broker --output c1.join
+  atoll join c1.join --context c1
+  atoll broker members set c1 --namespaces 'shop,team-a-*' --context broker`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o.AddFlags(command.PersistentFlags())
-	token := &cobra.Command{
-		Use:   "token",
-		Short: "Hand out join files",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	token.AddCommand(newTokenCreate(&o))
-	command.AddCommand(newDeploy(&o), token, newRanges(&o), newRemove(&o))
+	command.AddCommand(newDeploy(&o), newToken(&o), newMembers(&o), newRemove(&o))
 	return command
 }
 
@@ -80,60 +72,12 @@ its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgr
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
-			steps.Next(cmd, "atoll broker token create CLUSTER%s > CLUSTER.join", o.Flags())
+			steps.Next(cmd, "atoll broker token create CLUSTER%s --output CLUSTER.join", o.Flags())
 			return nil
 		},
 	}
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
 	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
-	return command
-}
-
-func newTokenCreate(o *target.Clusterset) *cobra.Command {
-	var request setup.TokenRequest
-	var caFile string
-	command := &cobra.Command{
-		Use:   "create CLUSTER",
-		Short: "Make a join file, with which one cluster joins once",
-		Long: `Makes accounts on the broker for a cluster of the given id, which is one or two DNS
-labels, and prints a join file: the broker's URL and certificate authority, and a token.
-The token is good for getting the cluster's own, within an hour and once.
-
-A cluster that is a member already gets new credentials by joining again.`,
-		Example: `  atoll broker token create c1 --context broker > c1.join
-  atoll broker token create c1 --context broker | atoll join - --context c1`,
-		Args: clusterID(&request.Cluster),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Namespace = o.Name
-			if caFile != "" {
-				var err error
-				if request.CA, err = os.ReadFile(caFile); err != nil {
-					return fmt.Errorf("reading the broker's certificate authority: %w", err)
-				}
-			}
-			on, err := o.Connect(steps.Report(cmd, false))
-			if err != nil {
-				return err
-			}
-			m, err := setup.CreateToken(cmd.Context(), on, request)
-			if err != nil {
-				return err
-			}
-			file, err := m.JoinFile()
-			if err != nil {
-				return err
-			}
-			if _, err := cmd.OutOrStdout().Write(file); err != nil {
-				return err
-			}
-			steps.Next(cmd, "atoll join FILE --context CONTEXT_OF_%s, within %v", request.Cluster, request.Lifetime)
-			return nil
-		},
-	}
-	flags := command.Flags()
-	flags.DurationVar(&request.Lifetime, "ttl", time.Hour, "how long the join file is good for, at least 10m")
-	flags.StringVar(&request.Server, "server", "", "the broker's URL as the member reaches it, in place of the kubeconfig's")
-	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member, in place of the kubeconfig's")
 	return command
 }
 

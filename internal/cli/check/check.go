@@ -68,7 +68,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		return err
 	}
 	if o.joinFile != "" {
-		file, err := join.Read(cmd.InOrStdin(), o.joinFile)
+		file, err := join.Read(cmd, o.joinFile)
 		if err != nil {
 			return err
 		}

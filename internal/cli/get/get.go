@@ -4,7 +4,9 @@ package get
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,7 +103,8 @@ func newClusters() *cobra.Command {
   Silent   its heartbeat is missing; its endpoints are still used
   Lost     nothing answers there, and its endpoints are withdrawn here
   Joining  it has never sent a heartbeat
-HEARTBEAT is the age of the last one by the broker's clock.`,
+HEARTBEAT is the age of the last one by the broker's clock. With -o wide, MAY-EXPORT is which namespaces
+the broker's administrators let the member export, and ALLOWED-RANGES which addresses its endpoints may have.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
 		func(m report.Member) string { return m.Cluster },
@@ -113,10 +116,34 @@ HEARTBEAT is the age of the last one by the broker's clock.`,
 		output.Column[report.Member]{Header: "AGENT", Of: func(m report.Member) string { return output.Text(m.Agent) }},
 		output.Column[report.Member]{Header: "ADVERTISES", Of: func(m report.Member) string { return m.Advertises }},
 		output.Column[report.Member]{Header: "REGION", Of: func(m report.Member) string { return output.Text(m.Region) }},
+		output.Column[report.Member]{Header: "MAY-EXPORT", Wide: true, Of: mayExport},
+		output.Column[report.Member]{Header: "ALLOWED-RANGES", Wide: true, Of: allowedRanges},
 		output.Column[report.Member]{Header: "FAMILIES", Wide: true, Of: func(m report.Member) string { return output.List(m.IPFamilies) }},
 		output.Column[report.Member]{Header: "PODS", Wide: true, Of: func(m report.Member) string { return output.List(m.PodCIDRs) }},
 		output.Column[report.Member]{Header: "SERVICES", Wide: true, Of: func(m report.Member) string { return output.List(m.ServiceCIDRs) }},
 	)
+}
+
+// mayExport are the namespaces that a member may export, for people.
+func mayExport(m report.Member) string {
+	switch {
+	case len(m.Namespaces) == 0:
+		return "none"
+	case slices.Contains(m.Namespaces, "*"):
+		return "all"
+	}
+	return strings.Join(m.Namespaces, ",")
+}
+
+// allowedRanges are those that a member's endpoints may be in, for people.
+func allowedRanges(m report.Member) string {
+	switch {
+	case m.AllowedRanges == nil:
+		return "any"
+	case len(*m.AllowedRanges) == 0:
+		return "none"
+	}
+	return strings.Join(*m.AllowedRanges, ",")
 }
 
 func heartbeat(m report.Member) string {

@@ -29,8 +29,7 @@ func NewCommand() *cobra.Command {
 		Use:   "join FILE|-",
 		Short: "Make a cluster a member of a clusterset",
 		Long: `Joins a cluster to the clusterset that a join file is for, which the broker's administrator
-makes with "atoll broker token create". The token in the file is exchanged for the cluster's
-own, and worth nothing any more then.
+makes with "atoll broker token create". Joining uses the file up: it works once.
 
 It checks first what can be checked, and changes nothing before that. It can be repeated, to
 upgrade, or with a new file to renew credentials that have expired while the cluster was
@@ -45,7 +44,7 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 			return member.Complete(&request.Member)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := Read(cmd.InOrStdin(), args[0])
+			file, err := Read(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -86,15 +85,21 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 	return command
 }
 
-// Read reads a join file, or standard input where its name is -.
-func Read(stdin io.Reader, name string) (credential.Membership, error) {
-	var data []byte
-	var err error
-	if name == "-" {
-		data, err = io.ReadAll(stdin)
-	} else {
-		data, err = os.ReadFile(name)
+// Read reads a join file, or standard input where its name is -. It warns of a file that others can read.
+func Read(cmd *cobra.Command, name string) (credential.Membership, error) {
+	in := cmd.InOrStdin()
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return credential.Membership{}, fmt.Errorf("reading the join file: %w", err)
+		}
+		defer file.Close()
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+			steps.Say(cmd)("warning: other users of this machine can read %[1]s (mode %#[2]o) and could join with it. Run: chmod 600 %[1]s", name, info.Mode().Perm())
+		}
+		in = file
 	}
+	data, err := io.ReadAll(in)
 	if err != nil {
 		return credential.Membership{}, fmt.Errorf("reading the join file: %w", err)
 	}

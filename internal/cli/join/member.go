@@ -22,7 +22,7 @@ type MemberFlags struct {
 // AddFlags lets a person choose.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.region, "region", "", "where the cluster is: members of one region come before others where a Service's trafficDistribution prefers what is near")
-	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses, as told to the other members; may be repeated")
+	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses, as told to the other members; may be repeated; without, the ranges that the nodes have")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "what the other clusters send traffic to: pods, where they reach this cluster's, or cluster-ip, where they reach its Service addresses only")
 	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "a further argument of the agent, as --agent-arg=--lease-timeout=60s; may be repeated")
 	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "where the images atoll-agent and atoll-dns are")

@@ -120,7 +120,7 @@ it can make a cluster of his own a member. The agent writes its own token into t
 		Example: `  atoll broker token create c1 --context broker | atoll render secret - | kubectl --context c1 apply --server-side -f -`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := join.Read(cmd.InOrStdin(), args[0])
+			file, err := join.Read(cmd, args[0])
 			if err != nil {
 				return err
 			}

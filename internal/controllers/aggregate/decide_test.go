@@ -66,8 +66,8 @@ func TestWriter(t *testing.T) {
 func TestWant(t *testing.T) {
 	all := exports("c2 c1.eu")
 	all[0].Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 80, Protocol: "TCP"}}
-	all[0].ExportedLabels = map[string]string{"team": "a", "atoll.dev/managed-by": "me"}
-	all[0].ExportedAnnotations = map[string]string{"doc": "b", "multicluster.kubernetes.io/derived-service": "mine"}
+	all[0].ExportedLabels = map[string]string{"team": "a"}
+	all[0].ExportedAnnotations = map[string]string{"doc": "b"}
 	got := want("set", web, all)
 	want := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{

@@ -1,10 +1,13 @@
 // Package derivedservice keeps the derived Service of each ServiceImport, and what the
 // import takes from it: the clusterset IPs and the Service's name. How that went it tells the
-// controller importstatus, which owns the import's status.
+// controller importstatus, which owns the import's status. A Service with clusterset IPs stays as long
+// as the import does, also while it is headless and uses another one (docs/adr/0025-how-long-an-address-lives.md).
 package derivedservice
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -35,6 +38,7 @@ type Controller struct {
 	recorder events.EventRecorder
 	outcomes *status.Outcomes[types.NamespacedName]
 	patched  sync.Map // of types.NamespacedName: the import's version from which it was written last
+	fallback fallback
 }
 
 // NewController returns a controller that writes by writer. How it goes is noted in outcomes.
@@ -76,7 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if apierrors.IsNotFound(err) {
 		c.outcomes.Forget(req.NamespacedName)
 		c.patched.Delete(req.NamespacedName)
-		return reconcile.Result{}, c.remove(ctx, req.NamespacedName)
+		return reconcile.Result{}, errors.Join(c.remove(ctx, req.NamespacedName, false), c.remove(ctx, req.NamespacedName, true))
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
@@ -84,10 +88,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if imp.DeletionTimestamp != nil || !local.Managed(imp) {
 		return reconcile.Result{}, nil
 	}
-	if len(imp.Spec.IPFamilies) == 0 {
-		return reconcile.Result{}, c.withdraw(ctx, imp)
+	if len(imp.Spec.IPFamilies) == 0 || derived.Portless(imp) {
+		return reconcile.Result{}, c.suspend(ctx, imp)
 	}
-	service, err := c.applyService(ctx, imp)
+	service, remark, err := c.applyService(ctx, imp)
 	if err != nil {
 		c.note(req.NamespacedName, err)
 		return reconcile.Result{}, err
@@ -100,8 +104,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.note(req.NamespacedName, err)
 		return reconcile.Result{}, err
 	}
-	c.outcomes.Set(req.NamespacedName, status.Outcome{})
-	return reconcile.Result{}, nil
+	if imp.Spec.Type != mcsv1beta1.Headless {
+		if err := c.remove(ctx, req.NamespacedName, true); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	c.outcomes.Set(req.NamespacedName, remark.outcome())
+	return reconcile.Result{RequeueAfter: remark.again}, nil
 }
 
 // note keeps that the Service could not be written. What passes by trying again says nothing
@@ -121,21 +130,23 @@ func (c *Controller) await(imp types.NamespacedName) {
 	}
 }
 
-// withdraw takes the derived Service away from an import that has no IP family in common
-// with this cluster. When it has one again, the Service asks for the addresses that it had.
-func (c *Controller) withdraw(ctx context.Context, imp *mcsv1beta1.ServiceImport) error {
+// suspend takes the derived Service out of use while the import can have none: it has no port, or no IP
+// family in common with this cluster. A Service with clusterset IPs stays for later, as it does while the
+// import is headless: it keeps the addresses from being given to somebody else.
+func (c *Controller) suspend(ctx context.Context, imp *mcsv1beta1.ServiceImport) error {
 	name := client.ObjectKeyFromObject(imp)
 	c.outcomes.Forget(name)
-	if err := c.remove(ctx, name); err != nil {
+	if err := c.remove(ctx, name, true); err != nil {
 		return err
 	}
 	return ignoreOutdated(c.applyImport(ctx, imp, "", nil))
 }
 
-// remove deletes the derived Service of an import that is gone. The garbage collector
-// would too, but in its own time, and not before it has learnt of the kind.
-func (c *Controller) remove(ctx context.Context, imp types.NamespacedName) error {
-	for _, name := range []string{names.DerivedService(imp.Name), names.DerivedServiceFallback(imp.Name)} {
+// remove deletes the derived Service of an import that has no use for it: the headless one or the one with
+// the clusterset IPs. The garbage collector would too when the import is gone, but in its own time, and not
+// before it has learnt of the kind.
+func (c *Controller) remove(ctx context.Context, imp types.NamespacedName, headless bool) error {
+	for _, name := range names.DerivedServices(imp.Name, headless) {
 		service := &corev1.Service{}
 		if err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service); err != nil {
 			if apierrors.IsNotFound(err) {
@@ -155,31 +166,35 @@ func (c *Controller) remove(ctx context.Context, imp types.NamespacedName) error
 
 // applyService makes the derived Service what it should be, and returns it as it then
 // is, or nil while it is being replaced.
-func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) {
+func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceImport) (*corev1.Service, remark, error) {
 	have, others, err := c.find(ctx, imp)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the derived Service of %s/%s: %w", imp.Namespace, imp.Name, err)
+		return nil, remark{}, fmt.Errorf("looking for the derived Service of %s/%s: %w", imp.Namespace, imp.Name, err)
 	}
 	if have.UID == "" {
 		if gone, err := c.gone(ctx, imp); gone || err != nil {
-			return nil, err
+			return nil, remark{}, err
 		}
-		created, err := c.create(ctx, imp, have)
+		created, remark, err := c.understood(imp, func(imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) { return c.create(ctx, imp, have) })
 		if created != nil && others != nil {
 			status.Say(c.recorder, imp, others, corev1.EventTypeWarning, "NameTaken", "Import", fmt.Sprintf(
 				"Service %s was not made by Atoll and is left alone; the derived Service is named %s.", others.Name, created.Name))
 		}
-		return created, err
+		return created, remark, err
 	}
 	if have.DeletionTimestamp != nil {
-		return nil, nil
+		return nil, remark{}, nil
 	}
-	if derived.MustReplace(have, imp) {
+	if derived.MustReplace(have, imp.Spec.Type == mcsv1beta1.Headless) {
 		if err := c.writer.Delete(ctx, have); err != nil {
-			return nil, fmt.Errorf("replacing the derived Service %s/%s: %w", have.Namespace, have.Name, err)
+			return nil, remark{}, fmt.Errorf("replacing the derived Service %s/%s: %w", have.Namespace, have.Name, err)
 		}
-		return nil, nil
+		return nil, remark{}, nil
 	}
+	return c.understood(imp, func(imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) { return c.update(ctx, imp, have) })
+}
+
+func (c *Controller) update(ctx context.Context, imp *mcsv1beta1.ServiceImport, have *corev1.Service) (*corev1.Service, error) {
 	updated := have.DeepCopy()
 	derived.Apply(updated, imp)
 	if equality.Semantic.DeepEqual(have, updated) {
@@ -205,28 +220,27 @@ func (c *Controller) gone(ctx context.Context, imp *mcsv1beta1.ServiceImport) (b
 	return err != nil || now.UID != imp.UID || now.DeletionTimestamp != nil, nil
 }
 
-// find returns the derived Service, or an empty one of the name to give it. Where
-// somebody else has a Service of the usual name, the name is another one, and others is the Service.
+// find returns the derived Service of the import's type, or an empty one of the name to give it. Where
+// somebody else has a Service of the usual name, the name is another one, and others is the Service. One that is
+// there keeps its name, and with it its address, whatever has become of the usual name since.
 func (c *Controller) find(ctx context.Context, imp *mcsv1beta1.ServiceImport) (service, others *corev1.Service, err error) {
-	service = &corev1.Service{}
-	if name := imp.Annotations[names.AnnotationDerivedService]; name != "" {
+	free := ""
+	for _, name := range names.DerivedServices(imp.Name, imp.Spec.Type == mcsv1beta1.Headless) {
+		service := &corev1.Service{}
 		err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service)
-		if client.IgnoreNotFound(err) != nil || (err == nil && derived.OwnedBy(service, imp.Name)) {
-			return service, nil, err // it keeps its name, and with it its address
-		}
-	}
-	for _, name := range []string{names.DerivedService(imp.Name), names.DerivedServiceFallback(imp.Name)} {
-		service = &corev1.Service{}
-		err := c.local.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service)
-		if apierrors.IsNotFound(err) {
-			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}, others, nil
-		}
-		if err != nil || derived.OwnedBy(service, imp.Name) {
+		switch {
+		case apierrors.IsNotFound(err):
+			free = cmp.Or(free, name)
+		case err != nil || derived.OwnedBy(service, imp.Name):
 			return service, nil, err
+		case free == "":
+			others = service
 		}
-		others = service
 	}
-	return nil, nil, controllers.TakenError{Kind: "Service", Namespace: imp.Namespace, Name: others.Name}
+	if free == "" {
+		return nil, nil, controllers.TakenError{Kind: "Service", Namespace: imp.Namespace, Name: others.Name}
+	}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: free}}, others, nil
 }
 
 // applyImport writes the name and the addresses of the Service into the import, or takes
@@ -242,7 +256,6 @@ func (c *Controller) applyImport(ctx context.Context, imp *mcsv1beta1.ServiceImp
 		return nil
 	}
 	updated := imp.DeepCopy()
-	derived.RememberIPs(updated, ips)
 	updated.Spec.IPs = ips
 	if service == "" {
 		delete(updated.Annotations, names.AnnotationDerivedService)

@@ -32,7 +32,7 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 		if err == nil {
 			return c.created(imp, fresh, lost, refusal), nil
 		}
-		if len(keep) == 0 || !apierrors.IsInvalid(err) {
+		if len(keep) == 0 || !aboutAddresses(err) {
 			return nil, fmt.Errorf("creating the derived Service %s/%s: %w", service.Namespace, service.Name, err)
 		}
 		if there, err := c.isThere(ctx, imp, service); there || err != nil {
@@ -47,6 +47,11 @@ func (c *Controller) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 		keep = slices.DeleteFunc(keep, func(ip string) bool { return slices.Contains(gone, ip) })
 		lost, refusal = append(lost, gone...), err
 	}
+}
+
+// aboutAddresses tells whether the API server refuses a Service because of its addresses.
+func aboutAddresses(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "spec.clusterIP")
 }
 
 // created returns a Service that was made, and tells which addresses it could not have again;

@@ -5,6 +5,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
@@ -26,6 +27,12 @@ func remarks(sources []*discoveryv1.EndpointSlice) []status.Remark {
 			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for its labels say that another cluster's endpoints are in it (%s, or %s of Karmada's), "+
 				"and the Service has no others. If they are this cluster's own, take the label away.",
 				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
+		})
+	}
+	if refused := sliceplan.Refused(sources); len(refused) > 0 {
+		remarks = append(remarks, status.Remark{
+			Reason:  "EndpointsInvalid",
+			Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", validation.Summary(refused)),
 		})
 	}
 	if sliceplan.Truncated(sources) {

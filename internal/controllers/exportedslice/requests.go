@@ -48,6 +48,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.export), builder.WithPredicates(controllers.SpecChanged)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.service), builder.WithPredicates(controllers.ServiceChanged)).
 		WatchesRawSource(controllers.Events(c.subscribe)).
+		WatchesRawSource(controllers.Permissions(c.broker, c.all)).
 		WatchesRawSource(controllers.Once(c.await, c.all)).
 		WithOptions(controllers.Options[Request]())
 	if c.mode == brokerv1alpha1.AdvertiseClusterIP { // what is published depends on the merged type

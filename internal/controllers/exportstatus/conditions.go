@@ -1,6 +1,7 @@
 package exportstatus
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/contribution"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -76,6 +78,9 @@ func ready(own local.Own, so progress) metav1.Condition {
 	case !own.Validity.Valid:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "There is nothing to export as long as this ServiceExport is not valid."
+	case own.Withheld != "":
+		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
+		condition.Message = own.Withheld
 	case so.record.Waiting:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "The broker has not been reached yet."
@@ -93,15 +98,34 @@ func ready(own local.Own, so progress) metav1.Condition {
 	return condition
 }
 
-// reasonInvalidMetadata is a reason of our own: mcs-api has none for a part that is left out.
-const reasonInvalidMetadata = "InvalidExportedMetadata"
+// Reasons of our own: mcs-api has none for a part that is left out, nor for a namespace that is closed to imports.
+const (
+	reasonPartsInvalid    = "PartsInvalid"
+	reasonSystemNamespace = "SystemNamespace"
+)
 
-// remarks are what people should know of an export whatever becomes of its endpoints.
-func remarks(own local.Own) []status.Remark {
-	if message := contribution.LeftOut(own.Export); message != "" {
-		return []status.Remark{{Reason: reasonInvalidMetadata, Message: message}}
+// remarks are what people should know of an export whatever becomes of its endpoints. Its namespace is closed to
+// the exports of other clusters, or not.
+func remarks(own local.Own, closed bool) []status.Remark {
+	var remarks []status.Remark
+	if message := contribution.Remarks(own.Export, own.Refused); message != "" {
+		remarks = append(remarks, status.Remark{Reason: reasonPartsInvalid, Message: message})
 	}
-	return nil
+	if own.Export != nil && names.Closed(own.Export.Namespace, nil) {
+		remarks = append(remarks, status.Remark{Reason: reasonSystemNamespace, Message: systemNamespace(own.Export.Namespace, closed)})
+	}
+	return remarks
+}
+
+// systemNamespace says of an export from one of the system's namespaces who imports it, and how to change that.
+func systemNamespace(namespace string, closed bool) string {
+	label := fmt.Sprintf("kubectl label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
+	message := fmt.Sprintf("Namespace %s is closed to imports in each cluster until it is labelled there. "+
+		"Clusters without the label do not import this Service. To allow it, run in each of them: %s", namespace, label)
+	if closed {
+		message = fmt.Sprintf("Namespace %s of this cluster has no such label: exports of the same name in other clusters are not imported here. %s", namespace, message)
+	}
+	return message
 }
 
 // unsaid returns those of the remarks that the condition Ready of an export says now, by what is

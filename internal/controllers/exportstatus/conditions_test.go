@@ -10,6 +10,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/contribution"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -77,16 +78,38 @@ func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 	}
 }
 
-// Labels that can't be exported leave an export valid and ready, and are named there.
-func TestLeftOutMetadataIsARemark(t *testing.T) {
+// What can't be exported leaves an export valid and ready, and is named there.
+func TestRefusedPartsAreARemark(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
-	if got := remarks(own); got != nil {
+	if got := remarks(own, false); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
-	own.Export.Spec.ExportedLabels = map[string]string{"team": "platform team"}
-	got := conditions(own, progress{endpoints: status.Outcome{Remarks: remarks(own)}, tried: true})
-	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `the exported label "team"`) {
+	own.Refused = []validation.Refused{{What: `exported label "team"`, Why: "is no label"}}
+	got := conditions(own, progress{endpoints: status.Outcome{Remarks: remarks(own, false)}, tried: true})
+	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `is exported label "team": is no label.`) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// An export from a namespace that other clusters do not import into says so, with the label that changes it; and one
+// whose ports a MultiClusterService leaves out is not called exported.
+func TestReadyNamesWhyNobodyImports(t *testing.T) {
+	own := local.Own{Export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}, Validity: contribution.Validity{Valid: true}}
+	const open = "Namespace default is closed to imports in each cluster until it is labelled there. Clusters without the label do not import this Service. " +
+		"To allow it, run in each of them: kubectl label namespace default --overwrite atoll.dev/exports=allowed"
+	const here = "Namespace default of this cluster has no such label: exports of the same name in other clusters are not imported here. "
+	for closed, want := range map[bool]string{false: open, true: here + open} {
+		if got := remarks(own, closed); len(got) != 1 || got[0] != (status.Remark{Reason: "SystemNamespace", Message: want}) {
+			t.Errorf("closed %v: %+v", closed, got)
+		}
+	}
+	own.Export.Namespace = "shop"
+	if got := remarks(own, false); got != nil {
+		t.Errorf("a user's namespace: %+v", got)
+	}
+	own.Withheld = "The Service has none of the ports."
+	if got := ready(own, progress{}); got.Status != metav1.ConditionFalse || got.Reason != "Pending" || got.Message != own.Withheld {
+		t.Errorf("no port is exposed: %+v", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package exportstatus
 
 import (
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,17 +21,34 @@ func conflict(conflicts []merge.Conflict) metav1.Condition {
 			Message: "All clusters that export this service agree.",
 		}
 	}
-	var reasons, messages []string
+	var reasons []string
 	for _, c := range conflicts {
 		reasons = append(reasons, string(c.Reason))
-		messages = append(messages, c.Message)
 	}
 	return metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceExportConditionConflict),
 		Status:  metav1.ConditionTrue,
 		Reason:  strings.Join(reasons, ","),
-		Message: strings.Join(messages, " "),
+		Message: conflictMessage(conflicts),
 	}
+}
+
+// maxConflictMessage is how long the message of all conflicts is at most, in bytes, so that an Event
+// can say it too.
+const maxConflictMessage = 1024
+
+// conflictMessage is the conflicts' messages one after the other, and how many do not fit. The first always
+// does, for merge bounds each.
+func conflictMessage(conflicts []merge.Conflict) string {
+	message := conflicts[0].Message
+	for i, c := range conflicts[1:] {
+		more := fmt.Sprintf(" Properties in conflict beyond these: %d. The condition's reason has all.", len(conflicts)-1-i)
+		if len(message)+1+len(c.Message)+len(more) > maxConflictMessage {
+			return message + more
+		}
+		message += " " + c.Message
+	}
+	return message
 }
 
 // eventReason is a condition's reason as a single word, as an Event's has to be.

@@ -1,6 +1,7 @@
 package exportstatus
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,5 +33,17 @@ func TestConflict(t *testing.T) {
 		if told := eventReason(got); told != tt.told {
 			t.Errorf("%s: the Event's reason is %q", name, told)
 		}
+	}
+}
+
+// The message is bounded whatever is in conflict, and says how much it leaves out.
+func TestConflictMessageIsBounded(t *testing.T) {
+	var conflicts []merge.Conflict
+	for range 9 {
+		conflicts = append(conflicts, merge.Conflict{Reason: "PortConflict", Message: strings.Repeat("x", 300)})
+	}
+	got := conflict(conflicts).Message
+	if want := "x Properties in conflict beyond these: 6. The condition's reason has all."; len(got) > 1024 || !strings.HasSuffix(got, want) {
+		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

@@ -58,6 +58,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.exportsIn), builder.WithPredicates(controllers.OpennessChanged)).
 		WatchesRawSource(controllers.Exported(c.broker)).
+		WatchesRawSource(controllers.Policies(c.broker)).
+		WatchesRawSource(controllers.Permissions(c.broker, func(ctx context.Context) ([]reconcile.Request, error) { return local.ServiceExports(ctx, c.local) })).
 		WithOptions(controllers.Options[reconcile.Request]())
 	for _, outcomes := range []*status.Outcomes[types.NamespacedName]{c.records, c.endpoints} {
 		build = build.WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
@@ -99,9 +101,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	so := progress{record: record}
 	so.endpoints, so.tried = c.endpoints.Get(req.NamespacedName)
-	so.endpoints.Remarks = slices.Concat(remarks(own), so.endpoints.Remarks)
+	rules, err := local.Refusals(ctx, c.local, c.self, req.Namespace)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading namespace %s: %w", req.Namespace, err)
+	}
+	so.endpoints.Remarks = slices.Concat(remarks(own, rules.Closed), so.endpoints.Remarks)
 	if own.Contribution != nil && c.broker.ExportsSynced() { // what is not valid is no constituent, and has no conflict
-		weigh, _, err := local.Weighing(ctx, c.local, c.self.ID, req.NamespacedName, c.broker.Constituents(req.NamespacedName, own.Contribution))
+		weigh, err := local.Weighing(ctx, c.local, c.self, req.NamespacedName, c.broker.Constituents(req.NamespacedName, own.Contribution))
 		if err != nil {
 			return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 		}

@@ -21,7 +21,9 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/derived"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -45,11 +47,9 @@ type Controller struct {
 	zones    local.Zones
 	census   topology.Census
 	recorder events.EventRecorder
-	refusals refusals
-	losses   refusals
-	leftOut  refusals
-	beyond   refusals
-	strange  *strangers
+	remarks  remarks
+	refusals *refusals
+	taken    takenNames
 	share    *share
 	outcomes *status.Outcomes[local.Part]
 	pacer    *pace.Pacer[Request] // as exportedslice has it
@@ -71,7 +71,7 @@ type Options struct {
 	// Locality is where the cluster is.
 	Locality Locality
 	// Network is what addresses other clusters may not have.
-	Network sliceplan.Network
+	Network validation.Network
 	// Hosts are those of the cluster. That they change is looked for here, and what they are in Network.
 	Hosts *local.Hosts
 	// MaxPerMember is how many endpoints are imported from one other cluster at most, 0 for any number.
@@ -83,12 +83,12 @@ type Options struct {
 // NewController returns a controller of the cluster self that writes by writer. sources are
 // the cluster's own endpoints. How it goes is noted in outcomes.
 func NewController(writer controllers.Writer, sources *local.Sources, view *broker.View, self local.Cluster, recorder events.EventRecorder, outcomes *status.Outcomes[local.Part], measured *metrics.Metrics, options Options) *Controller {
-	share, strange := newShare(options.MaxPerMember), &strangers{}
+	share, refused := newShare(options.MaxPerMember), &refusals{}
 	measured.Limit("endpoints", share.Lacking)
-	measured.Limit("addresses", strange.counts)
+	measured.Limit("addresses", refused.counts)
 	return &Controller{
 		local: writer.Client, writer: writer, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, exports: view.Constituents, self: self, recorder: recorder, outcomes: outcomes,
-		metrics: measured, options: options, pacer: pace.New[Request](options.Pace), share: share, strange: strange,
+		metrics: measured, options: options, pacer: pace.New[Request](options.Pace), share: share, refusals: refused,
 	}
 }
 
@@ -124,7 +124,11 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req.Service, err)
 	}
 	gone := err != nil || imp.DeletionTimestamp != nil || !local.Managed(imp)
-	if held, err := c.held(ctx, req, gone); held || err != nil {
+	refused, err := c.refused(ctx, req)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if held, err := c.held(ctx, req, gone || refused); held || err != nil {
 		return reconcile.Result{}, err
 	}
 	if req.Slice != "" && !gone && !c.alone(req) {
@@ -137,7 +141,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	sources := c.sourcesOf(req)
 	if !gone {
-		known, err := c.gather(ctx, req, &importation)
+		known, err := c.gather(ctx, req, &importation, refused)
 		if err != nil {
 			return reconcile.Result{}, fmt.Errorf("gathering endpoints of %s: %w", req, err)
 		}
@@ -151,13 +155,16 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	plan := sliceplan.Import(importation)
 	c.hint(req, imp, plan, importation.Imported)
+	if !gone {
+		c.rename(req, imp, plan, importation.Imported)
+	}
 	changes := sliceplan.Diff(importation.Imported, plan)
 	if req.Slice != "" && !gone && changes.Removed > 0 && sliceplan.Moved(importation.Imported, plan, c.otherSources(req)) {
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
 	changes = c.unstored.Leave(req.Part, changes, plan)
-	missing := c.keep(req, gone, &changes)
+	missing := c.keep(req, gone || refused, &changes)
 	if wait := c.wait(req, changes); wait > 0 {
 		c.triggers.Hold(req.Part, changes)
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -169,6 +176,10 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	c.triggers.Wrote(req.Part, req.Slice, versions, changes)
 	if errors.Is(err, controllers.ErrOutdated) {
 		return reconcile.Result{}, err
+	}
+	if c.taken.note(req.Part, err) { // it is tried again with other names
+		c.whole(req)
+		return reconcile.Result{}, nil
 	}
 	c.note(req, gone, importation.Times(sources), err)
 	if err != nil {
@@ -182,6 +193,18 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 		c.measure(req, importation.Imported, plan, changes)
 	}
 	return reconcile.Result{}, nil
+}
+
+// refused tells whether a part is of a cluster from which nothing is imported into its namespace.
+func (c *Controller) refused(ctx context.Context, req Request) (bool, error) {
+	if req.Cluster == c.broker.Self {
+		return false, nil
+	}
+	rules, err := local.Refusals(ctx, c.local, c.self, req.Service.Namespace)
+	if err != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", req.Service.Namespace, err)
+	}
+	return rules.Reason(req.Cluster) != "", nil
 }
 
 // whole has all of a part be reconciled in place of one slice.
@@ -228,10 +251,10 @@ func (c *Controller) alone(req Request) bool {
 	return own && alone || !own && !slices.ContainsFunc(c.broker.SlicesFrom(req.Service, req.Cluster, req.Slice), sliceplan.ByClusterIP)
 }
 
-// gather reads the source cluster's slices and ports. It returns false where it is not
+// gather reads the source cluster's slices and ports: none where they are refused. It returns false where it is not
 // known yet what they are; an event follows when it is.
-func (c *Controller) gather(ctx context.Context, req Request, importation *sliceplan.Importation) (known bool, err error) {
-	if len(importation.Import.Spec.IPFamilies) == 0 { // there is nothing for it in this cluster
+func (c *Controller) gather(ctx context.Context, req Request, importation *sliceplan.Importation, refused bool) (known bool, err error) {
+	if len(importation.Import.Spec.IPFamilies) == 0 || derived.Portless(importation.Import) { // there is nothing for it in this cluster
 		if importation.Own {
 			return true, nil
 		}
@@ -249,7 +272,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		importation.Sources = c.sources.Named(req.Service, req.Slice)
 		return c.sources.Synced(req.Service.Namespace), nil
 	}
-	if !c.broker.ExportsSynced() || !c.broker.RangesSynced() {
+	if !c.broker.ExportsSynced() {
 		return false, nil
 	}
 	export := c.broker.Export(req.Service, req.Cluster)
@@ -257,16 +280,13 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 		!c.broker.MembersSynced() && topology.Wanted(importation.Import) {
 		return false, nil
 	}
-	closed, err := local.Closed(ctx, c.local, req.Service.Namespace)
-	if err != nil {
-		return false, err
-	}
-	if export != nil && !closed && export.Spec.Scope != brokerv1alpha1.ScopeHub && c.broker.Admits(export) {
+	if export != nil && !refused && export.Spec.Scope != brokerv1alpha1.ScopeHub && c.broker.Admits(export) {
 		importation.Ports, importation.IPFamilies = export.Spec.Ports, export.Spec.IPFamilies
 		if !c.lost(req.Part, importation.Import, export) {
 			importation.Sources = c.othersSources(req)
 		}
 	}
+	c.reportRecord(req.Part, importation.Import, export)
 	known = req.Slice != "" || c.admit(req.Part, importation)
 	c.leaveOut(req, importation)
 	return known, c.limit(ctx, req, importation)
@@ -333,13 +353,17 @@ func (c *Controller) await(req Request, importation sliceplan.Importation) time.
 func (c *Controller) note(req Request, gone bool, times sliceplan.Times, err error) {
 	switch {
 	case controllers.Refused(err):
-		c.outcomes.Set(req.Part, status.Outcome{Failure: controllers.Summary(err)})
+		c.outcomes.Set(req.Part, status.Outcome{Failure: controllers.Summary(err), Remarks: c.remarks.list(req.Part)})
 	case err != nil:
 		if _, known := c.outcomes.Get(req.Part); !known {
 			c.outcomes.Set(req.Part, status.Outcome{Waiting: true})
 		}
 	case req.Slice != "":
 		c.triggers.Settle(req.Part, req.Slice, times)
+		if outcome, known := c.outcomes.Get(req.Part); known {
+			outcome.Remarks = c.remarks.list(req.Part)
+			c.outcomes.Set(req.Part, outcome)
+		}
 	case gone:
 		c.forget(req.Part)
 		c.release(req.Part)
@@ -348,7 +372,7 @@ func (c *Controller) note(req Request, gone bool, times sliceplan.Times, err err
 		c.forget(req.Part) // it has none: the next export is a new one
 	default:
 		c.triggers.Settle(req.Part, "", times)
-		c.outcomes.Set(req.Part, status.Outcome{})
+		c.outcomes.Set(req.Part, status.Outcome{Remarks: c.remarks.list(req.Part)})
 	}
 }
 
@@ -356,9 +380,8 @@ func (c *Controller) note(req Request, gone bool, times sliceplan.Times, err err
 func (c *Controller) forget(part local.Part) {
 	c.triggers.Forget(part)
 	c.unstored.Forget(part)
-	c.refusals.Forget(part)
-	c.losses.Forget(part)
-	c.leftOut.Forget(part)
-	c.strange.forget(part)
+	c.remarks.forget(part)
+	c.refusals.note(part, "", nil)
+	c.taken.forget(part)
 	c.outcomes.Forget(part)
 }

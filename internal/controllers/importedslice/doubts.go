@@ -20,7 +20,7 @@ import (
 // doubted tells whether there are doubts about what is missing of a part. The cluster's own is never missing, and
 // a lost cluster's endpoints go in any case.
 func (c *Controller) doubted(req Request, gone bool) bool {
-	return !gone && req.Cluster != c.broker.Self && !c.options.Withdrawn.Has(req.Cluster.String()) && c.broker.Epoch.Doubts(req.Cluster)
+	return !gone && req.Cluster != c.broker.Self && !c.options.Withdrawn.Has(req.Cluster.String()) && c.broker.Doubts(req.Cluster, req.Service.Namespace)
 }
 
 // held tells whether a part stays as it is, because the record of its export is missing on the broker, and may
@@ -65,11 +65,10 @@ func (c *Controller) keep(req Request, gone bool, changes *sliceplan.Changes) bo
 // addresses: those that the broker's owner does not allow their cluster. Otherwise a member would get round
 // that by taking away what it has published in a way that others doubt.
 func (c *Controller) confined(part local.Part, staying []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
-	admitted, _ := c.options.Network.Admit(part.Cluster, staying)
 	var confined []*discoveryv1.EndpointSlice
-	for i, s := range admitted {
-		if s != staying[i] {
-			confined = append(confined, s)
+	for _, s := range staying {
+		if clean, refused := c.options.Network.Slice(part.Cluster, s); len(refused) > 0 {
+			confined = append(confined, clean)
 		}
 	}
 	return confined

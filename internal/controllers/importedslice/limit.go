@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +15,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/quota"
 	"github.com/atoll-mcs/atoll/internal/sliceplan"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // share is how much of this cluster each other one takes up with its endpoints: a group is a
@@ -40,7 +38,7 @@ func (c *Controller) limit(ctx context.Context, req Request, importation *slicep
 	}
 	bySource := map[string][]*discoveryv1.EndpointSlice{}
 	items := []quota.Item{}
-	doubted := c.broker.Epoch.Doubts(req.Cluster) // what is missing may be there all the same
+	doubted := c.broker.Doubts(req.Cluster, req.Service.Namespace) // what is missing may be there all the same
 	if req.Slice != "" && !doubted {
 		items = append(items, quota.Item{Name: req.Slice}) // gone, unless it is found
 	}
@@ -101,7 +99,6 @@ func (c *Controller) seed(ctx context.Context) error {
 
 // release gives up the share of a part that has gone.
 func (c *Controller) release(part local.Part) {
-	c.beyond.Forget(part)
 	c.share.Take(part.Cluster.String(), part.Service, nil, true)
 	c.wakeNext(part.Cluster)
 }
@@ -115,12 +112,10 @@ func (c *Controller) wakeNext(cluster names.ClusterID) {
 
 func (c *Controller) reportLimit(part local.Part, importation *sliceplan.Importation) {
 	if !c.share.Lacks(part.Cluster.String(), part.Service) {
-		c.beyond.Forget(part)
+		c.remarks.clear(part, reasonEndpointsLimited)
 		return
 	}
-	if c.beyond.News(part, refusal{imp: importation.Import.UID}) {
-		status.Say(c.recorder, importation.Import, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, "EndpointsLimited", "Import", fmt.Sprintf(
-			"Cluster %q exports more than %d endpoints to this cluster, and some of this service's are left out. "+
-				"Export fewer there, or have the agent here take more by --max-endpoints-per-member.", part.Cluster, c.share.Limit()))
-	}
+	c.say(part, importation.Import, reasonEndpointsLimited, fmt.Sprintf(
+		"Cluster %q exports more than %d endpoints times ports to this cluster. Some of this service's endpoints are left out and get no traffic from here. "+
+			"Export fewer endpoints or ports there, or raise --max-endpoints-per-member of the agent here.", part.Cluster, c.share.Limit()), false)
 }

@@ -16,15 +16,15 @@ import (
 // import. Where the exporting cluster has chosen that they stay, they do.
 func (c *Controller) lost(part local.Part, imp *mcsv1beta1.ServiceImport, export *brokerv1alpha1.ExportedService) bool {
 	if !c.options.Withdrawn.Has(part.Cluster.String()) || export.Spec.OnClusterLoss == names.OnLossKeep {
-		if c.losses.Forget(part) {
+		if c.remarks.clear(part, reasonClusterLost) {
 			status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeNormal, "ClusterBack", "Import",
 				fmt.Sprintf("Cluster %q is back, and so are its endpoints.", part.Cluster))
 		}
 		return false
 	}
-	if c.losses.News(part, refusal{imp: imp.UID}) && !c.options.Withdrawn.Told(part.Cluster.String(), imp.CreationTimestamp.Time) {
-		status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, "ClusterLost", "Withdraw",
-			fmt.Sprintf("Nothing has been heard of cluster %q, and none of its endpoints answers: they are withdrawn until it is back.", part.Cluster))
+	text := fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and none of its endpoints answers. Its endpoints are withdrawn until it is back.", part.Cluster)
+	if c.remarks.set(part, reasonClusterLost, remark{imp.UID, text}, false) && !c.options.Withdrawn.Told(part.Cluster.String(), imp.CreationTimestamp.Time) {
+		status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, reasonClusterLost, "Withdraw", text)
 	}
 	return true
 }

@@ -103,12 +103,12 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 		all(parts, false, err)
 	})
 	c.options.Withdrawn.OnChange(func(cluster string) { all(c.partsFrom(ctx, names.ClusterID(cluster)), false, nil) })
-	c.broker.OnAllowed(func(cluster names.ClusterID) {
+	c.broker.OnPermission(func(cluster names.ClusterID) {
 		if cluster != c.broker.Self {
 			all(c.partsFrom(ctx, cluster), false, nil)
 		}
 	})
-	c.options.Hosts.OnChange(func(added []netip.Addr) {
+	c.options.Hosts.OnChange(func(added []netip.Prefix) {
 		parts, err := c.partsAt(ctx, added)
 		all(parts, false, err)
 	})
@@ -122,13 +122,10 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	})
 }
 
-// awaitOthers returns when it is known what other clusters export, which addresses they may have, and which of
+// awaitOthers returns when it is known what other clusters export, what they are permitted, and which of
 // them are lost.
 func (c *Controller) awaitOthers(ctx context.Context) error {
 	if err := c.broker.AwaitExports(ctx); err != nil {
-		return err
-	}
-	if err := c.broker.AwaitRanges(ctx); err != nil {
 		return err
 	}
 	return c.options.Withdrawn.Await(ctx)

@@ -97,7 +97,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 	}
 	exporters := merge.Clusters(exported.Imported)
-	for _, of := range have.Status.Clusters {
+	for _, of := range exported.Accepted(c.self.ID, have.Status.Clusters) {
 		if !slices.Contains(exporters, of.Cluster) && c.broker.Hold(req.NamespacedName, names.ClusterID(of.Cluster)) {
 			exporters = append(exporters, of.Cluster)
 		}
@@ -106,7 +106,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // it goes
 	}
 	slices.Sort(exporters)
-	return reconcile.Result{}, c.apply(ctx, have, want(have, exporters, c.self.Network.Families, c.so))
+	return reconcile.Result{}, c.apply(ctx, have, want(have, exporters, c.self.Network.Families, c.so, leftOut(exported.LeftOut, req.Namespace)))
 }
 
 func (c *Controller) apply(ctx context.Context, have *mcsv1beta1.ServiceImport, wanted *wanted) error {

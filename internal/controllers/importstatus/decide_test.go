@@ -2,6 +2,7 @@ package importstatus
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/refusal"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -31,13 +33,13 @@ func TestWant(t *testing.T) {
 	}
 	so := progress{service: &status.Outcomes[types.NamespacedName]{}, endpoints: &status.Outcomes[local.Part]{}}
 	so.service.Set(web, status.Outcome{})
-	if got := want(imp, []string{"a", "b"}, []corev1.IPFamily{v4}, so); got != nil {
+	if got := want(imp, []string{"a", "b"}, []corev1.IPFamily{v4}, so, ""); got != nil {
 		t.Fatalf("before the endpoints are written: %+v", got)
 	}
 	for _, cluster := range []names.ClusterID{"a", "b"} {
 		so.endpoints.Set(local.Part{Service: web, Cluster: cluster}, status.Outcome{})
 	}
-	got := want(imp, []string{"a", "b"}, []corev1.IPFamily{v4}, so)
+	got := want(imp, []string{"a", "b"}, []corev1.IPFamily{v4}, so, "")
 	if got == nil || !got.transition || got.status.EndpointSliceObjects != mcsv1beta1.EndpointSliceObjectsPresent ||
 		!slices.Equal(got.status.Clusters, []mcsv1beta1.ClusterStatus{{Cluster: "a"}, {Cluster: "b"}}) ||
 		len(got.status.Conditions) != 2 || got.status.Conditions[0] != theirs {
@@ -46,12 +48,17 @@ func TestWant(t *testing.T) {
 	if ready := got.status.Conditions[1]; ready.Type != "Ready" || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != 3 || ready.LastTransitionTime.IsZero() {
 		t.Errorf("it is %+v", ready)
 	}
+	const refused = ` Nothing is imported from "c", "d": namespace shop refuses its exports (annotation atoll.dev/refuse-imports).`
+	others := leftOut([]local.LeftOut{{Cluster: "d", Reason: refusal.ByNamespace}, {Cluster: "c", Reason: refusal.ByNamespace}}, "shop")
+	if got := want(imp, []string{"a", "b"}, []corev1.IPFamily{v4}, so, others); !strings.HasSuffix(got.status.Conditions[1].Message, "10.0.0.1."+refused) {
+		t.Errorf("where clusters are refused it says %q", got.status.Conditions[1].Message)
+	}
 	imp.Status = got.status
-	if got := want(imp, []string{"a", "c"}, []corev1.IPFamily{v4}, so); got.transition || got.status.Clusters[1].Cluster != "c" || got.status.Conditions[1].Status != metav1.ConditionTrue {
+	if got := want(imp, []string{"a", "c"}, []corev1.IPFamily{v4}, so, ""); got.transition || got.status.Clusters[1].Cluster != "c" || got.status.Conditions[1].Status != metav1.ConditionTrue {
 		t.Errorf("with another cluster, whose endpoints are not known yet: %+v", got)
 	}
 	imp.Spec.IPFamilies = nil
-	if got := want(imp, []string{"a"}, []corev1.IPFamily{v4}, so); got.status.EndpointSliceObjects != mcsv1beta1.EndpointSliceObjectsAbsent || !got.transition {
+	if got := want(imp, []string{"a"}, []corev1.IPFamily{v4}, so, ""); got.status.EndpointSliceObjects != mcsv1beta1.EndpointSliceObjectsAbsent || !got.transition {
 		t.Errorf("without a family: %+v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestMessages(t *testing.T) {
 	const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
 	imp := func(kind mcsv1beta1.ServiceImportType, clusters []string, ips ...string) *mcsv1beta1.ServiceImport {
-		i := &mcsv1beta1.ServiceImport{Spec: mcsv1beta1.ServiceImportSpec{Type: kind, IPs: ips}}
+		i := &mcsv1beta1.ServiceImport{Spec: mcsv1beta1.ServiceImportSpec{Type: kind, IPs: ips, IPFamilies: []corev1.IPFamily{v4}}}
 		for _, c := range clusters {
 			i.Status.Clusters = append(i.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: c})
 		}
@@ -24,16 +24,29 @@ func TestMessages(t *testing.T) {
 		reason, message string
 	}{
 		"one address": {
-			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1")), metav1.ConditionTrue, "Ready",
+			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), nil), metav1.ConditionTrue, "Ready",
 			"The service is imported and reached at 10.0.0.1.",
 		},
+		"something left out": {
+			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), []string{"Cluster \"c2\" is unreachable."}), metav1.ConditionTrue, "Ready",
+			"The service is imported and reached at 10.0.0.1. Cluster \"c2\" is unreachable.",
+		},
 		"two addresses": {
-			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1", "fd00::1")), metav1.ConditionTrue, "Ready",
+			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1", "fd00::1"), nil), metav1.ConditionTrue, "Ready",
 			"The service is imported and reached at 10.0.0.1 and fd00::1.",
 		},
 		"headless": {
-			*imported(imp(mcsv1beta1.Headless, nil)), metav1.ConditionTrue, "Ready",
+			*imported(imp(mcsv1beta1.Headless, nil), nil), metav1.ConditionTrue, "Ready",
 			"The service is imported. It is headless and reached by its DNS name.",
+		},
+		"what is done otherwise than asked for": {
+			*imported(imp(mcsv1beta1.Headless, nil), []string{"PreferClose is used instead."}), metav1.ConditionTrue, "Ready",
+			"The service is imported. It is headless and reached by its DNS name. PreferClose is used instead.",
+		},
+		"no port": {
+			*ready(imp(mcsv1beta1.ClusterSetIP, []string{"c1"}), []corev1.IPFamily{v4}, progress{}, ""), metav1.ConditionFalse, "Pending",
+			`The service has no port: "c1" exports it without a valid one. Clients cannot connect to it. ` +
+				`Compare the ports of the Service there with spec.ports of its MultiClusterService.`,
 		},
 		"IPv6 in a cluster of IPv4": {
 			*notSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",

@@ -3,6 +3,7 @@ package importstatus
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/derived"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/refusal"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -30,10 +33,13 @@ type progress struct {
 // is known: an import is not ready before the endpoints of every cluster have been written
 // once, nor after some were refused, and what was said before the agent started is not taken
 // back before they have been tried. Of a new one nothing is said as long as all is on its way,
-// so that one write says it all.
-func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, so progress) *metav1.Condition {
+// so that one write says it all. leftOut is what is said of clusters whose exports are refused here.
+func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, so progress, leftOut string) *metav1.Condition {
 	if len(imp.Spec.IPFamilies) == 0 {
 		return notSupported(imp, families)
+	}
+	if derived.Portless(imp) {
+		return portless(imp)
 	}
 	service, made := so.service.Get(client.ObjectKeyFromObject(imp))
 	if service.Failure != "" {
@@ -42,10 +48,17 @@ func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, so progres
 	waiting := service.Waiting
 	made = made && imp.Annotations[names.AnnotationDerivedService] != ""
 	var refused, untried []string
+	remarks := sentences(leftOut)
+	for _, r := range service.Remarks {
+		remarks = append(remarks, r.Message)
+	}
 	reason := ""
 	for _, c := range imp.Status.Clusters {
 		outcome, known := so.endpoints.Get(local.Part{Service: client.ObjectKeyFromObject(imp), Cluster: names.ClusterID(c.Cluster)})
 		waiting = waiting || outcome.Waiting
+		for _, r := range outcome.Remarks {
+			remarks = append(remarks, r.Message)
+		}
 		switch {
 		case !known || outcome.Waiting:
 			untried = append(untried, c.Cluster)
@@ -58,18 +71,30 @@ func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, so progres
 	unjudged := current == nil || current.Status == metav1.ConditionUnknown
 	switch {
 	case len(refused) > 0:
-		return pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), reason))
+		return pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), strings.Join(append([]string{reason}, sentences(leftOut)...), ". ")))
 	case made && len(untried) == 0:
-		return imported(imp)
+		return imported(imp, remarks)
 	case current == nil && waiting:
 		return unknown()
 	case unjudged || !made:
 		return nil
 	case current.Status != metav1.ConditionTrue:
 		return pending(fmt.Sprintf("The endpoints from %s are not known yet.", names.ListClusters(untried)))
-	default:
-		return imported(imp)
+	default: // what was said before about clusters that have not been tried since the agent started stays
+		condition := imported(imp, sentences(leftOut))
+		if strings.HasPrefix(current.Message, condition.Message) {
+			condition.Message = current.Message
+		}
+		return condition
 	}
+}
+
+// sentences is a list of one text, or of none for "".
+func sentences(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
 }
 
 // unknown is the condition of an import that can't be judged yet.
@@ -79,8 +104,8 @@ func unknown() *metav1.Condition {
 	return condition
 }
 
-// imported is the condition of an import that has all it needs.
-func imported(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
+// imported is the condition of an import that works. remarks say what is left out of it, or done otherwise than asked for.
+func imported(imp *mcsv1beta1.ServiceImport, remarks []string) *metav1.Condition {
 	message := "The service is imported. It is headless and reached by its DNS name."
 	if imp.Spec.Type != mcsv1beta1.Headless {
 		message = fmt.Sprintf("The service is imported and reached at %s.", strings.Join(imp.Spec.IPs, " and "))
@@ -89,8 +114,17 @@ func imported(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 		Type:    string(mcsv1beta1.ServiceImportConditionReady),
 		Status:  metav1.ConditionTrue,
 		Reason:  string(mcsv1beta1.ServiceImportReasonReady),
-		Message: message,
+		Message: strings.Join(append([]string{message + renamed(imp)}, remarks...), " "),
 	}
+}
+
+// renamed says that the derived Service has another name than the usual one.
+func renamed(imp *mcsv1beta1.ServiceImport) string {
+	usual, has := names.DerivedServices(imp.Name, imp.Spec.Type == mcsv1beta1.Headless)[0], imp.Annotations[names.AnnotationDerivedService]
+	if has == "" || has == usual {
+		return ""
+	}
+	return fmt.Sprintf(" Its derived Service is named %s, because Service %s/%s was not made by Atoll.", has, imp.Namespace, usual)
 }
 
 // notSupported is the condition of an import that has no IP family in common with this
@@ -113,6 +147,16 @@ func notSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *me
 	}
 }
 
+// portless is the condition of an import with a clusterset IP of which no cluster exports a port.
+func portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
+	var clusters []string
+	for _, c := range imp.Status.Clusters {
+		clusters = append(clusters, c.Cluster)
+	}
+	return pending(fmt.Sprintf("The service has no port: %s exports it without a valid one. Clients cannot connect to it. "+
+		"Compare the ports of the Service there with spec.ports of its MultiClusterService.", names.ListClusters(clusters)))
+}
+
 // failed is the condition of an import whose derived Service the API server refused.
 func failed(reason string) *metav1.Condition {
 	return pending("The derived Service can't be written, and is being tried again: " + reason)
@@ -126,4 +170,19 @@ func pending(message string) *metav1.Condition {
 		Reason:  string(mcsv1beta1.ServiceImportReasonPending),
 		Message: message,
 	}
+}
+
+// leftOut says which clusters' exports are refused, and why: of each reason in one sentence.
+func leftOut(refused []local.LeftOut, namespace string) string {
+	by := map[refusal.Reason][]string{}
+	for _, l := range refused {
+		by[l.Reason] = append(by[l.Reason], l.Cluster)
+	}
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		slices.Sort(by[reason])
+		why, _ := reason.Explain(namespace)
+		all = append(all, fmt.Sprintf("Nothing is imported from %s: %s.", names.ListClusters(by[reason]), why))
+	}
+	return strings.Join(all, " ")
 }

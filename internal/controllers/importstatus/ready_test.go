@@ -81,7 +81,7 @@ func TestReadyFollowsWhatOthersDo(t *testing.T) {
 }
 
 func said(imp *mcsv1beta1.ServiceImport, so progress) string {
-	condition := ready(imp, []corev1.IPFamily{v4}, so)
+	condition := ready(imp, []corev1.IPFamily{v4}, so, "")
 	if condition == nil {
 		return ""
 	}

@@ -25,7 +25,7 @@ func (c *Controller) carryOn(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		if err != nil {
 			continue // it is what the condition is about, or it will be when another one is to take its place
 		}
-		out := outcome{provider: holder, service: f.service}
+		out := outcome{provider: holder, forwarding: f}
 		c.ask(ctx, mcs, provider, &out)
 		if unseen := (*cloudprovider.Unseen)(nil); !errors.As(out.err, &unseen) { // else it changes nothing, and need not
 			failed = append(failed, out.err)
@@ -39,7 +39,7 @@ func (c *Controller) carryOn(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		}
 		conditions = []metav1.Condition{ready}
 		if f.unseen == nil {
-			conditions = append(conditions, out.reachable())
+			conditions = append(conditions, out.reachable(), out.accepted())
 		}
 	}
 	return join(errors.Join(failed...), c.applyStatus(ctx, mcs, status, conditions))

@@ -19,6 +19,8 @@ const (
 	ConditionReady = "LoadBalancerReady"
 	// ConditionReachable tells whether its backends answer it.
 	ConditionReachable = "BackendsReachable"
+	// ConditionAccepted tells whether the hub uses all endpoints that the provider clusters publish.
+	ConditionAccepted = "BackendsAccepted"
 )
 
 // Reasons of the conditions, beside those of errors (cloudprovider.Reason).
@@ -35,6 +37,9 @@ const (
 	reasonNone         = "NoneReachable"
 	reasonNoBackends   = "NoBackends"
 	reasonUnknown      = "NotReported"
+	reasonAccepted     = "Accepted"
+	reasonRefused      = "Refused"
+	reasonTooMany      = "TooManyBackends"
 )
 
 // outcome is what came of asking a provider.
@@ -43,15 +48,15 @@ type outcome struct {
 	// status is what the load balancer has; nil where there is none.
 	status *corev1.LoadBalancerStatus
 	err    error
-	// service is what it was to forward.
-	service cloudprovider.Service
+	// forwarding is what it was to forward.
+	forwarding
 	// unreachable are backends that do not answer, where the provider knows.
 	unreachable []netip.AddrPort
 	reports     bool
 }
 
 func (o outcome) conditions() []metav1.Condition {
-	return []metav1.Condition{o.ready(), o.reachable()}
+	return []metav1.Condition{o.ready(), o.reachable(), o.accepted()}
 }
 
 func (o outcome) ready() metav1.Condition {
@@ -132,6 +137,27 @@ func (o outcome) reachable() metav1.Condition {
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "The backends answer the load balancer."
 	}
+	return c
+}
+
+// accepted tells what the hub leaves out of what the provider clusters publish.
+func (o outcome) accepted() metav1.Condition {
+	c := metav1.Condition{Type: ConditionAccepted, Status: metav1.ConditionFalse}
+	var parts []string
+	if len(o.tooMany) > 0 {
+		c.Reason = reasonTooMany
+		parts = append(parts, fmt.Sprintf("There are more backends than a load balancer uses (%d for a port, %d for all ports together): %s. "+
+			"Clusters take turns in which are used, and the others get no traffic. Expose fewer ports, or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
+	}
+	if n := o.refused.total(); n > 0 {
+		c.Reason = reasonRefused
+		parts = append([]string{fmt.Sprintf("The hub refuses %d of the endpoints and ports that clusters publish: %s. They get no traffic from this load balancer. "+
+			"Correct them in those clusters.", n, o.refused)}, parts...)
+	}
+	if len(parts) == 0 {
+		c.Status, c.Reason, parts = metav1.ConditionTrue, reasonAccepted, []string{"The load balancer uses all endpoints that the provider clusters publish."}
+	}
+	c.Message = strings.Join(parts, " ")
 	return c
 }
 

@@ -1,7 +1,7 @@
 // Package loadbalancer has load balancers carry traffic from outside to the endpoints of
 // MultiClusterServices of the type LoadBalancer, in all provider clusters. It asks providers
 // (package cloudprovider) for them, and owns status.loadBalancer and the conditions
-// LoadBalancerReady and BackendsReachable.
+// LoadBalancerReady, BackendsReachable and BackendsAccepted.
 package loadbalancer
 
 import (
@@ -41,12 +41,13 @@ const callTimeout = time.Minute
 
 // Controller is the one of load balancers, in a hub.
 type Controller struct {
-	client     client.Client
-	clusterset string
-	endpoints  *broker.Endpoints
-	ranges     *broker.Ranges
-	providers  *Providers
-	recorder   events.EventRecorder
+	client      client.Client
+	clusterset  string
+	endpoints   *broker.Endpoints
+	permissions *broker.Permissions
+	hosts       *Hosts
+	providers   *Providers
+	recorder    events.EventRecorder
 	// abandon is how long a load balancer that can't be deleted keeps its object.
 	abandon time.Duration
 	newest  controllers.Newest[*networkingv1alpha1.MultiClusterService]
@@ -64,10 +65,10 @@ type Controller struct {
 }
 
 // NewController returns a controller that reads and writes by c, and has the clusterset's slices
-// from endpoints, of which it uses what ranges allow.
-func NewController(c client.Client, clusterset string, endpoints *broker.Endpoints, ranges *broker.Ranges, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
+// from endpoints, of which it uses what permissions allow and what is not an address of hosts.
+func NewController(c client.Client, clusterset string, endpoints *broker.Endpoints, permissions *broker.Permissions, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
 	return &Controller{
-		client: c, clusterset: clusterset, endpoints: endpoints, ranges: ranges, providers: providers, recorder: recorder, abandon: abandon,
+		client: c, clusterset: clusterset, endpoints: endpoints, permissions: permissions, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon,
 		waiting: map[types.NamespacedName]string{}, blocked: map[types.NamespacedName]hindrance{}, failing: map[types.NamespacedName]time.Time{},
 	}
 }
@@ -87,7 +88,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			return c.concerned(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
 		})).
 		WatchesRawSource(controllers.Events(c.subscribe)).
-		WatchesRawSource(controllers.Once(c.ranges.Await, func(ctx context.Context) ([]reconcile.Request, error) { return c.balanced(ctx, "") })).
+		WatchesRawSource(controllers.Once(c.permissions.Await, func(ctx context.Context) ([]reconcile.Request, error) { return c.balanced(ctx, "") })).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -105,12 +106,14 @@ func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
 			add(r, initial)
 		}
 	})
-	c.ranges.OnChange(func(cluster names.ClusterID) { // for as long as the copy, which has no other user
+	again := func(cluster names.ClusterID) {
 		all, _ := c.balanced(context.Background(), cluster) // a cache that is synced does not fail before the hub ends
 		for _, r := range all {
 			add(r, false)
 		}
-	})
+	}
+	c.permissions.OnChange(again) // for as long as the copy, which has no other user
+	c.hosts.OnChange(func() { again("") })
 	c.endpoints.OnSynced(func(namespace string) {
 		list := &networkingv1alpha1.MultiClusterServiceList{}
 		if c.client.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
@@ -122,8 +125,7 @@ func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
 	})
 }
 
-// balanced returns the MultiClusterServices with load balancers to which a cluster has published endpoints; of any
-// cluster for "".
+// balanced returns the MultiClusterServices with load balancers that a cluster provides for; of any cluster for "".
 func (c *Controller) balanced(ctx context.Context, cluster names.ClusterID) ([]reconcile.Request, error) {
 	list := &networkingv1alpha1.MultiClusterServiceList{}
 	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -132,9 +134,8 @@ func (c *Controller) balanced(ctx context.Context, cluster names.ClusterID) ([]r
 	var requests []reconcile.Request
 	for i := range list.Items {
 		name := client.ObjectKeyFromObject(&list.Items[i])
-		if wanted(&list.Items[i]) && (cluster == "" || slices.ContainsFunc(c.endpoints.Of(name), func(s *discoveryv1.EndpointSlice) bool {
-			return clusterOf(s) == cluster.String()
-		})) {
+		providers := list.Items[i].Spec.Providers()
+		if wanted(&list.Items[i]) && (cluster == "" || len(providers) == 0 || slices.Contains(providers, cluster.String())) {
 			requests = append(requests, reconcile.Request{NamespacedName: name})
 		}
 	}
@@ -207,14 +208,14 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	name := client.ObjectKeyFromObject(mcs)
 	c.follow(mcs.Namespace)
-	if !c.endpoints.Synced(mcs.Namespace) || !c.ranges.Synced() {
+	if !c.endpoints.Synced(mcs.Namespace) || !c.permissions.Synced() {
 		return nil // queued again when they are
 	}
 	f, err := c.gather(mcs)
 	if err != nil {
 		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
 	}
-	out := outcome{provider: c.providers.of(mcs), service: f.service}
+	out := outcome{provider: c.providers.of(mcs), forwarding: f}
 	provider, err := c.providers.get(out.provider)
 	switch {
 	case err != nil:

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +22,9 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/ranges"
 )
 
 // published is a slice of a cluster's, with ports as "name:number" and endpoints as
@@ -53,9 +58,21 @@ func published(cluster string, ports []string, endpoints ...string) *discoveryv1
 	return s
 }
 
-func record(ports ...mcsv1beta1.ServicePort) *brokerv1alpha1.ExportedServiceSpec {
-	return &brokerv1alpha1.ExportedServiceSpec{Ports: ports}
+// records are what clusters export of shop/web.
+func records(ports map[string][]mcsv1beta1.ServicePort) map[string]*brokerv1alpha1.ExportedService {
+	all := map[string]*brokerv1alpha1.ExportedService{}
+	for cluster, list := range ports {
+		all[cluster] = &brokerv1alpha1.ExportedService{
+			ObjectMeta: metav1.ObjectMeta{Name: names.Export(names.ClusterID(cluster), "shop", "web")},
+			Spec: brokerv1alpha1.ExportedServiceSpec{
+				ClusterID: cluster, ServiceNamespace: "shop", ServiceName: "web", Type: mcsv1beta1.ClusterSetIP, ExportedAt: metav1.Now(), Ports: list,
+			},
+		}
+	}
+	return all
 }
+
+type ports = []mcsv1beta1.ServicePort
 
 func port(name string, number int32) mcsv1beta1.ServicePort {
 	return mcsv1beta1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP}
@@ -64,11 +81,11 @@ func port(name string, number int32) mcsv1beta1.ServicePort {
 // Pitfall 38: spec.ports is enforced at load balancers too: what is not listed is not forwarded.
 func TestForwards(t *testing.T) {
 	http := []string{"http:8080", "admin:9090"}
-	records := map[string]*brokerv1alpha1.ExportedServiceSpec{
-		"c1": record(port("http", 80), port("admin", 81)),
-		"c2": record(port("web", 80)),
-		"c3": record(port("other", 7)),
-	}
+	records := records(map[string]ports{
+		"c1": {port("http", 80), port("admin", 81)},
+		"c2": {port("web", 80)},
+		"c3": {port("other", 7)},
+	})
 	for _, tt := range []struct {
 		name   string
 		spec   networkingv1alpha1.MultiClusterServiceSpec
@@ -97,9 +114,15 @@ func TestForwards(t *testing.T) {
 			"http 80: c1/10.1.0.1:8080 c1/10.1.0.2:8080"},
 		{"addresses that are not another machine's", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
 			[]*discoveryv1.EndpointSlice{published("c1", http, "127.0.0.1", "169.254.169.254", "224.0.0.1", "0.0.0.0", "x")}, "http 80:"},
+		{"an address that two clusters publish", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
+			[]*discoveryv1.EndpointSlice{published("c4", http, "10.1.0.1/ending"), published("c1", http, "10.1.0.1")}, "http 80: c1/10.1.0.1:8080"},
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP}}}}
-		s := forwards(&networkingv1alpha1.MultiClusterService{Spec: tt.spec}, service, records, tt.slices)
+		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
+		s, tooMany := forwards(mcs, service, admit(mcs, validation.Network{}, tt.slices, records))
+		if len(tooMany) > 0 {
+			t.Errorf("%s: too many backends: %v", tt.name, tooMany)
+		}
 		var ports []string
 		for _, p := range s.Ports {
 			text := fmt.Sprintf("%s %d:", p.Name, p.Number)
@@ -120,7 +143,7 @@ func TestForwards(t *testing.T) {
 // Of a Service that nobody has seen it is known which ports are surely not exposed, and what is published.
 func TestRemains(t *testing.T) {
 	http := []string{"http:8080", "admin:9090"}
-	records := map[string]*brokerv1alpha1.ExportedServiceSpec{"c1": record(port("http", 80), port("admin", 81)), "c2": record(port("web", 8000))}
+	records := records(map[string]ports{"c1": {port("http", 80), port("admin", 81)}, "c2": {port("web", 8000)}})
 	slices := []*discoveryv1.EndpointSlice{
 		published("c1", http, "10.1.0.1", "10.1.0.2/ending", "10.1.0.3/not"), published("c2", []string{"web:8000"}, "10.2.0.1"), published("c3", http, "10.3.0.1"),
 	}
@@ -140,7 +163,8 @@ func TestRemains(t *testing.T) {
 			"80: 10.2.0.1:8000; 81: 10.2.0.1:8000"},
 		{"of none that is there", networkingv1alpha1.MultiClusterServiceSpec{ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c4"}}}, "80:; 81:"},
 	} {
-		u := remains(&networkingv1alpha1.MultiClusterService{Spec: tt.spec}, records, slices)
+		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
+		u := remains(mcs, admit(mcs, validation.Network{}, slices, records))
 		var ports []string
 		for _, number := range []int32{80, 81} {
 			if !u.Keeps(number) {
@@ -169,7 +193,7 @@ func TestRemains(t *testing.T) {
 func TestSourceRanges(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "[]", "192.0.2.0/24": "[192.0.2.0/24]", " 10.0.0.0/8": "[10.0.0.0/8]", "010.0.0.0/8,2001:db8::1/64": "[10.0.0.0/8 2001:db8::/64]",
-		"10.1.2.3/16": "[10.1.0.0/16]", "x": "[0.0.0.0/32]", "x,10.0.0.0/8": "[0.0.0.0/32 10.0.0.0/8]",
+		"10.1.2.3/16": "[10.1.0.0/16]", "::ffff:192.0.2.0/120": "[192.0.2.0/24]", "::ffff:0:0/90": "[::ffc0:0:0/90]", "x": "[0.0.0.0/32]", "x,10.0.0.0/8": "[0.0.0.0/32 10.0.0.0/8]",
 	} {
 		service := &corev1.Service{}
 		if text != "" {
@@ -186,16 +210,20 @@ func TestForwardsOfTheService(t *testing.T) {
 		IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}, LoadBalancerSourceRanges: []string{"192.0.2.0/24"}, SessionAffinity: corev1.ServiceAffinityClientIP,
 		Ports: []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}},
 	}}
-	s := forwards(&networkingv1alpha1.MultiClusterService{}, service, nil, nil)
+	of := func() cloudprovider.Service {
+		s, _ := forwards(&networkingv1alpha1.MultiClusterService{}, service, exports{})
+		return s
+	}
+	s := of()
 	if s.Affinity != 3*time.Hour || s.Families[0] != corev1.IPv6Protocol || s.SourceRanges[0] != netip.MustParsePrefix("192.0.2.0/24") || s.Ports[0].Protocol != corev1.ProtocolUDP {
 		t.Errorf("got %+v", s)
 	}
 	service.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](7)}}
-	if s := forwards(&networkingv1alpha1.MultiClusterService{}, service, nil, nil); s.Affinity != 7*time.Second {
+	if s := of(); s.Affinity != 7*time.Second {
 		t.Errorf("got %v", s.Affinity)
 	}
 	service.Spec.SessionAffinity = corev1.ServiceAffinityNone
-	if s := forwards(&networkingv1alpha1.MultiClusterService{}, service, nil, nil); s.Affinity != 0 {
+	if s := of(); s.Affinity != 0 {
 		t.Errorf("got %v", s.Affinity)
 	}
 }
@@ -212,14 +240,14 @@ func TestConditions(t *testing.T) {
 		out              outcome
 		ready, reachable string
 	}{
-		{"all is well", outcome{status: fine, service: one, reports: true}, "True/Provisioned", "True/Reachable"},
-		{"an error", outcome{err: errors.New("x"), service: one, reports: true}, "False/ProviderFailed", "True/Reachable"},
-		{"an error with a reason", outcome{status: fine, err: &cloudprovider.Error{Reason: "TooSmall", Err: errors.New("x")}, service: one, reports: true}, "False/TooSmall", "True/Reachable"},
-		{"no address", outcome{status: &corev1.LoadBalancerStatus{}, service: one}, "False/ProviderFailed", "Unknown/NotReported"},
-		{"a port that is not carried", outcome{status: partly, service: half, reports: true}, "False/PortsNotCarried", "False/NoBackends"},
-		{"one does not answer", outcome{status: fine, service: one, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "True/Provisioned", "False/SomeUnreachable"},
-		{"none does", outcome{status: fine, service: one, reports: true, unreachable: []netip.AddrPort{at("10.0.0.1:8080"), at("10.0.0.2:8080")}}, "True/Provisioned", "False/NoneReachable"},
-		{"one that is not wanted any more does not", outcome{status: fine, service: one, reports: true, unreachable: []netip.AddrPort{at("10.0.0.3:8080")}}, "True/Provisioned", "True/Reachable"},
+		{"all is well", outcome{status: fine, forwarding: forwarding{service: one}, reports: true}, "True/Provisioned", "True/Reachable"},
+		{"an error", outcome{err: errors.New("x"), forwarding: forwarding{service: one}, reports: true}, "False/ProviderFailed", "True/Reachable"},
+		{"an error with a reason", outcome{status: fine, err: &cloudprovider.Error{Reason: "TooSmall", Err: errors.New("x")}, forwarding: forwarding{service: one}, reports: true}, "False/TooSmall", "True/Reachable"},
+		{"no address", outcome{status: &corev1.LoadBalancerStatus{}, forwarding: forwarding{service: one}}, "False/ProviderFailed", "Unknown/NotReported"},
+		{"a port that is not carried", outcome{status: partly, forwarding: forwarding{service: half}, reports: true}, "False/PortsNotCarried", "False/NoBackends"},
+		{"one does not answer", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "True/Provisioned", "False/SomeUnreachable"},
+		{"none does", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.1:8080"), at("10.0.0.2:8080")}}, "True/Provisioned", "False/NoneReachable"},
+		{"one that is not wanted any more does not", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.3:8080")}}, "True/Provisioned", "True/Reachable"},
 		{"no backends", outcome{status: fine, reports: true}, "True/Provisioned", "False/NoBackends"},
 	} {
 		tt.out.provider = "p"
@@ -230,11 +258,142 @@ func TestConditions(t *testing.T) {
 			}
 		}
 	}
-	if got := (outcome{provider: "p", status: partly, service: half}).ready().Message; got != "Provider p does not carry 81/UDP (ProtocolNotSupported); the other ports it does, at 192.0.2.1." {
+	if got := (outcome{provider: "p", status: partly, forwarding: forwarding{service: half}}).ready().Message; got != "Provider p does not carry 81/UDP (ProtocolNotSupported); the other ports it does, at 192.0.2.1." {
 		t.Error(got)
 	}
 	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 and 2 more" {
 		t.Error(got)
+	}
+}
+
+// What the hub refuses is left out alone, and counted for each cluster with a reason.
+func TestAdmit(t *testing.T) {
+	http := []string{"http:8080"}
+	hosts := hostAddresses([]net.Addr{&net.IPNet{IP: net.ParseIP("192.0.2.7"), Mask: net.CIDRMask(24, 32)}},
+		&corev1.Service{Spec: corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.1"}}},
+		&discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.6"}}}}, []netip.Addr{netip.MustParseAddr("192.0.2.5")})
+	allowed, err := ranges.Parse("10.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := validation.Network{
+		IsHost:  func(a netip.Addr) bool { return hosts[a] },
+		Allowed: func(id names.ClusterID) (ranges.Set, bool) { return allowed, id == "c2" },
+	}
+	unclean := published("c3", []string{"http:8080", "bad:70000"}, "10.3.0.1", "100.100.100.200")
+	unclean.Annotations = map[string]string{names.AnnotationSourceSlice: "web-x", names.AnnotationSourcePart: "0"}
+	validation.Published(unclean)
+	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}, "c4": {port("http", 80)}})
+	list["c4"].Spec.Type = "Strange"
+	given := []*discoveryv1.EndpointSlice{
+		published("c1", http, "10.1.0.1", "192.0.2.5", "192.0.2.6", "192.0.2.7", "10.96.0.1"), published("c2", http, "10.2.0.1", "198.51.100.1"), unclean, published("c4", http, "10.4.0.1"),
+		published("c5", http, "127.0.0.1"), // which is no provider
+	}
+	mcs := &networkingv1alpha1.MultiClusterService{}
+	for _, c := range []string{"c1", "c2", "c3", "c4"} {
+		mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: c})
+	}
+	e := admit(mcs, network, given, list)
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
+	s, _ := forwards(mcs, service, e)
+	var backends []string
+	for _, b := range s.Ports[0].Backends {
+		backends = append(backends, b.Cluster+"/"+b.Address.String())
+	}
+	if got := strings.Join(backends, " "); got != "c1/10.1.0.1:8080 c2/10.2.0.1:8080 c3/10.3.0.1:8080" {
+		t.Errorf("backends are %s", got)
+	}
+	c := outcome{forwarding: forwarding{service: s, refused: e.refused}}.accepted()
+	if c.Status != metav1.ConditionFalse || c.Reason != reasonRefused {
+		t.Errorf("%+v", c)
+	}
+	for _, want := range []string{
+		"refuses 9 of", "cluster c1: 5 (ports of its export record that no Service can have)", `cluster c2: 1 (endpoint "198.51.100.1": is outside of the ranges`,
+		`cluster c3: 2 (port "bad": 70000 is not between 1 and 65535; and 1 more)`, "cluster c4: 1 (its export record is invalid",
+	} {
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("the message lacks %q: %s", want, c.Message)
+		}
+	}
+	if strings.Contains(c.Message, "c5") {
+		t.Errorf("the message names a cluster that is no provider: %s", c.Message)
+	}
+}
+
+// A port has a bounded number of backends: the ready ones first, and clusters take turns.
+func TestChoose(t *testing.T) {
+	// many returns n addresses of a cluster's range, every one draining from the given one on.
+	many := func(third, n, drainingFrom int) map[netip.AddrPort]bool {
+		all := map[netip.AddrPort]bool{}
+		for i := range n {
+			all[netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(third), byte(i >> 8), byte(i)}), 80)] = i >= drainingFrom
+		}
+		return all
+	}
+	join := func(maps ...map[netip.AddrPort]bool) map[netip.AddrPort]bool {
+		all := map[netip.AddrPort]bool{}
+		for _, m := range maps {
+			for a, draining := range m {
+				all[a] = draining
+			}
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name  string
+		found map[string]map[netip.AddrPort]bool
+		limit int
+		want  string
+		of    int
+	}{
+		{"all that there are", map[string]map[netip.AddrPort]bool{"c1": many(1, 3, 2), "c2": many(2, 2, 2)}, 5, "c1 2+1, c2 2+0", 5},
+		{"one cluster with many", map[string]map[netip.AddrPort]bool{"c1": many(1, 60000, 60000), "c2": many(2, 3, 3)}, 1000, "c1 997+0, c2 3+0", 60003},
+		{"equal shares", map[string]map[netip.AddrPort]bool{"c1": many(1, 900, 900), "c2": many(2, 800, 800)}, 1000, "c1 500+0, c2 500+0", 1700},
+		{"ready before draining", map[string]map[netip.AddrPort]bool{"c1": many(1, 10, 0), "c2": many(2, 8, 8)}, 10, "c1 0+2, c2 8+0", 18},
+		{"one that publishes another's addresses too", map[string]map[netip.AddrPort]bool{"c0": join(many(0, 900, 900), many(2, 10, 10)), "c2": many(2, 10, 10)}, 100, "c0 90+0, c2 10+0", 910},
+	} {
+		chosen, of := choose(tt.found, tt.limit)
+		ready, draining := map[string]int{}, map[string]int{}
+		for _, b := range chosen {
+			if b.Draining {
+				draining[b.Cluster]++
+			} else {
+				ready[b.Cluster]++
+			}
+		}
+		var parts []string
+		for _, cluster := range slices.Sorted(maps.Keys(tt.found)) {
+			parts = append(parts, fmt.Sprintf("%s %d+%d", cluster, ready[cluster], draining[cluster]))
+		}
+		if got := strings.Join(parts, ", "); got != tt.want || of != tt.of {
+			t.Errorf("%s: %s of %d, want %s of %d", tt.name, got, of, tt.want, tt.of)
+		}
+		if again, _ := choose(tt.found, tt.limit); !slices.Equal(again, chosen) {
+			t.Errorf("%s: another choice the second time", tt.name)
+		}
+		if !slices.IsSortedFunc(chosen, func(a, b cloudprovider.Backend) int { return a.Address.Compare(b.Address) }) {
+			t.Errorf("%s: not sorted", tt.name)
+		}
+	}
+	for count, want := range map[int]int{0: 1000, 1: 1000, 5: 1000, 6: 833, 100: 50, 9000: 1} {
+		if got := portLimit(count); got != want {
+			t.Errorf("%d ports have %d backends each, want %d", count, got, want)
+		}
+	}
+	c := outcome{forwarding: forwarding{tooMany: []string{limited(80, corev1.ProtocolTCP, 1000, 1700)}}}.accepted()
+	if c.Reason != reasonTooMany || !strings.Contains(c.Message, "port 80/TCP uses 1000 of 1700") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestServerHost(t *testing.T) {
+	for server, want := range map[string]string{
+		"https://192.0.2.1:6443": "192.0.2.1", "https://[2001:db8::1]:6443/x": "2001:db8::1", "https://api.example.com": "api.example.com",
+		"192.0.2.1:6443": "192.0.2.1", "api.example.com": "api.example.com", "": "",
+	} {
+		if got := serverHost(server); got != want {
+			t.Errorf("%q: %q, want %q", server, got, want)
+		}
 	}
 }
 
@@ -274,10 +433,10 @@ func TestTally(t *testing.T) {
 	backend := func(text string, draining bool) cloudprovider.Backend {
 		return cloudprovider.Backend{Address: netip.MustParseAddrPort(text), Draining: draining}
 	}
-	m.note(name, outcome{provider: "p", unreachable: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.3:80")}, service: cloudprovider.Service{Ports: []cloudprovider.Port{
+	m.note(name, outcome{provider: "p", unreachable: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.3:80")}, forwarding: forwarding{service: cloudprovider.Service{Ports: []cloudprovider.Port{
 		{Backends: []cloudprovider.Backend{backend("10.0.0.1:80", false), backend("10.0.0.2:80", true), backend("10.0.0.3:80", false)}},
 		{Backends: []cloudprovider.Backend{backend("10.0.0.1:81", false)}},
-	}}})
+	}}}})
 	if want := (tally{"p", 2, 1, 1}); m.known[name] != want {
 		t.Errorf("got %+v, want %+v", m.known[name], want)
 	}

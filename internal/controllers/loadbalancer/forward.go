@@ -18,42 +18,30 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/ranges"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
 // defaultAffinity is the API's default for a Service's affinity.
 const defaultAffinity = time.Duration(corev1.DefaultClientIPServiceAffinitySeconds) * time.Second
 
-// foreign judges addresses that members publish. Nobody but this machine may be reached by the
-// hub's load balancers at its loopback and link-local addresses.
-var foreign sliceplan.Network
-
-// forwards is what a load balancer forwards: the exposed ports of the hub's own Service, to the
-// endpoints that the provider clusters have published. records are their exports, by cluster.
-func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Service, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) cloudprovider.Service {
-	s := cloudprovider.Service{Families: service.Spec.IPFamilies, Affinity: affinity(service), SourceRanges: sourceRanges(service)}
-	published = provided(mcs, published)
-	for _, port := range mcs.Spec.ExposedPorts(service) {
+// forwards is what a load balancer forwards: the exposed ports of the hub's own Service, to the endpoints of the provider clusters.
+// tooMany describes the ports that have more than they may.
+func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Service, e exports) (s cloudprovider.Service, tooMany []string) {
+	s = cloudprovider.Service{Families: service.Spec.IPFamilies, Affinity: affinity(service), SourceRanges: sourceRanges(service)}
+	exposed := mcs.Spec.ExposedPorts(service)
+	for _, port := range exposed {
 		protocol := cmp.Or(port.Protocol, corev1.ProtocolTCP)
-		s.Ports = append(s.Ports, cloudprovider.Port{
-			Name: port.Name, Protocol: protocol, Number: port.Port, Backends: backends(port.Name, protocol, port.Port, records, published),
-		})
+		backends, of := choose(endpoints(port.Name, protocol, port.Port, e.records, e.slices), portLimit(len(exposed)))
+		if len(backends) < of {
+			tooMany = append(tooMany, limited(port.Port, protocol, len(backends), of))
+		}
+		s.Ports = append(s.Ports, cloudprovider.Port{Name: port.Name, Protocol: protocol, Number: port.Port, Backends: backends})
 	}
-	return s
-}
-
-// provided leaves of slices those of provider clusters.
-func provided(mcs *networkingv1alpha1.MultiClusterService, published []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
-	providers := mcs.Spec.Providers()
-	return slices.DeleteFunc(slices.Clone(published), func(slice *discoveryv1.EndpointSlice) bool {
-		return len(providers) > 0 && !slices.Contains(providers, clusterOf(slice)) || sliceplan.Unsupported(slice)
-	})
+	return s, tooMany
 }
 
 // remains is what is known of a load balancer's ports without its Service: those that spec.ports may mean, and what the
-// provider clusters export of them.
-func remains(mcs *networkingv1alpha1.MultiClusterService, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) *cloudprovider.Unseen {
+// provider clusters export of them. The limits hold for each cluster alone, for it is not known which ports share them.
+func remains(mcs *networkingv1alpha1.MultiClusterService, e exports) *cloudprovider.Unseen {
 	u := &cloudprovider.Unseen{}
 	for _, p := range mcs.Spec.Ports {
 		if p.Port == 0 { // a name, and nothing tells of which number
@@ -62,26 +50,39 @@ func remains(mcs *networkingv1alpha1.MultiClusterService, records map[string]*br
 		}
 		u.Numbers = append(u.Numbers, p.Port)
 	}
-	for _, slice := range provided(mcs, published) {
-		add := func(name string, protocol corev1.Protocol, number int32) {
-			u.Ports = append(u.Ports, cloudprovider.Port{
-				Name: name, Protocol: protocol, Number: number, Backends: backends(name, protocol, number, records, []*discoveryv1.EndpointSlice{slice}),
-			})
-		}
-		record := records[clusterOf(slice)]
-		if record == nil { // they are published, of whichever port
-			for _, port := range slice.Ports {
-				add(ptr.Deref(port.Name, ""), ptr.Deref(port.Protocol, corev1.ProtocolTCP), 0)
-			}
-			continue
-		}
-		for _, port := range record.Ports {
-			if mcs.Spec.Exposes(port.Name, port.Port) { // its cluster may not know yet what is not
-				add(port.Name, cmp.Or(port.Protocol, corev1.ProtocolTCP), port.Port)
-			}
+	byCluster := map[string][]*discoveryv1.EndpointSlice{}
+	for _, slice := range e.slices {
+		byCluster[clusterOf(slice)] = append(byCluster[clusterOf(slice)], slice)
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
+		ports := exportedPorts(mcs, e.records[cluster], byCluster[cluster])
+		for _, port := range ports {
+			port.Backends, _ = choose(endpoints(port.Name, port.Protocol, port.Number, e.records, byCluster[cluster]), portLimit(len(ports)))
+			u.Ports = append(u.Ports, port)
 		}
 	}
 	return u
+}
+
+// exportedPorts are those that a cluster exports and that may be exposed. Without a record their numbers are not known.
+func exportedPorts(mcs *networkingv1alpha1.MultiClusterService, record *brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) (ports []cloudprovider.Port) {
+	if record != nil {
+		for _, port := range record.Ports {
+			if mcs.Spec.Exposes(port.Name, port.Port) { // its cluster may not know yet what is not
+				ports = append(ports, cloudprovider.Port{Name: port.Name, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Number: port.Port})
+			}
+		}
+		return ports
+	}
+	for _, slice := range published {
+		for _, port := range slice.Ports {
+			p := cloudprovider.Port{Name: ptr.Deref(port.Name, ""), Protocol: ptr.Deref(port.Protocol, corev1.ProtocolTCP)}
+			if !slices.ContainsFunc(ports, func(q cloudprovider.Port) bool { return q.Name == p.Name && q.Protocol == p.Protocol }) {
+				ports = append(ports, p)
+			}
+		}
+	}
+	return ports
 }
 
 // nobody is a range that no client is in.
@@ -97,23 +98,15 @@ func sourceRanges(service *corev1.Service) []netip.Prefix {
 		if err == nil {
 			ones, _ := parsed.Mask.Size()
 			if address, ok := netip.AddrFromSlice(parsed.IP); ok {
+				if address.Is4In6() { // as ::ffff:192.0.2.0/120, of which the last 32 bits are the IPv4 address
+					ones -= 96
+				}
 				prefix = netip.PrefixFrom(address.Unmap(), ones)
 			}
 		}
 		all = append(all, prefix)
 	}
 	return all
-}
-
-// within leaves out of slices what the broker's owner does not allow their clusters.
-func within(allowed func(names.ClusterID) (ranges.Set, bool), published []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
-	network := sliceplan.Network{Allowed: allowed}
-	var admitted []*discoveryv1.EndpointSlice
-	for _, slice := range published {
-		clean, _ := network.Admit(names.ClusterID(clusterOf(slice)), []*discoveryv1.EndpointSlice{slice})
-		admitted = append(admitted, clean...)
-	}
-	return admitted
 }
 
 func affinity(service *corev1.Service) time.Duration {
@@ -131,29 +124,33 @@ func clusterOf(slice *discoveryv1.EndpointSlice) string {
 	return slice.Labels[names.LabelSourceCluster]
 }
 
-// backends returns a port's, each address once, sorted.
-func backends(name string, protocol corev1.Protocol, number int32, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) []cloudprovider.Backend {
-	found := map[netip.AddrPort]cloudprovider.Backend{}
+// endpoints returns those of a port that get traffic, by cluster, and whether each is draining. One that several slices of a
+// cluster have is draining only if it is so in all of them.
+func endpoints(name string, protocol corev1.Protocol, number int32, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) map[string]map[netip.AddrPort]bool {
+	found := map[string]map[netip.AddrPort]bool{}
 	for _, slice := range published {
-		inCluster, has := nameIn(records[clusterOf(slice)], name, protocol, number)
+		cluster := clusterOf(slice)
+		inCluster, has := nameIn(records[cluster], name, protocol, number)
 		if !has {
 			continue
+		}
+		if found[cluster] == nil {
+			found[cluster] = map[netip.AddrPort]bool{}
 		}
 		for _, port := range slice.Ports {
 			if port.Port == nil || ptr.Deref(port.Name, "") != inCluster || ptr.Deref(port.Protocol, corev1.ProtocolTCP) != protocol {
 				continue
 			}
 			for i := range slice.Endpoints {
-				collect(found, &slice.Endpoints[i], uint16(*port.Port), clusterOf(slice))
+				collect(found[cluster], &slice.Endpoints[i], uint16(*port.Port))
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b cloudprovider.Backend) int { return a.Address.Compare(b.Address) })
+	return found
 }
 
-// collect adds an endpoint if it gets traffic. One that another slice has too is draining only
-// if it is so in both.
-func collect(found map[netip.AddrPort]cloudprovider.Backend, e *discoveryv1.Endpoint, port uint16, cluster string) {
+// collect adds an endpoint if it gets traffic.
+func collect(found map[netip.AddrPort]bool, e *discoveryv1.Endpoint, port uint16) {
 	ready := ptr.Deref(e.Conditions.Ready, true) // the API: nil is to be taken for ready
 	draining := !ready && ptr.Deref(e.Conditions.Terminating, false) && ptr.Deref(e.Conditions.Serving, false)
 	if !ready && !draining {
@@ -161,12 +158,12 @@ func collect(found map[netip.AddrPort]cloudprovider.Backend, e *discoveryv1.Endp
 	}
 	for _, text := range e.Addresses {
 		a, err := netip.ParseAddr(text)
-		if err != nil || !foreign.Admits(names.ClusterID(cluster), a) {
-			continue
+		if err != nil {
+			continue // which admit has none of
 		}
 		at := netip.AddrPortFrom(a, port)
-		if had, there := found[at]; !there || had.Draining {
-			found[at] = cloudprovider.Backend{Address: at, Cluster: cluster, Draining: draining}
+		if had, there := found[at]; !there || had {
+			found[at] = draining
 		}
 	}
 }

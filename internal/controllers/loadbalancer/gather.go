@@ -15,6 +15,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
@@ -28,6 +29,9 @@ var (
 type forwarding struct {
 	// service is what the providers are told. Where the Service has gone it is made of what it was last.
 	service cloudprovider.Service
+	// refused is what the hub does not use of what clusters publish, and tooMany the ports that have more backends than they may.
+	refused refusals
+	tooMany []string
 	// missing says why the Service is not what it was, and is nil where it is there.
 	missing error
 	// unseen is what is known where the Service is missing and nothing is known of it.
@@ -60,26 +64,28 @@ func (c *Controller) gather(mcs *networkingv1alpha1.MultiClusterService) (f forw
 	case wanted(mcs):
 		c.providers.remember(name, service)
 	}
-	if !c.endpoints.Synced(name.Namespace) || !c.ranges.Synced() {
+	if !c.endpoints.Synced(name.Namespace) || !c.permissions.Synced() {
 		return f, errNotYet
 	}
 	published, records, err := c.published(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return f, err
-	case service == nil:
-		f.unseen = remains(mcs, records, published)
-	default:
-		f.service = forwards(mcs, service, records, published)
+	}
+	e := admit(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.permissions.RangesOf}, published, records)
+	f.refused = e.refused
+	if service == nil {
+		f.unseen = remains(mcs, e)
+	} else {
+		f.service, f.tooMany = forwards(mcs, service, e)
 	}
 	return f, nil
 }
 
-// published returns what clusters publish of a Service's endpoints, as far as they may, and the records of their exports.
-func (c *Controller) published(name types.NamespacedName) ([]*discoveryv1.EndpointSlice, map[string]*brokerv1alpha1.ExportedServiceSpec, error) {
+// published returns what clusters publish of a Service's endpoints, and the records of their exports, which are the caller's to change.
+func (c *Controller) published(name types.NamespacedName) ([]*discoveryv1.EndpointSlice, map[string]*brokerv1alpha1.ExportedService, error) {
 	ctx := context.Background() // all is read from copies
 	published := c.endpoints.Of(name)
-	records := map[string]*brokerv1alpha1.ExportedServiceSpec{}
+	records := map[string]*brokerv1alpha1.ExportedService{}
 	for _, slice := range published {
 		cluster := clusterOf(slice)
 		if _, known := records[cluster]; known {
@@ -89,14 +95,14 @@ func (c *Controller) published(name types.NamespacedName) ([]*discoveryv1.Endpoi
 		key := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(cluster), name.Namespace, name.Name)}
 		switch err := c.client.Get(ctx, key, record, client.UnsafeDisableDeepCopy); {
 		case err == nil:
-			records[cluster] = &record.Spec
+			records[cluster] = record
 		case apierrors.IsNotFound(err):
 			records[cluster] = nil
 		default:
 			return nil, nil, err
 		}
 	}
-	return within(c.ranges.Of, published), records, nil
+	return published, records, nil
 }
 
 // follow has the endpoints of a namespace be known.

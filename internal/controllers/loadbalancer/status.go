@@ -62,7 +62,7 @@ var kind = networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClus
 
 // owned are those of the conditions that this controller owns.
 func owned(mcs *networkingv1alpha1.MultiClusterService) (conditions []metav1.Condition) {
-	for _, t := range []string{ConditionReady, ConditionReachable} {
+	for _, t := range []string{ConditionReady, ConditionReachable, ConditionAccepted} {
 		if found := meta.FindStatusCondition(mcs.Status.Conditions, t); found != nil {
 			conditions = append(conditions, *found)
 		}

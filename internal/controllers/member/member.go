@@ -37,6 +37,10 @@ const (
 type Controller struct {
 	// Now is the clock by which the entry says when something was. Others do not compare it with theirs.
 	Now func() time.Time
+	// Registered, unless nil, is called whenever the broker shows that the cluster id is this cluster's.
+	Registered func()
+	// Pods returns which ranges of pods the entry is to have, where it has the given ones; nil for none.
+	Pods func(published []string) []string
 
 	broker    client.Client
 	namespace string
@@ -65,6 +69,9 @@ func NewController(c client.Client, namespace string, spec brokerv1alpha1.Member
 	epoch.OnOwnMember(func() {
 		// Two replicas of different versions say different things, which must not become a race.
 		have := m.own()
+		if have != nil && m.conflict(have) == nil && m.Registered != nil {
+			m.Registered()
+		}
 		if have == nil || m.conflict(have) != nil || m.want(have).Published != have.Spec.Published {
 			m.Renew()
 		}
@@ -142,6 +149,13 @@ func (c *Controller) own() *brokerv1alpha1.MemberCluster {
 func (c *Controller) want(have *brokerv1alpha1.MemberCluster) *brokerv1alpha1.MemberClusterSpec {
 	want := c.spec
 	want.Published = published(have)
+	if c.Pods != nil {
+		var now []string
+		if have != nil {
+			now = have.Spec.PodCIDRs
+		}
+		want.PodCIDRs = c.Pods(now)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made != nil && (want.Published == nil || c.made.At.After(want.Published.At.Time)) {

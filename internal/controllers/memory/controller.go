@@ -1,4 +1,4 @@
-// Package memory keeps what is known of the broker's epoch, and of what its owner allows, in a
+// Package memory keeps what is known of the broker's epoch, and of what its administrators permit members, in a
 // ConfigMap of the own cluster, so that a process that is started while the broker has lost something
 // knows what there was.
 package memory
@@ -65,13 +65,13 @@ func (c *Controller) Start(ctx context.Context) error {
 		}
 	}
 	defer c.epoch.OnChange(wake)()
-	defer c.epoch.Ranges.OnChange(func(names.ClusterID) { wake() })()
+	defer c.epoch.Permissions.OnChange(func(names.ClusterID) { wake() })()
 	if c.epoch.Await(ctx) != nil {
 		return nil
 	}
 	var written map[string]string
 	for pause := firstRetry; ctx.Err() == nil; {
-		data := encode(Memory{c.epoch.Memory(), c.clusterset, c.epoch.Ranges.Known()})
+		data := encode(Memory{c.epoch.Memory(), c.clusterset, c.epoch.Permissions.Known()})
 		var again <-chan time.Time
 		if !maps.Equal(data, written) {
 			if err := c.notes.Write(ctx, data); err == nil {

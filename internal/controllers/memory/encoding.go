@@ -4,18 +4,20 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/ranges"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 )
 
 const (
 	// keyPlace is the key of the namespace's UID. No cluster has it for its id.
 	keyPlace = "_namespace"
-	// keyClusterset is the key of which clusterset the ranges are of.
+	// keyClusterset is the key of which clusterset the permissions are of.
 	keyClusterset = "_clusterset"
-	// keyAllowed begins the keys of the ranges that the broker's owner allows a member, whose id is the rest.
-	keyAllowed = "_allowed."
+	// permissionMark begins the keys of what members are permitted. The rest is the key on the broker.
+	permissionMark = "_"
 	// keyFormer is the key of the UIDs of those that there were before.
 	keyFormer = "_former"
 	// awaited follows the time of a member's last statement where a later one is awaited, anew that where it may have
@@ -32,29 +34,29 @@ const (
 // Memory is what outlasts a process.
 type Memory struct {
 	Epoch epoch.Memory
-	// Clusterset is which one Allowed is of, in any words that tell it from others; empty where an older agent has not written it.
-	Clusterset string
-	Allowed    ranges.Allowed
+	// Clusterset is which one Permissions is of, in any words that tell it from others.
+	Clusterset  string
+	Permissions permissions.Members
 }
 
-// Of is what is remembered of a clusterset: which addresses members may have, the owner of a former one has said of others,
-// that may have the same ids. (Which namespace is a former one's, the epoch knows by itself.)
+// Of is what is remembered of a clusterset: the permissions in another one are about other members,
+// which may have the same ids. (Which namespace is a former one's, the epoch knows by itself.)
 func (m Memory) Of(clusterset string) Memory {
-	if m.Clusterset != "" && m.Clusterset != clusterset {
-		m.Allowed = nil
+	if m.Clusterset != clusterset {
+		m.Permissions = nil
 	}
 	return m
 }
 
-// encode writes for each member when it has last said that all is published, and which addresses it may have, for
+// encode writes for each member when it has last said that all is published, and what it is permitted, for
 // people to read.
 func encode(m Memory) map[string]string {
 	data := map[string]string{keyPlace: m.Epoch.Place}
 	if m.Clusterset != "" {
 		data[keyClusterset] = m.Clusterset
 	}
-	for id, set := range m.Allowed {
-		data[keyAllowed+id.String()] = set.String()
+	for key, value := range m.Permissions.Data() {
+		data[permissionMark+key] = value
 	}
 	if len(m.Epoch.Former) > 0 {
 		data[keyFormer] = strings.Join(m.Epoch.Former, " ")
@@ -90,13 +92,12 @@ func written(at int64) string {
 func decode(data map[string]string) Memory {
 	m := Memory{
 		Epoch:      epoch.Memory{Place: data[keyPlace], Former: strings.Fields(data[keyFormer]), Members: map[string]epoch.Known{}},
-		Clusterset: data[keyClusterset], Allowed: ranges.Allowed{},
+		Clusterset: data[keyClusterset],
 	}
+	permitted := map[string]string{}
 	for id, value := range data {
-		if member, found := strings.CutPrefix(id, keyAllowed); found {
-			if cluster, err := names.ParseClusterID(member); err == nil {
-				m.Allowed[cluster], _ = ranges.Parse(value) // what is no range allows nothing
-			}
+		if key, found := strings.CutPrefix(id, permissionMark); found {
+			permitted[key] = value
 			continue
 		}
 		if _, err := names.ParseClusterID(id); err != nil {
@@ -106,6 +107,7 @@ func decode(data map[string]string) Memory {
 			m.Epoch.Members[id] = known
 		}
 	}
+	m.Permissions, _ = permissions.Read(&corev1.ConfigMap{Data: permitted}) // other keys are about no member
 	return m
 }
 

@@ -4,17 +4,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/atoll-mcs/atoll/internal/epoch"
-	"github.com/atoll-mcs/atoll/internal/ranges"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 )
 
 func TestEncoding(t *testing.T) {
-	set, err := ranges.Parse("fd00:1::/48 10.1.0.0/16")
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory := Memory{Clusterset: "set on https://broker", Allowed: ranges.Allowed{"c2.eu": set, "c3": {}}, Epoch: epoch.Memory{Place: "uid", Former: []string{"a", "b"}, Members: map[string]epoch.Known{
+	permitted, _ := permissions.Read(&corev1.ConfigMap{Data: map[string]string{
+		"ranges.c2.eu": "fd00:1::/48 10.1.0.0/16", "ranges.c3": "", "namespaces.c3": "team-a-* shop", "namespaces.c4": "",
+	}})
+	memory := Memory{Clusterset: "set on https://broker", Permissions: permitted, Epoch: epoch.Memory{Place: "uid", Former: []string{"a", "b"}, Members: map[string]epoch.Known{
 		"c1": {At: 1763740800123456}, "c2": {At: 1763740800123456, Awaited: true, After: 1763740800123456}, "c3": {}, "c4": {Awaited: true},
 		"c5": {At: 1763740800123456, Awaited: true, After: 1763740800123456, Outdated: true},
 		"c6": {At: 1763740800123456, Awaited: true}, "c7": {At: 1763740800123456, Awaited: true, After: 1763740800000000},
@@ -24,29 +24,25 @@ func TestEncoding(t *testing.T) {
 		"_namespace": "uid", "_former": "a b", "_clusterset": "set on https://broker", "c1": "2025-11-21T16:00:00.123456Z", "c2": "2025-11-21T16:00:00.123456Z awaited", "c3": "none", "c4": "none awaited",
 		"c5": "2025-11-21T16:00:00.123456Z awaited since a restore",
 		"c6": "2025-11-21T16:00:00.123456Z awaited anew", "c7": "2025-11-21T16:00:00.123456Z awaited after 2025-11-21T16:00:00Z",
-		"_allowed.c2.eu": "10.1.0.0/16, fd00:1::/48", "_allowed.c3": "",
+		"_ranges.c2.eu": "10.1.0.0/16, fd00:1::/48", "_ranges.c3": "", "_namespaces.c3": "shop, team-a-*", "_namespaces.c4": "",
 	}
 	if diff := cmp.Diff(want, data); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
 	data["c9"], data["c10"], data["c11"], data["Not an id"] = "yesterday", "none awaited soon", "none awaited after all", "none"
-	data["_allowed.Not an id"] = "10.0.0.0/8"
+	data["_ranges.Not an id"], data["_other.c1"] = "10.0.0.0/8", "x"
 	if diff := cmp.Diff(memory, decode(data)); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
 }
 
-// What the owner of another clusterset has allowed does not count in this one; what an older agent has written does.
+// What members are permitted in another clusterset does not count in this one.
 func TestMemoryOfAnotherClusterset(t *testing.T) {
-	data := map[string]string{"_namespace": "uid", "_clusterset": "set on https://a", "_allowed.c2": "10.1.0.0/16", "c2": "none"}
+	data := map[string]string{"_namespace": "uid", "_clusterset": "set on https://a", "_ranges.c2": "10.1.0.0/16", "c2": "none"}
 	for clusterset, want := range map[string]int{"set on https://a": 1, "set on https://b": 0, "other on https://a": 0} {
-		if m := decode(data).Of(clusterset); len(m.Allowed) != want || m.Epoch.Place != "uid" || len(m.Epoch.Members) != 1 {
+		if m := decode(data).Of(clusterset); len(m.Permissions) != want || m.Epoch.Place != "uid" || len(m.Epoch.Members) != 1 {
 			t.Errorf("in %s it is %+v", clusterset, m)
 		}
-	}
-	delete(data, "_clusterset")
-	if m := decode(data).Of("set on https://b"); len(m.Allowed) != 1 {
-		t.Errorf("of an older agent: %+v", m)
 	}
 }
 
@@ -61,7 +57,8 @@ func TestEncodingOfOlderAgents(t *testing.T) {
 // FuzzDecode reads what somebody may have written into the ConfigMap: what is taken from it is written and read the same.
 func FuzzDecode(f *testing.F) {
 	f.Add("uid", "a b", "c2", "2025-11-21T16:00:00.123456Z awaited after none since a restore")
-	f.Add("", " ", "_allowed.c2", "10.0.0.0/8, none")
+	f.Add("", " ", "_ranges.c2", "10.0.0.0/8, none")
+	f.Add("", " ", "_namespaces.c2", "shop, team-a-*, A")
 	f.Add("u", "", "c1.eu", "9999-12-31T23:59:59.999999999+23:59 awaited anew")
 	f.Add("u", "", "c1", "0000-01-01T00:00:00Z awaited after 0000-01-01T00:00:00Z")
 	f.Fuzz(func(t *testing.T, place, former, key, value string) {

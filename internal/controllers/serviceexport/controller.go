@@ -64,6 +64,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			})
 		})).
 		WatchesRawSource(controllers.Policies(c.broker)).
+		WatchesRawSource(controllers.Permissions(c.broker, c.allExports)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.allExports)).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.progress.OnBegin(func(service types.NamespacedName) { add(reconcile.Request{NamespacedName: service}, false) })
@@ -124,6 +125,10 @@ func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own
 		err = c.writer.Update(ctx, withdrawn(have)) // and deleted when the copy shows that
 	case have == nil:
 		err = c.writer.Create(ctx, c.record(want))
+	case want.ExportedAt.Before(&have.Spec.ExportedAt):
+		// The cluster was restored from a backup, and the broker lets no record become older. Without a mark of withdrawal
+		// other clusters keep what they have until the record is there again.
+		err = c.writer.Delete(ctx, have)
 	case broker.Withdrawn(have) || !isRecord(have, want):
 		updated := have.DeepCopy()
 		updated.Spec = *want

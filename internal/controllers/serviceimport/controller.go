@@ -37,7 +37,8 @@ type Controller struct {
 	self     local.Cluster
 	recorder events.EventRecorder
 	foreign  reports // ServiceImports of others
-	closed   reports // what others export from the system's namespaces
+	leftOut  reports // what others export that is refused here
+	spoilt   reports // annotations of namespaces that can't be read
 	refused  reports // by the API server
 	beyond   reports // members that export too many services, by namespace
 }
@@ -60,6 +61,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.servicesOf)).
 		WatchesRawSource(controllers.Exported(c.broker)).
 		WatchesRawSource(controllers.Policies(c.broker)).
+		WatchesRawSource(controllers.Permissions(c.broker, c.all)).
 		WatchesRawSource(controllers.Once(c.broker.AwaitExports, c.all)).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
@@ -67,6 +69,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // servicesOf maps a namespace to the services that are exported from it anywhere.
 func (c *Controller) servicesOf(_ context.Context, namespace client.Object) []reconcile.Request {
+	c.reportMalformed(namespace)
 	var requests []reconcile.Request
 	for _, service := range c.broker.ExportedServices(namespace.GetName()) {
 		requests = append(requests, reconcile.Request{NamespacedName: service})
@@ -102,10 +105,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 	}
 	exports := c.broker.Admit(req.NamespacedName, exported.Imported) // whatever comes of it: other services may wait for this one's answer
-	if local.Managed(have) && c.broker.HoldAny(req.NamespacedName, have.Status.Clusters) {
+	if local.Managed(have) && c.broker.HoldAny(req.NamespacedName, exported.Accepted(c.self.ID, have.Status.Clusters)) {
 		return reconcile.Result{}, nil // what one of them exports is not known, so that nobody can tell what the import is to be
 	}
-	c.reportClosed(req.NamespacedName, exported.LeftOut)
+	c.reportLeftOut(req.NamespacedName, exported)
 	c.reportLimit(req.NamespacedName)
 	inTheWay := ""
 	if have.UID != "" && !local.Managed(have) && len(exports) > 0 {

@@ -66,8 +66,8 @@ func TestFamiliesOfAnImport(t *testing.T) {
 // others put there stays, and what is not exported any more does not.
 func TestWantedImport(t *testing.T) {
 	all := exports([]corev1.IPFamily{v4}, []corev1.IPFamily{v4})
-	all[0].ExportedLabels = map[string]string{"team": "a", "atoll.dev/managed-by": "me"}
-	all[0].ExportedAnnotations = map[string]string{"doc": "b", "multicluster.kubernetes.io/derived-service": "mine"}
+	all[0].ExportedLabels = map[string]string{"team": "a"}
+	all[0].ExportedAnnotations = map[string]string{"doc": "b"}
 	have := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels: map[string]string{"old": "x", "somebody": "else"},

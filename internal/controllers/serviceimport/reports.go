@@ -2,15 +2,18 @@ package serviceimport
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/controllers"
-	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/refusal"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -42,18 +45,42 @@ func importOf(service types.NamespacedName) *corev1.ObjectReference {
 	}
 }
 
-// reportClosed says, on the namespace, that what other clusters export from it is not imported.
-func (c *Controller) reportClosed(service types.NamespacedName, leftOut []merge.Export) {
-	from := ""
-	if len(leftOut) > 0 {
-		from = leftOut[0].ClusterID
+// reportLeftOut says, on the namespace, that what other clusters export from it is refused. Where the service is imported from others, its
+// ServiceImport says so.
+func (c *Controller) reportLeftOut(service types.NamespacedName, exported local.Exported) {
+	var left local.LeftOut
+	if len(exported.LeftOut) > 0 {
+		left = exported.LeftOut[0]
 	}
-	if !c.closed.news(service, from) {
+	if left.Reason != refusal.SystemNamespace && len(exported.Imported) > 0 {
+		left = local.LeftOut{}
+	}
+	if !c.leftOut.news(service, string(left.Reason)+left.Cluster) {
 		return
 	}
-	status.Say(c.recorder, namespaceOf(service), importOf(service), corev1.EventTypeWarning, "SystemNamespace", "Import", fmt.Sprintf(
-		"Cluster %q exports %s from this namespace, into which nothing is imported, for each cluster has its own. To allow it here, run: kubectl label namespace %s %s=%s",
-		from, service.Name, service.Namespace, names.LabelExports, names.ExportsAllowed))
+	why, undo := left.Reason.Explain(service.Namespace)
+	eventType := corev1.EventTypeNormal // as the namespace's owner has it
+	if left.Reason == refusal.SystemNamespace {
+		eventType = corev1.EventTypeWarning
+	}
+	status.Say(c.recorder, namespaceOf(service), importOf(service), eventType, string(left.Reason), "Import", fmt.Sprintf(
+		"Cluster %q exports %s, which is not imported: %s. To import it: %s", left.Cluster, service.Name, why, undo))
+}
+
+// reportMalformed says, on a namespace, what of its annotation about refused clusters can't be read.
+func (c *Controller) reportMalformed(namespace client.Object) {
+	name := types.NamespacedName{Namespace: namespace.GetName()}
+	wrong := ""
+	if err := refusal.In(name.Namespace, nil, namespace.GetAnnotations(), refusal.Clusters{}).Malformed; err != nil {
+		wrong = strings.ReplaceAll(err.Error(), "\n", ", ")
+	}
+	if !c.spoilt.news(name, wrong) {
+		return
+	}
+	status.Say(c.recorder, namespaceOf(name), nil, corev1.EventTypeWarning, "MalformedRefusal", "Import", fmt.Sprintf(
+		"Annotation %[1]s can't be read in full: %[2]s. Imports from the clusters that can be read are refused, all others are not. "+
+			"Write cluster ids separated by commas, or \"*\": kubectl annotate namespace %[3]s --overwrite %[1]s=ID,ID",
+		names.AnnotationRefuseImports, wrong, name.Namespace))
 }
 
 // reportLimit says, on the namespace, that services of a cluster that exports too many are not

@@ -24,6 +24,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
@@ -31,17 +32,18 @@ import (
 
 // Controller is the hub's controller of policies.
 type Controller struct {
-	writer     controllers.Writer
-	reader     client.Reader
-	clusterset string
-	recorder   events.EventRecorder
-	newest     controllers.Newest[*networkingv1alpha1.MultiClusterService]
-	policies   controllers.Newest[*brokerv1alpha1.ServicePolicy]
+	writer      controllers.Writer
+	reader      client.Reader
+	clusterset  string
+	permissions *broker.Permissions
+	recorder    events.EventRecorder
+	newest      controllers.Newest[*networkingv1alpha1.MultiClusterService]
+	policies    controllers.Newest[*brokerv1alpha1.ServicePolicy]
 }
 
-// NewController returns a controller that writes to the clusterset's namespace.
-func NewController(writer controllers.Writer, clusterset string, recorder events.EventRecorder) *Controller {
-	return &Controller{writer: writer, reader: writer.Client, clusterset: clusterset, recorder: recorder}
+// NewController returns a controller that writes to the clusterset's namespace, in which members may export what permissions say.
+func NewController(writer controllers.Writer, clusterset string, permissions *broker.Permissions, recorder events.EventRecorder) *Controller {
+	return &Controller{writer: writer, reader: writer.Client, clusterset: clusterset, permissions: permissions, recorder: recorder}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -63,6 +65,13 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			return c.known(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
 		}), builder.WithPredicates(comesOrGoes)).
 		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(comesOrGoes)).
+		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
+			c.permissions.OnChange(func(names.ClusterID) { // for as long as the copy, which goes with the hub's term
+				for _, r := range c.all(context.Background(), nil) {
+					add(r, false)
+				}
+			})
+		})).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -91,7 +100,7 @@ func (c *Controller) known(ctx context.Context, service types.NamespacedName) []
 	return []reconcile.Request{{NamespacedName: service}}
 }
 
-// all maps a member to all MultiClusterServices, any of which may mean it.
+// all returns all MultiClusterServices: any of them may be about a member that changes.
 func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &networkingv1alpha1.MultiClusterServiceList{}
 	if c.reader.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
@@ -146,8 +155,9 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 		s.members = append(s.members, id)
 		record := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
 		switch err := c.reader.Get(ctx, record, &brokerv1alpha1.ExportedService{}); {
-		case err == nil:
+		case err == nil && c.permissions.MayExport(names.ClusterID(id), key.Namespace):
 			s.exporters = append(s.exporters, id)
+		case err == nil:
 		case !apierrors.IsNotFound(err):
 			return s, err
 		}

@@ -52,11 +52,22 @@ func (s state) serviceFound() metav1.Condition {
 	}
 	if missing := networkingv1alpha1.MissingPorts(s.mcs.Spec.Ports, s.service); len(missing) > 0 {
 		c.Reason = networkingv1alpha1.ReasonNoSuchPort
-		c.Message = fmt.Sprintf("The Service has no port %s.", strings.Join(missing, ", nor "))
+		c.Message = fmt.Sprintf("The Service has no port %s. %s", strings.Join(missing[:min(len(missing), maxNamed)], ", nor "), effect(len(missing), len(s.mcs.Spec.Ports)))
 		return c
 	}
 	c.Status, c.Reason, c.Message = metav1.ConditionTrue, networkingv1alpha1.ReasonFound, "The Service is there, with all ports that are named."
 	return c
+}
+
+// maxNamed is how many ports a message names.
+const maxNamed = 5
+
+// effect says what follows of that some of the ports that are named do not exist.
+func effect(missing, of int) string {
+	if missing == of {
+		return "Nothing is exported of a Service that has none of the ports in spec.ports: correct them."
+	}
+	return fmt.Sprintf("%d of %d ports in spec.ports are missing and not exposed.", missing, of)
 }
 
 func (s state) clustersFound() metav1.Condition {
@@ -87,8 +98,8 @@ func (s state) exported() metav1.Condition {
 	if len(s.exporters) == 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,
-			Message: fmt.Sprintf("No cluster exports the Service: none %s has a Service %s/%s that may be exported.",
-				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name),
+			Message: fmt.Sprintf("No cluster exports the Service: none %s has a Service %s/%s that may be exported%s.",
+				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports)),
 		}
 	}
 	to := "nobody but the load balancer"
@@ -102,6 +113,14 @@ func (s state) exported() metav1.Condition {
 		Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonExported,
 		Message: fmt.Sprintf("Exported by %s, to %s.", names.ListClusters(s.exporters), to),
 	}
+}
+
+// withPort says what else a Service needs to be exported where ports are named.
+func withPort(ports []networkingv1alpha1.ExposurePort) string {
+	if len(ports) == 0 {
+		return ""
+	}
+	return " and has one of the ports in spec.ports"
 }
 
 func among(providers []string) string {

@@ -11,16 +11,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/names"
 )
@@ -114,19 +113,30 @@ func (c *Controller) stored() (credential.Membership, error) {
 // Token returns the token of a membership for clients to use.
 func (c *Controller) Token(m credential.Membership) *broker.Token {
 	return broker.NewToken(m.Token, func(token string) {
-		if said := c.refused.Swap(&token); said == nil || *said != token {
-			c.log.Error("the broker does not accept this cluster's token: it has expired while the agent was off, or the cluster was removed from the clusterset; join it again with: atoll join",
-				"server", m.Server)
+		if said := c.refused.Swap(&token); said != nil && *said == token {
+			return
+		}
+		claims, err := credential.ParseToken(token)
+		switch {
+		case err == nil && claims.IsJoiner(m.ClusterID, m.Clusterset):
+			c.log.Error(fmt.Sprintf("the broker does not accept the join file's token: %s. This cluster is not a member and imports nothing. %s",
+				claims.WhyRefused(time.Now()), m.NewFile()), "server", m.Server)
+		default:
+			c.log.Error("the broker does not accept this cluster's token: it expired while the agent was off, another cluster or a new join took its place, or the cluster was removed from the clusterset. "+
+				"Imported services keep working, but updates from other clusters are not received. "+m.NewFile(), "server", m.Server)
 		}
 	})
 }
 
 // Keep keeps the token valid until ctx is done, or until the membership is another one: then
 // it returns ErrChanged. on is the broker as the token's clients reach it. It calls member,
-// once, when the token is the member's own.
-func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *broker.Token, on kubernetes.Interface, member func()) error {
+// once, when the token is the member's own. When placed is closed, the cluster id is known to be this
+// cluster's own, and Keep gives up the rights of the join file and the credentials of former joins.
+func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *broker.Token, on kubernetes.Interface, member func(), placed <-chan struct{}) error {
 	jitter := maxJitter * rand.Float64()
 	s := state{used: m.Token}
+	var ended credential.Binding // the join that was ended last
+	isPlaced := false
 	for ctx.Err() == nil {
 		s.stored, s.jitter = "", jitter
 		if stored, err := c.stored(); err == nil {
@@ -135,7 +145,8 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 			}
 			s.stored = stored.Token
 		}
-		if claims, err := credential.ParseToken(s.used); err == nil {
+		claims, err := credential.ParseToken(s.used)
+		if err == nil {
 			if s.joiner = claims.IsJoiner(m.ClusterID, m.Clusterset); !s.joiner {
 				member()
 			}
@@ -153,11 +164,19 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 		case next.store:
 			c.store(ctx, s.used)
 			next.after = firstRetry // unless the Secret is seen to have changed
+		case isPlaced && !s.joiner && s.stored == s.used && ended != claims.Binding:
+			if c.end(ctx, m, on, claims.Binding) {
+				ended = claims.Binding
+				continue
+			}
+			next.after = min(next.after, firstRetry)
 		}
 		timer := time.NewTimer(next.after)
 		select {
 		case <-ctx.Done():
 		case <-c.changed:
+		case <-placed:
+			placed, isPlaced = nil, true
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -165,14 +184,26 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 	return nil
 }
 
-// renew asks the broker for a new token, and uses it.
+// renew asks the broker for a new token, and uses it. It uses a join file up first.
 func (c *Controller) renew(ctx context.Context, m credential.Membership, token *broker.Token, on kubernetes.Interface, s state) state {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	s.triedAt = time.Now()
-	fresh, err := on.CoreV1().ServiceAccounts(m.Clusterset).CreateToken(ctx, names.MemberAccount(m.ClusterID), &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(c.lifetime / time.Second))},
-	}, metav1.CreateOptions{})
+	if s.joiner && s.bound == (credential.Binding{}) {
+		m.Token = s.used
+		bound, err := joining.Use(ctx, on, m)
+		if err != nil {
+			s.failures++
+			c.sayUnused(m, s, err)
+			return s
+		}
+		s.bound = bound
+	}
+	bound := s.bound
+	if claims, err := credential.ParseToken(s.used); err == nil && !s.joiner {
+		bound = claims.Binding
+	}
+	fresh, err := joining.Token(ctx, on, m, bound, c.lifetime)
 	if err != nil {
 		s.failures++
 		if !errors.Is(err, context.Canceled) {
@@ -180,15 +211,36 @@ func (c *Controller) renew(ctx context.Context, m credential.Membership, token *
 		}
 		return s
 	}
-	c.log.Info("the token for the broker was renewed", "expires", fresh.Status.ExpirationTimestamp.Time)
-	token.Set(fresh.Status.Token)
-	if s.joiner { // what is used up is worth nothing to whoever finds it
-		err := on.CoreV1().ServiceAccounts(m.Clusterset).Delete(ctx, names.JoinerAccount(m.ClusterID), metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			c.log.Warn("making the join file worthless failed; it expires by itself", "error", err)
-		}
+	c.log.Info("the token for the broker was renewed", "expires", fresh.ExpirationTimestamp.Time)
+	token.Set(fresh.Token)
+	return state{used: fresh.Token, replaced: s.used, renewedAt: s.triedAt, triedAt: s.triedAt}
+}
+
+// sayUnused logs why the join file could not be used. Another replica may have used it: it
+// stores its token before the next attempt.
+func (c *Controller) sayUnused(m credential.Membership, s state, err error) {
+	in := retryAfter(s.failures)
+	switch {
+	case errors.Is(err, context.Canceled):
+	case apierrors.IsAlreadyExists(err) && s.failures == 1:
+		c.log.Info("the join file was used already: waiting for the replica that used it", "in", in)
+	case apierrors.IsAlreadyExists(err):
+		c.log.Error("the join file was used already, and no replica of this agent has stored what it got for it. This cluster is not a member and imports nothing. "+
+			m.UsedFile(), "server", m.Server)
+	default:
+		c.log.Warn("using the join file failed, will try again", "error", err, "in", in)
 	}
-	return state{used: fresh.Status.Token, replaced: s.used, renewedAt: s.triedAt, triedAt: s.triedAt}
+}
+
+// end ends a join, and tells whether it has.
+func (c *Controller) end(ctx context.Context, m credential.Membership, on kubernetes.Interface, bound credential.Binding) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	err := joining.End(ctx, on, m, bound)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		c.log.Warn("deleting the join file's account on the broker failed, will try again", "error", err)
+	}
+	return err == nil
 }
 
 // store writes the token in use to the Secret, for other replicas and for later.

@@ -16,6 +16,9 @@ const (
 type state struct {
 	used   string // the token in use
 	joiner bool   // it is the join file's, to be exchanged for the member's own
+	// bound is the Secret on the broker that this process created when it used the join file, and the
+	// zero value if it has not.
+	bound  credential.Binding
 	stored string // the one in the Secret, "" where there is no valid one
 	// replaced is the one in place of which this process has got the one in use.
 	replaced string
@@ -37,8 +40,9 @@ type step struct {
 	after time.Duration // if nothing else: look again then
 }
 
-// decide says what to do. Tokens come from two sides, this process and, through the Secret,
-// other replicas and whoever joins the cluster anew; the one that was issued last is right.
+// decide says what to do. Tokens come from two sides: this process, and, through the Secret, other replicas and a
+// new join. A new join's token wins over an older join's, which is about to become invalid; of
+// one join's tokens the one that was issued last wins.
 func decide(s state, now time.Time) step {
 	used, usedErr := credential.ParseToken(s.used)
 	if s.stored != "" && s.stored != s.used {
@@ -47,7 +51,7 @@ func decide(s state, now time.Time) step {
 		case s.stored == s.replaced:
 			return step{store: true}
 		case err != nil: // it can't be used, so it stays
-		case usedErr == nil && stored.Subject == used.Subject && used.Issued.After(stored.Issued):
+		case usedErr == nil && stored.Subject == used.Subject && stored.Binding == used.Binding && used.Issued.After(stored.Issued):
 			return step{store: true}
 		default:
 			return step{use: s.stored}

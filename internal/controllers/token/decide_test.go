@@ -3,6 +3,7 @@ package token
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -14,6 +15,17 @@ func issued(after time.Duration, subject string) string {
 	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	at := start.Add(after).Unix()
 	return encode("{}") + "." + encode(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, subject, at, at+3600)) + ".x"
+}
+
+// rebound is the same token, of a later join.
+func rebound(after time.Duration, subject string) string {
+	parts := strings.Split(issued(after, subject), ".")
+	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		panic(err)
+	}
+	text := strings.TrimSuffix(string(claims), "}") + `,"kubernetes.io":{"secret":{"name":"s","uid":"2"}}}`
+	return parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(text)) + ".x"
 }
 
 func TestDecide(t *testing.T) {
@@ -41,6 +53,7 @@ func TestDecide(t *testing.T) {
 		"the own newer one is stored":                      {state{used: later, stored: mine}, time.Minute, step{store: true}},
 		"another account's is used, whenever it began":     {state{used: later, stored: issued(0, "joiner")}, time.Minute, step{use: issued(0, "joiner")}},
 		"the join file's is replaced, whenever that began": {state{used: mine, stored: issued(0, "joiner"), replaced: issued(0, "joiner")}, 0, step{store: true}},
+		"a later join's is used, whenever that began":      {state{used: later, stored: rebound(0, "member")}, time.Minute, step{use: rebound(0, "member")}},
 		"without a Secret the token goes on":               {state{used: mine}, 0, step{after: fifth}},
 		"and is renewed":                                   {state{used: mine}, fifth, step{renew: true}},
 		"rubbish in the Secret is not used":                {state{used: mine, stored: "x"}, 0, step{after: fifth}},

@@ -23,12 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 	"github.com/atoll-mcs/atoll/internal/ranges"
 )
 
 // owner writes what members may have, and looks at what one of them makes of it.
 type owner struct {
-	*Ranges
+	*Permissions
 	client.Client
 	t       *testing.T
 	mu      sync.Mutex
@@ -54,20 +55,11 @@ func (o *owner) refused() error {
 }
 
 func written(data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.AllowedRanges}, Data: data}
-}
-
-func rangesOf(t *testing.T, text string) ranges.Set {
-	t.Helper()
-	set, err := ranges.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.MemberPermissions}, Data: data}
 }
 
 // owned runs do in a bubble of fake time, with a copy that remembers something, and of a broker that refuses.
-func owned(t *testing.T, remembered ranges.Allowed, refusal error, do func(*owner)) {
+func owned(t *testing.T, remembered permissions.Members, refusal error, do func(*owner)) {
 	handlers := utilruntime.ErrorHandlers // see follow
 	utilruntime.ErrorHandlers = nil
 	defer func() { utilruntime.ErrorHandlers = handlers }()
@@ -93,7 +85,7 @@ func owned(t *testing.T, remembered ranges.Allowed, refusal error, do func(*owne
 				return c.Watch(ctx, list, opts...)
 			},
 		})
-		o.Ranges = NewRanges(c, "set", slog.New(slog.NewTextHandler(o, nil)))
+		o.Permissions = NewPermissions(c, "set", slog.New(slog.NewTextHandler(o, nil)))
 		o.Remember(remembered)
 		o.OnChange(func(id names.ClusterID) { o.told = append(o.told, id.String()) })
 		ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +118,7 @@ func (o *owner) expect(when, known, told string, lines int) {
 	synctest.Wait()
 	var got []string
 	for _, id := range []names.ClusterID{"c1", "c2", "c3"} {
-		if set, fixed := o.Of(id); fixed {
+		if set, fixed := o.RangesOf(id); fixed {
 			got = append(got, fmt.Sprintf("%s:%s", id, set))
 		}
 	}
@@ -146,25 +138,25 @@ func (o *owner) expect(when, known, told string, lines int) {
 }
 
 // What the owner has written holds until he writes something else, also where the broker has lost it.
-func TestRangesHoldUntilTheOwnerSaysOtherwise(t *testing.T) {
+func TestPermissionsHoldUntilTheOwnerSaysOtherwise(t *testing.T) {
 	owned(t, nil, nil, func(o *owner) {
 		ctx := t.Context()
 		o.expect("nothing is written", "", "", 0)
-		config := written(map[string]string{"c2": "10.2.0.0/16", "c3": ""})
+		config := written(map[string]string{"ranges.c2": "10.2.0.0/16", "ranges.c3": ""})
 		o.do(o.Create(ctx, config))
 		o.expect("written", "c2:10.2.0.0/16 c3:", "c2 c3", 0)
-		config.Data = map[string]string{"c2": "10.2.0.0/16", "c3": "10.3.0.0/16"}
+		config.Data = map[string]string{"ranges.c2": "10.2.0.0/16", "ranges.c3": "10.3.0.0/16"}
 		o.do(o.Update(ctx, config))
 		o.expect("another one", "c2:10.2.0.0/16 c3:10.3.0.0/16", "c3", 0)
-		config.Data = map[string]string{"c2": "10.2.0.0/16 10.2.0.1", "c3": "10.3.0.0/16"}
+		config.Data = map[string]string{"ranges.c2": "10.2.0.0/16 10.2.0.1", "ranges.c3": "10.3.0.0/16"}
 		o.do(o.Update(ctx, config))
 		o.expect("a mistake", "c2:10.2.0.0/16 c3:10.3.0.0/16", "", 1)
-		config.Data["c1"] = "10.1.0.0/16"
+		config.Data["ranges.c1"] = "10.1.0.0/16"
 		o.do(o.Update(ctx, config))
 		o.expect("the same mistake", "c1:10.1.0.0/16 c2:10.2.0.0/16 c3:10.3.0.0/16", "c1", 0)
 		o.do(o.Delete(ctx, config))
 		o.expect("gone", "c1:10.1.0.0/16 c2:10.2.0.0/16 c3:10.3.0.0/16", "", 1)
-		o.do(o.Create(ctx, written(map[string]string{"c1": "10.1.0.0/16", "c2": "10.2.0.0/16"})))
+		o.do(o.Create(ctx, written(map[string]string{"ranges.c1": "10.1.0.0/16", "ranges.c2": "10.2.0.0/16"})))
 		o.expect("there again", "c1:10.1.0.0/16 c2:10.2.0.0/16", "c3", 0)
 		config = written(nil)
 		o.do(o.Get(ctx, client.ObjectKeyFromObject(config), config))
@@ -178,8 +170,8 @@ func TestRangesHoldUntilTheOwnerSaysOtherwise(t *testing.T) {
 
 // A broker from before there was a ConfigMap restricts nobody, is not asked all the time, and is told of once. When it
 // lets members read it, they do.
-func TestRangesOfABrokerThatDoesNotLetMembersReadThem(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, names.AllowedRanges, nil)
+func TestPermissionsOfABrokerThatDoesNotLetMembersReadThem(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, names.MemberPermissions, nil)
 	owned(t, nil, forbidden, func(o *owner) {
 		o.expect("at first", "", "", 1)
 		first := o.asked
@@ -188,7 +180,7 @@ func TestRangesOfABrokerThatDoesNotLetMembersReadThem(t *testing.T) {
 		if asked := o.asked - first; asked > 3*int(time.Hour/unseen) {
 			t.Errorf("the broker was asked %d times in an hour", asked)
 		}
-		o.do(o.Create(t.Context(), written(map[string]string{"c2": "10.2.0.0/16"})))
+		o.do(o.Create(t.Context(), written(map[string]string{"ranges.c2": "10.2.0.0/16"})))
 		o.mu.Lock()
 		o.refusal = nil
 		o.mu.Unlock()
@@ -203,8 +195,8 @@ func TestRangesOfABrokerThatDoesNotLetMembersReadThem(t *testing.T) {
 }
 
 // What was known when an agent ran last holds until the broker says something.
-func TestRangesAreRemembered(t *testing.T) {
-	remembered := ranges.Allowed{"c2": rangesOf(t, "10.2.0.0/16"), "c3": {}}
+func TestPermissionsAreRemembered(t *testing.T) {
+	remembered, _ := permissions.Read(written(map[string]string{"ranges.c2": "10.2.0.0/16", "ranges.c3": ""}))
 	for _, refusal := range []error{nil, apierrors.NewForbidden(schema.GroupResource{}, "", nil)} {
 		owned(t, remembered, refusal, func(o *owner) {
 			lines := 1
@@ -212,31 +204,31 @@ func TestRangesAreRemembered(t *testing.T) {
 				lines++
 			}
 			o.expect("the broker has lost them, or hides them", "c2:10.2.0.0/16 c3:", "", lines)
-			if set, fixed := o.Of("c2"); !fixed || set.Contains(netip.MustParseAddr("10.3.0.1")) {
+			if set, fixed := o.RangesOf("c2"); !fixed || set.Contains(netip.MustParseAddr("10.3.0.1")) {
 				t.Error("another address is allowed")
 			}
 			if refusal != nil {
 				return
 			}
-			o.do(o.Create(t.Context(), written(map[string]string{"c2": "10.2.0.0/16"})))
+			o.do(o.Create(t.Context(), written(map[string]string{"ranges.c2": "10.2.0.0/16"})))
 			o.expect("it says something", "c2:10.2.0.0/16", "c3", 0)
 		})
 	}
-	remembered["c1"] = ranges.Set{}
-	owned(t, ranges.Allowed{}, nil, func(o *owner) { o.expect("nothing is remembered", "", "", 0) })
+	remembered["c1"] = permissions.Member{Ranges: &ranges.Set{}}
+	owned(t, permissions.Members{}, nil, func(o *owner) { o.expect("nothing is remembered", "", "", 0) })
 }
 
 // Who is not interested any more is not told.
-func TestRangesHandlersGo(t *testing.T) {
+func TestPermissionsHandlersGo(t *testing.T) {
 	owned(t, nil, nil, func(o *owner) {
 		told := 0
 		off := o.OnChange(func(names.ClusterID) { told++ })
-		o.do(o.Create(t.Context(), written(map[string]string{"c2": ""})))
+		o.do(o.Create(t.Context(), written(map[string]string{"ranges.c2": ""})))
 		synctest.Wait()
 		off()
 		config := written(nil)
 		o.do(o.Get(t.Context(), client.ObjectKeyFromObject(config), config))
-		config.Data["c3"] = ""
+		config.Data["ranges.c3"] = ""
 		o.do(o.Update(t.Context(), config))
 		synctest.Wait()
 		if told != 1 {
@@ -248,15 +240,15 @@ func TestRangesHandlersGo(t *testing.T) {
 
 // A controller that comes when its view has left already, because its term was over before it began, leaves nothing in what outlives the view.
 func TestWhoComesWhenTheViewHasLeft(t *testing.T) {
-	v := &View{Epoch: &Epoch{Ranges: NewRanges(fake.NewClientBuilder().WithScheme(Scheme()).Build(), "set", slog.New(slog.DiscardHandler))}}
-	v.OnAllowed(func(names.ClusterID) {})
-	if n := len(v.Epoch.Ranges.handlers); n != 1 {
+	v := &View{Epoch: &Epoch{Permissions: NewPermissions(fake.NewClientBuilder().WithScheme(Scheme()).Build(), "set", slog.New(slog.DiscardHandler))}}
+	v.OnPermission(func(names.ClusterID) {})
+	if n := len(v.Epoch.Permissions.handlers); n != 1 {
 		t.Fatalf("there are %d handlers", n)
 	}
 	v.leave()
-	v.OnAllowed(func(names.ClusterID) {})
+	v.OnPermission(func(names.ClusterID) {})
 	v.OnServiceRanges(func(names.ClusterID) {})
-	if n := len(v.Epoch.Ranges.handlers); n > 0 || len(v.memberHandlers) > 0 {
+	if n := len(v.Epoch.Permissions.handlers); n > 0 || len(v.memberHandlers) > 0 {
 		t.Errorf("left are %d handlers, and %d of members", n, len(v.memberHandlers))
 	}
 }

@@ -22,11 +22,23 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// allowRanges has the broker's owner say which addresses members may have. After the test they may have any.
-func allowRanges(t *testing.T, data map[string]string) {
+// allowRanges has the broker's administrators say which addresses members may have. After the test they may have any.
+func allowRanges(t *testing.T, ranges map[string]string) {
+	t.Helper()
+	data := map[string]string{}
+	for id, text := range ranges {
+		data["ranges."+id] = text
+	}
+	permit(t, data)
+}
+
+// permit has the broker's administrators write what members are permitted. After the test they are permitted everything.
+func permit(t *testing.T, data map[string]string) {
 	t.Helper()
 	write := func(ctx context.Context, data map[string]string) error {
-		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.AllowedRanges}}
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: broker.DefaultNamespace, Name: names.MemberPermissions, Labels: map[string]string{"app.kubernetes.io/managed-by": "atoll"},
+		}}
 		err := on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(config), config)
 		config.Data = data
 		if apierrors.IsNotFound(err) {
@@ -57,8 +69,7 @@ func TestAllowedRanges(t *testing.T) {
 	pods.Spec.ClusterIP = corev1.ClusterIPNone
 	create(t, "c2", web)
 	create(t, "c2", pods)
-	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1")
-	several.Endpoints[0].Addresses = []string{"10.8.8.2", "10.9.9.1"}
+	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1", "10.8.8.2")
 	create(t, "c2", several)
 	create(t, "c2", slice(ns, "pods-x", "pods", "10.9.9.3", "10.8.8.3"))
 	create(t, "c2", export(ns, "web"))
@@ -75,7 +86,7 @@ func TestAllowedRanges(t *testing.T) {
 		return nil
 	})
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.9.9.1", "c2/10.9.9.3")
-	expectAddresses(t, "c2", ns, "c2/10.8.8.2", "c2/10.8.8.1", "c2/10.9.9.3", "c2/10.8.8.3")
+	expectAddresses(t, "c2", ns, "c2/10.9.9.1", "c2/10.8.8.1", "c2/10.8.8.2", "c2/10.9.9.3", "c2/10.8.8.3")
 	expectEvents(t, ns, map[types.UID]string{imp.UID: "web", headless.UID: "pods"}, []string{"EndpointsRefused"})
 
 	// A change of one slice is judged too.
@@ -86,10 +97,10 @@ func TestAllowedRanges(t *testing.T) {
 
 	allowRanges(t, map[string]string{"c2": "10.8.8.0/30"})
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.1", "c2/10.8.8.2", "c2/10.8.8.3")
-	expectAddresses(t, "c2", ns, "c1/10.9.9.4", "c2/10.8.8.2", "c2/10.8.8.1", "c2/10.9.9.3", "c2/10.8.8.3", "c2/10.9.9.5", "c2/10.8.8.5")
+	expectAddresses(t, "c2", ns, "c1/10.9.9.4", "c2/10.9.9.1", "c2/10.8.8.2", "c2/10.8.8.1", "c2/10.9.9.3", "c2/10.8.8.3", "c2/10.9.9.5", "c2/10.8.8.5")
 
 	// It holds without the broker's saying so, and for an agent that starts then.
-	remove(t, lab.Broker, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.AllowedRanges}})
+	remove(t, lab.Broker, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}})
 	expectRemembered(t, "c1", "c2", "10.8.8.0/30")
 	stop(t, "c1/agent")
 	change(t, "c2", several, func(s *discoveryv1.EndpointSlice) { s.Endpoints[1].Addresses = []string{"10.8.8.0"} })
@@ -105,6 +116,55 @@ func TestAllowedRanges(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/"+web.Spec.ClusterIP, "c2/10.9.9.3", "c2/10.8.8.3")
 }
 
+// A member exports only the namespaces that the broker's administrators permit it. What it published before goes, its own
+// ServiceExport says why, and a record that is restored from a backup is ignored.
+func TestPermittedNamespaces(t *testing.T) {
+	const mine, theirs = "permitted-mine", "permitted-theirs"
+	namespace(t, mine, "c1", "c2")
+	namespace(t, theirs, "c1", "c2")
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	for ns, address := range map[string]string{mine: "10.9.1.1", theirs: "10.9.2.1"} {
+		create(t, "c2", service(ns, "web", 80))
+		create(t, "c2", slice(ns, "web-x", "web", address))
+		exports[ns] = export(ns, "web")
+		create(t, "c2", exports[ns])
+		expectImport(t, "c1", ns, "web", from("c2"))
+		expectAddresses(t, "c1", ns, "c2/"+address)
+	}
+	restored := &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.Export("c2", theirs, "web")}}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(restored), restored); err != nil {
+		t.Fatal(err)
+	}
+
+	permit(t, map[string]string{"namespaces.c2": "permitted-m*, Not_a_namespace"})
+	expectGone(t, "c1", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: theirs, Name: "web"}})
+	expectAddresses(t, "c1", theirs)
+	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
+	expectGone(t, lab.Broker, &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: restored.Name}})
+
+	// The member's agents would delete the record at once, so they are away while it is restored.
+	stop(t, "c2/agent")
+	restored.ObjectMeta = metav1.ObjectMeta{Namespace: restored.Namespace, Name: restored.Name, Labels: restored.Labels}
+	create(t, lab.Broker, restored)
+	// A record of c1's own that is written after it shows that c1 has seen it.
+	create(t, "c1", service(mine, "later", 80))
+	create(t, "c1", slice(mine, "later-x", "later", "10.9.3.1"))
+	create(t, "c1", export(mine, "later"))
+	expectAggregate(t, mine, "later", "c1")
+	err := on["c1"].Get(t.Context(), client.ObjectKey{Namespace: theirs, Name: "web"}, &mcsv1beta1.ServiceImport{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("a record that was restored is imported: %v", err)
+	}
+	start(t, "c2/agent")
+	expectGone(t, lab.Broker, restored)
+	expectImport(t, "c1", mine, "web", from("c2"))
+
+	permit(t, map[string]string{"namespaces.c2": "*"})
+	expectImport(t, "c1", theirs, "web", from("c2"))
+	expectAddresses(t, "c1", theirs, "c2/10.9.2.1")
+	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionTrue, "Valid")
+}
+
 // expectRemembered waits until a cluster has noted what another one may have, for agents that start while the broker
 // has lost it.
 func expectRemembered(t *testing.T, in, cluster, text string) {
@@ -114,7 +174,7 @@ func expectRemembered(t *testing.T, in, cluster, text string) {
 		if err := on[in].Get(t.Context(), client.ObjectKey{Namespace: names.SystemNamespace, Name: names.BrokerMemory}, memory); err != nil {
 			return err
 		}
-		if memory.Data["_allowed."+cluster] != text {
+		if memory.Data["_ranges."+cluster] != text {
 			return fmt.Errorf("it remembers %v", memory.Data)
 		}
 		return nil
@@ -128,7 +188,7 @@ func expectMaySee(t *testing.T, cluster names.ClusterID, may bool) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: "system:serviceaccount:" + broker.DefaultNamespace + ":" + names.MemberAccount(cluster),
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: broker.DefaultNamespace, Verb: "list", Resource: "configmaps", Name: names.AllowedRanges,
+				Namespace: broker.DefaultNamespace, Verb: "list", Resource: "configmaps", Name: names.MemberPermissions,
 			},
 		}}
 		if err := on[lab.Broker].Create(t.Context(), review); err != nil {
@@ -174,9 +234,10 @@ func TestBrokerWithoutAllowedRanges(t *testing.T) {
 	start(t, "c1/agent")
 	allowRanges(t, map[string]string{"c2": "10.9.0.0/16"})
 	create(t, "c2", service(ns, "web", 80))
-	create(t, "c2", slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1"))
+	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1", "10.8.8.2")
+	create(t, "c2", several)
 	create(t, "c2", export(ns, "web"))
-	expectAddresses(t, "c1", ns, "c2/10.9.9.1", "c2/10.8.8.1")
+	expectAddresses(t, "c1", ns, "c2/10.9.9.1", "c2/10.8.8.1", "c2/10.8.8.2")
 	write(t.Context(), rules)
 	expectMaySee(t, "c1", true)
 	stop(t, "c1/agent") // it would look again some minutes later

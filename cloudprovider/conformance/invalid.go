@@ -1,0 +1,53 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
+)
+
+// invalid has a load balancer get ports and backends that there can't be. It says so, and the rest is served, by it and by others, also
+// those that are made after it.
+func invalid(b *bench) {
+	if !b.carries(corev1.ProtocolTCP) {
+		b.Skip("TCP is not carried")
+	}
+	for i, bad := range []netip.AddrPort{
+		netip.MustParseAddrPort("10.0.0.1:0"), netip.MustParseAddrPort("[fe80::1%x]:80"), netip.MustParseAddrPort("0.0.0.0:80"), {},
+	} {
+		m, name := b.mcs(fmt.Sprintf("invalid-%d", i)), fmt.Sprintf("s%d", i)
+		s := service(int32(8080+2*i), b.tcp(name)...)
+		s.Ports[0].Backends = append(s.Ports[0].Backends, s.Ports[0].Backends[0], cloudprovider.Backend{Address: bad, Cluster: "c9"})
+		s.Ports = append(s.Ports, cloudprovider.Port{Protocol: corev1.ProtocolTCP, Number: 0}, s.Ports[0])
+		b.lister.set(key(m), s)
+		ctx, cancel := context.WithTimeout(context.Background(), b.Settle)
+		defer cancel()
+		status, err := b.provider.EnsureMCSLoadBalancer(ctx, m)
+		if err == nil || !strings.Contains(err.Error(), "c9") {
+			b.Errorf("with backend %s the provider says %v, and does not name it", bad, err)
+		}
+		if status == nil || len(status.Ingress) == 0 {
+			b.Fatalf("with backend %s there is no load balancer: %v", bad, err)
+		}
+		m.Status.LoadBalancer = *status.DeepCopy()
+		b.reaches(address(m, int32(8080+2*i)), name)
+
+		after := b.mcs(fmt.Sprintf("after-%d", i))
+		b.apply(after, service(int32(8081+2*i), b.tcp(name)...))
+		b.reaches(address(after, int32(8081+2*i)), name)
+
+		// One that is there already gets such a backend, and another one with it.
+		s = service(int32(8081+2*i), b.tcp(name, "new"+name)...)
+		s.Ports[0].Backends = append([]cloudprovider.Backend{{Address: bad, Cluster: "c9"}}, s.Ports[0].Backends...)
+		b.lister.set(key(after), s)
+		if _, err := b.provider.UpdateMCSLoadBalancer(ctx, after); err == nil || !strings.Contains(err.Error(), "c9") {
+			b.Errorf("with backend %s more the provider says %v, and does not name it", bad, err)
+		}
+		b.reaches(address(after, int32(8081+2*i)), name, "new"+name)
+	}
+}

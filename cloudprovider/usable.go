@@ -1,0 +1,104 @@
+package cloudprovider
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxAffinity is the API's limit of a Service's session affinity.
+const maxAffinity = 24 * time.Hour
+
+// nobody is a range that no client is in.
+var nobody = netip.MustParsePrefix("0.0.0.0/32")
+
+// Usable returns what of a Service a load balancer can be given. The hub's Lister refuses more before; a provider calls Usable so that
+// one bad value never keeps a program that it configures from serving all others. The error, nil for none, names the ports and backends
+// that are left out.
+func Usable(s Service) (Service, error) {
+	var refused []error
+	ports := make([]Port, 0, len(s.Ports))
+	for _, p := range s.Ports {
+		if why := portProblem(p, ports); why != "" {
+			refused = append(refused, fmt.Errorf("port %d/%s: %s", p.Number, p.Protocol, why))
+			continue
+		}
+		var err error
+		if p.Backends, err = usable(p.Backends); err != nil {
+			refused = append(refused, fmt.Errorf("port %d/%s: %w", p.Number, p.Protocol, err))
+		}
+		ports = append(ports, p)
+	}
+	s.Ports = ports
+	s.Affinity = min(max(s.Affinity, 0), maxAffinity)
+	s.SourceRanges = slices.Clone(s.SourceRanges)
+	for i, r := range s.SourceRanges {
+		if !r.IsValid() {
+			s.SourceRanges[i] = nobody // without it, everybody might be let in
+			refused = append(refused, errors.New("a source range is invalid and admits no client"))
+		}
+	}
+	if len(refused) > 0 {
+		return s, &Error{ReasonInvalidService, errors.Join(refused...)}
+	}
+	return s, nil
+}
+
+// portProblem says why a load balancer can't have a port beside others, "" where it can.
+func portProblem(p Port, others []Port) string {
+	switch {
+	case p.Number < 1 || p.Number > 65535:
+		return "the number is not between 1 and 65535"
+	case slices.ContainsFunc(others, func(o Port) bool { return o.Number == p.Number && o.Protocol == p.Protocol }):
+		return "there is another port of this number and protocol"
+	}
+	return ""
+}
+
+// usable returns those backends that can be connected to, each once, and an error that names the others.
+func usable(backends []Backend) (kept []Backend, err error) {
+	var refused []string
+	seen := make(map[netip.AddrPort]bool, len(backends))
+	for _, b := range backends {
+		why := AddressProblem(b.Address)
+		if why == "" && seen[b.Address] {
+			why = "is there twice"
+		}
+		if why == "" {
+			seen[b.Address] = true
+			kept = append(kept, b)
+			continue
+		}
+		refused = append(refused, fmt.Sprintf("backend %q of cluster %q %s", b.Address.String(), b.Cluster, why))
+	}
+	const most = 3 // as many as a condition's message is to name
+	switch more := len(refused) - most; {
+	case len(refused) == 0:
+		return kept, nil
+	case more > 0:
+		refused = append(refused[:most], fmt.Sprintf("and %d more", more))
+	}
+	return kept, errors.New(strings.Join(refused, "; "))
+}
+
+// AddressProblem says why no backend can have an address, "" where one can.
+func AddressProblem(a netip.AddrPort) string {
+	switch ip := a.Addr(); {
+	case !ip.IsValid():
+		return "has no IP address"
+	case ip.Zone() != "":
+		return "has an IPv6 zone, which is an interface of this machine"
+	case ip.Is4In6():
+		return "has an IPv4 address in the form of IPv6"
+	case ip.IsUnspecified():
+		return "has the unspecified address, which is this machine"
+	case ip.IsMulticast():
+		return "has a multicast address"
+	case a.Port() == 0:
+		return "has port 0"
+	}
+	return ""
+}

@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/atoll-mcs/atoll/internal/quota"
+)
+
+// errThrottled is what a write gets that would have to wait for longer than its caller does.
+var errThrottled = errors.New("this cluster writes to the broker as fast as other clusters take changes of one, and the write is tried again: " +
+	"find out which exported Services or pods change so often")
+
+// sayThrottled is how often it is said that writes wait.
+const sayThrottled = time.Minute
+
+// Throttle has a member's own writes to the broker wait where they are more than limits on changes allow. Importers take no more of
+// one member, and cut off who exceeds that. Heartbeats never wait. said is called when a write has to wait, once a minute at most.
+func Throttle(limits quota.Limits, said func()) func(http.RoundTripper) http.RoundTripper {
+	if limits.Changes == 0 {
+		return func(next http.RoundTripper) http.RoundTripper { return next }
+	}
+	t := &throttle{
+		changes: rate.NewLimiter(rate.Limit(limits.Changes), limits.ChangesAtOnce),
+		bytes:   rate.NewLimiter(rate.Limit(limits.BytesChanged), limits.BytesAtOnce), said: said,
+	}
+	return func(next http.RoundTripper) http.RoundTripper { return throttled{t, next} }
+}
+
+type throttle struct {
+	changes, bytes *rate.Limiter
+	said           func()
+	mu             sync.Mutex
+	saidAt         time.Time
+}
+
+type throttled struct {
+	*throttle
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t throttled) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && !strings.Contains(r.URL.Path, "/leases/") {
+		if err := t.wait(r); err != nil {
+			return nil, err
+		}
+	}
+	return t.next.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets client-go look through.
+func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func (t throttled) wait(r *http.Request) error {
+	size := int(max(0, min(r.ContentLength, int64(t.bytes.Burst()))))
+	if t.changes.Tokens() < 1 || t.bytes.Tokens() < float64(size) {
+		t.say()
+	}
+	if err := t.changes.Wait(r.Context()); err != nil {
+		return fmt.Errorf("%w (%w)", errThrottled, err)
+	}
+	if err := t.bytes.WaitN(r.Context(), size); err != nil {
+		return fmt.Errorf("%w (%w)", errThrottled, err)
+	}
+	return nil
+}
+
+func (t *throttle) say() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.saidAt) >= sayThrottled {
+		t.saidAt = now
+		t.said()
+	}
+}

@@ -1,0 +1,266 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
+	"github.com/atoll-mcs/atoll/internal/ranges"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// newMembers returns the commands about what members are permitted.
+func newMembers(o *target.Clusterset) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "members",
+		Short: "Permit members to export namespaces and addresses",
+		Long: `By default a member may export Services of any namespace, with endpoints at any address. These
+commands restrict a member: to the namespaces that are its own, and to the ranges of its pods (in
+advertise mode cluster-ip, also of its Services).
+
+The broker refuses exports of other namespaces, and all other members and the hub ignore those that
+it already has. Addresses outside of the ranges are left out by the other members and the hub.
+
+The settings are in the ConfigMap ` + names.MemberPermissions + ` in the clusterset's namespace. Members can read it;
+only administrators of the broker can write it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	command.AddCommand(newMembersList(o), newMembersSet(o))
+	return command
+}
+
+func newMembersList(o *target.Clusterset) *cobra.Command {
+	var format output.Format
+	command := &cobra.Command{
+		Use:   "list [CLUSTER]",
+		Short: "List what members are permitted, and what is left out",
+		Long: `Lists what each member is permitted. EXPORTS is how many services it exports; REFUSED is how many
+of these are in namespaces that it may not export. ADDRESSES is how many addresses its endpoints
+have; OUTSIDE is how many of these are not in its ranges. MISTAKES are words in the ConfigMap that
+can't be read; they permit nothing.`,
+		Example: `  atoll broker members list --context broker
+  atoll broker members list c2 -o wide --context broker     # with examples of what is left out`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now, err := changePermissions(o, cmd, setup.PermissionsChange{})
+			if err != nil {
+				return err
+			}
+			rows := now.Members
+			if len(args) > 0 {
+				if rows = about(rows, args[0]); len(rows) == 0 {
+					return fmt.Errorf("there is no member %s, and no setting for one", args[0])
+				}
+			}
+			return writePermissions(cmd, format, rows)
+		},
+	}
+	addPermissionsFormat(command, &format)
+	return command
+}
+
+func newMembersSet(o *target.Clusterset) *cobra.Command {
+	var format output.Format
+	var namespaces, within []string
+	var noNamespaces, dryRun bool
+	command := &cobra.Command{
+		Use:   "set CLUSTER",
+		Short: "Say which namespaces and addresses a member may export",
+		Long: `Sets which namespaces a member may export, in which ranges its endpoints are, or both. Each flag
+replaces what was set before; what has no flag stays. The cluster need not be a member yet.
+
+A namespace is given by its name, or by the beginning of names followed by *. Of an IP family
+without a range the member may have no address. With --dry-run you see what would be left out.`,
+		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
+  atoll broker members set c2 --namespaces '*' --context broker         # all, as by default
+  atoll broker members set c2 --no-namespaces --context broker          # nothing of c2 is used any more
+  atoll broker members set c2 --ranges 10.2.0.0/16,fd00:2::/48 --context broker --dry-run -o wide
+  atoll broker members set c2 --ranges any --context broker             # any address, as by default`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := names.ParseClusterID(args[0])
+			if err != nil {
+				return err
+			}
+			change := setup.PermissionsChange{Cluster: id, DryRun: dryRun}
+			if cmd.Flags().Changed("namespaces") || noNamespaces {
+				change.SetNamespaces = true
+				if change.Namespaces, err = namespacesOf(namespaces, noNamespaces); err != nil {
+					return err
+				}
+			}
+			if cmd.Flags().Changed("ranges") {
+				change.SetRanges = true
+				if change.Ranges, err = rangesOf(within); err != nil {
+					return err
+				}
+			}
+			if !change.SetNamespaces && !change.SetRanges {
+				return errors.New("nothing to set: give --namespaces, --no-namespaces or --ranges")
+			}
+			now, err := changePermissions(o, cmd, change)
+			if err != nil {
+				return err
+			}
+			row := newRow(now.Members, id)
+			sayLeftOut(cmd, row)
+			rows := []setup.MemberPermissions{row}
+			if now.Created {
+				rows = now.Members
+			}
+			return writePermissions(cmd, format, rows)
+		},
+	}
+	addPermissionsFormat(command, &format)
+	flags := command.Flags()
+	flags.StringSliceVar(&namespaces, "namespaces", nil, "the namespaces that the member may export: names, and prefixes that end in *; '*' for all")
+	flags.BoolVar(&noNamespaces, "no-namespaces", false, "permit the member to export no namespace")
+	flags.StringSliceVar(&within, "ranges", nil, "the ranges that the member's endpoints may be in, such as 10.2.0.0/16; any for any address")
+	flags.BoolVar(&dryRun, "dry-run", false, "show what would be and change nothing")
+	command.MarkFlagsMutuallyExclusive("namespaces", "no-namespaces")
+	return command
+}
+
+// namespacesOf reads the flags about namespaces; nil is all.
+func namespacesOf(texts []string, none bool) (*permissions.Namespaces, error) {
+	if none {
+		return &permissions.Namespaces{}, nil
+	}
+	set, err := permissions.ParseNamespaces(strings.Join(texts, ","))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--namespaces: %w", err)
+	case len(set.Texts()) == 0:
+		return nil, errors.New("--namespaces: there is no namespace: give names, prefixes that end in *, or '*' for all; or use --no-namespaces")
+	case slices.Contains(set.Texts(), "*"):
+		return nil, nil
+	}
+	return &set, nil
+}
+
+// anyAddress is the value of --ranges that takes the restriction back. It can't be a range.
+const anyAddress = "any"
+
+// rangesOf reads the flag about ranges; nil is any address.
+func rangesOf(texts []string) (*ranges.Set, error) {
+	if len(texts) == 1 && texts[0] == anyAddress {
+		return nil, nil
+	}
+	set, err := ranges.Parse(strings.Join(texts, ","))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--ranges: %w", err)
+	case len(set.Texts()) == 0:
+		return nil, errors.New("--ranges: there is no range: give some, or " + anyAddress)
+	}
+	return &set, nil
+}
+
+// newRow is the row about a cluster, of which there is none when it is no member and may do everything.
+func newRow(rows []setup.MemberPermissions, id names.ClusterID) setup.MemberPermissions {
+	if found := about(rows, id.String()); len(found) > 0 {
+		return found[0]
+	}
+	return setup.MemberPermissions{Cluster: id.String(), Namespaces: []string{"*"}, AnyAddress: true}
+}
+
+// sayLeftOut says what of a member's exports the other clusters leave out.
+func sayLeftOut(cmd *cobra.Command, row setup.MemberPermissions) {
+	say := steps.Say(cmd)
+	if !row.Member {
+		say("%s is not a member yet", row.Cluster)
+	}
+	if row.NotPermitted > 0 {
+		say("%d of the %d services that %s exports are in other namespaces. Other clusters do not use them.", row.NotPermitted, row.Exports, row.Cluster)
+	}
+	if row.Outside > 0 {
+		say("%d of the %d addresses that %s publishes are outside of its ranges. Other clusters leave them out.", row.Outside, row.Addresses, row.Cluster)
+	}
+	if len(row.Examples) > 0 {
+		say("For example: %s", strings.Join(row.Examples, ", "))
+	}
+}
+
+// changePermissions changes something, or nothing, and returns what holds then. It says who can't read it, and whether something may
+// have held before that does not any more.
+func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.PermissionsChange) (*setup.Permissions, error) {
+	on, err := o.Connect(steps.Report(cmd, false))
+	if err != nil {
+		return nil, err
+	}
+	now, err := setup.ChangePermissions(cmd.Context(), on, o.Name, change)
+	if err != nil {
+		return nil, err
+	}
+	say := steps.Say(cmd)
+	for _, role := range slices.Sorted(maps.Keys(now.Blind)) {
+		say("The role %s does not let its holders read these settings, because an older version made it: they restrict nobody. Run: %s%s", role, now.Blind[role], o.Flags())
+	}
+	if now.Created {
+		say("There was no ConfigMap %s. If the broker has lost it, agents have gone on by its last content. From now on only the settings below hold: "+
+			"check them for every member.", names.MemberPermissions)
+	}
+	if change.DryRun {
+		say("Nothing is changed. This would hold:")
+	}
+	return now, nil
+}
+
+// about returns the rows about a cluster.
+func about(rows []setup.MemberPermissions, id string) []setup.MemberPermissions {
+	return slices.DeleteFunc(slices.Clone(rows), func(r setup.MemberPermissions) bool { return r.Cluster != id })
+}
+
+func addPermissionsFormat(command *cobra.Command, format *output.Format) {
+	output.AddFlag(command.Flags(), format, output.Table, output.Wide, output.JSON, output.YAML, output.Name)
+}
+
+func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.MemberPermissions) error {
+	number := func(of func(setup.MemberPermissions) int) func(setup.MemberPermissions) string {
+		return func(r setup.MemberPermissions) string { return strconv.Itoa(of(r)) }
+	}
+	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster },
+		output.Column[setup.MemberPermissions]{Header: "CLUSTER", Of: func(r setup.MemberPermissions) string { return r.Cluster }},
+		output.Column[setup.MemberPermissions]{Header: "NAMESPACES", Of: permittedNamespaces},
+		output.Column[setup.MemberPermissions]{Header: "EXPORTS", Of: number(func(r setup.MemberPermissions) int { return r.Exports })},
+		output.Column[setup.MemberPermissions]{Header: "REFUSED", Of: number(func(r setup.MemberPermissions) int { return r.NotPermitted })},
+		output.Column[setup.MemberPermissions]{Header: "RANGES", Of: permittedRanges},
+		output.Column[setup.MemberPermissions]{Header: "ADDRESSES", Of: number(func(r setup.MemberPermissions) int { return r.Addresses })},
+		output.Column[setup.MemberPermissions]{Header: "OUTSIDE", Of: number(func(r setup.MemberPermissions) int { return r.Outside })},
+		output.Column[setup.MemberPermissions]{Header: "MISTAKES", Of: func(r setup.MemberPermissions) string { return output.Text(strings.Join(r.Mistakes, "; ")) }},
+		output.Column[setup.MemberPermissions]{Header: "EXAMPLES", Wide: true, Of: func(r setup.MemberPermissions) string { return output.List(r.Examples) }},
+	)
+}
+
+// permittedNamespaces are the namespaces that a member may export, for people.
+func permittedNamespaces(r setup.MemberPermissions) string {
+	switch {
+	case len(r.Namespaces) == 0:
+		return "none"
+	case slices.Contains(r.Namespaces, "*"):
+		return "all"
+	}
+	return strings.Join(r.Namespaces, ",")
+}
+
+// permittedRanges are the ranges that a member's endpoints may be in, for people.
+func permittedRanges(r setup.MemberPermissions) string {
+	switch {
+	case r.AnyAddress:
+		return anyAddress
+	case len(r.Ranges) == 0:
+		return "none"
+	}
+	return strings.Join(r.Ranges, ",")
+}

@@ -1,0 +1,228 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/setup"
+)
+
+// newToken returns the commands about join files.
+func newToken(o *target.Clusterset) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke join files",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	command.AddCommand(newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
+	return command
+}
+
+func newTokenCreate(o *target.Clusterset) *cobra.Command {
+	var request setup.TokenRequest
+	var caFile, file string
+	var force bool
+	command := &cobra.Command{
+		Use:   "create CLUSTER",
+		Short: "Make a join file, with which one cluster joins once",
+		Long: `Makes accounts on the broker for a cluster of the given id, which is one or two DNS
+labels, and a join file for it: the broker's URL and certificate authority, and a token.
+The file works once, for this cluster id only, until it expires. Whoever has it can
+use it, so keep it secret. A file that was made for the same cluster before stops working.
+
+A cluster that is a member already stays one, and gets new credentials by joining again with
+the file. Its former credentials stop working when it has joined.
+
+With --output the file can be read by you alone, whatever the umask. Without, it is written to
+standard output.`,
+		Example: `  atoll broker token create c1 --context broker --output c1.join
+  atoll broker token create c1 --context broker | atoll join - --context c1`,
+		Args: clusterID(&request.Cluster),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			request.Namespace = o.Name
+			if caFile != "" {
+				if request.CA, err = os.ReadFile(caFile); err != nil {
+					return fmt.Errorf("reading the broker's certificate authority: %w", err)
+				}
+			}
+			on, err := o.Connect(steps.Report(cmd, false))
+			if err != nil {
+				return err
+			}
+			var expires time.Time
+			content := func() ([]byte, error) {
+				m, err := setup.CreateToken(cmd.Context(), on, request)
+				if err != nil {
+					return nil, err
+				}
+				claims, err := credential.ParseToken(m.Token)
+				if err != nil {
+					return nil, err
+				}
+				expires = claims.Expires
+				return m.JoinFile()
+			}
+			if file != "" {
+				err = writePrivate(file, force, content)
+			} else {
+				err = writeStdout(cmd, content)
+			}
+			if err != nil {
+				return err
+			}
+			say := steps.Say(cmd)
+			if file == "" {
+				file = "FILE"
+			}
+			say("the join file works once, until %s", expires.UTC().Format(time.RFC3339))
+			if granted := time.Until(expires); granted < request.Lifetime-time.Minute {
+				say("the broker's API server does not issue tokens for longer than %v", granted.Round(time.Minute))
+			}
+			steps.Next(cmd, "atoll join %s --context CONTEXT_OF_%s", file, request.Cluster)
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("how long the join file is good for, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
+	flags.StringVarP(&file, "output", "o", "", "file to write, which only you can read, in place of standard output")
+	flags.BoolVar(&force, "force", false, "replace the file of --output")
+	flags.StringVar(&request.Server, "server", "", "the broker's URL as the member reaches it, in place of the kubeconfig's")
+	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member, in place of the kubeconfig's")
+	return command
+}
+
+// writeStdout writes a secret to standard output, and says so if that is a file that others can read.
+func writeStdout(cmd *cobra.Command, content func() ([]byte, error)) error {
+	data, err := content()
+	if err != nil {
+		return err
+	}
+	if file, ok := cmd.OutOrStdout().(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+			steps.Say(cmd)("warning: other users of this machine can read the file that standard output goes to (mode %#o). Use --output FILE", info.Mode().Perm())
+		}
+	}
+	_, err = cmd.OutOrStdout().Write(data)
+	return err
+}
+
+// writePrivate writes a file that only its owner can read, whatever the umask. It is created before content is made, so that nothing is
+// made in vain. An existing file is replaced with force, and never changed in place, for others may have it open.
+func writePrivate(path string, force bool, content func() ([]byte, error)) (err error) {
+	var file *os.File
+	if force {
+		file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	} else {
+		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists already: choose another name, or replace it with --force", path)
+	}
+	if err != nil {
+		return fmt.Errorf("creating the join file: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, file.Close())
+		if err == nil && force {
+			err = os.Rename(file.Name(), path)
+		}
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	if err := file.Chmod(0o600); err != nil {
+		return err
+	}
+	data, err := content()
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return err
+}
+
+func newTokenList(o *target.Clusterset) *cobra.Command {
+	var format output.Format
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List join files: which can be used, have expired or were used",
+		Long: `Lists the join files of the clusterset. A file that is "used" has given somebody the credentials of
+that cluster, at the time USED. If nobody of yours has used it, cut them off with
+"atoll broker remove CLUSTER". A used file of a former join is listed until the next join is complete.`,
+		Example: `  atoll broker token list --context broker`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			on, err := o.Connect(steps.Report(cmd, false))
+			if err != nil {
+				return err
+			}
+			tokens, err := setup.ListTokens(cmd.Context(), on, o.Name, time.Now())
+			if err != nil {
+				return err
+			}
+			return output.Rows(cmd.OutOrStdout(), format, tokens, func(t setup.JoinToken) string { return t.Cluster },
+				output.Column[setup.JoinToken]{Header: "CLUSTER", Of: func(t setup.JoinToken) string { return t.Cluster }},
+				output.Column[setup.JoinToken]{Header: "STATE", Of: func(t setup.JoinToken) string { return string(t.State) }},
+				output.Column[setup.JoinToken]{Header: "EXPIRES", Of: func(t setup.JoinToken) string { return moment(t.Expires) }},
+				output.Column[setup.JoinToken]{Header: "USED", Of: func(t setup.JoinToken) string { return moment(t.Used) }},
+			)
+		},
+	}
+	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML, output.Name)
+	return command
+}
+
+// moment is a time for people, or a dash.
+func moment(at *time.Time) string {
+	if at == nil {
+		return output.Text("")
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func newTokenRevoke(o *target.Clusterset) *cobra.Command {
+	var cluster names.ClusterID
+	command := &cobra.Command{
+		Use:   "revoke CLUSTER",
+		Short: "Make a join file worthless",
+		Long: `Makes the join file of a cluster worthless, at once. Whoever has used it before stays a member, and so
+does the cluster if it is one. To cut a member off, use "atoll broker remove".`,
+		Example: `  atoll broker token revoke c1 --context broker`,
+		Args:    clusterID(&cluster),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			on, err := o.Connect(steps.Report(cmd, false))
+			if err != nil {
+				return err
+			}
+			before, err := setup.RevokeToken(cmd.Context(), on, o.Name, cluster, time.Now())
+			if err != nil {
+				return err
+			}
+			say := steps.Say(cmd)
+			switch {
+			case before == nil:
+				say("there is no join file of cluster %s that could be used", cluster)
+			case before.State == setup.Used:
+				say("the join file of cluster %s was used already, at %s. Whoever used it stays a member", cluster, moment(before.Used))
+			default:
+				say("the join file of cluster %s is revoked: it was %s. If the cluster is a member, it stays one", cluster, before.State)
+			}
+			steps.Next(cmd, "to cut cluster %[1]s off: atoll broker remove %[1]s%[2]s --force", cluster, o.Flags())
+			return nil
+		},
+	}
+	return command
+}

@@ -1,0 +1,86 @@
+package derivedservice
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/derived"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// reasonOlderDistribution is the reason of the remark that a Service has PreferClose in place of a newer value.
+const reasonOlderDistribution = "TrafficDistributionNotSupported"
+
+// retryDistribution is how long the API server is taken not to know a value that it has refused. It may be
+// upgraded at any time, without that the agent's connection tells: rolling upgrades replace one server after the other.
+const retryDistribution = 10 * time.Minute
+
+// fallback remembers that this cluster's API server has refused a newer value of a Service's
+// traffic distribution. By the refusal and not by the server's version, because a feature gate decides about the
+// values too. The zero value knows of no refusal.
+type fallback struct {
+	mu    sync.Mutex
+	until map[string]time.Time // by value: when to try it again
+}
+
+// left returns how long a value is not to be tried.
+func (f *fallback) left(value string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Until(f.until[value])
+}
+
+// refused notes that a value was refused.
+func (f *fallback) refused(value string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.until == nil {
+		f.until = map[string]time.Time{}
+	}
+	f.until[value] = time.Now().Add(retryDistribution)
+}
+
+// remark is what to say of a derived Service that is not all that the import asks for.
+type remark struct {
+	message string
+	again   time.Duration // when to try again
+}
+
+func (r remark) outcome() status.Outcome {
+	if r.message == "" {
+		return status.Outcome{}
+	}
+	return status.Outcome{Remarks: []status.Remark{{Reason: reasonOlderDistribution, Message: r.message}}}
+}
+
+// understood has the derived Service of an import written with a traffic distribution that this cluster's API server
+// knows: the import's, or PreferClose where it refuses that.
+func (c *Controller) understood(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) (*corev1.Service, error)) (*corev1.Service, remark, error) {
+	older := derived.WithOlderDistribution(imp)
+	if older == nil {
+		service, err := write(imp)
+		return service, remark{}, err
+	}
+	value := *imp.Spec.TrafficDistribution
+	if c.fallback.left(value) <= 0 {
+		service, err := write(imp)
+		if !unknownDistribution(err) {
+			return service, remark{}, err
+		}
+		c.fallback.refused(value)
+	}
+	service, err := write(older)
+	return service, remark{again: c.fallback.left(value) + time.Second, message: fmt.Sprintf(
+		"Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.", value)}, err
+}
+
+// unknownDistribution tells whether the API server refuses a Service because of its traffic distribution.
+func unknownDistribution(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "spec.trafficDistribution")
+}

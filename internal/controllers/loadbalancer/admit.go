@@ -1,0 +1,171 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/sliceplan"
+)
+
+// Limits of one load balancer: a provider checks each backend's health all the time, and writes all of them down.
+const (
+	// maxPortBackends is how many backends one port has.
+	maxPortBackends = 1000
+	// maxBackends is how many all ports have together. Each gets an equal share of it.
+	maxBackends = 5000
+)
+
+// exports is what the provider clusters publish of a Service.
+type exports struct {
+	// slices have only endpoints that may be backends.
+	slices []*discoveryv1.EndpointSlice
+	// records are by cluster, nil for a cluster that has none.
+	records map[string]*brokerv1alpha1.ExportedServiceSpec
+	// refused is what is left out of both.
+	refused refusals
+}
+
+// refusals count, by cluster, what the hub refuses, and keep a description of the first.
+type refusals map[string]refusal
+
+type refusal struct {
+	count int
+	first string
+}
+
+func (r refusals) add(cluster string, count int, description string) {
+	if count == 0 {
+		return
+	}
+	had := r[cluster]
+	r[cluster] = refusal{had.count + count, cmp.Or(had.first, description)}
+}
+
+// String names each cluster, with how much of its is refused and the first reason.
+func (r refusals) String() string {
+	var list []string
+	for _, cluster := range slices.Sorted(maps.Keys(r)) {
+		list = append(list, fmt.Sprintf("cluster %s: %d (%s)", cluster, r[cluster].count, r[cluster].first))
+	}
+	return named(list)
+}
+
+func (r refusals) total() (n int) {
+	for _, each := range r {
+		n += each.count
+	}
+	return n
+}
+
+// admit returns what the provider clusters publish as far as network lets it be used. The slices are cleaned by validation.Published; the
+// records are raw, and changed.
+func admit(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, published []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exports {
+	e := exports{records: map[string]*brokerv1alpha1.ExportedServiceSpec{}, refused: refusals{}}
+	providers := mcs.Spec.Providers()
+	for _, slice := range published {
+		cluster := clusterOf(slice)
+		if len(providers) > 0 && !slices.Contains(providers, cluster) {
+			continue
+		}
+		if _, done := e.records[cluster]; !done {
+			e.records[cluster] = e.admitRecord(cluster, records[cluster])
+		}
+		count, summary := validation.RefusedOf(slice)
+		e.refused.add(cluster, count, summary)
+		if sliceplan.Unsupported(slice) {
+			continue
+		}
+		clean, refused := network.Slice(names.ClusterID(cluster), slice)
+		e.refused.add(cluster, len(refused), validation.Summary(refused[:min(1, len(refused))]))
+		e.slices = append(e.slices, clean)
+	}
+	return e
+}
+
+func (e *exports) admitRecord(cluster string, record *brokerv1alpha1.ExportedService) *brokerv1alpha1.ExportedServiceSpec {
+	if record == nil {
+		return nil
+	}
+	before := len(record.Spec.Ports)
+	broker.CleanRecord(record)
+	switch after := len(record.Spec.Ports); {
+	case record.Spec.ClusterID == "":
+		e.refused.add(cluster, 1, "its export record is invalid, so all its endpoints are left out")
+	case after < before:
+		e.refused.add(cluster, before-after, "ports of its export record that no Service can have")
+	}
+	return &record.Spec
+}
+
+// candidate is an endpoint that a cluster publishes for a port.
+type candidate struct {
+	cloudprovider.Backend
+	rank int // in its cluster
+}
+
+// choose returns at most limit of what clusters publish for a port, each address once, sorted; and how many addresses there are.
+// Ready endpoints come before draining ones. Beyond that clusters take turns, so that one with many endpoints does not crowd out the
+// others, also not by publishing their addresses as its own.
+func choose(found map[string]map[netip.AddrPort]bool, limit int) (chosen []cloudprovider.Backend, of int) {
+	var all []candidate
+	for cluster, addresses := range found {
+		own := make([]candidate, 0, len(addresses))
+		for a, draining := range addresses {
+			own = append(own, candidate{Backend: cloudprovider.Backend{Address: a, Cluster: cluster, Draining: draining}})
+		}
+		slices.SortFunc(own, func(x, y candidate) int {
+			return cmp.Or(compareBool(x.Draining, y.Draining), x.Address.Compare(y.Address))
+		})
+		for i := range own {
+			own[i].rank = i
+		}
+		all = append(all, own...)
+	}
+	slices.SortFunc(all, func(x, y candidate) int {
+		return cmp.Or(compareBool(x.Draining, y.Draining), cmp.Compare(x.rank, y.rank), strings.Compare(x.Cluster, y.Cluster))
+	})
+	seen := make(map[netip.AddrPort]bool, len(all))
+	for _, c := range all {
+		if seen[c.Address] {
+			continue
+		}
+		seen[c.Address] = true
+		if len(chosen) < limit {
+			chosen = append(chosen, c.Backend)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b cloudprovider.Backend) int { return a.Address.Compare(b.Address) })
+	return chosen, len(seen)
+}
+
+// compareBool orders false before true.
+func compareBool(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}
+
+// portLimit is how many backends each of so many ports has at most.
+func portLimit(ports int) int { return max(1, min(maxPortBackends, maxBackends/max(1, ports))) }
+
+// limited describes a port that has more backends than it may.
+func limited(number int32, protocol corev1.Protocol, used, of int) string {
+	return fmt.Sprintf("port %d/%s uses %d of %d", number, protocol, used, of)
+}

@@ -1,0 +1,156 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// hostsInterval is how often Hosts are read again. Nodes and API servers change their addresses rarely.
+	hostsInterval = time.Minute
+	// lookUpTimeout is for the name of the API server.
+	lookUpTimeout = 5 * time.Second
+	// apiServer is the name of the Service, and of the EndpointSlice, of the API server itself in the namespace default.
+	apiServer = "kubernetes"
+)
+
+// Hosts are the addresses of the machine that the hub runs on and of its API server. A load balancer with such a backend would open to
+// its clients what only the machine or the cluster may reach, so no backend may have one.
+type Hosts struct {
+	reader client.Reader
+	server string       // how the hub's client reaches the API server: a URL, or HOST:PORT
+	node   []netip.Addr // of a pod's node, which the pod itself can't see
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	known   map[netip.Addr]bool
+	changed func()
+}
+
+// ReadHosts returns the addresses that there are now. reader reads past any cache. server is the address that the hub's client has of its API
+// server, and node are addresses of the hub's node.
+func ReadHosts(ctx context.Context, reader client.Reader, server string, node []netip.Addr, log *slog.Logger) (*Hosts, error) {
+	h := &Hosts{reader: reader, server: server, node: node, log: log, changed: func() {}}
+	return h, h.read(ctx)
+}
+
+// Start keeps the addresses current until ctx is done. While they can't be read, those of before hold.
+func (h *Hosts) Start(ctx context.Context) error {
+	tick := time.NewTicker(hostsInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := h.read(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("the addresses of this machine and its API server can't be read. Backends are still checked against those read before; the hub retries", "error", err)
+		}
+	}
+}
+
+// Has tells whether an address is one of them.
+func (h *Hosts) Has(address netip.Addr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known[address]
+}
+
+// OnChange has f called, and nothing that was given before, when there are other addresses.
+func (h *Hosts) OnChange(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changed = f
+}
+
+func (h *Hosts) read(ctx context.Context) error {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return fmt.Errorf("reading this machine's addresses: %w", err)
+	}
+	service, slice := &corev1.Service{}, &discoveryv1.EndpointSlice{}
+	for _, object := range []client.Object{service, slice} {
+		key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: apiServer}
+		if err := client.IgnoreNotFound(h.reader.Get(ctx, key, object)); err != nil {
+			return fmt.Errorf("reading the API server's addresses (%T %s): %w", object, key, err)
+		}
+	}
+	found := hostAddresses(own, service, slice, h.node)
+	server, err := h.lookUp(ctx)
+	for _, a := range server {
+		found[a.Unmap()] = true
+	}
+	h.mu.Lock()
+	if err != nil { // a proxy may know the name; and a name that was known has the addresses of before
+		maps.Copy(found, h.known)
+	}
+	same, changed := maps.Equal(found, h.known), h.changed
+	h.known = found
+	h.mu.Unlock()
+	if !same {
+		changed()
+	}
+	return nil
+}
+
+// hostAddresses are those of a machine's interfaces and of the Service and EndpointSlice of an API server, and others.
+func hostAddresses(interfaces []net.Addr, service *corev1.Service, slice *discoveryv1.EndpointSlice, others []netip.Addr) map[netip.Addr]bool {
+	found := map[netip.Addr]bool{}
+	for _, a := range interfaces {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			found[prefix.Addr().Unmap()] = true
+		}
+	}
+	texts := service.Spec.ClusterIPs
+	for _, e := range slice.Endpoints {
+		texts = append(texts, e.Addresses...)
+	}
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil {
+			found[a.Unmap()] = true
+		}
+	}
+	for _, a := range others {
+		found[a.Unmap()] = true
+	}
+	return found
+}
+
+// lookUp returns the addresses of the host that the hub's client connects to.
+func (h *Hosts) lookUp(ctx context.Context) ([]netip.Addr, error) {
+	host := serverHost(h.server)
+	if host == "" {
+		return nil, errors.New("there is no host in the API server's address")
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// serverHost is the host of what a client's configuration has for its API server: a URL, or HOST[:PORT].
+func serverHost(server string) string {
+	if u, err := url.Parse(server); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	if host, _, err := net.SplitHostPort(server); err == nil {
+		return host
+	}
+	return server
+}

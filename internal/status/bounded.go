@@ -1,0 +1,88 @@
+package status
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+// A cluster's etcd holds Events for an hour, and each watch on Events brings them all: what other clusters do must not fill it.
+const (
+	eventsOfMember, eventsOfMemberEvery = 20, 30 * time.Second
+	// eventsOfAll and eventsOfAllEvery are for Events that have to do with no member, as those on a ServiceImport whose condition
+	// changes: what makes it change may be another cluster all the same.
+	eventsOfAll, eventsOfAllEvery = 1000, 200 * time.Millisecond
+)
+
+// Bounded is a recorder that records no more Events that have to do with one member than some at once, and then one from time to
+// time, which says how many were left out.
+type Bounded struct {
+	to  events.EventRecorder
+	now func() time.Time
+
+	mu      sync.Mutex
+	members map[string]*bound // "" for Events that have to do with none
+}
+
+type bound struct {
+	*rate.Limiter
+	since, all int // how many were left out since the last one, and in all
+}
+
+// NewBounded returns a recorder that records by another one.
+func NewBounded(to events.EventRecorder, now func() time.Time) *Bounded {
+	return &Bounded{to: to, now: now, members: map[string]*bound{}}
+}
+
+// Eventf implements events.EventRecorder. The member is the object that the Event is related to.
+func (b *Bounded) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
+	member := ""
+	if reference, ok := related.(*corev1.ObjectReference); ok && reference != nil {
+		member = reference.Name
+	}
+	passes, before := b.take(member)
+	if !passes {
+		return
+	}
+	text := fmt.Sprintf(note, args...)
+	if before > 0 {
+		more := fmt.Sprintf(" (%d Events before this one were left out.)", before)
+		text = cut(text, maxNote-len(more)) + more // the count is not what is cut
+	}
+	b.to.Eventf(regarding, related, eventType, reason, action, "%s", text)
+}
+
+func (b *Bounded) take(member string) (passes bool, before int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	of := b.members[member]
+	if of == nil {
+		of = &bound{Limiter: rate.NewLimiter(rate.Every(eventsOfMemberEvery), eventsOfMember)}
+		if member == "" {
+			of.Limiter = rate.NewLimiter(rate.Every(eventsOfAllEvery), eventsOfAll)
+		}
+		b.members[member] = of
+	}
+	if !of.AllowN(b.now(), 1) {
+		of.since, of.all = of.since+1, of.all+1
+		return false, 0
+	}
+	before, of.since = of.since, 0
+	return true, before
+}
+
+// LeftOut returns how many Events were left out, by member.
+func (b *Bounded) LeftOut() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]int{}
+	for member, of := range b.members {
+		all[member] = of.all
+	}
+	return all
+}

@@ -1,0 +1,43 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+)
+
+// One member's Events are bounded, whatever they are about, and take nothing from another's; what was left out is told.
+func TestEventsOfOneMemberAreBounded(t *testing.T) {
+	const many = 10 * eventsOfMember
+	to := events.NewFakeRecorder(2 * many)
+	now := time.Unix(0, 0)
+	b := NewBounded(to, func() time.Time { return now })
+	say := func(member string) {
+		Say(b, &corev1.Namespace{}, &corev1.ObjectReference{Kind: "MemberCluster", Name: member}, corev1.EventTypeWarning, "R", "A", strings.Repeat("x", 2*maxNote))
+	}
+	for range many {
+		say("c2")
+	}
+	if n := len(to.Events); n != eventsOfMember {
+		t.Errorf("%d Events of c2, want %d", n, eventsOfMember)
+	}
+	say("c3")
+	if n := len(to.Events); n != eventsOfMember+1 {
+		t.Error("c3's Event is left out for c2's")
+	}
+	for len(to.Events) > 0 {
+		<-to.Events
+	}
+	now = now.Add(eventsOfMemberEvery)
+	say("c2")
+	say("c2")
+	if got := <-to.Events; !strings.HasSuffix(got, "(180 Events before this one were left out.)") || len(got) > maxNote+len("Warning R ") {
+		t.Errorf("got %d bytes, ending in %q", len(got), got[len(got)-60:])
+	}
+	if len(to.Events) != 0 || b.LeftOut()["c2"] != many-eventsOfMember+1 {
+		t.Errorf("%d more, left out %v", len(to.Events), b.LeftOut())
+	}
+}

@@ -1,0 +1,219 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// record is what a cluster says on the broker that it exports.
+func record(cluster, ns, name string, at time.Time, kind mcsv1beta1.ServiceImportType, ports ...mcsv1beta1.ServicePort) *brokerv1alpha1.ExportedService {
+	return &brokerv1alpha1.ExportedService{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "atoll-clusterset", Name: names.Export(names.ClusterID(cluster), ns, name),
+			Labels: map[string]string{names.LabelSourceCluster: cluster, names.LabelServiceNamespace: ns, names.LabelServiceName: name},
+		},
+		Spec: brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: cluster, ServiceNamespace: ns, ServiceName: name, ExportedAt: metav1.NewTime(at),
+			Type: kind, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
+		},
+	}
+}
+
+// A record that a member has left on the broker does not outlast it: when its agents have stopped for good, and somebody deletes the
+// record, the service is what the others export, at the address that it had.
+func TestLostMembersRecordEnds(t *testing.T) {
+	const ns = "leftover"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	own := export(ns, "web")
+	create(t, "c1", own)
+	before := expectImport(t, "c1", ns, "web", from("c1"))
+
+	if err := theLab.Kill(t.Context(), "c2/agent"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := theLab.Start(context.Background(), "c2/agent"); err != nil {
+			t.Error(err)
+		}
+	})
+	usurper := record("c2", ns, "web", time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC), mcsv1beta1.Headless,
+		mcsv1beta1.ServicePort{Name: "other", Protocol: corev1.ProtocolTCP, Port: 4444})
+	create(t, lab.Broker, usurper)
+	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if imp.Spec.Type != mcsv1beta1.Headless || imp.Spec.Ports[0].Port != 4444 {
+			return fmt.Errorf("it is %s with %v", imp.Spec.Type, imp.Spec.Ports)
+		}
+		return nil
+	})
+	expectCondition(t, "c1", own, "Conflict", metav1.ConditionTrue, "PortConflict,TypeConflict")
+	remove(t, lab.Broker, usurper)
+	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if imp.Spec.Type != mcsv1beta1.ClusterSetIP || len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Port != 80 {
+			return fmt.Errorf("it is %s with %v", imp.Spec.Type, imp.Spec.Ports)
+		}
+		if !slices.Equal(imp.Spec.IPs, before.Spec.IPs) {
+			return fmt.Errorf("at %v, and was at %v", imp.Spec.IPs, before.Spec.IPs)
+		}
+		return from("c1")(imp)
+	})
+	expectCondition(t, "c1", own, "Conflict", metav1.ConditionFalse, "NoConflicts")
+	expectAddresses(t, "c1", ns, "c1/10.1.1.1")
+}
+
+// However many clusters disagree about however many ports, the API server takes the conditions, and the message says how
+// much it leaves out.
+func TestConflictsOfManyClusters(t *testing.T) {
+	const ns, clusters = "many-conflicts", 200
+	namespace(t, ns, "c1")
+	create(t, "c1", service(ns, "web", 80))
+	own := export(ns, "web")
+	create(t, "c1", own)
+	expectImport(t, "c1", ns, "web", from("c1"))
+	for i := range clusters {
+		var ports []mcsv1beta1.ServicePort
+		for j := range 5 {
+			n := int32(1000 + 5*i + j)
+			ports = append(ports, mcsv1beta1.ServicePort{Name: fmt.Sprintf("%s%d", strings.Repeat("p", 10), n), Protocol: corev1.ProtocolTCP, Port: n})
+		}
+		create(t, lab.Broker, record(fmt.Sprintf("%s%03d", strings.Repeat("c", 60), i), ns, "web", time.Now().Add(time.Hour), mcsv1beta1.ClusterSetIP, ports...))
+	}
+	eventually(t, "the condition is about all of them", func() error {
+		if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(own.Status.Conditions, "Conflict")
+		if c == nil || c.Status != metav1.ConditionTrue || !strings.HasSuffix(c.Message, " more ports. 201/201 clusters disagree.") || len(c.Message) > 1024 {
+			return fmt.Errorf("it is %+v", c)
+		}
+		return nil
+	})
+	// And all other conditions are written too.
+	change(t, "c1", service(ns, "web", 80), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 81).Spec.Ports })
+	expectCondition(t, "c1", own, "Ready", metav1.ConditionTrue, "Exported")
+}
+
+// An API server that does not know the newer values of a Service's traffic distribution refuses them. An admission policy does so
+// here as servers before Kubernetes 1.34 do. The derived Service has PreferClose then, goes on following its import, and the import says so.
+func TestOlderTrafficDistribution(t *testing.T) {
+	const ns = "older-server"
+	namespace(t, ns, "c1", "c2")
+	reason := metav1.StatusReasonInvalid
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "!has(object.spec.trafficDistribution) || object.spec.trafficDistribution == 'PreferClose'",
+				Message:    `spec.trafficDistribution: Unsupported value: supported values: "PreferClose"`, Reason: &reason,
+			}},
+		},
+	}
+	create(t, "c2", policy)
+	create(t, "c2", &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: ns, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}}},
+		},
+	})
+	eventually(t, "c2 refuses the value", func() error {
+		probe := service(ns, "probe", 80)
+		probe.Spec.TrafficDistribution = ptr.To("PreferSameZone")
+		if err := on["c2"].Create(t.Context(), probe, client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("the answer is %v", err)
+		}
+		return nil
+	})
+
+	exported := service(ns, "web", 80)
+	exported.Spec.TrafficDistribution = ptr.To("PreferSameZone")
+	create(t, "c1", exported)
+	create(t, "c1", export(ns, "web"))
+	follows := func(value string, ports int) *mcsv1beta1.ServiceImport {
+		t.Helper()
+		said := fmt.Sprintf("Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.", value)
+		imp := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+			if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready == nil || !strings.HasSuffix(ready.Message, said) {
+				return fmt.Errorf("it says %+v", imp.Status.Conditions)
+			}
+			return from("c1")(imp)
+		})
+		eventually(t, "the derived Service follows", func() error {
+			s := &corev1.Service{}
+			if err := on["c2"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "web-clusterset"}, s); err != nil {
+				return err
+			}
+			if ptr.Deref(s.Spec.TrafficDistribution, "") != "PreferClose" || len(s.Spec.Ports) != ports || s.Spec.ClusterIP != imp.Spec.IPs[0] {
+				return fmt.Errorf("it is %+v", s.Spec)
+			}
+			return nil
+		})
+		return imp
+	}
+	before := follows("PreferSameZone", 1)
+	change(t, "c1", exported, func(s *corev1.Service) {
+		s.Spec.Ports, s.Spec.TrafficDistribution = service(ns, "web", 80, 81).Spec.Ports, ptr.To("PreferSameNode")
+	})
+	follows("PreferSameNode", 2)
+	// What is made again asks for the address that it had, and that the value is refused does not lose it.
+	remove(t, "c2", service(ns, "web-clusterset"))
+	if after := follows("PreferSameNode", 2); after.Spec.IPs[0] != before.Spec.IPs[0] {
+		t.Errorf("it is at %v, and was at %v", after.Spec.IPs, before.Spec.IPs)
+	}
+	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
+		if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready == nil || strings.Contains(ready.Message, "PreferClose") {
+			return errors.New("c1's API server knows the value")
+		}
+		return nil
+	})
+}
+
+// A MultiClusterService that names none of the Service's ports exposes nothing. It says so, and so does the ServiceExport, until the Service
+// has the port.
+func TestNoPortIsExposed(t *testing.T) {
+	const ns = "no-port"
+	namespace(t, ns, "c1", "c2", lab.Broker)
+	create(t, lab.Broker, service(ns, "web", 80, 82))
+	provider(t, "c1", ns, "10.1.1.1")
+	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{name: p82}]}")
+	create(t, lab.Broker, mcs)
+	expectExport(t, "c1", ns, true)
+	e := export(ns, "web")
+	ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionFalse, "Pending")
+	if want := "The Service has none of the ports that MultiClusterService no-port/web exposes: it has p80 80, p81 81, not p82."; !strings.HasPrefix(ready.Message, want) {
+		t.Errorf("Ready says %q", ready.Message)
+	}
+	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "and has one of the ports in spec.ports")
+	noImport(t, "c2", ns)
+	change(t, "c1", service(ns, "web", 80), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 82).Spec.Ports })
+	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
+	expectImport(t, "c2", ns, "web", from("c1"))
+	change(t, "c1", service(ns, "web", 80), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80).Spec.Ports })
+	expectCondition(t, "c1", e, "Ready", metav1.ConditionFalse, "Pending")
+	noImport(t, "c2", ns)
+}

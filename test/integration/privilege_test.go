@@ -1,0 +1,224 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/render"
+)
+
+// agentUser is the agent's name in its own cluster.
+const agentUser = "system:serviceaccount:atoll-system:atoll-agent"
+
+// derivedLike is a Service such as the agent makes.
+func derivedLike(namespace, name string, change ...func(*corev1.Service)) *corev1.Service {
+	s := service(namespace, name, 80)
+	s.Labels = map[string]string{"atoll.dev/managed-by": "agent.atoll.dev", "multicluster.kubernetes.io/service-name": "web"}
+	for _, f := range change {
+		f(s)
+	}
+	return s
+}
+
+// importedLike is an EndpointSlice such as the agent makes.
+func importedLike(namespace, name string, change ...func(*discoveryv1.EndpointSlice)) *discoveryv1.EndpointSlice {
+	s := slice(namespace, name, "web-clusterset", "10.1.1.1")
+	s.Labels = map[string]string{
+		discoveryv1.LabelManagedBy: "agent.atoll.dev", discoveryv1.LabelServiceName: "web-clusterset",
+		"multicluster.kubernetes.io/service-name": "web", "multicluster.kubernetes.io/source-cluster": "c2",
+	}
+	for _, f := range change {
+		f(s)
+	}
+	return s
+}
+
+// Who has stolen the agent's token can write what the agent has made, and nothing of anybody else's.
+func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
+	const ns, clusterset = "privilege", "atoll-other-clusterset"
+	ctx := t.Context()
+	namespace(t, ns, "c1")
+	broker := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterset, Labels: map[string]string{"atoll.dev/clusterset": clusterset}}}
+	create(t, "c1", broker)
+	cleanUp(t, "c1", broker)
+	agent := as(t, agentUser)
+
+	theirs, theirSlice, theirImport := service(ns, "shop", 80), slice(ns, "shop-x", "shop", "10.1.1.7"), imported(ns, "theirs")
+	theirs.Spec.Selector = map[string]string{"app": "shop"}
+	theirSlice.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
+	// One has the name of a derived Service, and one the owner: another implementation's.
+	lookalike, another := service(ns, "other-clusterset", 80), service(ns, "derived-theirs", 80)
+	create(t, "c1", theirImport)
+	another.OwnerReferences = []metav1.OwnerReference{{APIVersion: mcsv1beta1.GroupVersion.String(), Kind: "ServiceImport", Name: "theirs", UID: theirImport.UID}}
+	for _, o := range []client.Object{theirs, theirSlice, lookalike, another} {
+		create(t, "c1", o)
+	}
+	changed := func(object client.Object, f func(client.Object)) client.Object {
+		f(object)
+		return object
+	}
+	taken := func(o client.Object) {
+		labels := map[string]string{"atoll.dev/managed-by": "agent.atoll.dev", discoveryv1.LabelManagedBy: "agent.atoll.dev"}
+		o.SetLabels(labels)
+	}
+	spec := func(f func(*corev1.ServiceSpec)) func(*corev1.Service) { return func(s *corev1.Service) { f(&s.Spec) } }
+	for _, attempt := range []struct {
+		what string
+		do   error
+	}{
+		{"changing a user's Service", agent.Update(ctx, changed(theirs.DeepCopy(), func(o client.Object) { o.(*corev1.Service).Spec.Selector = nil }))},
+		{"taking a user's Service over", agent.Update(ctx, changed(theirs.DeepCopy(), taken))},
+		{"taking over one that looks like a derived one", agent.Update(ctx, changed(lookalike.DeepCopy(), taken))},
+		{"taking over another implementation's", agent.Update(ctx, changed(another.DeepCopy(), taken))},
+		{"deleting another implementation's", agent.Delete(ctx, another.DeepCopy())},
+		{"deleting a user's Service", agent.Delete(ctx, theirs.DeepCopy())},
+		{"changing a user's slice", agent.Update(ctx, changed(theirSlice.DeepCopy(), func(o client.Object) {
+			o.(*discoveryv1.EndpointSlice).Endpoints[0].Addresses = []string{"203.0.113.1"}
+		}))},
+		{"taking a user's slice over", agent.Update(ctx, changed(theirSlice.DeepCopy(), taken))},
+		{"deleting a user's slice", agent.Delete(ctx, theirSlice.DeepCopy())},
+		{"adding endpoints to a user's Service", agent.Create(ctx, importedLike(ns, "a.c2", func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "shop" }))},
+		{"a slice of nobody's", agent.Create(ctx, slice(ns, "b.c2", "web-clusterset", "10.1.1.1"))},
+		{"a slice of no cluster's", agent.Create(ctx, importedLike(ns, "c.c2", func(s *discoveryv1.EndpointSlice) {
+			delete(s.Labels, "multicluster.kubernetes.io/source-cluster")
+		}))},
+		{"a slice in a clusterset", agent.Create(ctx, importedLike(clusterset, "d.c2"))},
+		{"a Service in a clusterset", agent.Create(ctx, derivedLike(clusterset, "web-clusterset"))},
+		{"a Service of nobody's", agent.Create(ctx, service(ns, "web-clusterset", 80))},
+		{"a Service of another name", agent.Create(ctx, derivedLike(ns, "web"))},
+		{"a Service with a selector", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.Selector = map[string]string{"app": "shop"} })))},
+		{"a Service at an external address", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"8.8.8.8"} })))},
+		{"a load balancer", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeLoadBalancer })))},
+		{"a node port", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeNodePort })))},
+		{"an external name", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) {
+			s.Type, s.ExternalName = corev1.ServiceTypeExternalName, "example.org"
+		})))},
+		{"a load balancer's address", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.LoadBalancerIP = "192.0.2.1" })))},
+		{"an import of nobody's", agent.Create(ctx, imported(ns, "web"))},
+		{"changing a foreign import", agent.Patch(ctx, changed(theirImport.DeepCopy(), taken), client.MergeFrom(theirImport))},
+		{"a foreign import's status", agent.Status().Patch(ctx, changed(theirImport.DeepCopy(), func(o client.Object) {
+			o.(*mcsv1beta1.ServiceImport).Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c9"}}
+		}), client.MergeFrom(theirImport))},
+		{"deleting a foreign import", agent.Delete(ctx, theirImport.DeepCopy())},
+		{"a user's export", agent.Create(ctx, export(ns, "shop"))},
+		{"reading Secrets", agent.List(ctx, &corev1.SecretList{})},
+		{"reading ConfigMaps", agent.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("atoll-system"))},
+		{"creating a pod", agent.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}})},
+		{"creating a namespace", agent.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "privilege-more"}})},
+	} {
+		if !apierrors.IsForbidden(attempt.do) {
+			t.Errorf("%s: the answer is %v", attempt.what, attempt.do)
+		}
+	}
+	for _, o := range []client.Object{theirs, theirSlice, theirImport, lookalike, another} {
+		now := o.DeepCopyObject().(client.Object)
+		if err := on["c1"].Get(ctx, client.ObjectKeyFromObject(o), now); err != nil || now.GetResourceVersion() != o.GetResourceVersion() {
+			t.Errorf("%s was written: %v", o.GetName(), err)
+		}
+	}
+	for what, object := range map[string]client.Object{
+		"a derived Service":        derivedLike(ns, "web-clusterset"),
+		"a headless derived one":   derivedLike(ns, "db-clusterset", spec(func(s *corev1.ServiceSpec) { s.ClusterIP = corev1.ClusterIPNone })),
+		"one of the fallback name": derivedLike(ns, "s-web-0123456789abcdef01234567"),
+		"an imported slice":        importedLike(ns, "web-x.c2"),
+		"one of the fallback's": importedLike(ns, "web-y.c2", func(s *discoveryv1.EndpointSlice) {
+			s.Labels[discoveryv1.LabelServiceName] = "s-web-0123456789abcdef01234567"
+		}),
+		"an import with its label": func() client.Object { o := imported(ns, "mine"); taken(o); return o }(),
+		"an export for a policy":   func() client.Object { o := export(ns, "policy"); taken(o); return o }(),
+	} {
+		if err := agent.Create(ctx, object, client.DryRunAll); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// What somebody has edited on objects of the agent's, the agent puts right, although a policy keeps it from objects without its
+// label: the owner and the name tell that they are its own.
+func TestEditedLabelsDoNotLockTheAgentOut(t *testing.T) {
+	const ns = "locked-out"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80))
+	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", export(ns, "web"))
+	imp := expectImport(t, "c2", ns, "web", from("c1"))
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	derived := service(ns, "web-clusterset")
+	for name, edit := range map[string]func(*corev1.Service){
+		"its label":      func(s *corev1.Service) { delete(s.Labels, "atoll.dev/managed-by") },
+		"all its labels": func(s *corev1.Service) { s.Labels = nil },
+		"its owner":      func(s *corev1.Service) { s.OwnerReferences = nil },
+		"its type": func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerIP, s.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeLoadBalancer, "192.0.2.1", []string{"192.0.2.0/24"}
+			s.Spec.AllocateLoadBalancerNodePorts = ptr.To(true)
+		},
+		"external addresses": func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.0.2.1"} },
+	} {
+		change(t, "c2", derived, edit)
+		eventually(t, name+" is put right", func() error {
+			s := service(ns, "web-clusterset")
+			if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+				return err
+			}
+			if s.Labels["atoll.dev/managed-by"] != "agent.atoll.dev" || len(s.OwnerReferences) != 1 || s.Spec.Type != corev1.ServiceTypeClusterIP ||
+				len(s.Spec.ExternalIPs)+len(s.Spec.LoadBalancerSourceRanges)+len(s.Spec.LoadBalancerIP) > 0 {
+				return fmt.Errorf("it is %+v", s)
+			}
+			if s.Spec.ClusterIP != imp.Spec.IPs[0] {
+				return errors.New("it has another address")
+			}
+			return nil
+		})
+	}
+	expectImport(t, "c2", ns, "web", from("c1"))
+}
+
+// Pods of other namespaces can't have the priority of the agents.
+func TestPriorityClassIsTheAgents(t *testing.T) {
+	const ns = "priority"
+	namespace(t, ns, "c1")
+	_, objects := render.Member{}.Manifests() // of which the lab's clusters have what does not run
+	for _, o := range objects {
+		if o.GetKind() == "PriorityClass" {
+			create(t, "c1", o)
+			cleanUp(t, "c1", o)
+		}
+	}
+	pod := func(namespace, class string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"},
+			Spec: corev1.PodSpec{
+				PriorityClassName: class,
+				SecurityContext: &corev1.PodSecurityContext{
+					RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				},
+				Containers: []corev1.Container{{Name: "x", Image: "x", SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				}}},
+			},
+		}
+	}
+	try := func(namespace, class string) error {
+		return on["c1"].Create(context.Background(), pod(namespace, class), client.DryRunAll)
+	}
+	eventually(t, "Atoll's own pods have it", func() error { return try("atoll-system", "atoll") }) // accounts come by a controller
+	eventually(t, "pods have none", func() error { return try(ns, "") })
+	eventually(t, "the policy holds", func() error {
+		if err := try(ns, "atoll"); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the answer is %v", err)
+		}
+		return nil
+	})
+	expectForbidden(t, "a pod of that priority", try(ns, "atoll"), "PriorityClass atoll is for atoll-agent and atoll-dns alone")
+	expectForbidden(t, "one in kube-system", try("kube-system", "atoll"), "PriorityClass atoll")
+}

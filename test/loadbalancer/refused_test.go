@@ -1,0 +1,112 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// What a member publishes and no backend may be is left out alone: the condition says which cluster's, how many and why, and all
+// else is served.
+func TestBackendsAreRefused(t *testing.T) {
+	const ns = "refused"
+	p := provided["steered"]
+	p.reset()
+	// The API server of the hub, by its Service and by itself, and the hub's node (main_test.go). One that listens at a loopback address,
+	// as this one, writes no EndpointSlice.
+	api := &corev1.Service{}
+	if err := hub.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kubernetes"}, api); err != nil {
+		t.Fatal(err)
+	}
+	server := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.8.8.8"}}},
+	}
+	create(t, server)
+	t.Cleanup(func() { _ = hub.Delete(context.Background(), server) })
+	start(t)
+	mcs := exposed(t, ns, "web", nil)
+	expect(t, mcs, loadbalancer.ConditionAccepted, "True/Accepted")
+
+	hostile := published("c1", ns, "web", "10.1.0.1", "100.100.100.200", "10.9.9.9")
+	for _, text := range []string{api.Spec.ClusterIP, server.Endpoints[0].Addresses[0]} {
+		if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
+			t.Fatalf("the API server's address is %q", text)
+		}
+		hostile.Endpoints = append(hostile.Endpoints, discoveryv1.Endpoint{Addresses: []string{text}})
+	}
+	hostile.Ports = append(hostile.Ports, discoveryv1.EndpointPort{Name: ptr.To("bad"), Port: ptr.To[int32](70000), Protocol: ptr.To(corev1.ProtocolTCP)})
+	create(t, hostile)
+	create(t, published("c2", ns, "web", "10.2.0.1"))
+	eventually(t, "only what may be backends", func() error {
+		return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080")
+	})
+	c := expect(t, mcs, loadbalancer.ConditionAccepted, "False/Refused")
+	if !strings.Contains(c.Message, "refuses 5 of") || !strings.Contains(c.Message, "cluster c1: 5 (") || strings.Contains(c.Message, "c2") {
+		t.Error(c.Message)
+	}
+	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
+	expectEvent(t, ns, "Refused")
+
+	// A record that nothing can be used of has its cluster's endpoints be left out.
+	record := &brokerv1alpha1.ExportedService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.Export("c2", ns, "web")},
+		Spec: brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: "c3", ServiceNamespace: ns, ServiceName: "web", Type: mcsv1beta1.ClusterSetIP, ExportedAt: metav1.Now(),
+			Ports: []mcsv1beta1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
+		},
+	}
+	create(t, record)
+	change(t, hostile, func(s *discoveryv1.EndpointSlice) { s.Endpoints, s.Ports = s.Endpoints[:1], s.Ports[:1] })
+	eventually(t, "the other cluster's", func() error { return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080") })
+	eventually(t, "the condition to name the record", func() error {
+		c := expect(t, mcs, loadbalancer.ConditionAccepted, "False/Refused")
+		if !strings.Contains(c.Message, "cluster c2: 1 (its export record is invalid") || strings.Contains(c.Message, "c1") {
+			return fmt.Errorf("it is %s", c.Message)
+		}
+		return nil
+	})
+	if err := hub.Delete(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	// What has come to be right is used again.
+	expect(t, mcs, loadbalancer.ConditionAccepted, "True/Accepted")
+	eventually(t, "all backends", func() error { return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080") })
+
+	// One member with many endpoints takes no other's place.
+	for part := range 2 {
+		many := published("c1", ns, "web")
+		many.Name = fmt.Sprintf("%s-%d", many.Name, part)
+		many.Annotations[names.AnnotationSourcePart] = fmt.Sprint(part)
+		for i := range 900 {
+			many.Endpoints = append(many.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.1.%d.%d", 8*(part+1)+i/250, i%250+1)}})
+		}
+		create(t, many)
+	}
+	eventually(t, "the limit", func() error {
+		c := expect(t, mcs, loadbalancer.ConditionAccepted, "False/TooManyBackends")
+		if !strings.Contains(c.Message, "port 80/TCP uses 1000 of 1802") {
+			return fmt.Errorf("it is %s", c.Message)
+		}
+		return nil
+	})
+	p.set(func(p *steered) {
+		backends := p.balancers[nameOf(mcs)]
+		if len(backends) != 1000 || backends[len(backends)-1] != "80>c2/10.2.0.1:8080" {
+			t.Errorf("%d backends, the last is %s", len(backends), backends[len(backends)-1])
+		}
+	})
+}

@@ -1,0 +1,534 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// kubeAs is the broker for whoever has the membership's token.
+func kubeAs(t *testing.T, m credential.Membership) kubernetes.Interface {
+	t.Helper()
+	kube, err := kubernetes.NewForConfig(broker.NewToken(m.Token, nil).Config(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kube
+}
+
+func parsed(t *testing.T, file string) credential.Membership {
+	t.Helper()
+	m, err := credential.ParseJoinFile([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func claimsOf(t *testing.T, token string) credential.Claims {
+	t.Helper()
+	claims, err := credential.ParseToken(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// accepted returns nil if the broker accepts a membership's token.
+func accepted(ctx context.Context, t *testing.T, m credential.Membership) error {
+	_, err := kubeAs(t, m).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	return err
+}
+
+func onBroker(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: place, Name: name}
+}
+
+// policiesHold waits until the broker's admission policies, which may have been created just now, are enforced.
+func policiesHold(t *testing.T, file credential.Membership) {
+	t.Helper()
+	eventually(t, "the admission policies are enforced", func() error {
+		for _, attempt := range []error{
+			createdBy(t, file, &corev1.Secret{ObjectMeta: onBroker("any")}, metav1.DryRunAll),
+			mintedBy(t, file, "member-c1", authenticationv1.TokenRequestSpec{}),
+		} {
+			if attempt == nil || !strings.Contains(attempt.Error(), "denied request") {
+				return fmt.Errorf("the answer is %v", attempt)
+			}
+		}
+		return nil
+	})
+}
+
+func createdBy(t *testing.T, m credential.Membership, secret *corev1.Secret, dryRun ...string) error {
+	t.Helper()
+	_, err := kubeAs(t, m).CoreV1().Secrets(place).Create(t.Context(), secret, metav1.CreateOptions{DryRun: dryRun})
+	return err
+}
+
+func mintedBy(t *testing.T, m credential.Membership, account string, spec authenticationv1.TokenRequestSpec) error {
+	t.Helper()
+	_, err := kubeAs(t, m).CoreV1().ServiceAccounts(place).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{Spec: spec}, metav1.CreateOptions{})
+	return err
+}
+
+// boundTo is a request for a token of an hour.
+func boundTo(bound credential.Binding) authenticationv1.TokenRequestSpec {
+	return authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: ptr.To(int64(3600)),
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: bound.Name, UID: types.UID(bound.UID)},
+	}
+}
+
+// With a join file one Secret can be created, once. Without its UID, which only the answer tells, nobody gets a token with the file, and
+// with it only bound ones of the one member. A member gets tokens that are bound to its own Secret.
+func TestTokensForOneselfOnly(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
+	member, _ := membershipOf(t, "c2")
+	file, confusable := parsed(t, joinFile(t, "c1")), parsed(t, joinFile(t, "c1-x"))
+	for _, id := range []string{"c1", "c1-x"} {
+		t.Cleanup(func() { must(t, "", "broker remove "+id+" --context broker --force") })
+	}
+	policiesHold(t, file)
+	account := &corev1.ServiceAccount{ObjectMeta: onBroker("member-c1")}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
+		t.Fatal(err)
+	}
+	joiner := types.UID(claimsOf(t, file.Token).AccountUID)
+	good := func() *corev1.Secret { return rights.NewCredential(place, "c1", joiner, account.UID) }
+
+	// Before the file is used.
+	for what, change := range map[string]func(*corev1.Secret){
+		"another name":          func(s *corev1.Secret) { s.Name = "mallory" },
+		"another member's name": func(s *corev1.Secret) { s.Name = strings.Replace(s.Name, "member-c1-", "member-c2-", 1) },
+		"a longer id's name":    func(s *corev1.Secret) { s.Name = strings.Replace(s.Name, "member-c1-", "member-c1-x-", 1) },
+		"another file's name": func(s *corev1.Secret) {
+			s.Name = names.MemberCredential("c1", claimsOf(t, confusable.Token).AccountUID)
+		},
+		"a generated name":     func(s *corev1.Secret) { s.GenerateName, s.Name = s.Name[:len(s.Name)-5], "" },
+		"data":                 func(s *corev1.Secret) { s.Data = map[string][]byte{"a": []byte("b")} },
+		"data as text":         func(s *corev1.Secret) { s.StringData = map[string]string{"a": "b"} },
+		"no type":              func(s *corev1.Secret) { s.Type = "" },
+		"type bootstrap token": func(s *corev1.Secret) { s.Type = corev1.SecretTypeBootstrapToken },
+		"an account's token": func(s *corev1.Secret) {
+			s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "member-c2"}
+		},
+		"an annotation":             func(s *corev1.Secret) { s.Annotations = map[string]string{"a": "b"} },
+		"no label":                  func(s *corev1.Secret) { s.Labels = nil },
+		"another label":             func(s *corev1.Secret) { s.Labels["a"] = "b" },
+		"another member's label":    func(s *corev1.Secret) { s.Labels[names.LabelSourceCluster] = "c2" },
+		"a finalizer":               func(s *corev1.Secret) { s.Finalizers = []string{"mallory.example/stay"} },
+		"no owners":                 func(s *corev1.Secret) { s.OwnerReferences = nil },
+		"without the file as owner": func(s *corev1.Secret) { s.OwnerReferences = s.OwnerReferences[1:] },
+		"the owners in another order": func(s *corev1.Secret) {
+			slices.Reverse(s.OwnerReferences)
+		},
+		"an owner that does not exist": func(s *corev1.Secret) { s.OwnerReferences[0].UID = "0f1c2d3e-0000-4000-8000-000000000001" },
+		"an owner that waits":          func(s *corev1.Secret) { s.OwnerReferences[0].BlockOwnerDeletion = ptr.To(true) },
+		"another member as owner":      func(s *corev1.Secret) { s.OwnerReferences[1].Name = "member-c2" },
+		"a Pod as owner":               func(s *corev1.Secret) { s.OwnerReferences[1].Kind = "Pod" },
+	} {
+		secret := good()
+		change(secret)
+		if err := createdBy(t, file, secret); err == nil || !strings.Contains(err.Error(), "denied request") {
+			t.Errorf("creating a Secret with %s: %v", what, err)
+		}
+	}
+	if err := createdBy(t, confusable, good()); err == nil || !strings.Contains(err.Error(), "denied request") {
+		t.Errorf("with the file of c1-x, the Secret of c1: %v", err)
+	}
+	if err := createdBy(t, file, good(), metav1.DryRunAll); err != nil {
+		t.Errorf("using the file, as a dry run: %v", err)
+	}
+
+	// It is used, and then by somebody who has a copy of it.
+	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := joining.Use(t.Context(), kubeAs(t, file), file); !apierrors.IsAlreadyExists(err) || again.UID != "" || strings.Contains(err.Error(), bound.UID) {
+		t.Errorf("using the file again: %+v, %v", again, err)
+	}
+	wrong := credential.Binding{Name: bound.Name, UID: "0f1c2d3e-0000-4000-8000-000000000001"}
+	if err := mintedBy(t, file, "member-c1", boundTo(wrong)); !apierrors.IsConflict(err) || strings.Contains(err.Error(), bound.UID) {
+		t.Errorf("a token for a wrong UID: %v", err)
+	}
+	of := claimsOf(t, member.Token).Binding
+	long := boundTo(bound)
+	long.ExpirationSeconds = ptr.To(int64(rights.MaxTokenLifetime/time.Second) + 1)
+	asPod := boundTo(bound)
+	asPod.BoundObjectRef.Kind = "Pod"
+	secrets := kubeAs(t, file).CoreV1().Secrets(place)
+	for what, err := range map[string]error{
+		"a join file: an unbound token":             mintedBy(t, file, "member-c1", authenticationv1.TokenRequestSpec{}),
+		"a join file: a token without the UID":      mintedBy(t, file, "member-c1", boundTo(credential.Binding{Name: bound.Name})),
+		"a join file: bound to another's Secret":    mintedBy(t, file, "member-c1", boundTo(of)),
+		"a join file: bound to a Pod":               mintedBy(t, file, "member-c1", asPod),
+		"a join file: a long life":                  mintedBy(t, file, "member-c1", long),
+		"a join file: its own account's token":      mintedBy(t, file, "join-c1", boundTo(bound)),
+		"a join file: another member's":             mintedBy(t, file, "member-c2", boundTo(bound)),
+		"another file: bound to c1's Secret":        mintedBy(t, confusable, "member-c1-x", boundTo(bound)),
+		"a join file: reading the Secret":           errorOf(secrets.Get(t.Context(), bound.Name, metav1.GetOptions{})),
+		"a join file: listing Secrets":              errorOf(secrets.List(t.Context(), metav1.ListOptions{})),
+		"a join file: deleting the Secret":          secrets.Delete(t.Context(), bound.Name, metav1.DeleteOptions{}),
+		"a join file: changing the Secret":          errorOf(secrets.Patch(t.Context(), bound.Name, types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`), metav1.PatchOptions{})),
+		"a join file: applying the Secret":          errorOf(secrets.Patch(t.Context(), bound.Name, types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"Secret"}`), metav1.PatchOptions{FieldManager: "mallory"})),
+		"a join file: deleting its account":         kubeAs(t, file).CoreV1().ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}),
+		"a join file: another member's account":     errorOf(kubeAs(t, file).CoreV1().ServiceAccounts(place).Get(t.Context(), "member-c2", metav1.GetOptions{})),
+		"a join file: a Secret elsewhere":           errorOf(kubeAs(t, file).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: bound.Name}}, metav1.CreateOptions{})),
+		"a join file: the records":                  asMember(t, file).List(t.Context(), &brokerv1alpha1.ExportedServiceList{}, client.InNamespace(place)),
+		"a join file: a Lease":                      asMember(t, file).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: entry("c1")}),
+		"a member: an unbound token":                mintedBy(t, member, "member-c2", authenticationv1.TokenRequestSpec{}),
+		"a member: a token without the UID":         mintedBy(t, member, "member-c2", boundTo(credential.Binding{Name: of.Name})),
+		"a member: bound to another's Secret":       mintedBy(t, member, "member-c2", boundTo(bound)),
+		"a member: another's":                       mintedBy(t, member, "member-c1", boundTo(bound)),
+		"a member: another join file":               mintedBy(t, member, "join-c1", boundTo(of)),
+		"a member: its own join file":               mintedBy(t, member, "join-c2", boundTo(of)),
+		"a member: the default account":             mintedBy(t, member, "default", boundTo(of)),
+		"a member: deleting its Secret":             kubeAs(t, member).CoreV1().Secrets(place).Delete(t.Context(), of.Name, metav1.DeleteOptions{}),
+		"a member: another Secret":                  createdBy(t, member, rights.NewCredential(place, "c2", "0f1c2d3e-0000-4000-8000-000000000001", account.UID)),
+		"a member: deleting another's account":      asMember(t, member).Delete(t.Context(), rights.Member(place, "c1").ServiceAccount),
+		"a member: deleting another's join account": asMember(t, member).Delete(t.Context(), rights.Joiner(place, "c1").ServiceAccount),
+		"a member: more rights":                     asMember(t, member).Create(t.Context(), rights.Member(place, "c3").ServiceAccount),
+	} {
+		expectForbidden(t, what, err)
+	}
+	wrong.Name = of.Name
+	if err := mintedBy(t, member, "member-c2", boundTo(wrong)); !apierrors.IsConflict(err) {
+		t.Errorf("a member: a token for a wrong UID: %v", err)
+	}
+	wrong.Name = names.MemberCredential("c2", wrong.UID)
+	if err := mintedBy(t, member, "member-c2", boundTo(wrong)); !apierrors.IsNotFound(err) {
+		t.Errorf("a member: a token for a Secret that does not exist: %v", err)
+	}
+	for what, err := range map[string]error{
+		"a join file: the member's": mintedBy(t, file, "member-c1", boundTo(bound)),
+		"a member: its own":         mintedBy(t, member, "member-c2", boundTo(of)),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must(t, "", "leave --context c2")
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+// minted is a membership that somebody has who has used a join file up, in a program of his own.
+func minted(t *testing.T, file credential.Membership) credential.Membership {
+	t.Helper()
+	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := joining.Token(t.Context(), kubeAs(t, file), file, bound, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Token = token.Token
+	return file
+}
+
+// Who comes second is refused and told what to do, whatever the first one does to hide it; what the message says cuts the thief off.
+func TestStolenJoinFile(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	text := joinFile(t, "c1")
+	file := parsed(t, text)
+	thief := minted(t, file)
+	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, and not by this cluster",
+		"somebody else has joined as c1", "atoll broker remove c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --force",
+		"atoll broker token create c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --output c1.join")
+	said := &log{t: t}
+	must(t, text, "join - --no-workloads --offline --context c1")
+	stop := startAgent(t, asAgent(t, "c1"), said)
+	said.expect("no replica of this agent has stored what it got for it")
+	stop()
+	must(t, "", "leave --offline --context c1")
+
+	// The thief can't have the use be forgotten without the file being worth nothing.
+	asThief := kubeAs(t, thief).CoreV1()
+	expectForbidden(t, "deleting the Secret", asThief.Secrets(place).Delete(t.Context(), claimsOf(t, thief.Token).Binding.Name, metav1.DeleteOptions{}))
+	if err := asThief.ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, text, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
+
+	must(t, "", "broker remove c1 --context broker --force")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
+	eventually(t, "the thief's token is not accepted", func() error { return unauthorized(accepted(t.Context(), t, thief)) })
+	m, _ := membershipOf(t, "c1")
+	if err := accepted(t.Context(), t, m); err != nil {
+		t.Errorf("the member's token: %v", err)
+	}
+	must(t, "", "leave --context c1")
+}
+
+func unauthorized(err error) error {
+	if apierrors.IsUnauthorized(err) {
+		return nil
+	}
+	return fmt.Errorf("the answer is %v", err)
+}
+
+// listed are the lines of `atoll broker token list` about a cluster, without its id and the times.
+func listed(t *testing.T, id string) []string {
+	t.Helper()
+	var states []string
+	for _, line := range strings.Split(must(t, "", "broker token list --context broker"), "\n")[1:] {
+		if fields := strings.Fields(line); len(fields) == 4 && fields[0] == id {
+			states = append(states, fields[1])
+		}
+	}
+	return states
+}
+
+func expectListedTokens(t *testing.T, id string, want ...string) {
+	t.Helper()
+	if have := listed(t, id); !slices.Equal(have, want) {
+		t.Errorf("the join files of %s are %q, not %q", id, have, want)
+	}
+}
+
+// A join file can be revoked, and is replaced by the next one. The standing member stays one until it, or whoever has the next
+// file, has joined with that: then its former credentials stop working.
+func TestJoinFilesFollowEachOther(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	first := joinFile(t, "c1")
+	expectListedTokens(t, "c1", "unused")
+	if r := atoll("", "broker token revoke c1 --context broker"); r.status != 0 || !strings.Contains(r.stderr, "the join file of cluster c1 is revoked: it was unused") {
+		t.Errorf("revoke: status %d\n%s", r.status, r.stderr)
+	}
+	expectListedTokens(t, "c1")
+	refused(t, first, "join - --no-workloads --context c1", "does not accept the token: it was used, revoked or replaced by a newer join file",
+		"atoll broker token create c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --output c1.join")
+	first = joinFile(t, "c1")
+	second := joinFile(t, "c1")
+	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
+	must(t, second, "join - --no-workloads --context c1")
+	expectListedTokens(t, "c1", "used")
+	if r := atoll("", "broker token revoke c1 --context broker"); r.status != 0 || !strings.Contains(r.stderr, "there is no join file of cluster c1 that could be used") ||
+		!strings.Contains(r.stderr, "atoll broker remove c1 --context broker --force") {
+		t.Errorf("revoke: status %d\n%s", r.status, r.stderr)
+	}
+	before, _ := membershipOf(t, "c1")
+
+	// A new file does nothing to the member, nor does its being revoked.
+	joinFile(t, "c1")
+	expectListedTokens(t, "c1", "unused", "used")
+	account := &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
+		t.Fatal(err)
+	}
+	metav1.SetMetaDataAnnotation(&account.ObjectMeta, names.AnnotationExpires, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+	if err := on[lab.Broker].Update(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	expectListedTokens(t, "c1", "expired", "used")
+	must(t, "", "broker token revoke c1 --context broker")
+	expectGone(t, lab.Broker, &rbacv1.Role{ObjectMeta: onBroker("join-c1")}) // the garbage collector has been there
+	if err := accepted(t.Context(), t, before); err != nil {
+		t.Errorf("after a file was revoked, the member's token: %v", err)
+	}
+
+	// Joining again: with the file that is used already, with an older one, with a new one.
+	must(t, second, "join - --no-workloads --context c1")
+	must(t, second, "join - --no-workloads --offline --context c1")
+	if m, _ := membershipOf(t, "c1"); m.Token != before.Token {
+		t.Error("joining with the used file has changed the token")
+	}
+	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
+	third := joinFile(t, "c1")
+	if err := accepted(t.Context(), t, before); err != nil {
+		t.Errorf("before the new file is used, the member's token: %v", err)
+	}
+	must(t, third, "join - --no-workloads --context c1")
+	after, _ := membershipOf(t, "c1")
+	expectGone(t, lab.Broker, &corev1.Secret{ObjectMeta: onBroker(claimsOf(t, before.Token).Binding.Name)})
+	eventually(t, "the former token is not accepted", func() error { return unauthorized(accepted(t.Context(), t, before)) })
+	if err := accepted(t.Context(), t, after); err != nil {
+		t.Errorf("the new token: %v", err)
+	}
+	owned := &corev1.Secret{ObjectMeta: onBroker(claimsOf(t, after.Token).Binding.Name)}
+	eventually(t, "the credentials go with the member's account", func() error {
+		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(owned), owned); err != nil {
+			return err
+		}
+		if o := owned.OwnerReferences; len(o) != 1 || o[0].Name != "member-c1" {
+			return fmt.Errorf("the owners are %v", o)
+		}
+		return nil
+	})
+	expectListedTokens(t, "c1", "used")
+	must(t, "", "leave --context c1")
+	expectGone(t, lab.Broker, owned)
+	expectListedTokens(t, "c1")
+}
+
+// A join file that is used in the wrong cluster, whose agent finds out that the id is another's, does nothing to that one.
+func TestWrongClustersJoinFile(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
+	stop := startAgent(t, asAgent(t, "c1"), t.Output())
+	eventually(t, "c1 is registered", func() error {
+		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "c1"}, &brokerv1alpha1.MemberCluster{})
+	})
+	owner, _ := membershipOf(t, "c1")
+	must(t, joinFile(t, "c1"), "join - --no-workloads --offline --context c2")
+	said := &log{t: t}
+	stopWrong := startAgent(t, asAgent(t, "c2"), said)
+	said.expect("belongs to another cluster already")
+	expectListedTokens(t, "c1", "used", "used")
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "join-c1"}, &corev1.ServiceAccount{}); err != nil {
+		t.Errorf("the join is taken for complete: %v", err)
+	}
+	if err := accepted(t.Context(), t, owner); err != nil {
+		t.Errorf("the owner's token: %v", err)
+	}
+	stopWrong()
+	must(t, "", "leave --offline --context c2")
+	stop()
+	must(t, "", "leave --context c1")
+}
+
+// Without the broker, join leaves the use of the join file to the agent, of which all replicas try.
+func TestOfflineJoin(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	file := joinFile(t, "c1")
+	unreachable := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
+	must(t, unreachable, "join - --no-workloads --offline --context c1")
+	must(t, file, "join - --no-workloads --offline --context c1") // with the right address now
+	local := asAgent(t, "c1")
+	stop, stopSecond := startAgent(t, local, t.Output()), startAgent(t, local, t.Output())
+	eventually(t, "the agent has its own token", func() error {
+		m, _ := membershipOf(t, "c1")
+		if claimsOf(t, m.Token).IsJoiner(m.ClusterID, m.Clusterset) {
+			return errors.New("it is the join file's")
+		}
+		return nil
+	})
+	expectGone(t, lab.Broker, &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")})
+	eventually(t, "the member is registered", func() error {
+		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "c1"}, &brokerv1alpha1.MemberCluster{})
+	})
+	stop()
+	stopSecond()
+	must(t, "", "leave --context c1")
+}
+
+// An agent that ended before it could give up the rights of the join file does so when it is started again.
+func TestJoinIsEndedLater(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	file := joinFile(t, "c1")
+	must(t, file, "join - --no-workloads --offline --context c1")
+	m, secret := membershipOf(t, "c1")
+	setToken(t, "c1", secret, minted(t, m).Token)
+	stop := startAgent(t, asAgent(t, "c1"), t.Output())
+	expectGone(t, lab.Broker, &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")})
+	stop()
+
+	// A later file is none of its business.
+	joinFile(t, "c1")
+	expectListedTokens(t, "c1", "unused", "used")
+	create(t, "c1", namespace("later"), service("later", "web"), export("later", "web"))
+	stop = startAgent(t, asAgent(t, "c1"), t.Output())
+	expectImport(t, "c1", "later", "web", "c1")
+	stop()
+	expectListedTokens(t, "c1", "unused", "used")
+	must(t, "", "leave --context c1")
+}
+
+// The file is for its owner alone, whatever the umask, and no other file is written over.
+func TestJoinFileIsPrivate(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	t.Cleanup(func() { must(t, "", "broker remove c1 --context broker --force") })
+	path := filepath.Join(t.TempDir(), "c1.join")
+	line := fmt.Sprintf("broker token create c1 --context broker --server %s --output %s", server(t), path)
+	for _, umask := range []int{0, 0o777} {
+		old := syscall.Umask(umask)
+		r := atoll("", line+" --ttl 2h")
+		syscall.Umask(old)
+		if info, err := os.Stat(path); r.status != 0 || err != nil || info.Mode() != 0o600 {
+			t.Fatalf("umask %o: %v, %v, status %d\n%s", umask, info, err, r.status, r.stderr)
+		}
+		if r.stdout != "" || !strings.Contains(r.stderr, "the join file works once, until ") || !strings.Contains(r.stderr, "atoll join "+path) {
+			t.Errorf("umask %o: it says\n%s%s", umask, r.stdout, r.stderr)
+		}
+		refused(t, "", line, "exists already", "--force")
+		if umask == 0 {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if life := time.Until(claimsOf(t, parsed(t, string(text)).Token).Expires); life < 110*time.Minute || life > 2*time.Hour {
+		t.Errorf("the file is good for %v", life)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := atoll("", "join "+path+" --dry-run --context c1"); r.status != 0 || !strings.Contains(r.stderr, "warning: other users of this machine can read "+path+" (mode 0644)") {
+		t.Errorf("join: status %d\n%s", r.status, r.stderr)
+	}
+	must(t, "", line+" --force")
+	again, err := os.ReadFile(path)
+	if info, _ := os.Stat(path); err != nil || info.Mode() != 0o600 || string(again) == string(text) {
+		t.Errorf("with --force: %v, %v", info, err)
+	}
+	if life := time.Until(claimsOf(t, parsed(t, string(again)).Token).Expires); life < 23*time.Hour || life > 24*time.Hour {
+		t.Errorf("by default a file is good for %v", life)
+	}
+	for _, ttl := range []string{"5m", "169h"} {
+		refused(t, "", line+"x --ttl "+ttl, "a join file is good for 10m0s at least and 168h0m0s at most")
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("there are %v, %v", left, err)
+	}
+}
+
+// Without the policy that governs join files none is handed out.
+func TestNoJoinFileWithoutThePolicy(t *testing.T) {
+	must(t, "", "broker deploy --context broker")
+	config, err := theLab.RESTConfig(lab.Broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	if err := policies.Delete(t.Context(), rights.JoinerPolicyName(place), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --namespace atoll-clusterset")
+	must(t, "", "broker deploy --context broker")
+	joinFile(t, "c1")
+	must(t, "", "broker remove c1 --context broker --force")
+}

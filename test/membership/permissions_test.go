@@ -1,0 +1,175 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// The broker's administrators say what members are permitted, see what is left out, and take it back.
+func TestPermissionsOfMembers(t *testing.T) {
+	refused(t, "", "broker members list --context broker --namespace nowhere", "there is no clusterset nowhere", "atoll broker deploy")
+	must(t, "", "broker deploy --context broker")
+	permitAllAfterwards(t)
+	const members = "broker members "
+	const at = " --context broker"
+	for line, words := range map[string][]string{
+		"set":                               {"accepts 1 arg"},
+		"set c2":                            {"nothing to set", "--namespaces", "--ranges"},
+		"set c2 --namespaces=":              {"there is no namespace", "--no-namespaces"},
+		"set c2 --namespaces Shop,shop,a*b": {`"Shop" is neither`, `"a*b" is neither`},
+		"set c2 --namespaces shop --no-namespaces": {"none of the others can be"},
+		"set c2 --ranges=":                         {"there is no range", "any"},
+		"set c2 --ranges 10.1.2.3":                 {`"10.1.2.3" is an address and no range`, "10.1.2.3/32"},
+		"set c2 --ranges 10.1.2.3/16,x":            {"10.1.0.0/16", `"x" is no range`},
+		"set c2 --namespaces shop --ranges x":      {`"x" is no range`}, // and nothing half written
+		"set C2 --ranges 10.1.0.0/16":              {"C2"},
+		"list c9":                                  {"there is no member c9"},
+		"set c2 --ranges 10.1.0.0/16 -o sheet":     {"json"},
+	} {
+		if r := atoll("", members+line+at); r.status == 0 {
+			t.Errorf("atoll %s%s: it does that", members, line)
+		} else {
+			for _, w := range words {
+				if !strings.Contains(r.stderr, w) {
+					t.Errorf("atoll %s%s: does not say %q but\n%s", members, line, w, r.stderr)
+				}
+			}
+		}
+	}
+	expectPermitted(t, map[string]string{})
+
+	// Before it is a member; and nothing with --dry-run.
+	must(t, "", members+"set c2 --ranges 10.2.0.0/16 --namespaces shop --dry-run"+at)
+	expectPermitted(t, map[string]string{})
+	r := atoll("", members+"set c2 --ranges 10.2.0.0/16,fd00:2::/48,10.2.3.0/24"+at)
+	if r.status != 0 || !strings.Contains(r.stderr, "c2 is not a member yet") || strings.Contains(r.stderr, "has lost it") || strings.Contains(r.stderr, "older version") {
+		t.Errorf("status %d\n%s", r.status, r.stderr)
+	}
+	expectPermitted(t, map[string]string{"ranges.c2": "10.2.0.0/16, fd00:2::/48"})
+
+	c2 := asMember(t, invited(t, "c2"))
+	t.Cleanup(func() { must(t, "", "broker remove c2 --context broker --force") })
+	published := sliceOf("c2", "shop", "web")
+	published.Labels[names.LabelServiceName] = "web"
+	published.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.2.0.1"}}, {Addresses: []string{"10.3.0.1"}}, {Addresses: []string{"10.2.0.2"}}}
+	for _, o := range []client.Object{memberOf("c2"), leaseOf("c2"), recordOf("c2", "shop", "web"), recordOf("c2", "team-a-x", "api"), published} {
+		if err := c2.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, "", members+"set c3 --no-namespaces"+at)
+	must(t, "", members+"set c2 --namespaces team-a-*"+at)
+	must(t, "", "broker deploy --context broker") // again, and nothing is different
+	all := map[string]string{"ranges.c2": "10.2.0.0/16, fd00:2::/48", "namespaces.c2": "team-a-*", "namespaces.c3": ""}
+	expectPermitted(t, all)
+	if table := must(t, "", members+"list -o wide"+at); strings.Join(strings.Fields(table), " ") != "CLUSTER NAMESPACES EXPORTS REFUSED RANGES ADDRESSES OUTSIDE MISTAKES EXAMPLES "+
+		"c2 team-a-* 2 1 10.2.0.0/16,fd00:2::/48 3 1 - shop/web,10.3.0.1 (shop/web) c3 none 0 0 any 0 0 - -" {
+		t.Errorf("the table is\n%s", table)
+	}
+	var rows []struct {
+		Cluster                                   string
+		Member, AnyAddress                        bool
+		Namespaces, Ranges                        []string
+		Exports, NotPermitted, Addresses, Outside int
+	}
+	if err := json.Unmarshal([]byte(must(t, "", members+"list c2 -o json"+at)), &rows); err != nil || len(rows) != 1 ||
+		!rows[0].Member || rows[0].AnyAddress || len(rows[0].Ranges) != 2 || !slices.Equal(rows[0].Namespaces, []string{"team-a-*"}) || rows[0].Addresses != 3 || rows[0].Outside != 1 || rows[0].Exports != 2 || rows[0].NotPermitted != 1 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	r = atoll("", members+"set c2 --ranges 10.3.0.0/16 --namespaces *,shop --dry-run -o yaml"+at)
+	if !strings.Contains(r.stderr, "2 of the 3 addresses that c2 publishes are outside") || !strings.Contains(r.stderr, "Nothing is changed") ||
+		!strings.Contains(r.stdout, "- 10.3.0.0/16") || strings.Contains(r.stderr, "services that c2 exports") {
+		t.Errorf("%s\n%s", r.stdout, r.stderr)
+	}
+	r = atoll("", members+"set c2 --no-namespaces --dry-run"+at)
+	if !strings.Contains(r.stderr, "2 of the 2 services that c2 exports are in other namespaces") {
+		t.Errorf("%s", r.stderr)
+	}
+	expectPermitted(t, all)
+
+	// What somebody has written by hand and can't be read is told.
+	config := permitted("")
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(config), config); err != nil {
+		t.Fatal(err)
+	}
+	config.Data["ranges.c2"], config.Data["namespaces.c2"], config.Data["Somebody"] = "10.2.0.0/16 10.3.0.1", "shop, Team", "10.0.0.0/8"
+	config.BinaryData = map[string][]byte{"namespaces.c4": {0xff}}
+	if err := on[lab.Broker].Update(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	table := must(t, "", members+"list"+at)
+	for _, want := range []string{"range of it alone is 10.3.0.1/32", `"Team" is neither`, "Somebody", "c4 none 0 0 any"} {
+		if !strings.Contains(strings.Join(strings.Fields(table), " "), want) {
+			t.Errorf("there is no %q in\n%s", want, table)
+		}
+	}
+	must(t, "", members+"set c4 --namespaces shop,shop"+at)
+	must(t, "", members+"set c3 --namespaces *"+at)
+	must(t, "", members+"set c2 --namespaces * --ranges any"+at)
+	expectPermitted(t, map[string]string{"Somebody": "10.0.0.0/8", "namespaces.c4": "shop"})
+	if rows := must(t, "", members+"list -o name"+at); rows != "Somebody\nc2\nc4\n" {
+		t.Errorf("the names are\n%s", rows)
+	}
+	// Agents go on by what the ConfigMap said last when it is gone, so creating it is told.
+	if err := on[lab.Broker].Delete(t.Context(), permitted("")); err != nil {
+		t.Fatal(err)
+	}
+	if r := atoll("", members+"set c3 --namespaces *"+at); r.status != 0 || !strings.Contains(r.stderr, "has lost it") || !strings.Contains(r.stdout, "c2") {
+		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	expectPermitted(t, map[string]string{})
+
+	// Where the broker was deployed by an older version nobody can read it, and so it is said.
+	role := &rbacv1.Role{}
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: rights.MemberRole}, role); err != nil {
+		t.Fatal(err)
+	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })
+	if err := on[lab.Broker].Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"list", "set c2 --ranges 10.2.0.0/16", "set c2 --ranges any"} {
+		r := atoll("", members+line+at)
+		if r.status != 0 || !strings.Contains(r.stderr, "The role atoll-member does not let its holders read") || !strings.Contains(r.stderr, "Run: atoll broker deploy --context broker\n") {
+			t.Errorf("atoll %s%s: status %d\n%s", members, line, r.status, r.stderr)
+		}
+	}
+	must(t, "", "broker deploy --context broker")
+	if r := atoll("", members+"list"+at); strings.Contains(r.stderr, "older version") {
+		t.Errorf("after deploying the broker again\n%s", r.stderr)
+	}
+}
+
+// permitAllAfterwards permits members everything after the test.
+func permitAllAfterwards(t *testing.T) {
+	t.Cleanup(func() {
+		if err := on[lab.Broker].Delete(context.Background(), permitted("")); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// expectPermitted checks what is written about members.
+func expectPermitted(t *testing.T, want map[string]string) {
+	t.Helper()
+	have := permitted("")
+	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil {
+		t.Error(err)
+		return
+	}
+	if !maps.Equal(have.Data, want) || len(have.BinaryData) > 0 {
+		t.Errorf("written is %v, %v, want %v", have.Data, have.BinaryData, want)
+	}
+}

@@ -1,0 +1,539 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
+)
+
+const (
+	ipv4 = discoveryv1.AddressTypeIPv4
+	ipv6 = discoveryv1.AddressTypeIPv6
+)
+
+type (
+	recordSpec = brokerv1alpha1.ExportedServiceSpec
+	slice      = discoveryv1.EndpointSlice
+)
+
+// onTheBroker are attempts with c1's credentials, by which it need not run an agent.
+func (w *world) onTheBroker() []hostileAttempt {
+	all := append(w.records(), w.slices()...)
+	return append(all, w.elsewhere()...)
+}
+
+// records are attempts with what c1 says of its services.
+func (w *world) records() []hostileAttempt {
+	port := func(name string, number int32) mcsv1beta1.ServicePort {
+		return mcsv1beta1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number}
+	}
+	ports := func(name string, more ...mcsv1beta1.ServicePort) hostileAttempt {
+		return w.recording(name, false, func(s *recordSpec) { s.Ports = append(s.Ports, more...) })
+	}
+	other := port("other", 82)
+	of := func(change func(*mcsv1beta1.ServicePort)) mcsv1beta1.ServicePort {
+		p := other
+		change(&p)
+		return p
+	}
+	many := func(count int) (list []mcsv1beta1.ServicePort) {
+		for i := range count {
+			list = append(list, port(fmt.Sprintf("p%d", i), int32(1000+i)))
+		}
+		return list
+	}
+	spec := func(name string, change func(*recordSpec)) hostileAttempt { return w.recording(name, false, change) }
+	unusable := func(name string, change func(*recordSpec)) hostileAttempt { return w.recording(name, true, change) }
+	timeout := func(affinity corev1.ServiceAffinity, seconds int32) func(*recordSpec) {
+		return func(s *recordSpec) {
+			s.SessionAffinity = affinity
+			s.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &seconds}}
+		}
+	}
+	return []hostileAttempt{
+		ports("port 0", port("other", 0)),
+		ports("port -1", port("other", -1)),
+		ports("port 65536", port("other", 65536)),
+		ports("port 70000", port("other", 70000)),
+		ports("a port's name twice", port("good", 83), port("http", 83)),
+		ports("a port's number twice", other, port("another", 82)),
+		ports("a port's name of 64 bytes", port(strings.Repeat("x", 64), 82)),
+		ports("a port's name of 100 KiB", port(strings.Repeat("x", 100<<10), 82)),
+		ports("a port's name with a space and a line break", port("a b\nc", 82)),
+		ports("two ports without a name", port("", 82), port("", 83)),
+		ports("protocol QUIC", of(func(p *mcsv1beta1.ServicePort) { p.Protocol = "QUIC" })),
+		ports("an application protocol that is none", of(func(p *mcsv1beta1.ServicePort) { p.AppProtocol = ptr.To("a b/c/d") })),
+		ports("1,000 ports", many(999)...),
+		ports("1,001 ports", many(1000)...),
+		spec("the IP family IPv5", func(s *recordSpec) { s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, "IPv5"} }),
+		spec("an IP family twice", func(s *recordSpec) { s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv4Protocol} }),
+		spec("session affinity Cookie", func(s *recordSpec) { s.SessionAffinity = "Cookie" }),
+		spec("an affinity timeout of 0", timeout(corev1.ServiceAffinityClientIP, 0)),
+		spec("an affinity timeout of 86,401 s", timeout(corev1.ServiceAffinityClientIP, 86401)),
+		spec("an affinity timeout without affinity", timeout(corev1.ServiceAffinityNone, 10)),
+		spec("an internal traffic policy that is none", func(s *recordSpec) {
+			s.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy("Nowhere"))
+		}),
+		spec("a traffic distribution that is none", func(s *recordSpec) { s.TrafficDistribution = ptr.To("PreferNobody") }),
+		spec("a traffic distribution that older servers refuse", func(s *recordSpec) { s.TrafficDistribution = ptr.To("PreferSameNode") }),
+		spec("an exported annotation of 200 KiB", func(s *recordSpec) { s.ExportedAnnotations = map[string]string{"big": strings.Repeat("x", 200<<10)} }),
+		spec("1,000 exported labels", func(s *recordSpec) {
+			s.ExportedLabels = map[string]string{}
+			for i := range 1000 {
+				s.ExportedLabels[fmt.Sprintf("l%d", i)] = "x"
+			}
+		}),
+		spec("exported labels that are none", func(s *recordSpec) { s.ExportedLabels = map[string]string{"a b": "c\nd", "": "e"} }),
+		spec("exported labels that mean something to others", func(s *recordSpec) {
+			s.ExportedLabels = map[string]string{names.LabelManagedBy: "somebody", names.LabelServiceName: "bystander", "service.kubernetes.io/service-proxy-name": "none"}
+			s.ExportedAnnotations = map[string]string{names.AnnotationDerivedService: "bystander-clusterset", "atoll.dev/clusterset-ips": "10.0.0.1"}
+		}),
+		unusable("type Anycast", func(s *recordSpec) { s.Type = "Anycast" }),
+		unusable("scope World", func(s *recordSpec) { s.Scope = "World" }),
+		spec("onClusterLoss explode", func(s *recordSpec) { s.OnClusterLoss = "explode" }),
+		unusable("no exportedAt", func(s *recordSpec) { s.ExportedAt = metav1.Time{} }),
+		unusable("another cluster's id", func(s *recordSpec) { s.ClusterID = "c2" }),
+		unusable("a namespace with a dot", func(s *recordSpec) { s.ServiceNamespace = "hostile.quiet" }),
+		unusable("another service's name", func(s *recordSpec) { s.ServiceName, s.ServiceNamespace = "bystander", quietNamespace }),
+		spec("an exportedAt in a hundred years", func(s *recordSpec) { s.ExportedAt = metav1.Date(2126, 1, 1, 0, 0, 0, 0, time.UTC) }),
+		{name: "a record that is 200 KiB of annotations", do: func(ctx context.Context) error {
+			r := w.record(sharedNamespace, "evil-big", w.good())
+			r.Annotations = map[string]string{"x": strings.Repeat("x", 200<<10)}
+			return w.put(ctx, r)
+		}},
+		w.named("kubernetes", metav1.NamespaceDefault),
+		w.named("kube-dns", metav1.NamespaceSystem),
+		w.named("atoll-dns", names.SystemNamespace),
+		w.named("web", "no-such-namespace"),
+		w.named("kubernetes", sharedNamespace),
+		w.named("taken", sharedNamespace),
+		w.named("taken-clusterset", sharedNamespace),
+		w.named("shared-clusterset", sharedNamespace),
+		w.named("local", sharedNamespace),
+	}
+}
+
+// named exports a service of a name, with an endpoint, that means something in the other clusters.
+func (w *world) named(name, namespace string) hostileAttempt {
+	return hostileAttempt{name: fmt.Sprintf("an export of %s/%s", namespace, name), do: func(ctx context.Context) error {
+		if err := w.put(ctx, w.record(namespace, name, 80)); err != nil {
+			return err
+		}
+		return w.put(ctx, w.slice(ipv4, namespace, name, 8080, "198.51.100.7"))
+	}}
+}
+
+// slices are attempts with what c1 says of its endpoints.
+func (w *world) slices() []hostileAttempt {
+	port := func(name string, number int32) discoveryv1.EndpointPort {
+		return discoveryv1.EndpointPort{Name: &name, Port: &number, Protocol: ptr.To(corev1.ProtocolTCP)}
+	}
+	ports := func(name string, more ...discoveryv1.EndpointPort) hostileAttempt {
+		return w.slicing(name, ipv4, false, func(s *slice) { s.Ports = append(s.Ports, more...) })
+	}
+	at := func(name string, family discoveryv1.AddressType, addresses ...string) hostileAttempt {
+		return w.slicing(name, family, false, func(s *slice) {
+			for _, a := range addresses {
+				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+			}
+		})
+	}
+	endpoint := func(name string, change func(*discoveryv1.Endpoint)) hostileAttempt {
+		return w.slicing(name, ipv4, false, func(s *slice) {
+			e := discoveryv1.Endpoint{Addresses: []string{"198.51.100.254"}}
+			change(&e)
+			s.Endpoints = append(s.Endpoints, e)
+		})
+	}
+	labelled := func(name, key, value string) hostileAttempt {
+		return w.slicing(name, ipv4, true, func(s *slice) { s.Labels[key] = value })
+	}
+	annotated := func(name, key, value string) hostileAttempt {
+		return w.slicing(name, ipv4, true, func(s *slice) { s.Annotations[key] = value })
+	}
+	many := func(name string, endpoints, ports int) hostileAttempt {
+		return w.slicing(name, ipv4, false, func(s *slice) {
+			for i := range endpoints - 1 {
+				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("203.0.%d.%d", i/250, 1+i%250)}})
+			}
+			for i := range ports - 1 {
+				s.Ports = append(s.Ports, port(fmt.Sprintf("p%d", i), int32(1000+i)))
+			}
+		})
+	}
+	c2, _ := w.lab.Spec.Cluster("c2")
+	c3, _ := w.lab.Spec.Cluster("c3")
+	var pods, services, nodes [2][]string // by family
+	for _, c := range []*lab.Cluster{c2, c3} {
+		for family := range 2 {
+			pods[family] = append(pods[family], c.PodCIDRs[family].Addr().Next().Next().String())
+			services[family] = append(services[family], c.ServiceCIDRs[family].Addr().Next().String())
+			nodes[family] = append(nodes[family], c.Nodes[0].Addresses[family].String())
+		}
+	}
+	return []hostileAttempt{
+		ports("port 0", port("bad", 0)),
+		ports("port -1", port("bad", -1)),
+		ports("port 65536", port("bad", 65536)),
+		ports("port 70000", port("bad", 70000)),
+		ports("a port's name twice", port("good", 81)),
+		ports("a port's name of 64 bytes", port(strings.Repeat("x", 64), 81)),
+		ports("protocol QUIC", discoveryv1.EndpointPort{Name: ptr.To("bad"), Port: ptr.To[int32](81), Protocol: ptr.To(corev1.Protocol("QUIC"))}),
+		ports("a port without a number", discoveryv1.EndpointPort{Name: ptr.To("bad"), Protocol: ptr.To(corev1.ProtocolTCP)}),
+		at("loopback addresses", ipv4, "127.0.0.1"),
+		at("loopback addresses of IPv6", ipv6, "::1"),
+		at("link-local addresses", ipv4, "169.254.1.1"),
+		at("link-local addresses of IPv6", ipv6, "fe80::1"),
+		at("the metadata service's address", ipv4, "169.254.169.254"),
+		at("other metadata services' addresses", ipv4, "100.100.100.200", "168.63.129.16"),
+		at("a metadata service's address of IPv6", ipv6, "fd00:ec2::254"),
+		at("NAT64 addresses", ipv6, "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe"),
+		at("IPv4 addresses within IPv6", ipv6, "::ffff:127.0.0.1"),
+		at("a multicast address", ipv4, "224.0.0.1"),
+		at("the unspecified address", ipv4, "0.0.0.0"),
+		at("an address that is not canonical", ipv6, "2001:DB8:0:0:0:0:0:1"),
+		at("an address with leading zeros", ipv4, "198.51.100.010"),
+		at("an address of the other family", ipv4, "2001:db8::1"),
+		at("a host name for an address", ipv4, "db.example.org"),
+		at("the importers' pods' addresses", ipv4, pods[0]...),
+		at("the importers' pods' addresses of IPv6", ipv6, pods[1]...),
+		at("the importers' Services' addresses", ipv4, services[0]...),
+		at("the importers' Services' addresses of IPv6", ipv6, services[1]...),
+		at("the importers' nodes' and API servers' addresses", ipv4, nodes[0]...),
+		at("the importers' nodes' and API servers' addresses of IPv6", ipv6, nodes[1]...),
+		many("1,001 endpoints", 1001, 1),
+		many("1,000 endpoints and 100 ports", 1000, 100),
+		many("1,000 endpoints and 1,000 ports", 1000, 1000),
+		endpoint("a zone that is none", func(e *discoveryv1.Endpoint) { e.Zone = ptr.To("a b\nc") }),
+		endpoint("a zone of 10 KiB", func(e *discoveryv1.Endpoint) { e.Zone = ptr.To(strings.Repeat("z", 10<<10)) }),
+		endpoint("a host name that is none", func(e *discoveryv1.Endpoint) { e.Hostname = ptr.To("_.*") }),
+		endpoint("a node's name, and hints", func(e *discoveryv1.Endpoint) {
+			e.NodeName, e.Hints = ptr.To("c2-n1"), &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "r2-a"}}}
+		}),
+		endpoint("a target", func(e *discoveryv1.Endpoint) {
+			e.TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: quietNamespace, Name: "web"}
+		}),
+		endpoint("two addresses", func(e *discoveryv1.Endpoint) { e.Addresses = append(e.Addresses, "127.0.0.1") }),
+		endpoint("an address twice", func(e *discoveryv1.Endpoint) { e.Addresses[0] = "198.51.100.253" }),
+		annotated("another slice's name as its source", names.AnnotationSourceSlice, "shared-ipv4"),
+		annotated("a source that is no name", names.AnnotationSourceSlice, "../../../x"),
+		annotated("a source of 200 KiB", names.AnnotationSourceSlice, strings.Repeat("x", 200<<10)),
+		annotated("part -1", names.AnnotationSourcePart, "-1"),
+		annotated("part 99999999999999999999", names.AnnotationSourcePart, "99999999999999999999"),
+		annotated("200 KiB of annotations", "x", strings.Repeat("x", 200<<10)),
+		annotated("a trigger time of the year 9999", names.AnnotationLastChangeTriggerTime, "9999-01-01T00:00:00Z"),
+		labelled("the bystander's name", names.LabelServiceName, "bystander"),
+		labelled("the bystander's namespace", names.LabelServiceNamespace, quietNamespace),
+		labelled("c2 as its source", names.LabelSourceCluster, "c2"),
+		labelled("the name of Service kubernetes", discoveryv1.LabelServiceName, "kubernetes"),
+		labelled("another manager", discoveryv1.LabelManagedBy, "endpointslice-controller.k8s.io"),
+		labelled("the headless mark", names.LabelHeadless, ""),
+		labelled("another advertise mode", names.LabelAdvertiseMode, "cluster-ip"),
+	}
+}
+
+// elsewhere are attempts with c1's other objects on the broker, and with their coming and going.
+func (w *world) elsewhere() []hostileAttempt {
+	own := func() *brokerv1alpha1.MemberCluster { return &brokerv1alpha1.MemberCluster{ObjectMeta: w.entry("c1")} }
+	patching := func(name string, object func() client.Object, patch string) hostileAttempt {
+		return hostileAttempt{name: name, do: func(ctx context.Context) error {
+			return planes.Merge(ctx, w.member, object(), patch)
+		}}
+	}
+	member := func(name, patch string) hostileAttempt {
+		return patching(name, func() client.Object { return own() }, patch)
+	}
+	lease := func(name, patch string) hostileAttempt {
+		return patching(name, func() client.Object { return &coordinationv1.Lease{ObjectMeta: w.entry("c1")} }, patch)
+	}
+	again := func(name string, times int, pause time.Duration, do func(ctx context.Context, i int) error) hostileAttempt {
+		return hostileAttempt{name: name, astray: true, do: func(ctx context.Context) error {
+			next := time.NewTicker(pause)
+			defer next.Stop()
+			for i := range times {
+				if err := do(ctx, i); err != nil && !refused(err) {
+					return err
+				}
+				<-next.C
+			}
+			return nil
+		}}
+	}
+	flips := w.good()
+	flipping := fmt.Sprintf("evil-%d", flips)
+	catalogue := func(name, of string, change func(*mcsv1beta1.ServiceImport)) hostileAttempt {
+		return hostileAttempt{name: name, do: func(ctx context.Context) error {
+			entry := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: of}}
+			if err := w.member.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
+				return err
+			}
+			change(entry)
+			return w.member.Update(ctx, entry)
+		}}
+	}
+	delays := func(ctx context.Context, i int) error {
+		return w.member.Create(ctx, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: []string{place, metav1.NamespaceDefault}[i%2], GenerateName: "noise-"},
+			InvolvedObject: corev1.ObjectReference{Namespace: []string{place, metav1.NamespaceDefault}[i%2], Kind: "MemberCluster", Name: "c2"},
+			Reason:         "Noise", Message: strings.Repeat("x", 1000), Type: corev1.EventTypeWarning,
+		})
+	}
+	return []hostileAttempt{
+		{name: "a takeover of the bystander, with an export of 2021 that is headless and has another port", do: func(ctx context.Context) error {
+			r := w.record(quietNamespace, "bystander", 8443)
+			r.Spec.ExportedAt, r.Spec.Type = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC), mcsv1beta1.Headless
+			return w.put(ctx, r)
+		}},
+		{name: "endpoints for the bystander", do: func(ctx context.Context) error {
+			if err := w.put(ctx, w.record(quietNamespace, "bystander", 80)); err != nil {
+				return err
+			}
+			return w.put(ctx, w.slice(ipv4, quietNamespace, "bystander", 8080, "198.51.100.8"))
+		}},
+		member("ranges that cover all addresses", `{"spec":{"podCIDRs":["0.0.0.0/0","::/0"],"serviceCIDRs":["0.0.0.0/0","::/0"]}}`),
+		member("ranges that are none", `{"spec":{"podCIDRs":["x","10.0.0.0/99"],"serviceCIDRs":["300.0.0.0/8"]}}`),
+		member("a region of 10 KiB", `{"spec":{"region":"`+strings.Repeat("r", 10<<10)+`"}}`),
+		member("another advertise mode", `{"spec":{"advertiseMode":"cluster-ip"}}`),
+		member("another's cluster UID", `{"spec":{"clusterUID":"stolen"}}`),
+		member("200 KiB of annotations on its MemberCluster", `{"metadata":{"annotations":{"x":"`+strings.Repeat("x", 200<<10)+`"}}}`),
+		{name: "its MemberCluster deleted and created again", do: func(ctx context.Context) error {
+			entry := own()
+			if err := w.member.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
+				return err
+			}
+			if err := w.member.Delete(ctx, entry); err != nil {
+				return err
+			}
+			return w.member.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: w.entry("c1"), Spec: entry.Spec})
+		}},
+		lease("a heartbeat of 1970", `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
+		lease("a heartbeat of the year 2200", `{"spec":{"renewTime":"2200-01-01T00:00:00.000000Z"}}`),
+		lease("a heartbeat that asks all members for statements", `{"metadata":{"annotations":{"`+names.AnnotationAwaits+`":"c2=2200-01-01T00:00:00Z,c3=2200-01-01T00:00:00Z"}}}`),
+		lease("a heartbeat that says that the broker was put back", `{"metadata":{"annotations":{"`+names.AnnotationRestored+`":"2200-01-01T00:00:00Z"}}}`),
+		lease("a holder of 100 KiB", `{"spec":{"holderIdentity":"`+strings.Repeat("h", 100<<10)+`"}}`),
+		catalogue("a false catalogue entry of a service that it exports too", "shared."+sharedNamespace, func(s *mcsv1beta1.ServiceImport) {
+			s.Spec.Type, s.Spec.Ports, s.Spec.IPs = mcsv1beta1.Headless, []mcsv1beta1.ServicePort{{Name: "x", Port: 1}}, nil
+		}),
+		catalogue("a false catalogue entry of the bystander", "bystander."+quietNamespace, func(s *mcsv1beta1.ServiceImport) { s.Spec.Type = mcsv1beta1.Headless }),
+		again("a record that changes ports 100 times in 10 s", 100, 100*time.Millisecond, func(ctx context.Context, i int) error {
+			return w.put(ctx, w.record(sharedNamespace, flipping, flips-int32(i%2)))
+		}),
+		again("a record that changes its type 100 times in 10 s", 100, 100*time.Millisecond, func(ctx context.Context, i int) error {
+			r := w.record(sharedNamespace, flipping, flips)
+			r.Spec.Type = []mcsv1beta1.ServiceImportType{mcsv1beta1.Headless, mcsv1beta1.ClusterSetIP}[i%2]
+			return w.put(ctx, r)
+		}),
+		again("endpoints that change 100 times in 10 s", 100, 100*time.Millisecond, func(ctx context.Context, i int) error {
+			return w.put(ctx, w.slice(ipv4, sharedNamespace, flipping, 8080, fmt.Sprintf("198.51.100.%d", 1+i)))
+		}),
+		again("a record that is deleted and created 30 times", 30, 50*time.Millisecond, func(ctx context.Context, i int) error {
+			r := w.record(sharedNamespace, flipping, flips)
+			if i%2 == 0 {
+				return client.IgnoreNotFound(w.member.Delete(ctx, r))
+			}
+			return w.put(ctx, r)
+		}),
+		again("300 Events about others", 300, time.Millisecond, delays),
+		{name: "its own record of a service that c2 exports too, deleted and created again", do: func(ctx context.Context) error {
+			if err := w.member.Delete(ctx, w.standing()); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			return w.put(ctx, w.standing())
+		}},
+		{name: "an export that is older than it was, of a service that c2 exports too", do: func(ctx context.Context) error {
+			r := w.standing()
+			r.Spec.ExportedAt = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC) // and as it is otherwise
+			return w.put(ctx, r)
+		}},
+		{name: "its own slices of a service that c2 exports too, deleted", astray: true, do: func(ctx context.Context) error {
+			list := &discoveryv1.EndpointSliceList{}
+			if err := w.member.List(ctx, list, client.InNamespace(place), client.MatchingLabels{names.LabelSourceCluster: "c1", names.LabelServiceName: "shared"}); err != nil {
+				return err
+			}
+			for i := range list.Items {
+				if err := w.member.Delete(ctx, &list.Items[i]); err != nil {
+					return err
+				}
+				list.Items[i].ResourceVersion, list.Items[i].UID = "", ""
+				if err := w.put(ctx, &list.Items[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	}
+}
+
+// inItsCluster are attempts of an administrator of c1 in c1, whose agent runs.
+func (w *world) inItsCluster() []hostileAttempt {
+	admin := w.admin["c1"]
+	at := func(name string, family discoveryv1.AddressType, port int32, change func(*slice)) hostileAttempt {
+		service, arrives, number := "", "", int32(0)
+		return hostileAttempt{
+			name: name,
+			do: func(ctx context.Context) error {
+				number = w.good()
+				service, arrives = fmt.Sprintf("evil-%d", number), fmt.Sprintf("198.51.100.%d", 1+number%250)
+				if family == ipv6 {
+					arrives = fmt.Sprintf("2001:db8::%x", number)
+				}
+				s := webService(sharedNamespace, service)
+				s.Spec.Selector = nil
+				s.Spec.Ports = []corev1.ServicePort{{Name: "good", Port: number}, {Name: "bad", Port: 81}}
+				endpoints := &slice{
+					ObjectMeta: metav1.ObjectMeta{Namespace: sharedNamespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}}, AddressType: family,
+					Ports:     []discoveryv1.EndpointPort{{Name: ptr.To("good"), Port: ptr.To[int32](8080)}, {Name: ptr.To("bad"), Port: ptr.To(port)}},
+					Endpoints: []discoveryv1.Endpoint{{Addresses: []string{arrives}}},
+				}
+				change(endpoints)
+				for _, o := range []client.Object{s, endpoints, exportOf(sharedNamespace, service)} {
+					if err := admin.Create(ctx, o); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			arrived: func(t *testing.T) {
+				w.importersHave(t, service, number, arrives)
+				// kube-proxy of c1 has what its own administrator has done to it.
+				if err := admin.Delete(t.Context(), &slice{ObjectMeta: metav1.ObjectMeta{Namespace: sharedNamespace, Name: service}}); err != nil {
+					t.Error(err)
+				}
+			},
+		}
+	}
+	more := func(addresses ...string) func(*slice) {
+		return func(s *slice) {
+			for _, a := range addresses {
+				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+			}
+		}
+	}
+	creating := func(name string, objects ...client.Object) hostileAttempt {
+		return hostileAttempt{name: name, do: func(ctx context.Context) error {
+			for _, o := range objects {
+				if err := admin.Create(ctx, o); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	}
+	exporting := func(name, service string, change func(*mcsv1beta1.ServiceExport)) hostileAttempt {
+		export := exportOf(sharedNamespace, service)
+		change(export)
+		return creating(name, webService(sharedNamespace, service), export)
+	}
+	c2, _ := w.lab.Spec.Cluster("c2")
+	return []hostileAttempt{
+		at("an EndpointSlice with port 70000", ipv4, 70000, func(*slice) {}),
+		at("an EndpointSlice with port 0", ipv4, 0, func(*slice) {}),
+		at("an EndpointSlice with port -1", ipv4, -1, func(*slice) {}),
+		at("an EndpointSlice with metadata services' addresses", ipv4, 81, more("100.100.100.200", "168.63.129.16")),
+		at("an EndpointSlice with NAT64 addresses", ipv6, 81, more("64:ff9b::a9fe:a9fe", "fd00:ec2::254")),
+		at("an EndpointSlice with c2's own addresses", ipv4, 81, more(c2.Nodes[0].Addresses[0].String(), c2.PodCIDRs[0].Addr().Next().String(), c2.ServiceCIDRs[0].Addr().Next().String())),
+		at("an EndpointSlice with 1,000 endpoints and 80 ports", ipv4, 81, func(s *slice) {
+			for i := range 999 {
+				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("203.0.%d.%d", i/250, 1+i%250)}})
+			}
+			for i := range 78 {
+				s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To(fmt.Sprintf("p%d", i)), Port: ptr.To(int32(1000 + i))})
+			}
+		}),
+		at("an EndpointSlice with annotations of Atoll's and 200 KiB of others", ipv4, 81, func(s *slice) {
+			s.Annotations = map[string]string{names.AnnotationSourceSlice: "bystander", names.AnnotationSourcePart: "0", "big": strings.Repeat("x", 200<<10)}
+		}),
+		exporting("an export with an annotation of 200 KiB", "evil-annotated", func(e *mcsv1beta1.ServiceExport) {
+			e.Spec.ExportedAnnotations = map[string]string{"big": strings.Repeat("x", 200<<10)}
+		}),
+		exporting("an export with labels that are none", "evil-labelled", func(e *mcsv1beta1.ServiceExport) {
+			e.Spec.ExportedLabels = map[string]string{"a b": "c\nd", names.LabelManagedBy: "somebody"}
+		}),
+		exporting("an export that would take a user's Service's name", "taken", func(*mcsv1beta1.ServiceExport) {}),
+		exporting("an export with a name that derived Services have", "shared-clusterset-clusterset", func(*mcsv1beta1.ServiceExport) {}),
+		creating("an export of default/kubernetes", exportOf(metav1.NamespaceDefault, "kubernetes")),
+		creating("an export of kube-system/kube-dns", exportOf(metav1.NamespaceSystem, "kube-dns")),
+		{name: "its Service with 100 further ports", do: func(ctx context.Context) error {
+			return w.changeShared(ctx, func(s *corev1.Service) {
+				for i := range 100 {
+					s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(1000 + i), TargetPort: intstr.FromInt32(8080)})
+				}
+			})
+		}},
+		{name: "its Service with its own affinity and distribution", do: func(ctx context.Context) error {
+			return w.changeShared(ctx, func(s *corev1.Service) {
+				s.Spec.Ports, s.Spec.SessionAffinity, s.Spec.TrafficDistribution = s.Spec.Ports[:1], corev1.ServiceAffinityClientIP, ptr.To(corev1.ServiceTrafficDistributionPreferClose)
+			})
+		}},
+		{name: "its Service that changes a port every 100 ms for 10 s", do: func(ctx context.Context) error {
+			next := time.NewTicker(100 * time.Millisecond)
+			defer next.Stop()
+			for i := range 100 {
+				if err := w.changeShared(ctx, func(s *corev1.Service) {
+					s.Spec.SessionAffinity = corev1.ServiceAffinityNone
+					s.Spec.Ports = append(s.Spec.Ports[:1], corev1.ServicePort{Name: "flip", Port: int32(900 + i%2), TargetPort: intstr.FromInt32(8080)})
+				}); err != nil {
+					return err
+				}
+				<-next.C
+			}
+			return nil
+		}},
+		{name: "its export that is deleted and created 10 times", do: func(ctx context.Context) error {
+			for i := range 10 {
+				e := exportOf(sharedNamespace, "shared")
+				if err := admin.Delete(ctx, e); err != nil {
+					return err
+				}
+				if err := admin.Create(ctx, exportOf(sharedNamespace, "shared")); err != nil {
+					return fmt.Errorf("time %d: %w", i, err)
+				}
+			}
+			return nil
+		}, arrived: func(t *testing.T) { w.waitImport(t, sharedNamespace, "shared", "c1", "c2") }},
+		{name: "false EndpointSlices for imports, in its own cluster", do: func(ctx context.Context) error {
+			return admin.Create(ctx, &slice{
+				ObjectMeta: metav1.ObjectMeta{Namespace: sharedNamespace, Name: "false", Labels: map[string]string{
+					names.LabelServiceName: "shared", names.LabelSourceCluster: "c2", discoveryv1.LabelManagedBy: "somebody",
+				}},
+				AddressType: ipv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"198.51.100.9"}}},
+			})
+		}, arrived: func(t *testing.T) {
+			planes.Eventually(t, "c3 has no such endpoint", func() error {
+				for _, a := range w.addressesFrom(t, "c3", sharedNamespace, "shared", "c2") {
+					if a == "198.51.100.9" {
+						return errors.New("it has")
+					}
+				}
+				return nil
+			})
+		}},
+	}
+}
+
+// changeShared changes the Service in c1 that c2 exports too.
+func (w *world) changeShared(ctx context.Context, change func(*corev1.Service)) error {
+	s := &corev1.Service{}
+	if err := w.admin["c1"].Get(ctx, client.ObjectKey{Namespace: sharedNamespace, Name: "shared"}, s); err != nil {
+		return err
+	}
+	change(s)
+	return w.admin["c1"].Update(ctx, s)
+}

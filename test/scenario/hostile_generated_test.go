@@ -1,0 +1,228 @@
+package scenario
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/planes"
+)
+
+// Values that generated records and slices are made of: valid ones, those at the limits, and nonsense.
+var (
+	anyNumber   = rapid.OneOf(rapid.SampledFrom([]int32{0, -1, 1, 81, 443, 65535, 65536, 70000, 1<<31 - 1, -1 << 31}), rapid.Int32())
+	anyName     = rapid.OneOf(rapid.SampledFrom([]string{"", "good", "a", "x-1", "UPPER", "a_b", "-a", "a.b", "a b", "a\nb", "ä", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 5000)}), rapid.StringMatching(`[a-z]([-a-z0-9]{0,10}[a-z0-9])?`))
+	anyProtocol = rapid.SampledFrom([]corev1.Protocol{"TCP", "UDP", "SCTP", "", "tcp", "QUIC", "\x00"})
+	anyText     = rapid.OneOf(anyName, rapid.String())
+	anyAddress  = rapid.OneOf(
+		rapid.SampledFrom([]string{"198.51.100.1", "2001:db8::1", "2001:DB8::1", "127.0.0.1", "::1", "169.254.169.254", "fe80::1", "64:ff9b::7f00:1", "::ffff:10.0.0.1", "0.0.0.0", "::", "255.255.255.255", "224.0.0.1", "010.1.1.1", "1.2.3", "x", ""}),
+		rapid.Custom(func(t *rapid.T) string {
+			return netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "v4"))).String()
+		}),
+		rapid.Custom(func(t *rapid.T) string {
+			return netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "v6"))).String()
+		}),
+	)
+)
+
+// anyRecord generates what follows the valid port of a record: changes of its specification.
+var anyRecord = rapid.Custom(func(t *rapid.T) func(*recordSpec) {
+	var changes []func(*recordSpec)
+	add := func(change func(*recordSpec)) { changes = append(changes, change) }
+	for range rapid.IntRange(0, 3).Draw(t, "changes") {
+		switch rapid.IntRange(0, 9).Draw(t, "field") {
+		case 0, 1, 2:
+			p := mcsv1beta1.ServicePort{Name: anyName.Draw(t, "name"), Port: anyNumber.Draw(t, "port"), Protocol: anyProtocol.Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol")}
+			add(func(s *recordSpec) { s.Ports = append(s.Ports, p) })
+		case 3:
+			families := rapid.SliceOfN(rapid.SampledFrom([]corev1.IPFamily{"IPv4", "IPv6", "IPv5", ""}), 0, 3).Draw(t, "families")
+			add(func(s *recordSpec) { s.IPFamilies = families })
+		case 4:
+			affinity, seconds := rapid.SampledFrom([]corev1.ServiceAffinity{"", "None", "ClientIP", "Cookie"}).Draw(t, "affinity"), rapid.Ptr(anyNumber, true).Draw(t, "timeout")
+			add(func(s *recordSpec) {
+				s.SessionAffinity, s.SessionAffinityConfig = affinity, &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: seconds}}
+			})
+		case 5:
+			policy := corev1.ServiceInternalTrafficPolicy(rapid.SampledFrom([]string{"Cluster", "Local", "", "x"}).Draw(t, "policy"))
+			add(func(s *recordSpec) { s.InternalTrafficPolicy = &policy })
+		case 6:
+			distribution := rapid.SampledFrom([]string{"PreferClose", "PreferSameZone", "PreferSameNode", "", "x"}).Draw(t, "distribution")
+			add(func(s *recordSpec) { s.TrafficDistribution = &distribution })
+		case 7:
+			labels := rapid.MapOfN(anyText, anyText, 0, 5).Draw(t, "labels")
+			add(func(s *recordSpec) { s.ExportedLabels = labels })
+		case 8:
+			annotations := rapid.MapOfN(anyText, anyText, 0, 5).Draw(t, "annotations")
+			add(func(s *recordSpec) { s.ExportedAnnotations = annotations })
+		case 9:
+			kind := rapid.SampledFrom([]mcsv1beta1.ServiceImportType{"ClusterSetIP", "Headless", "", "x"}).Draw(t, "type")
+			add(func(s *recordSpec) { s.Type = kind })
+		}
+	}
+	return func(s *recordSpec) {
+		for _, change := range changes {
+			change(s)
+		}
+	}
+})
+
+// anySlice generates what follows the valid port and the valid endpoint of a slice.
+var anySlice = rapid.Custom(func(t *rapid.T) func(*slice) {
+	var changes []func(*slice)
+	add := func(change func(*slice)) { changes = append(changes, change) }
+	for range rapid.IntRange(0, 3).Draw(t, "changes") {
+		switch rapid.IntRange(0, 4).Draw(t, "field") {
+		case 0, 1:
+			p := discoveryv1.EndpointPort{Name: rapid.Ptr(anyName, true).Draw(t, "name"), Port: rapid.Ptr(anyNumber, true).Draw(t, "port"), Protocol: rapid.Ptr(anyProtocol, true).Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol")}
+			add(func(s *slice) { s.Ports = append(s.Ports, p) })
+		case 2, 3:
+			e := discoveryv1.Endpoint{
+				Addresses: rapid.SliceOfN(anyAddress, 1, 2).Draw(t, "addresses"), Hostname: rapid.Ptr(anyName, true).Draw(t, "hostname"), Zone: rapid.Ptr(anyText, true).Draw(t, "zone"),
+				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}, // so that requests reach the valid one
+			}
+			add(func(s *slice) { s.Endpoints = append(s.Endpoints, e) })
+		case 4:
+			key, value := rapid.SampledFrom([]string{names.AnnotationSourceSlice, names.AnnotationSourcePart, names.AnnotationLastChangeTriggerTime}).Draw(t, "key"), anyText.Draw(t, "value")
+			add(func(s *slice) { s.Annotations[key] = value })
+		}
+	}
+	return func(s *slice) {
+		for _, change := range changes {
+			change(s)
+		}
+	}
+})
+
+// generated is a made-up service of c1's, and what of it passes validation.
+type generated struct {
+	seed    int
+	service string
+	record  *brokerv1alpha1.ExportedService
+	slice   *slice
+	// recorded and sliced tell whether the broker has taken them.
+	recorded, sliced bool
+}
+
+// generatedFor is how long records and slices are generated.
+const generatedFor = time.Minute
+
+// believesNothing writes generated records and slices as c1 on a broker that takes all that the API does. What passes validation is
+// accepted by the importing clusters' API servers and programmed by kube-proxy; nothing disturbs others.
+func (w *world) believesNothing(t *testing.T) {
+	pods := &corev1.PodList{}
+	if err := w.admin["c1"].List(t.Context(), pods, client.InNamespace(sharedNamespace), client.MatchingLabels{"app": "web"}); err != nil || len(pods.Items) == 0 {
+		t.Fatalf("c1 has %d pods, %v", len(pods.Items), err)
+	}
+	address := pods.Items[0].Status.PodIP
+	first := int(time.Now().Unix())
+	taken, reached := 0, 0
+	for began, seed := time.Now(), first; time.Since(began) < generatedFor; seed += batch {
+		since := time.Now()
+		var some []generated
+		for i := range batch {
+			g := w.generate(t, seed+i, address)
+			if g.recorded {
+				taken++
+			}
+			some = append(some, g)
+		}
+		for _, g := range some {
+			if w.believed(t, g, address) {
+				reached++
+			}
+		}
+		if w.undisturbed(t, since, false); t.Failed() {
+			t.Fatalf("after seeds %d to %d", seed, seed+batch-1)
+		}
+	}
+	t.Logf("seeds from %d: the broker took %d records; %d services were reached", first, taken, reached)
+	if reached == 0 {
+		t.Error("nothing that was generated was valid")
+	}
+}
+
+// generate writes a record and a slice.
+func (w *world) generate(t *testing.T, seed int, address string) generated {
+	g := generated{seed: seed, service: fmt.Sprintf("evil-generated-%d", seed)}
+	g.record = w.record(sharedNamespace, g.service, 80)
+	anyRecord.Example(seed)(&g.record.Spec)
+	g.slice = w.slice(ipv4, sharedNamespace, g.service, 8080, address)
+	anySlice.Example(seed)(g.slice)
+	for object, done := range map[client.Object]*bool{g.record.DeepCopy(): &g.recorded, g.slice.DeepCopy(): &g.sliced} {
+		err := w.put(t.Context(), object)
+		if err != nil && !refused(err) {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		*done = err == nil
+	}
+	return g
+}
+
+// believed wants that what passes validation is there, and that a request reaches it where it can.
+func (w *world) believed(t *testing.T, g generated, address string) (reached bool) {
+	t.Helper()
+	if !g.recorded || validation.Identity(g.record.Spec) != "" {
+		return false
+	}
+	spec, _ := validation.Record(g.record.Spec)
+	passed := g.slice.DeepCopy()
+	validation.Published(passed)
+	// A slice whose name does not agree with what it says of its source is ignored as a whole.
+	source, part := passed.Annotations[names.AnnotationSourceSlice], passed.Annotations[names.AnnotationSourcePart]
+	agrees := part == "0" && g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source, 0)
+	endpoint := g.sliced && agrees && slices.Contains(spec.IPFamilies, corev1.IPv4Protocol) && slices.ContainsFunc(passed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
+	for _, cluster := range importers {
+		planes.Eventually(t, fmt.Sprintf("seed %d: %s imports what is valid of %s", g.seed, cluster, g.service), func() error {
+			imported := &mcsv1beta1.ServiceImport{}
+			if err := w.admin[cluster].Get(t.Context(), client.ObjectKey{Namespace: sharedNamespace, Name: g.service}, imported); err != nil {
+				return fmt.Errorf("%w; the record is %+v", err, spec)
+			}
+			if len(imported.Spec.Ports) != len(spec.Ports) || imported.Spec.Type != spec.Type {
+				return fmt.Errorf("it is %+v, and the record %+v", imported.Spec, spec)
+			}
+			if have := w.addressesFrom(t, cluster, sharedNamespace, g.service, "c1"); endpoint && !slices.Contains(have, address) {
+				return fmt.Errorf("its endpoints are %v", have)
+			}
+			policy := ptr.Deref(spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
+			if !endpoint || spec.Type != mcsv1beta1.ClusterSetIP || policy != corev1.ServiceInternalTrafficPolicyCluster || !hasPort(spec.Ports, passed.Ports) {
+				return nil
+			}
+			for _, ip := range imported.Spec.IPs {
+				if strings.Contains(ip, ":") {
+					continue
+				}
+				answer, err := w.request(t.Context(), cluster, ip, time.Second)
+				if err == nil && answer.Cluster != "c1" {
+					err = fmt.Errorf("%s has answered", answer.Cluster)
+				}
+				reached = err == nil
+				return err
+			}
+			return fmt.Errorf("it has the addresses %v", imported.Spec.IPs)
+		})
+	}
+	return reached
+}
+
+// hasPort tells whether the valid port is left in both.
+func hasPort(record []mcsv1beta1.ServicePort, endpoints []discoveryv1.EndpointPort) bool {
+	return slices.ContainsFunc(record, func(p mcsv1beta1.ServicePort) bool {
+		return p.Name == "good" && p.Port == 80 && p.Protocol == corev1.ProtocolTCP
+	}) &&
+		slices.ContainsFunc(endpoints, func(p discoveryv1.EndpointPort) bool {
+			return ptr.Deref(p.Name, "") == "good" && ptr.Deref(p.Port, 0) == 8080
+		})
+}
