@@ -112,6 +112,8 @@ func (s *session) term(ctx context.Context, log *slog.Logger) error {
 		interest.NewController(mgr.GetCache(), view),
 		interest.NewExports(mgr.GetCache(), sources),
 		s.health.Started(),
+		manager.RunnableFunc(s.lead),
+		manager.RunnableFunc(s.sayOverBudgetOf(view)),
 	} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -32,7 +33,7 @@ func (s *session) measured(ctx context.Context, c client.Reader, p parts) *metri
 			return 1
 		})
 	})
-	m.Remotes(func() map[string]metrics.Remote { return remotes(p.heartbeats, p.withdrawn) })
+	m.Remotes(func() map[string]metrics.Remote { return remotes(p.heartbeats, p.withdrawn, s.epoch.OverBudgetOf()) })
 	m.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, c) })
 	m.Connection(func() bool { return time.Since(p.heartbeats.Own()) < s.options.LeaseTimeout })
 	return m
@@ -48,10 +49,11 @@ func overBudget(usage map[string]quota.Usage, of func(quota.Usage) int) map[stri
 }
 
 // remotes is what is known of the other members.
-func remotes(heartbeats *broker.Heartbeats, withdrawn *staleness.Set) map[string]metrics.Remote {
+func remotes(heartbeats *broker.Heartbeats, withdrawn *staleness.Set, over map[string]brokerv1alpha1.OverBudget) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}
 	for id, renewed := range heartbeats.Renewals() {
-		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), Renewed: renewed}
+		_, isOver := over[id]
+		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), OverBudget: isOver, Renewed: renewed}
 	}
 	return all
 }

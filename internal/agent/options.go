@@ -218,6 +218,14 @@ func (o *Options) refuses() (refusal.Clusters, error) {
 	return refusal.Parse(strings.Join(o.RefuseImportsFrom, ","))
 }
 
+// now is the clock for what the other members are told.
+func (o *Options) now() func() time.Time {
+	if o.Now != nil {
+		return o.Now
+	}
+	return time.Now
+}
+
 // budget is what one member may cost.
 func (o *Options) budget() quota.Limits { return quota.DefaultLimits.Times(o.MemberBudget) }
 

@@ -59,6 +59,7 @@ type session struct {
 	epoch      *broker.Epoch
 	placed     func()                      // called when the cluster id is known to be this cluster's own
 	nodes      atomic.Pointer[local.Hosts] // by which ranges of pods are told, where no option says them; nil before they are known
+	leads      atomic.Bool                 // whether this replica is the leader
 	saidTaken  time.Time                   // when it was last said that the id is another cluster's
 }
 
@@ -138,8 +139,8 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	config = p.traffic.Count(config)
 	config.Wrap(p.gate.Transport(urgency.Broker))
 	config.Wrap(broker.Throttle(p.options.budget().Share(ownShare), func() {
-		log.Warn("this cluster writes to the broker as fast as other clusters take changes of one: its further changes wait for their turn. " +
-			"Find out which exported Services or pods change so often")
+		log.Warn(throttledText)
+		s.warn(ctx, "WritesThrottled", "Export", throttledText)
 	}))
 	if s.broker, err = broker.Connect(config); err != nil {
 		return err
@@ -174,13 +175,12 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 	m := s.membership
 	s.epoch = broker.NewEpoch(s.broker, m.Clusterset, m.ClusterID, remembered.Epoch, log)
 	s.epoch.Permissions.Remember(remembered.Permissions)
-	s.epoch.Limit(s.options.budget(), s.sayOver(ctx))
+	s.epoch.Limit(s.options.budget(), s.options.now(), s.sayOver(ctx))
 	s.member = member.NewController(s.broker, m.Clusterset, s.facts, hostname, s.options.LeaseTimeout, s.epoch, log)
 	s.member.Registered = s.placed
 	s.member.Pods = s.podRanges
-	if s.options.Now != nil {
-		s.member.Now = s.options.Now
-	}
+	s.member.OverBudget = s.namedOverBudget
+	s.member.Now = s.options.now()
 	if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", s.place) {
 		return nil
 	}

@@ -23,6 +23,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/epoch"
 	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/quota"
 )
@@ -100,10 +101,15 @@ func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory
 		live: func(names.ClusterID) bool { return true }, withdrawn: func(names.ClusterID) bool { return false }, absent: newAbsence(), waiting: waiting{}, waitingOutdated: waiting{}, handlers: map[*func()]bool{}, looked: make(chan struct{}), wake: make(chan struct{}, 1), beats: newBell(),
 	}
 	e.metered = &informers.Metered{Label: names.LabelSourceCluster, Exempt: self.String()}
-	e.Limit(quota.DefaultLimits, nil)
+	e.Limit(quota.DefaultLimits, time.Now, nil)
 	e.taps = e.newTaps()
 	e.members = informers.NewTapped(c, e.taps.members, &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.MemberCluster{},
 		nil, client.InNamespace(namespace))
+	informers.Clean(e.members, func(m *brokerv1alpha1.MemberCluster) {
+		if m.Name != self.String() { // the own one is compared with what it should say
+			m.Spec.OverBudget = validation.OverBudget(m.Spec.OverBudget)
+		}
+	})
 	e.own = informers.NewTapped(c, e.taps.own, &coordinationv1.LeaseList{}, &coordinationv1.Lease{},
 		nil, client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: self.String()})
 	e.Permissions = newPermissions(c, e.taps.other, namespace, log)
@@ -117,8 +123,8 @@ func NewEpoch(c client.WithWatch, namespace string, self names.ClusterID, memory
 
 // Limit has copies of other members' objects hold no more of each than a budget. over, or nil, is called where a member is over it.
 // It is called before Start, and before there is a view.
-func (e *Epoch) Limit(limits quota.Limits, over func(member string, u quota.Usage)) {
-	e.metered.Budget = quota.NewBudget(limits, time.Now, over)
+func (e *Epoch) Limit(limits quota.Limits, now func() time.Time, over func(member string, u quota.Usage)) {
+	e.metered.Budget = quota.NewBudget(limits, now, over)
 }
 
 // Usage returns what each other member takes of its budget.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,38 @@ func (v *View) OnRegion(f func()) {
 // change, appear or go, once the view holds all MemberClusters.
 func (v *View) OnServiceRanges(f func(names.ClusterID)) {
 	v.onMember(func(spec *brokerv1alpha1.MemberClusterSpec) string { return strings.Join(spec.ServiceCIDRs, ",") }, f)
+}
+
+// OnOverBudget has f called whenever another member begins or ceases to name this one as over its budget, once the view holds
+// all MemberClusters.
+func (v *View) OnOverBudget(f func()) {
+	v.onMember(func(spec *brokerv1alpha1.MemberClusterSpec) string {
+		if over, found := v.Epoch.names(spec); found {
+			return over.String()
+		}
+		return ""
+	}, func(names.ClusterID) { f() })
+}
+
+// OverBudgetOf returns the other members whose budget this one exceeds, with their entries about it.
+func (e *Epoch) OverBudgetOf() map[string]brokerv1alpha1.OverBudget {
+	all := map[string]brokerv1alpha1.OverBudget{}
+	for _, object := range e.members.GetStore().List() {
+		member := object.(*brokerv1alpha1.MemberCluster)
+		if over, found := e.names(&member.Spec); found {
+			all[member.Name] = over
+		}
+	}
+	return all
+}
+
+// names returns a member's entry about this one.
+func (e *Epoch) names(spec *brokerv1alpha1.MemberClusterSpec) (over brokerv1alpha1.OverBudget, found bool) {
+	i := slices.IndexFunc(spec.OverBudget, func(o brokerv1alpha1.OverBudget) bool { return o.ClusterID == e.self.String() })
+	if i < 0 {
+		return over, false
+	}
+	return spec.OverBudget[i], true
 }
 
 // onMember has f called with each member of which something changes, where a member that

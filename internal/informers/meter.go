@@ -204,6 +204,7 @@ func Size(o client.Object) int {
 		for _, cidr := range append(o.Spec.PodCIDRs, o.Spec.ServiceCIDRs...) {
 			size += entrySize + len(cidr)
 		}
+		size += 2 * entrySize * len(o.Spec.OverBudget)
 	}
 	return size
 }

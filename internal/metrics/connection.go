@@ -38,11 +38,7 @@ func (c *connection) Collect(values chan<- prometheus.Metric) {
 	if connected == nil {
 		return
 	}
-	value := 0.0
-	if connected() {
-		value = 1
-	}
-	values <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, value)
+	values <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, number(connected()))
 }
 
 // ServeBuild has a registry tell which program this is. Of several in one process the first one does.

@@ -221,10 +221,11 @@ func closedAddress(t *testing.T) string {
 func TestRemotes(t *testing.T) {
 	m := New(NewTraffic())
 	m.Remotes(func() map[string]Remote {
-		return map[string]Remote{"c2": {Ready: true, Renewed: time.UnixMilli(1500)}, "c3": {Renewed: time.Unix(2, 0)}}
+		return map[string]Remote{"c2": {Ready: true, OverBudget: true, Renewed: time.UnixMilli(1500)}, "c3": {Renewed: time.Unix(2, 0)}}
 	})
 	for name, want := range map[string]map[string]float64{
 		"atoll_remote_cluster_ready":                       {"c2": 1, "c3": 0},
+		"atoll_remote_cluster_over_budget":                 {"c2": 1, "c3": 0},
 		"atoll_remote_cluster_last_sync_timestamp_seconds": {"c2": 1.5, "c3": 2},
 	} {
 		if diff := cmp.Diff(want, series(t, m, name)); diff != "" {

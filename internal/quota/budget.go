@@ -67,7 +67,7 @@ type Usage struct {
 	// LeftOut is how many objects are not held, and CutOff until when no changes are taken; zero where they are.
 	LeftOut int
 	CutOff  time.Time
-	// Reason is why something is not taken, "" where everything is.
+	// Reason is the part of the budget that the member exceeds, "" where everything is taken.
 	Reason Reason
 }
 
@@ -90,10 +90,13 @@ type usage struct {
 	changes, moved *rate.Limiter
 	cutAt, cutOff  time.Time
 	pause          time.Duration
-	reason         Reason
+	// leftOutFor is why the first of leftOut was left out, and told when that was last reported.
+	leftOutFor Reason
+	told       time.Time
 }
 
-// NewBudget returns a budget. over, or nil, is called when a member is over it, without any lock, and again at each cut-off.
+// NewBudget returns a budget. over, or nil, is called without any lock at each cut-off of a member, and when objects are left out,
+// but then once per lastPause: a member can alternate between too many objects and enough.
 func NewBudget(limits Limits, now func() time.Time, over func(member string, u Usage)) *Budget {
 	if over == nil {
 		over = func(string, Usage) {}
@@ -133,13 +136,13 @@ func (b *Budget) changed(member string, bytes int) (ok, news bool) {
 	if u.pause == 0 || now.Sub(u.cutOff) > lastPause {
 		u.pause = firstPause
 	}
-	u.cutAt, u.cutOff, u.reason = now, now.Add(u.pause), TooManyChanges
+	u.cutAt, u.cutOff = now, now.Add(u.pause)
 	return false, true
 }
 
-// hold has an object that was of some bytes, 0 where it was not held, be of others, and tells whether there is room. It is called
-// with mu held.
-func (b *Budget) hold(member string, had, bytes int) (ok bool) {
+// hold has an object that was of some bytes, 0 where it was not held, be of others, and returns why there is no room for it, ""
+// where there is. It is called with mu held.
+func (b *Budget) hold(member string, had, bytes int) Reason {
 	u := b.of(member)
 	objects, total := u.objects, u.bytes+int64(bytes-had)
 	if had == 0 {
@@ -147,14 +150,12 @@ func (b *Budget) hold(member string, had, bytes int) (ok bool) {
 	}
 	switch {
 	case b.limits.Objects > 0 && objects > b.limits.Objects && had == 0:
-		u.reason = TooManyObjects
-		return false
+		return TooManyObjects
 	case b.limits.Bytes > 0 && total > b.limits.Bytes && bytes > had:
-		u.reason = TooManyBytes
-		return false
+		return TooManyBytes
 	}
 	u.objects, u.bytes = objects, total
-	return true
+	return ""
 }
 
 // CutOff returns until when each member is cut off that is.
@@ -193,9 +194,9 @@ func (b *Budget) Usage() map[string]Usage {
 func (b *Budget) usage(u *usage) Usage {
 	now := Usage{Objects: u.objects, Bytes: u.bytes, LeftOut: u.leftOut}
 	if b.now().Before(u.cutOff) {
-		now.CutOff, now.Reason = u.cutOff, u.reason
+		now.CutOff, now.Reason = u.cutOff, TooManyChanges
 	} else if u.leftOut > 0 {
-		now.Reason = u.reason
+		now.Reason = u.leftOutFor
 	}
 	return now
 }
@@ -292,7 +293,7 @@ func (a *Account) Changed(member, object string, bytes int) (ok, cutOff bool) {
 	return ok, false
 }
 
-// put has an object be held, if there is room, and returns what is to be told where there is none for the first time. It is called
+// put has an object be held, if there is room, and returns what is to be told where there is none. It is called
 // with the budget's mu held.
 func (a *Account) put(member, object string, bytes int) (ok bool, news *Usage) {
 	of := a.members[member]
@@ -307,9 +308,9 @@ func (a *Account) put(member, object string, bytes int) (ok bool, news *Usage) {
 	}
 	e.round = a.round
 	u := a.budget.of(member)
-	ok = a.budget.hold(member, e.bytes, bytes)
+	why := a.budget.hold(member, e.bytes, bytes)
 	switch {
-	case ok:
+	case why == "":
 		e.bytes = bytes
 		if e.leftOut {
 			e.leftOut = false
@@ -317,12 +318,17 @@ func (a *Account) put(member, object string, bytes int) (ok bool, news *Usage) {
 		}
 	case !e.leftOut:
 		e.leftOut = true
-		if u.leftOut++; u.leftOut == 1 {
+		if u.leftOut++; u.leftOut > 1 {
+			break
+		}
+		u.leftOutFor = why
+		if now := a.budget.now(); now.Sub(u.told) >= lastPause {
+			u.told = now
 			told := a.budget.usage(u)
 			news = &told
 		}
 	}
-	return ok, news
+	return why == "", news
 }
 
 // drop forgets an object. It is called with the budget's mu held.

@@ -153,3 +153,39 @@ func TestRemovedMembersAreListedSoon(t *testing.T) {
 		t.Errorf("it is cut off for %v", got)
 	}
 }
+
+// A member that alternates between too many objects and enough of them is reported from time to time, and the reason that is given
+// is the one for which something is left out, also after a cut-off.
+func TestMemberAroundItsLimit(t *testing.T) {
+	b, now, told := newTestBudget(Limits{Objects: 1, Changes: 1, ChangesAtOnce: 7})
+	a := b.NewAccount()
+	a.Changed("big", "0", 10)
+	for range 3 {
+		a.Changed("big", "1", 10)
+		if u := b.Usage()["big"]; u.Reason != TooManyObjects {
+			t.Errorf("left out for %q", u.Reason)
+		}
+		a.Changed("big", "1", 0)
+		if u := b.Usage()["big"]; u.Reason != "" {
+			t.Errorf("within the budget, with reason %q", u.Reason)
+		}
+	}
+	if len(*told) != 1 {
+		t.Errorf("told %v", *told)
+	}
+	*now = now.Add(lastPause)
+	a.Changed("big", "1", 10)
+	for range 7 {
+		a.Changed("big", "0", 10)
+	}
+	if u := b.Usage()["big"]; u.Reason != TooManyChanges {
+		t.Errorf("cut off for %q", u.Reason)
+	}
+	*now = now.Add(firstPause)
+	if u := b.Usage()["big"]; u.Reason != TooManyObjects {
+		t.Errorf("left out after the cut-off for %q", u.Reason)
+	}
+	if len(*told) != 3 {
+		t.Errorf("told %v", *told)
+	}
+}

@@ -4,9 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/survey"
 )
 
@@ -67,5 +70,38 @@ func TestExplainLeftOut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOverBudget: a member that exceeds another one's budget is named by all commands, in whichever cluster they ask.
+func TestOverBudget(t *testing.T) {
+	s := clusterset()
+	s.Broker.Members[2].Spec.OverBudget = []brokerv1alpha1.OverBudget{
+		{ClusterID: "c2", Reason: brokerv1alpha1.OverBudgetChanges, Until: ptr.To(ago(-60))}, {ClusterID: "no id", Reason: "objects"},
+	}
+	s.Broker.Members[0].Spec.OverBudget = []brokerv1alpha1.OverBudget{{ClusterID: "c2", Reason: brokerv1alpha1.OverBudgetObjects}}
+	s.Broker.Slices = append(s.Broker.Slices, slicesOf("c2", "10.2.0.2"))
+	const until = "changes until 2026-01-02T03:05:05Z"
+	if diff := cmp.Diff(map[string]string{"c1": "objects", "c3": until}, Members(s)[1].OverBudgetOf); diff != "" {
+		t.Errorf("c2 is over budget of (-want +got):\n%s", diff)
+	}
+	found := told(NewStatus(s).Findings)
+	for _, want := range []string{"warning cluster c2: c1 takes only a part of what c2 publishes", "warning cluster c2: c3 takes only a part", until} {
+		if !strings.Contains(found, want) {
+			t.Errorf("status says %q, not %q", found, want)
+		}
+	}
+	web := types.NamespacedName{Namespace: "shop", Name: "web"}
+	why := func() string { return Explain(s, web).Sources[1].Why }
+	if got := why(); !strings.Contains(got, until) {
+		t.Errorf("explain says of c2: %q", got)
+	}
+	s.Broker.Members[2].Spec.OverBudget = s.Broker.Members[0].Spec.OverBudget
+	if got := why(); !strings.Contains(got, "(objects)") {
+		t.Errorf("explain says of c2: %q", got)
+	}
+	s.Broker.Heartbeats = nil
+	if of := Members(s)[1].OverBudgetOf; len(of) > 0 {
+		t.Errorf("clusters without heartbeat count: %v", of)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/survey"
@@ -62,11 +63,12 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 func why(s *survey.Survey, source Source, publishedReady int) string {
 	since := s.Cluster.Withdrawn[source.Cluster]
 	out, _ := outside(s, source.Cluster)
+	over := ownOverBudget(s, source.Cluster)
 	switch {
 	case since != "" && source.ReadyHere == 0:
 		return "withdrawn: nothing has answered there since " + since
-	case s.LeftOut[source.Cluster].CutOff && source.Imported != source.Published:
-		return fmt.Sprintf("%s has changed too much on the broker in a short time: what was imported of it stays as it is for up to 5 minutes", source.Cluster)
+	case over.Until != nil && source.Imported != source.Published:
+		return fmt.Sprintf("%s exceeds this cluster's budget for one member (%s): until then this cluster ignores its changes", source.Cluster, over)
 	case source.ReadyHere > 0 && source.Imported >= source.Published:
 		return ""
 	case s.Broker == nil:
@@ -77,8 +79,8 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 		return beyondServices(source.Cluster, s.LeftOut[source.Cluster].Services)
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
 		return fmt.Sprintf("%d of them are not imported, because the broker's administrators do not permit that cluster their addresses", out)
-	case source.Imported < source.Published && s.LeftOut[source.Cluster].Objects > 0:
-		return fmt.Sprintf("%s has more on the broker than this cluster takes of one, and %d objects are left out: export less there", source.Cluster, s.LeftOut[source.Cluster].Objects)
+	case source.Imported < source.Published && over.Reason != "":
+		return fmt.Sprintf("%s exceeds this cluster's budget for one member (%s), and what it published last is left out: export less there, or raise --member-budget here", source.Cluster, over)
 	case source.Imported < source.Published && s.LeftOut[source.Cluster].Endpoints > 0:
 		return fmt.Sprintf("%s exports more endpoints times ports than this cluster takes of one, and %d are left out (--max-endpoints-per-member)", source.Cluster, s.LeftOut[source.Cluster].Endpoints)
 	case source.Imported == 0:
@@ -91,6 +93,19 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 		return "some are not imported: this cluster lacks their IP family, has their addresses itself, or takes no more of that cluster (see Events of the ServiceImport), or they are about to come"
 	}
 	return "none of them is ready"
+}
+
+// ownOverBudget is what the asked cluster says of a member that exceeds its budget, empty where it says nothing.
+func ownOverBudget(s *survey.Survey, member string) (o brokerv1alpha1.OverBudget) {
+	if s.Broker == nil {
+		return o
+	}
+	for _, m := range s.Broker.Members {
+		if m.Name == s.ClusterID.String() {
+			o, _ = overBudget(m, member)
+		}
+	}
+	return o
 }
 
 // beyondServices says that a cluster exports more services than the asked one takes.

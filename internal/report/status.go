@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -147,6 +148,10 @@ func (s *Status) members(of *survey.Survey) {
 			s.Findings.add(Error, about, "nothing answers there: its endpoints are withdrawn here", "if it is gone for good, on the broker: atoll broker remove "+m.Cluster)
 		case MemberJoining:
 			s.Findings.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents, in that cluster: atoll status")
+		}
+		for _, other := range slices.Sorted(maps.Keys(m.OverBudgetOf)) {
+			s.Findings.add(Warning, about, fmt.Sprintf("%s takes only a part of what %s publishes: %[2]s exceeds the budget for one member (%s)", other, m.Cluster, m.OverBudgetOf[other]),
+				"find out in "+m.Cluster+" which exported Services or pods change so often, export less there, or raise --member-budget in "+other)
 		}
 	}
 }

@@ -19,9 +19,6 @@ import (
 // LeftOut is how much of one cluster's is not imported because there is more than this one takes.
 type LeftOut struct {
 	Services, Endpoints int
-	// Objects are those on the broker, and CutOff that no changes are taken for a while.
-	Objects int
-	CutOff  bool
 }
 
 // metricLeftOut is the agents' metric about that (docs/metrics.md).
@@ -47,7 +44,7 @@ func readLeftOut(ctx context.Context, config *rest.Config) (map[string]LeftOut, 
 		}
 		for cluster, n := range parseLeftOut(string(text)) {
 			have := all[cluster]
-			all[cluster] = LeftOut{max(have.Services, n.Services), max(have.Endpoints, n.Endpoints), max(have.Objects, n.Objects), have.CutOff || n.CutOff}
+			all[cluster] = LeftOut{max(have.Services, n.Services), max(have.Endpoints, n.Endpoints)}
 		}
 	}
 	return all, nil
@@ -84,10 +81,6 @@ func parseLeftOut(text string) map[string]LeftOut {
 			of.Services = int(n)
 		case "endpoints":
 			of.Endpoints = int(n)
-		case "objects":
-			of.Objects = int(n)
-		case "changes":
-			of.CutOff = n > 0
 		}
 		all[cluster] = of
 	}

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -9,7 +11,7 @@ import (
 // id, and the Lease of the same name beside it is the member's heartbeat.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=3"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=4"
 // +kubebuilder:resource:scope=Namespaced,shortName=mbr
 // +kubebuilder:printcolumn:name="Kubernetes",type=string,JSONPath=`.spec.kubernetesVersion`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agentVersion`
@@ -86,6 +88,49 @@ type MemberClusterSpec struct {
 	// older do not say so.
 	// +optional
 	Published *Publication `json:"published,omitempty"`
+	// OverBudget are other members that exceed this member's budget for one member, so that this
+	// member takes only a part of what they publish.
+	// +optional
+	// +listType=map
+	// +listMapKey=clusterID
+	// +kubebuilder:validation:MaxItems=32
+	OverBudget []OverBudget `json:"overBudget,omitempty"`
+}
+
+// OverBudgetReason is the part of a budget that a member exceeds.
+// +kubebuilder:validation:Enum=changes;objects;bytes
+type OverBudgetReason string
+
+// Reasons.
+const (
+	// OverBudgetChanges is a member that changes its objects too fast. Its changes are ignored for a while.
+	OverBudgetChanges OverBudgetReason = "changes"
+	// OverBudgetObjects is a member with too many objects, of which the last ones are left out.
+	OverBudgetObjects OverBudgetReason = "objects"
+	// OverBudgetBytes is a member with too large objects, of which the last ones are left out.
+	OverBudgetBytes OverBudgetReason = "bytes"
+)
+
+// OverBudget says that another member exceeds the budget of the one that writes this.
+type OverBudget struct {
+	// ClusterID is the member that exceeds the budget.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	ClusterID string `json:"clusterID"`
+	// Reason is what the member has too much of.
+	Reason OverBudgetReason `json:"reason"`
+	// Until is when changes are accepted again, by the writer's clock. It is set for the reason changes alone.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
+// String returns the reason with its time, such as "changes until 2026-01-02T15:04:05Z".
+func (o OverBudget) String() string {
+	if o.Until == nil {
+		return string(o.Reason)
+	}
+	return string(o.Reason) + " until " + o.Until.UTC().Format(time.RFC3339)
 }
 
 // Publication is a member's statement that it has published everything: what is missing then

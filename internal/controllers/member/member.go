@@ -41,6 +41,9 @@ type Controller struct {
 	Registered func()
 	// Pods returns which ranges of pods the entry is to have, where it has the given ones; nil for none.
 	Pods func(published []string) []string
+	// OverBudget returns the members that the entry should name as over this cluster's budget, where it names the given ones; nil
+	// leaves these. It is asked at each renewal. A cut-off seen by many members at once does not make all of them write at once.
+	OverBudget func(published []brokerv1alpha1.OverBudget) []brokerv1alpha1.OverBudget
 
 	broker    client.Client
 	namespace string
@@ -147,14 +150,17 @@ func (c *Controller) own() *brokerv1alpha1.MemberCluster {
 // want is what an entry should say. Of statements, that is the last one: another replica may have
 // made it, or an older one may have dropped it.
 func (c *Controller) want(have *brokerv1alpha1.MemberCluster) *brokerv1alpha1.MemberClusterSpec {
+	var now brokerv1alpha1.MemberClusterSpec
+	if have != nil {
+		now = have.Spec
+	}
 	want := c.spec
-	want.Published = published(have)
+	want.Published, want.OverBudget = now.Published, now.OverBudget
 	if c.Pods != nil {
-		var now []string
-		if have != nil {
-			now = have.Spec.PodCIDRs
-		}
-		want.PodCIDRs = c.Pods(now)
+		want.PodCIDRs = c.Pods(now.PodCIDRs)
+	}
+	if c.OverBudget != nil {
+		want.OverBudget = c.OverBudget(now.OverBudget)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
