@@ -127,8 +127,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
 	flags.IntVar(&o.MaxServicesPerMember, "max-services-per-member", defaultMaxServices, "how many services this cluster imports from one other member at most; 0 for any number")
 	flags.IntVar(&o.MaxEndpointsPerMember, "max-endpoints-per-member", defaultMaxEndpoints, "how many endpoints this cluster imports from one other member at most, counted as addresses times ports; 0 for any number")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times the default budget of one other member this cluster takes from the broker: %d objects, %d MiB, %g changes or %g MiB of changes a second; 0 for no limit. The own writes keep to 80%% of it",
-		quota.DefaultLimits.Objects, quota.DefaultLimits.Bytes>>20, quota.DefaultLimits.Changes, quota.DefaultLimits.BytesChanged/(1<<20)))
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times the default budget of one other member this cluster takes from the broker: %v; 0 for no limit. The own writes keep to 80%% of it", quota.DefaultLimits))
 	flags.DurationVar(&o.CoalesceAdditions, "coalesce-additions", defaultCoalesceAdditions, "least time between two writes of an EndpointSlice of this cluster's that add endpoints; the first change is always written at once, and 0 writes all at once")
 	flags.DurationVar(&o.CoalesceRemovals, "coalesce-removals", defaultCoalesceRemovals, "the same where an endpoint goes or is not ready any more")
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")

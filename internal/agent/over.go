@@ -45,20 +45,10 @@ func (s *session) warn(ctx context.Context, reason, action, text string) {
 // sayOver says in the log and in an Event that another member is over its budget.
 func (s *session) sayOver(ctx context.Context) func(member string, u quota.Usage) {
 	return func(member string, u quota.Usage) {
-		text := overText(member, u, s.options.budget())
-		s.log.Warn("another cluster is over its budget", "member", member, "objects", u.Objects, "bytes", u.Bytes, "reason", string(u.Reason), "effect", text)
+		text := s.options.budget().Explain(member, u, "this cluster")
+		s.log.Warn(text, "objects", u.Objects, "bytes", u.Bytes)
 		s.warn(ctx, "MemberOverBudget", "Import", text)
 	}
-}
-
-func overText(member string, u quota.Usage, limits quota.Limits) string {
-	if u.Reason == quota.TooManyChanges {
-		return fmt.Sprintf("Cluster %q changes more on the broker than this cluster takes: %g changes or %g MiB a second. "+
-			"What was imported of it stays as it is until %s; other clusters are not affected. Find out in %[1]q what changes so often, or raise --member-budget here.",
-			member, limits.Changes, limits.BytesChanged/(1<<20), u.CutOff.UTC().Format(time.RFC3339))
-	}
-	return fmt.Sprintf("Cluster %q has more on the broker than this cluster takes: %d objects or %d MiB. "+
-		"What comes beyond is left out here; what was imported and other clusters are not affected. Export less there, or raise --member-budget here.", member, limits.Objects, limits.Bytes>>20)
 }
 
 // lead notes that this replica leads, until ctx is done.

@@ -23,15 +23,16 @@ type Endpoints struct {
 	permissions *Permissions
 }
 
-// NewEndpoints returns a copy of no namespace of a clusterset's, in which members are permitted what permissions say.
-func NewEndpoints(c client.WithWatch, clusterset string, permissions *Permissions) *Endpoints {
+// NewEndpoints returns a copy of no namespace of a clusterset's, in which members are permitted what permissions say, and have as much
+// as metered allows.
+func NewEndpoints(c client.WithWatch, clusterset string, permissions *Permissions, metered *informers.Metered) *Endpoints {
 	selector := func(namespace string) []client.ListOption {
 		return []client.ListOption{client.InNamespace(clusterset), client.MatchingLabels{
 			names.LabelServiceNamespace: namespace,
 			discoveryv1.LabelManagedBy:  names.AgentManager,
 		}}
 	}
-	copies := informers.NewSlices(c, nil, selector, cache.Indexers{byService: indexLabels})
+	copies := informers.NewSlices(c, &informers.Tap{Metered: metered}, selector, cache.Indexers{byService: indexLabels})
 	copies.Clean(validation.Published)
 	return &Endpoints{slices: copies, permissions: permissions}
 }

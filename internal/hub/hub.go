@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -29,10 +30,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/controllers/policyword"
 	"github.com/atoll-mcs/atoll/internal/controllers/servicepolicy"
 	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/quota"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -95,10 +98,16 @@ type process struct {
 func (p *process) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	mgr, err := p.newManager(ctx)
+	brokerClient, err := client.NewWithWatch(p.config, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("making a client for the broker: %w", err)
+	}
+	metered := &informers.Metered{Label: names.LabelSourceCluster}
+	mgr, err := p.newManager(ctx, brokerClient, metered)
 	if err != nil {
 		return err
 	}
+	metered.Budget = quota.NewBudget(quota.DefaultLimits.Times(p.options.MemberBudget), time.Now, p.sayOver(ctx, mgr))
 	questions, err := newWebhook(ctx, mgr, p.options.WebhookAddress, p.log)
 	if err != nil {
 		return err
@@ -108,12 +117,8 @@ func (p *process) term(ctx context.Context) error {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	brokerClient, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return fmt.Errorf("making a client for the broker: %w", err)
-	}
 	permissions := broker.NewPermissions(brokerClient, p.options.Clusterset, p.log)
-	endpoints := broker.NewEndpoints(brokerClient, p.options.Clusterset, permissions)
+	endpoints := broker.NewEndpoints(brokerClient, p.options.Clusterset, permissions, metered)
 	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config.Host, p.options.nodes(), p.log)
 	if err != nil {
 		return err
@@ -182,14 +187,14 @@ func scheme() *runtime.Scheme {
 }
 
 // newManager returns a manager whose copies are of MultiClusterServices and Services
-// everywhere, and of what the clusterset's namespace holds of exports and members.
-func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
+// everywhere, and of what the clusterset's namespace holds of exports and members, with no more of each member than metered allows.
+func (p *process) newManager(ctx context.Context, brokerClient client.WithWatch, metered *informers.Metered) (manager.Manager, error) {
 	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
 	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.otherLeads)
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(p.config, lifecycle.Options(ctx, ctrl.Options{
+	options := lifecycle.Options(ctx, ctrl.Options{
 		Scheme:                              scheme(),
 		Logger:                              p.logger,
 		LeaderElection:                      p.options.LeaderElect,
@@ -211,7 +216,9 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 				},
 			},
 		},
-	}))
+	})
+	options.Cache.NewInformer = newInformer(brokerClient, p.options.Clusterset, metered)
+	mgr, err := ctrl.NewManager(p.config, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager for the broker: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/embedded"
 	_ "github.com/atoll-mcs/atoll/cloudprovider/haproxy" // registers itself
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
 // Options is what a person decides about a hub.
@@ -46,6 +47,8 @@ type Options struct {
 	// AbandonAfter is how long it is tried to delete a load balancer whose MultiClusterService is
 	// to go.
 	AbandonAfter time.Duration
+	// MemberBudget is how many times the default budget of one member the hub takes from the clusterset, 0 for no limit.
+	MemberBudget float64
 	// Verbose makes the hub log what it does in detail.
 	Verbose bool
 
@@ -68,6 +71,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "an option of a provider, as [PROVIDER.]NAME=VALUE; may be given several times")
 	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of the node that this pod runs on: load balancers refuse them as backends, as they do the addresses of this machine's interfaces and of the API server")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "how long a MultiClusterService is kept from going because its load balancer can't be deleted")
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times the default budget of one member the hub takes from the clusterset: %v; 0 for no limit", quota.DefaultLimits))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
 }
 
@@ -75,6 +79,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	if o.Clusterset == "" {
 		return errors.New("--clusterset: the clusterset's namespace on the broker is needed")
+	}
+	if o.MemberBudget < 0 {
+		return fmt.Errorf("--member-budget: %g is less than 0, which means no limit", o.MemberBudget)
 	}
 	for _, text := range o.NodeAddresses {
 		if _, err := netip.ParseAddr(text); err != nil {

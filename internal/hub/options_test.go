@@ -11,6 +11,7 @@ func TestOptions(t *testing.T) {
 	for _, tt := range []struct{ args, wants string }{
 		{"", ""},
 		{"--clusterset=", "--clusterset"},
+		{"--member-budget=-1", "--member-budget"},
 	} {
 		var o Options
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -28,6 +29,22 @@ var DefaultLimits = Limits{
 	Objects: 30_000, Bytes: 128 << 20,
 	Changes: 100, ChangesAtOnce: 5000,
 	BytesChanged: 4 << 20, BytesAtOnce: 128 << 20,
+}
+
+// String returns the limits as a flag's description has them.
+func (l Limits) String() string {
+	return fmt.Sprintf("%d objects, %d MiB, %g changes or %g MiB of changes a second", l.Objects, l.Bytes>>20, l.Changes, l.BytesChanged/(1<<20))
+}
+
+// Explain says what it means, and what to do, that a member exceeds somebody's limits.
+func (l Limits) Explain(member string, u Usage, whose string) string {
+	effect := "What is beyond it is left out. Export less there"
+	if u.Reason == TooManyChanges {
+		effect = fmt.Sprintf("Its changes are ignored until %s, and its imported services stay as they are. Find out in cluster %s what changes so often",
+			u.CutOff.UTC().Format(time.RFC3339), member)
+	}
+	return fmt.Sprintf("Cluster %s exceeds the budget of %s for one member (%s): %v. %s, or raise --member-budget here. Other clusters are not affected.",
+		member, whose, u.Reason, l, effect)
 }
 
 // Times returns limits that are some times as much, or none for 0.

@@ -100,7 +100,7 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 		t.Fatal(err)
 	}
 	allowed := broker.NewPermissions(hub, clusterset, slog.New(slog.DiscardHandler))
-	endpoints := broker.NewEndpoints(hub, clusterset, allowed)
+	endpoints := broker.NewEndpoints(hub, clusterset, allowed, nil)
 	followed = endpoints
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration.Host, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	if err != nil {
