@@ -95,7 +95,7 @@ var table = []row{
 	// What installs Atoll, and takes it away.
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
 	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/permissions", "./internal/ranges", "./internal/render"})},
-	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/merge", "./internal/permissions", "./internal/ranges", "./internal/refusal", "./internal/render", "./internal/survey"})},
+	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/mcs/validation", "./internal/merge", "./internal/permissions", "./internal/ranges", "./internal/refusal", "./internal/render", "./internal/survey"})},
 	// What a pod finds out for atoll check and atoll verify, and the pods; what was found out is judged apart.
 	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup"}},
 	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
