@@ -232,35 +232,15 @@ func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.Mem
 	}
 	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster },
 		output.Column[setup.MemberPermissions]{Header: "CLUSTER", Of: func(r setup.MemberPermissions) string { return r.Cluster }},
-		output.Column[setup.MemberPermissions]{Header: "NAMESPACES", Of: permittedNamespaces},
+		output.Column[setup.MemberPermissions]{Header: "NAMESPACES", Of: func(r setup.MemberPermissions) string {
+			return output.Permitted(!slices.Contains(r.Namespaces, "*"), r.Namespaces, "all")
+		}},
 		output.Column[setup.MemberPermissions]{Header: "EXPORTS", Of: number(func(r setup.MemberPermissions) int { return r.Exports })},
 		output.Column[setup.MemberPermissions]{Header: "REFUSED", Of: number(func(r setup.MemberPermissions) int { return r.NotPermitted })},
-		output.Column[setup.MemberPermissions]{Header: "RANGES", Of: permittedRanges},
+		output.Column[setup.MemberPermissions]{Header: "RANGES", Of: func(r setup.MemberPermissions) string { return output.Permitted(!r.AnyAddress, r.Ranges, anyAddress) }},
 		output.Column[setup.MemberPermissions]{Header: "ADDRESSES", Of: number(func(r setup.MemberPermissions) int { return r.Addresses })},
 		output.Column[setup.MemberPermissions]{Header: "OUTSIDE", Of: number(func(r setup.MemberPermissions) int { return r.Outside })},
 		output.Column[setup.MemberPermissions]{Header: "MISTAKES", Of: func(r setup.MemberPermissions) string { return output.Text(strings.Join(r.Mistakes, "; ")) }},
 		output.Column[setup.MemberPermissions]{Header: "EXAMPLES", Wide: true, Of: func(r setup.MemberPermissions) string { return output.List(r.Examples) }},
 	)
-}
-
-// permittedNamespaces are the namespaces that a member may export, for people.
-func permittedNamespaces(r setup.MemberPermissions) string {
-	switch {
-	case len(r.Namespaces) == 0:
-		return "none"
-	case slices.Contains(r.Namespaces, "*"):
-		return "all"
-	}
-	return strings.Join(r.Namespaces, ",")
-}
-
-// permittedRanges are the ranges that a member's endpoints may be in, for people.
-func permittedRanges(r setup.MemberPermissions) string {
-	switch {
-	case r.AnyAddress:
-		return anyAddress
-	case len(r.Ranges) == 0:
-		return "none"
-	}
-	return strings.Join(r.Ranges, ",")
 }
