@@ -32,7 +32,7 @@ func NewEndpoints(c client.WithWatch, clusterset string, permissions *Permission
 		}}
 	}
 	copies := informers.NewSlices(c, nil, selector, cache.Indexers{byService: indexLabels})
-	copies.Clean(validation.Published)
+	copies.Clean(validation.CleanSlice)
 	return &Endpoints{slices: copies, permissions: permissions}
 }
 

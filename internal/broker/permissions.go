@@ -240,9 +240,9 @@ func (v *View) MayExport(cluster names.ClusterID, namespace string) bool {
 	return v.Epoch.Permissions.MayExport(cluster, namespace)
 }
 
-// believes tells whether the view takes notice of what a cluster publishes of a namespace. Its own cluster withdraws by itself
+// accepts tells whether the view takes notice of what a cluster publishes of a namespace. Its own cluster withdraws by itself
 // what it may not export, and needs to see it for that.
-func (v *View) believes(cluster names.ClusterID, namespace string) bool {
+func (v *View) accepts(cluster names.ClusterID, namespace string) bool {
 	return cluster == v.Self || v.MayExport(cluster, namespace)
 }
 

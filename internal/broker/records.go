@@ -12,13 +12,13 @@ import (
 func CleanRecord(record *brokerv1alpha1.ExportedService) {
 	record.Annotations = nil
 	spec := record.Spec
-	if validation.Identity(spec) != "" || record.Name != names.Export(names.ClusterID(spec.ClusterID), spec.ServiceNamespace, spec.ServiceName) {
+	if validation.IdentityProblem(spec) != "" || record.Name != names.Export(names.ClusterID(spec.ClusterID), spec.ServiceNamespace, spec.ServiceName) {
 		record.Spec = brokerv1alpha1.ExportedServiceSpec{}
 		return
 	}
 	clean, refused := validation.Record(spec)
 	record.Spec = clean
 	if len(refused) > 0 {
-		record.Annotations = map[string]string{names.AnnotationRefused: validation.Note(refused)}
+		record.Annotations = map[string]string{names.AnnotationRefused: validation.FormatRefused(refused)}
 	}
 }

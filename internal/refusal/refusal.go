@@ -64,14 +64,14 @@ type Rules struct {
 	// Malformed says what of the namespace's annotation can't be read; nil for nothing.
 	Malformed error
 
-	here, everywhere Clusters
+	byNamespace, byAgent Clusters
 }
 
-// In returns what holds in a namespace with these labels and annotations. everywhere is what the agent refuses in all of them.
-func In(namespace string, labels, annotations map[string]string, everywhere Clusters) Rules {
-	rules := Rules{Closed: names.Closed(namespace, labels), everywhere: everywhere}
+// In returns what holds in a namespace with these labels and annotations. byAgent is what the agent refuses in all of them.
+func In(namespace string, labels, annotations map[string]string, byAgent Clusters) Rules {
+	rules := Rules{Closed: names.Closed(namespace, labels), byAgent: byAgent}
 	if text, found := annotations[names.AnnotationRefuseImports]; found {
-		rules.here, rules.Malformed = Parse(text)
+		rules.byNamespace, rules.Malformed = Parse(text)
 	}
 	return rules
 }
@@ -81,9 +81,9 @@ func (r Rules) Reason(id names.ClusterID) Reason {
 	switch {
 	case r.Closed:
 		return SystemNamespace
-	case r.here.Has(id):
+	case r.byNamespace.Has(id):
 		return ByNamespace
-	case r.everywhere.Has(id):
+	case r.byAgent.Has(id):
 		return ByAgent
 	}
 	return ""

@@ -56,11 +56,11 @@ func ListTokens(ctx context.Context, on *install.Target, namespace string, now t
 	if err != nil {
 		return nil, err
 	}
-	return tellTokens(accounts.Items, used, now), nil
+	return joinTokens(accounts.Items, used, now), nil
 }
 
-// tellTokens says what has become of join files.
-func tellTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time.Time) []JoinToken {
+// joinTokens says what has become of join files.
+func joinTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time.Time) []JoinToken {
 	var tokens []JoinToken
 	expires := map[string]*time.Time{} // by the names of Secrets
 	for _, a := range accounts {
@@ -117,7 +117,7 @@ func RevokeToken(ctx context.Context, on *install.Target, namespace string, clus
 // member's before that, so that the standing member keeps its credentials.
 func revoke(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, member *corev1.ServiceAccount) (bool, error) {
 	if member.UID != "" {
-		if err := reown(ctx, on, namespace, cluster, member); err != nil {
+		if err := setOwner(ctx, on, namespace, cluster, member); err != nil {
 			return false, err
 		}
 	}
@@ -142,8 +142,8 @@ func credentials(ctx context.Context, on *install.Target, namespace string, of c
 	return slices.DeleteFunc(list.Items, func(s corev1.Secret) bool { return s.Type != names.CredentialType }), nil
 }
 
-// reown has a cluster's credentials go with one account alone.
-func reown(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, account *corev1.ServiceAccount) error {
+// setOwner has a cluster's credentials go with one account alone.
+func setOwner(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, account *corev1.ServiceAccount) error {
 	all, err := credentials(ctx, on, namespace, client.MatchingLabels{names.LabelSourceCluster: cluster.String()})
 	if err != nil {
 		return err

@@ -174,12 +174,12 @@ func (w *world) generate(t *testing.T, seed int, address string) generated {
 // believed wants that what passes validation is there, and that a request reaches it where it can.
 func (w *world) believed(t *testing.T, g generated, address string) (reached bool) {
 	t.Helper()
-	if !g.recorded || validation.Identity(g.record.Spec) != "" {
+	if !g.recorded || validation.IdentityProblem(g.record.Spec) != "" {
 		return false
 	}
 	spec, _ := validation.Record(g.record.Spec)
 	passed := g.slice.DeepCopy()
-	validation.Published(passed)
+	validation.CleanSlice(passed)
 	// A slice whose name does not agree with what it says of its source is ignored as a whole.
 	source, part := passed.Annotations[names.AnnotationSourceSlice], passed.Annotations[names.AnnotationSourcePart]
 	agrees := part == "0" && g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source, 0)

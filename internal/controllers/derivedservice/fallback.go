@@ -59,9 +59,9 @@ func (r remark) outcome() status.Outcome {
 	return status.Outcome{Remarks: []status.Remark{{Reason: reasonOlderDistribution, Message: r.message}}}
 }
 
-// understood has the derived Service of an import written with a traffic distribution that this cluster's API server
+// writeWithFallback has the derived Service of an import written with a traffic distribution that this cluster's API server
 // knows: the import's, or PreferClose where it refuses that.
-func (c *Controller) understood(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) (*corev1.Service, error)) (*corev1.Service, remark, error) {
+func (c *Controller) writeWithFallback(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) (*corev1.Service, error)) (*corev1.Service, remark, error) {
 	older := derived.WithOlderDistribution(imp)
 	if older == nil {
 		service, err := write(imp)
