@@ -196,7 +196,7 @@ func TestSliceIsBounded(t *testing.T) {
 }
 
 // A slice from the broker keeps no labels and annotations but those that are read, and says what was left out of it.
-func TestPublished(t *testing.T) {
+func TestCleanSlice(t *testing.T) {
 	published := func(annotations map[string]string) *discoveryv1.EndpointSlice {
 		s := sliceAt(v4, "10.1.0.1", "127.0.0.1", "127.0.0.2")
 		s.Labels = map[string]string{names.LabelSourceCluster: "c2", names.LabelServiceName: "web", "team": "x"}
