@@ -13,15 +13,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
-// errThrottled is what a write gets that would have to wait for longer than its caller does.
-var errThrottled = errors.New("this cluster writes to the broker as fast as other clusters take changes of one, and the write is tried again: " +
+// errThrottled is the error of a write that would have to wait for longer than its caller does.
+var errThrottled = errors.New("this cluster's writes to the broker exceed the rate that other clusters accept from one member. The write is retried: " +
 	"find out which exported Services or pods change so often")
 
-// reportInterval is how often it is said that writes wait.
+// reportInterval is the least time between two calls of onWait.
 const reportInterval = time.Minute
 
-// Throttle has a member's own writes to the broker wait where they are more than limits on changes allow. Importers take no more of
-// one member, and cut off who exceeds that. Heartbeats never wait. onWait is called when a write has to wait, once a minute at most.
+// Throttle delays a member's own writes to the broker so that they do not exceed the limits on changes. Importers cut off a member
+// that exceeds them. Heartbeats never wait. onWait is called when a write has to wait, once a minute at most.
 func Throttle(limits quota.Limits, onWait func()) func(http.RoundTripper) http.RoundTripper {
 	if limits.Changes == 0 {
 		return func(next http.RoundTripper) http.RoundTripper { return next }

@@ -76,8 +76,8 @@ func NewView(c client.WithWatch, e *Epoch) *View {
 	return v
 }
 
-// cleanRecord leaves of another member's record what may be used of it. The member's own record stays as it is on the broker, for the
-// controller that writes it to compare.
+// cleanRecord removes the invalid parts of another member's record. The own record stays as it is on the broker, because the
+// controller that writes it compares it.
 func (v *View) cleanRecord(record *brokerv1alpha1.ExportedService) {
 	if record.Spec.ClusterID != v.Self.String() {
 		CleanRecord(record)

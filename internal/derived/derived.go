@@ -64,7 +64,7 @@ func WithOlderDistribution(imp *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImp
 	}
 }
 
-// clearExternal takes off a Service what somebody has added for clients outside of the cluster. The API server refuses most of it
+// clearExternal removes fields for clients outside of the cluster that somebody has set. The API server refuses most of it
 // on a Service of type ClusterIP, and the member's admission policy refuses the agent the rest.
 func clearExternal(spec *corev1.ServiceSpec) {
 	spec.ExternalIPs, spec.ExternalName, spec.ExternalTrafficPolicy = nil, "", ""

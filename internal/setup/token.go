@@ -99,7 +99,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	return m, m.Validate()
 }
 
-// checkJoinerPolicy makes sure that the broker has the policies without which a joiner could create any Secret.
+// checkJoinerPolicy returns an error unless the broker has the admission policy and binding without which a joiner could create any Secret.
 func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string) error {
 	key := client.ObjectKey{Name: rights.JoinerPolicyName(namespace)}
 	for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}} {

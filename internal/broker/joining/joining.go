@@ -47,10 +47,10 @@ func Use(ctx context.Context, on kubernetes.Interface, file credential.Membershi
 	return credential.Binding{Name: secret.Name, UID: string(secret.UID)}, nil
 }
 
-// NoResponseError says that the broker's answer to the use of a join file was lost: the file may be used up.
+// NoResponseError is the error where the broker's answer to the use of a join file was lost: the file may be used up.
 type NoResponseError struct{ Err error }
 
-// Error says so.
+// Error implements error.
 func (e *NoResponseError) Error() string {
 	return "the broker's answer was lost, and so the join file may be used up: " + e.Err.Error()
 }

@@ -18,8 +18,8 @@ const (
 	precedence = 1000
 )
 
-// fairness returns what bounds how much of the broker's API server members use at a time. Each member queues behind itself:
-// one that sends requests without end delays the others by some requests, and the broker's other users not at all.
+// fairness returns objects of API Priority and Fairness that limit how many requests members have in flight. Each member has its own
+// queue: one that sends requests without pause hardly delays other members, and does not delay the broker's other users.
 // https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 func fairness(namespace string) []client.Object {
 	var objects []client.Object
@@ -43,7 +43,7 @@ func fairness(namespace string) []client.Object {
 
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// allResources is all that one can do by some verbs: what members may not do at all, as writing Events, takes the API server's time too.
+// allResources matches all requests with some verbs. Requests that are denied, such as writing Events, take the API server's time too.
 func allResources(verbs []string) flowcontrolv1.ResourcePolicyRule {
 	return flowcontrolv1.ResourcePolicyRule{Verbs: verbs, APIGroups: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"*"}, ClusterScope: true}
 }
@@ -69,7 +69,7 @@ func priorityLevel(namespace, name string, shares int32) *flowcontrolv1.Priority
 	}
 }
 
-// flowSchema has requests of the members' accounts be of a priority level.
+// flowSchema assigns requests of the members' accounts to a priority level.
 func flowSchema(namespace, name string, precedence int32, rule flowcontrolv1.ResourcePolicyRule) *flowcontrolv1.FlowSchema {
 	accounts := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: "system:serviceaccounts:" + namespace}}
 	return &flowcontrolv1.FlowSchema{

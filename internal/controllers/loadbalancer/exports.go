@@ -28,13 +28,13 @@ const (
 	maxBackends = 5000
 )
 
-// exports is what the provider clusters publish of a Service.
+// exports are the valid records and slices of a Service's provider clusters.
 type exports struct {
 	// slices have only endpoints that may be backends.
 	slices []*discoveryv1.EndpointSlice
 	// records are by cluster, nil for a cluster that has none.
 	records map[string]*brokerv1alpha1.ExportedServiceSpec
-	// refused is what is left out of both.
+	// refused counts the invalid parts of both.
 	refused refusals
 }
 
@@ -70,7 +70,7 @@ func (r refusals) total() (n int) {
 	return n
 }
 
-// validateExports returns what the provider clusters publish as far as network lets it be used. The slices are cleaned by validation.CleanSlice; the
+// validateExports returns the provider clusters' records and slices without invalid parts, and without endpoints that network refuses. The slices are cleaned by validation.CleanSlice; the
 // records are raw, and changed.
 func validateExports(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, published []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exports {
 	e := exports{records: map[string]*brokerv1alpha1.ExportedServiceSpec{}, refused: refusals{}}
@@ -117,8 +117,8 @@ type candidate struct {
 }
 
 // selectBackends returns at most limit of what clusters publish for a port, each address once, sorted; and how many addresses there are.
-// Ready endpoints come before draining ones. Beyond that clusters take turns, so that one with many endpoints does not crowd out the
-// others, also not by publishing their addresses as its own.
+// Ready endpoints come before draining ones. Clusters are selected round-robin, so that one with many endpoints does not crowd out the
+// others, not even by publishing their addresses as its own.
 func selectBackends(found map[string]map[netip.AddrPort]bool, limit int) (chosen []cloudprovider.Backend, of int) {
 	var all []candidate
 	for cluster, addresses := range found {
