@@ -33,7 +33,7 @@ func NewEndpoints(c client.WithWatch, clusterset string, permissions *Permission
 		}}
 	}
 	copies := informers.NewSlices(c, &informers.Tap{Metered: metered}, selector, cache.Indexers{byService: indexLabels})
-	copies.Clean(validation.Published)
+	copies.Clean(validation.CleanSlice)
 	return &Endpoints{slices: copies, permissions: permissions}
 }
 

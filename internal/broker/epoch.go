@@ -127,7 +127,7 @@ func (e *Epoch) Limit(limits quota.Limits, now func() time.Time, over func(membe
 	e.metered.Budget = quota.NewBudget(limits, now, over)
 }
 
-// Usage returns what each other member takes of its budget.
+// Usage returns how much of its budget each other member uses.
 func (e *Epoch) Usage() map[string]quota.Usage { return e.metered.Budget.Usage() }
 
 // Start looks into whatever happens until ctx is done.
@@ -167,13 +167,13 @@ func sleep(ctx context.Context, d time.Duration, news <-chan struct{}) {
 	}
 }
 
-// doubts tells whether what is missing of a member may be there all the same. It is called with mu held. A member whose
-// endpoints are withdrawn here, because it is lost, can't say what it exports: what is missing of it is believed.
+// doubts tells whether an object of a member that is missing on the broker may still exist. It is called with mu held. A lost member,
+// whose endpoints are withdrawn here, can't publish objects again, so its missing objects count as deleted.
 func (e *Epoch) doubts(cluster names.ClusterID) bool {
 	return e.judge.Doubts(cluster.String()) && !e.withdrawn(cluster)
 }
 
-// outdated tells whether what there is of a member may be from before what it has published last. It is called with mu held.
+// outdated tells whether the broker's objects of a member may be older than those that it published last. It is called with mu held.
 func (e *Epoch) outdated(cluster names.ClusterID) bool {
 	return e.judge.Outdated(cluster.String()) && !e.withdrawn(cluster)
 }
@@ -185,7 +185,7 @@ func (e *Epoch) SetWithdrawn(f func(names.ClusterID) bool) {
 	e.withdrawn = f
 }
 
-// WithdrawnChanged lets go of what was held for members that are lost now.
+// WithdrawnChanged releases objects that were held for members that are lost now.
 func (e *Epoch) WithdrawnChanged() {
 	e.mu.Lock()
 	again := e.released()

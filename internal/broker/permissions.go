@@ -131,7 +131,7 @@ func (p *Permissions) read(from *corev1.ConfigMap) {
 	handlers := slices.Collect(maps.Keys(p.handlers))
 	p.mu.Unlock()
 	if news {
-		p.log.Warn("Some of what is written about members can't be read, and permits nothing. "+
+		p.log.Warn("Some entries of the members' permissions are invalid and permit nothing. "+
 			"Run on the broker: atoll broker members list --namespace "+p.namespace, "configmap", p.namespace+"/"+names.MemberPermissions, "mistakes", mistakes)
 	}
 	for _, id := range changed {
@@ -219,7 +219,7 @@ func (w *unseenWatch) ResultChan() <-chan watch.Event { return w.result }
 // Stop implements watch.Interface.
 func (w *unseenWatch) Stop() { w.end.Stop() }
 
-// warnOnce says that the broker was deployed by an older version.
+// warnOnce logs that an older version has deployed the broker.
 func (p *Permissions) warnOnce(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,9 +240,9 @@ func (v *View) MayExport(cluster names.ClusterID, namespace string) bool {
 	return v.Epoch.Permissions.MayExport(cluster, namespace)
 }
 
-// believes tells whether the view takes notice of what a cluster publishes of a namespace. Its own cluster withdraws by itself
-// what it may not export, and needs to see it for that.
-func (v *View) believes(cluster names.ClusterID, namespace string) bool {
+// accepts tells whether the view has a cluster's records and slices of a namespace. The own cluster's are always there, so that its
+// controllers can withdraw those that it may not export.
+func (v *View) accepts(cluster names.ClusterID, namespace string) bool {
 	return cluster == v.Self || v.MayExport(cluster, namespace)
 }
 
@@ -255,14 +255,15 @@ func (v *View) OnPermission(f func(names.ClusterID)) {
 	}
 }
 
-// permissionChanged calls the handlers of OnExport with all that a cluster exports: what it may not export is as good as missing.
+// permissionChanged calls the handlers of OnExport with everything that a cluster exports, because records that it may not export
+// count as missing.
 func (v *View) permissionChanged(cluster names.ClusterID) {
 	for _, about := range v.exportsOf(cluster) {
 		v.announcement(about)()
 	}
 }
 
-// exportsOf returns what a cluster exports, and what is kept of that although it is missing, also what it may not export.
+// exportsOf returns all exports of a cluster: those that are missing on the broker but kept, and those that it may not export, too.
 func (v *View) exportsOf(cluster names.ClusterID) []export {
 	var all []export
 	for _, object := range v.exports.GetStore().List() {

@@ -44,14 +44,14 @@ func (v *View) ImportsFrom(namespace string) bool {
 }
 
 func (v *View) exportsIn(namespace string) []*brokerv1alpha1.ExportedService {
-	return v.believed(informers.Indexed[*brokerv1alpha1.ExportedService](v.exports, byNamespace, namespace))
+	return v.acceptedRecords(informers.Indexed[*brokerv1alpha1.ExportedService](v.exports, byNamespace, namespace))
 }
 
 // ServicesOf returns the services that a cluster exports, as far as it may.
 func (v *View) ServicesOf(cluster names.ClusterID) []types.NamespacedName {
 	var services []types.NamespacedName
 	for _, object := range v.exports.GetStore().List() {
-		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ClusterID == cluster.String() && v.believes(cluster, spec.ServiceNamespace) {
+		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ClusterID == cluster.String() && v.accepts(cluster, spec.ServiceNamespace) {
 			services = append(services, spec.Service())
 		}
 	}

@@ -13,31 +13,31 @@ import (
 	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
-// errThrottled is what a write gets that would have to wait for longer than its caller does.
-var errThrottled = errors.New("this cluster writes to the broker as fast as other clusters take changes of one, and the write is tried again: " +
+// errThrottled is the error of a write that would have to wait for longer than its caller does.
+var errThrottled = errors.New("this cluster's writes to the broker exceed the rate that other clusters accept from one member. The write is retried: " +
 	"find out which exported Services or pods change so often")
 
-// sayThrottled is how often it is said that writes wait.
-const sayThrottled = time.Minute
+// reportInterval is the least time between two calls of onWait.
+const reportInterval = time.Minute
 
-// Throttle has a member's own writes to the broker wait where they are more than limits on changes allow. Importers take no more of
-// one member, and cut off who exceeds that. Heartbeats never wait. said is called when a write has to wait, once a minute at most.
-func Throttle(limits quota.Limits, said func()) func(http.RoundTripper) http.RoundTripper {
+// Throttle delays a member's own writes to the broker so that they do not exceed the limits on changes. Importers cut off a member
+// that exceeds them. Heartbeats never wait. onWait is called when a write has to wait, once a minute at most.
+func Throttle(limits quota.Limits, onWait func()) func(http.RoundTripper) http.RoundTripper {
 	if limits.Changes == 0 {
 		return func(next http.RoundTripper) http.RoundTripper { return next }
 	}
 	t := &throttle{
 		changes: rate.NewLimiter(rate.Limit(limits.Changes), limits.ChangesAtOnce),
-		bytes:   rate.NewLimiter(rate.Limit(limits.BytesChanged), limits.BytesAtOnce), said: said,
+		bytes:   rate.NewLimiter(rate.Limit(limits.BytesChanged), limits.BytesAtOnce), onWait: onWait,
 	}
 	return func(next http.RoundTripper) http.RoundTripper { return throttled{t, next} }
 }
 
 type throttle struct {
 	changes, bytes *rate.Limiter
-	said           func()
+	onWait         func()
 	mu             sync.Mutex
-	saidAt         time.Time
+	reportedAt     time.Time
 }
 
 type throttled struct {
@@ -61,7 +61,7 @@ func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }
 func (t throttled) wait(r *http.Request) error {
 	size := int(max(0, min(r.ContentLength, int64(t.bytes.Burst()))))
 	if t.changes.Tokens() < 1 || t.bytes.Tokens() < float64(size) {
-		t.say()
+		t.report()
 	}
 	if err := t.changes.Wait(r.Context()); err != nil {
 		return fmt.Errorf("%w (%w)", errThrottled, err)
@@ -72,11 +72,11 @@ func (t throttled) wait(r *http.Request) error {
 	return nil
 }
 
-func (t *throttle) say() {
+func (t *throttle) report() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := time.Now(); now.Sub(t.saidAt) >= sayThrottled {
-		t.saidAt = now
-		t.said()
+	if now := time.Now(); now.Sub(t.reportedAt) >= reportInterval {
+		t.reportedAt = now
+		t.onWait()
 	}
 }

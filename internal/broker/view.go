@@ -69,15 +69,15 @@ func NewView(c client.WithWatch, e *Epoch) *View {
 	}
 	informers.Clean(v.exports, v.cleanRecord)
 	v.slices = informers.NewSlices(c, e.taps.slices, v.others, cache.Indexers{byCluster: indexCluster, bySource: indexSource})
-	v.slices.Clean(validation.Published)
+	v.slices.Clean(validation.CleanSlice)
 	e.mu.Lock()
 	e.view = v
 	e.mu.Unlock()
 	return v
 }
 
-// cleanRecord leaves of another member's record what may be used of it. The member's own record stays as it is on the broker, for the
-// controller that writes it to compare.
+// cleanRecord removes the invalid parts of another member's record. The own record stays as it is on the broker, because the
+// controller that writes it compares it.
 func (v *View) cleanRecord(record *brokerv1alpha1.ExportedService) {
 	if record.Spec.ClusterID != v.Self.String() {
 		CleanRecord(record)
@@ -133,13 +133,13 @@ func (v *View) SlicesSynced(namespace string) bool { return v.slices.Synced(name
 // Exports returns all exports of a service, the member's own record included, without those of members that may not
 // export the namespace. Records of others that are missing, and may be there all the same, are as they were.
 func (v *View) Exports(service types.NamespacedName) []*brokerv1alpha1.ExportedService {
-	return v.believed(v.exportsAndKept(service))
+	return v.acceptedRecords(v.exportsAndKept(service))
 }
 
-// believed leaves out records of members that may not export their namespace. It changes the list.
-func (v *View) believed(exports []*brokerv1alpha1.ExportedService) []*brokerv1alpha1.ExportedService {
+// acceptedRecords leaves out records of members that may not export their namespace. It changes the list.
+func (v *View) acceptedRecords(exports []*brokerv1alpha1.ExportedService) []*brokerv1alpha1.ExportedService {
 	return slices.DeleteFunc(exports, func(e *brokerv1alpha1.ExportedService) bool {
-		return !v.believes(names.ClusterID(e.Spec.ClusterID), e.Spec.ServiceNamespace)
+		return !v.accepts(names.ClusterID(e.Spec.ClusterID), e.Spec.ServiceNamespace)
 	})
 }
 
@@ -159,7 +159,7 @@ func (v *View) exportsAndKept(service types.NamespacedName) []*brokerv1alpha1.Ex
 func (v *View) Hold(service types.NamespacedName, cluster names.ClusterID) bool {
 	about := export{service, cluster}
 	switch {
-	case cluster == v.Self, !v.believes(cluster, service.Namespace):
+	case cluster == v.Self, !v.accepts(cluster, service.Namespace):
 		return false
 	case v.Export(service, cluster) != nil:
 		return v.Epoch.holdOutdated(service, cluster, v, v.announcement(about))
@@ -174,7 +174,7 @@ func (v *View) HoldAny(service types.NamespacedName, clusters []mcsv1beta1.Clust
 
 // Doubts tells whether what is missing of a member's services in a namespace may be there all the same.
 func (v *View) Doubts(cluster names.ClusterID, namespace string) bool {
-	return v.believes(cluster, namespace) && v.Epoch.Doubts(cluster)
+	return v.accepts(cluster, namespace) && v.Epoch.Doubts(cluster)
 }
 
 // announcement returns what calls the handlers of OnExport with an export of which something is known now.
@@ -249,7 +249,7 @@ func (v *View) PublishedFrom(service types.NamespacedName, source string) []*dis
 // Slices returns the slices of a service that another cluster published, if the
 // service's namespace is followed and the cluster may export it.
 func (v *View) Slices(service types.NamespacedName, cluster names.ClusterID) []*discoveryv1.EndpointSlice {
-	if !v.believes(cluster, service.Namespace) {
+	if !v.accepts(cluster, service.Namespace) {
 		return nil
 	}
 	return v.slices.ByIndex(service.Namespace, byCluster, key(serviceKey(service), cluster.String()))
@@ -257,7 +257,7 @@ func (v *View) Slices(service types.NamespacedName, cluster names.ClusterID) []*
 
 // SlicesFrom returns those of them that the cluster made from one of its slices.
 func (v *View) SlicesFrom(service types.NamespacedName, cluster names.ClusterID, source string) []*discoveryv1.EndpointSlice {
-	if !v.believes(cluster, service.Namespace) {
+	if !v.accepts(cluster, service.Namespace) {
 		return nil
 	}
 	return v.slices.ByIndex(service.Namespace, bySource, key(serviceKey(service), cluster.String(), source))

@@ -64,8 +64,8 @@ func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validit
 // reasonNamespaceNotPermitted is a reason of our own: mcs-api has none for this.
 const reasonNamespaceNotPermitted mcsv1beta1.ServiceExportConditionReason = "NamespaceNotPermitted"
 
-// Remarks says what of an export is left out of the record, because other clusters would refuse it, and what choice is none; "" for
-// nothing. refused is what Of has left out.
+// Remarks describes the invalid parts of an export that are left out of the record, and an invalid annotation; "" for none. refused
+// comes from Of.
 func Remarks(export *mcsv1beta1.ServiceExport, refused []validation.Refused) string {
 	remarks := unknownChoice(export)
 	if len(refused) > 0 {

@@ -36,7 +36,7 @@ func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 	spec.SessionAffinityConfig = affinityConfig(imp)
 	spec.InternalTrafficPolicy = ptr.To(ptr.Deref(imp.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster))
 	spec.TrafficDistribution = imp.Spec.TrafficDistribution
-	withoutOutside(spec)
+	clearExternal(spec)
 	if imp.Spec.Type == mcsv1beta1.Headless {
 		spec.ClusterIP = corev1.ClusterIPNone
 		spec.ClusterIPs = []string{corev1.ClusterIPNone}
@@ -64,9 +64,9 @@ func WithOlderDistribution(imp *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImp
 	}
 }
 
-// withoutOutside takes off a Service what somebody has added for clients outside of the cluster. The API server refuses most of it
+// clearExternal removes fields for clients outside of the cluster that somebody has set. The API server refuses most of it
 // on a Service of type ClusterIP, and the member's admission policy refuses the agent the rest.
-func withoutOutside(spec *corev1.ServiceSpec) {
+func clearExternal(spec *corev1.ServiceSpec) {
 	spec.ExternalIPs, spec.ExternalName, spec.ExternalTrafficPolicy = nil, "", ""
 	spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges = "", nil, nil
 	spec.AllocateLoadBalancerNodePorts, spec.HealthCheckNodePort = nil, 0

@@ -30,14 +30,14 @@ import (
 // needs a look at another object, and, where somebody else has installed the definition, what
 // that would say otherwise.
 //
-// It answers the API server alone, which knows the path to ask at: an answer tells which Services there are, and costs a read of
-// one. Others are kept from taking up its time and its memory.
+// It answers only the API server, which knows the secret path: an answer reveals whether a Service exists, and costs a read of it.
+// Other callers can't exhaust its connections or memory.
 type webhook struct {
 	address     string
 	services    client.Reader // past any copy: a Service may just have been created
 	log         *slog.Logger
 	certificate atomic.Pointer[tls.Certificate]
-	path        atomic.Pointer[string] // what the last element of the URL's path has to be
+	path        atomic.Pointer[string] // the secret last element of the URL's path
 }
 
 // newWebhook returns a webhook that serves with what is in the Secret that a manager watches.
@@ -86,31 +86,29 @@ func (w *webhook) Start(ctx context.Context) error {
 }
 
 const (
-	// questionTime is how long a question may take to arrive, and an answer to be read: as long as the API server waits (see
-	// internal/render), and as much again.
-	questionTime = 10 * time.Second
-	// idleTime is longer than an API server keeps a connection that it does not use.
-	idleTime = 2 * time.Minute
-	// maxHeader bounds what a question says before it begins, and maxQuestion the question itself, in bytes: two objects of the size
-	// that an API server takes, and room.
-	maxHeader, maxQuestion = 8 << 10, 4 << 20
-	// maxAtOnce is how many questions are answered at a time; others wait.
-	maxAtOnce = 32
-	// maxStrangers is how many connections there may be that have asked nothing yet, or nothing good.
-	maxStrangers = 256
+	// requestTimeout is how long a request may take to arrive: twice as long as the API server waits (see internal/render).
+	requestTimeout = 10 * time.Second
+	// idleTimeout is longer than an API server keeps a connection that it does not use.
+	idleTimeout = 2 * time.Minute
+	// maxHeader and maxBody bound a request, in bytes. A body holds two objects of the largest size that an API server accepts.
+	maxHeader, maxBody = 8 << 10, 4 << 20
+	// maxConcurrent is how many requests are answered at a time; others wait.
+	maxConcurrent = 32
+	// maxUnauthenticated is how many connections may be open without an authenticated request.
+	maxUnauthenticated = 256
 )
 
-// server serves questions and bounds whatever a caller makes it hold.
+// server answers requests, and bounds the time and memory that a caller can take.
 func (w *webhook) server() *http.Server {
-	strangers := newStrangers(maxStrangers)
+	limit := newConnectionLimit(maxUnauthenticated)
 	return &http.Server{
-		Handler:           w.authenticated(strangers, &admission.Webhook{Handler: w}),
-		ReadHeaderTimeout: questionTime / 2, ReadTimeout: questionTime, WriteTimeout: 2 * questionTime, IdleTimeout: idleTime,
+		Handler:           w.authenticated(limit, &admission.Webhook{Handler: w}),
+		ReadHeaderTimeout: requestTimeout / 2, ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
-		ConnContext:    strangers.context,
-		ConnState:      strangers.note,
-		ErrorLog:       slog.NewLogLogger(w.log.Handler(), slog.LevelDebug), // of whoever knocks
-		// HTTP/1.1 alone: a connection asks one thing at a time, and the timeouts hold for each.
+		ConnContext:    limit.connContext,
+		ConnState:      limit.connState,
+		ErrorLog:       slog.NewLogLogger(w.log.Handler(), slog.LevelDebug), // errors of unauthenticated callers
+		// HTTP/1.1 alone: a connection has one request at a time, and the timeouts hold for each.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if certificate := w.certificate.Load(); certificate != nil {
@@ -121,9 +119,9 @@ func (w *webhook) server() *http.Server {
 	}
 }
 
-// authenticated has a handler answer questions at the path that only the API server knows, so many at a time.
-func (w *webhook) authenticated(strangers *strangers, handler http.Handler) http.Handler {
-	places := make(chan struct{}, maxAtOnce)
+// authenticated passes requests at the secret path to a handler, maxConcurrent at a time, and refuses all others.
+func (w *webhook) authenticated(limit *connectionLimit, handler http.Handler) http.Handler {
+	slots := make(chan struct{}, maxConcurrent)
 	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		want := w.path.Load()
 		if want == nil || *want == "" || subtle.ConstantTimeCompare([]byte(path.Base(req.URL.Path)), []byte(*want)) != 1 {
@@ -131,14 +129,14 @@ func (w *webhook) authenticated(strangers *strangers, handler http.Handler) http
 			http.NotFound(rw, req)
 			return
 		}
-		strangers.known(req.Context())
+		limit.exempt(req.Context())
 		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
 		case <-req.Context().Done():
 			return
 		}
-		req.Body = http.MaxBytesReader(rw, req.Body, maxQuestion)
+		req.Body = http.MaxBytesReader(rw, req.Body, maxBody)
 		handler.ServeHTTP(rw, req)
 	})
 }

@@ -134,7 +134,7 @@ func TestWebhookAnswersTheAPIServerAlone(t *testing.T) {
 	}
 	expectAnswer(t, url)
 	reads := services.reads.Load()
-	long := append(bytes.Repeat([]byte(" "), maxQuestion), question(t)...)
+	long := append(bytes.Repeat([]byte(" "), maxBody), question(t)...)
 	if _, answer, err := ask(t.Context(), url+"/"+secretPath, long); err == nil && strings.Contains(answer, "no Service") || services.reads.Load() != reads {
 		t.Errorf("a question that is too long is answered: %s", answer)
 	}
@@ -153,7 +153,7 @@ func TestWebhookAnswersDespiteSlowCallers(t *testing.T) {
 		return conn
 	}
 	var first net.Conn
-	for i := range 3 * maxStrangers {
+	for i := range 3 * maxUnauthenticated {
 		conn := keep(net.Dial("tcp", address))
 		if first == nil {
 			first = conn
@@ -203,7 +203,7 @@ func TestWebhookKeepsTheConnectionsOfTheAPIServer(t *testing.T) {
 		}
 	}
 	again()
-	for range 2 * maxStrangers {
+	for range 2 * maxUnauthenticated {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)

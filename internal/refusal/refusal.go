@@ -1,5 +1,5 @@
-// Package refusal decides which other clusters' exports a cluster does not import into a namespace, because its
-// owner has said so.
+// Package refusal decides which other clusters' exports a cluster does not import into a namespace, by the namespace's
+// annotation and the agent's flag.
 package refusal
 
 import (
@@ -20,7 +20,7 @@ type Clusters struct {
 // all is the text for all clusters.
 const all = "*"
 
-// Parse reads ids of clusters, separated by commas, or "*" for all. What is neither is left out, and the error names all of it.
+// Parse reads ids of clusters, separated by commas, or "*" for all. It ignores other entries, and the error names them.
 func Parse(text string) (Clusters, error) {
 	var c Clusters
 	var mistakes []error
@@ -57,39 +57,39 @@ const (
 	ByAgent Reason = "RefusedByAgent"
 )
 
-// Rules are what holds in one namespace.
+// Rules apply to one namespace.
 type Rules struct {
 	// Closed tells that nothing of any other cluster is imported, nor can be in conflict with what the cluster exports.
 	Closed bool
-	// Malformed says what of the namespace's annotation can't be read; nil for nothing.
+	// Malformed names the invalid entries of the namespace's annotation; nil for none.
 	Malformed error
 
-	here, everywhere Clusters
+	byNamespace, byAgent Clusters
 }
 
-// In returns what holds in a namespace with these labels and annotations. everywhere is what the agent refuses in all of them.
-func In(namespace string, labels, annotations map[string]string, everywhere Clusters) Rules {
-	rules := Rules{Closed: names.Closed(namespace, labels), everywhere: everywhere}
+// In returns the rules of a namespace with these labels and annotations. byAgent are the clusters that the agent refuses in all namespaces.
+func In(namespace string, labels, annotations map[string]string, byAgent Clusters) Rules {
+	rules := Rules{Closed: names.Closed(namespace, labels), byAgent: byAgent}
 	if text, found := annotations[names.AnnotationRefuseImports]; found {
-		rules.here, rules.Malformed = Parse(text)
+		rules.byNamespace, rules.Malformed = Parse(text)
 	}
 	return rules
 }
 
-// Reason says why a cluster's exports are not imported, "" where they are. It must not be asked about the cluster itself.
+// Reason says why a cluster's exports are not imported, "" where they are. The caller excludes the cluster itself.
 func (r Rules) Reason(id names.ClusterID) Reason {
 	switch {
 	case r.Closed:
 		return SystemNamespace
-	case r.here.Has(id):
+	case r.byNamespace.Has(id):
 		return ByNamespace
-	case r.everywhere.Has(id):
+	case r.byAgent.Has(id):
 		return ByAgent
 	}
 	return ""
 }
 
-// Explain says for people what a reason in a namespace means, and how to undo it.
+// Explain describes a reason in a namespace, and how to remove it.
 func (r Reason) Explain(namespace string) (why, undo string) {
 	switch r {
 	case SystemNamespace:
@@ -104,5 +104,5 @@ func (r Reason) Explain(namespace string) (why, undo string) {
 	return "", ""
 }
 
-// Flag is the name of the agent's flag for what it refuses in all namespaces.
+// Flag is the name of the agent's flag for clusters that are refused in all namespaces.
 const Flag = "refuse-imports-from"

@@ -78,9 +78,9 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Nobody can get a token for the Secret but who has learned its UID just now: so what may pass is worth waiting for.
+	// Only this process knows the UID of the Secret, and so only it can get a token: transient errors are worth retrying.
 	var token authenticationv1.TokenRequestStatus
-	if err := install.Wait(ctx, mintTime, func(ctx context.Context) (err error) {
+	if err := install.Wait(ctx, tokenTimeout, func(ctx context.Context) (err error) {
 		token, err = joining.Token(ctx, kube, r.File, bound, rights.MaxTokenLifetime)
 		return err
 	}); err != nil {
@@ -89,8 +89,8 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 	return token.Token, nil
 }
 
-// mintTime is how long the broker may take to issue the first token.
-const mintTime = 30 * time.Second
+// tokenTimeout is how long to retry the request for the first token.
+const tokenTimeout = 30 * time.Second
 
 // free makes sure that a cluster id is no other cluster's.
 func free(ctx context.Context, onBroker *install.Target, m credential.Membership, uid string) error {

@@ -22,7 +22,7 @@ func explain(err error, as credential.Membership, now time.Time) error {
 	var hostname x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var already *Hint
-	var unanswered *joining.UnansweredError
+	var unanswered *joining.NoResponseError
 	switch {
 	case err == nil:
 		return nil

@@ -52,7 +52,7 @@ func TestExplainAnswers(t *testing.T) {
 		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
 			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is all it takes. Otherwise somebody else has joined as c1:" +
 				" cut them off first, with: atoll broker remove c1 --namespace set --context CONTEXT_OF_BROKER --force."},
-		"the answer was lost": {&joining.UnansweredError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
+		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "can't be reached from here"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},
 	} {

@@ -108,7 +108,7 @@ func blindRoles(ctx context.Context, on *install.Target, namespace string) (map[
 		case apierrors.IsNotFound(err): // there is no hub
 		case err != nil:
 			return nil, fmt.Errorf("reading Role %s/%s: %w", namespace, name, err)
-		case !rights.ShowsPermissions(role):
+		case !rights.CanReadPermissions(role):
 			blind[name] = command
 		}
 	}

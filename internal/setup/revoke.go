@@ -18,7 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// State is what has become of a join file.
+// State is the state of a join file.
 type State string
 
 // The states.
@@ -56,11 +56,11 @@ func ListTokens(ctx context.Context, on *install.Target, namespace string, now t
 	if err != nil {
 		return nil, err
 	}
-	return tellTokens(accounts.Items, used, now), nil
+	return joinTokens(accounts.Items, used, now), nil
 }
 
-// tellTokens says what has become of join files.
-func tellTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time.Time) []JoinToken {
+// joinTokens returns the state of each join file.
+func joinTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time.Time) []JoinToken {
 	var tokens []JoinToken
 	expires := map[string]*time.Time{} // by the names of Secrets
 	for _, a := range accounts {
@@ -90,8 +90,8 @@ func tellTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time
 	return tokens
 }
 
-// RevokeToken makes the join file of a cluster worthless, and returns what it was before; nil says that there was none. Whoever has used it stays a
-// member: Remove is for that.
+// RevokeToken revokes the join file of a cluster, and returns its former state; nil if there was none. A cluster that has used the file
+// stays a member: Remove cuts it off.
 func RevokeToken(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, now time.Time) (*JoinToken, error) {
 	all, err := ListTokens(ctx, on, namespace, now)
 	if err != nil {
@@ -113,11 +113,11 @@ func RevokeToken(ctx context.Context, on *install.Target, namespace string, clus
 	return &all[i], nil
 }
 
-// revoke deletes the account of a cluster's join file, with its rights, and tells whether there was one. What the account owns is made the
-// member's before that, so that the standing member keeps its credentials.
+// revoke deletes the account of a cluster's join file, with its rights, and tells whether there was one. Before that, it makes the member's account the
+// owner of the credentials, so that the existing member keeps them.
 func revoke(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, member *corev1.ServiceAccount) (bool, error) {
 	if member.UID != "" {
-		if err := reown(ctx, on, namespace, cluster, member); err != nil {
+		if err := setOwner(ctx, on, namespace, cluster, member); err != nil {
 			return false, err
 		}
 	}
@@ -142,8 +142,8 @@ func credentials(ctx context.Context, on *install.Target, namespace string, of c
 	return slices.DeleteFunc(list.Items, func(s corev1.Secret) bool { return s.Type != names.CredentialType }), nil
 }
 
-// reown has a cluster's credentials go with one account alone.
-func reown(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, account *corev1.ServiceAccount) error {
+// setOwner makes one account the only owner of a cluster's credentials, so that they are deleted with it.
+func setOwner(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, account *corev1.ServiceAccount) error {
 	all, err := credentials(ctx, on, namespace, client.MatchingLabels{names.LabelSourceCluster: cluster.String()})
 	if err != nil {
 		return err

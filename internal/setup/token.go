@@ -60,7 +60,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	if err := clusterset(ctx, on, r.Namespace); err != nil {
 		return m, err
 	}
-	if err := governed(ctx, on, r.Namespace); err != nil {
+	if err := checkJoinerPolicy(ctx, on, r.Namespace); err != nil {
 		return m, err
 	}
 	if len(m.CA) == 0 {
@@ -93,14 +93,14 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 		return m, fmt.Errorf("noting on ServiceAccount %s when its token expires: %w", joiner.Name, err)
 	}
 	// The cluster deletes the joiner's account when it has joined, and Kubernetes then deletes what the account owns.
-	if err := reown(ctx, on, r.Namespace, r.Cluster, joiner); err != nil {
+	if err := setOwner(ctx, on, r.Namespace, r.Cluster, joiner); err != nil {
 		return m, err
 	}
 	return m, m.Validate()
 }
 
-// governed makes sure that the broker has the policies without which a joiner could create any Secret.
-func governed(ctx context.Context, on *install.Target, namespace string) error {
+// checkJoinerPolicy returns an error unless the broker has the admission policy and binding without which a joiner could create any Secret.
+func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string) error {
 	key := client.ObjectKey{Name: rights.JoinerPolicyName(namespace)}
 	for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}} {
 		switch err := on.Get(ctx, key, o); {

@@ -209,7 +209,7 @@ func TestOneEndpointForEachFamilyWithReadyPods(t *testing.T) {
 		if diff := cmp.Diff(got, PublishClusterIPs(p)); diff != "" {
 			t.Fatalf("in another order (-want +got):\n%s", diff)
 		}
-		for _, s := range Publish(p) {
+		for _, s := range publish(p) {
 			if s.Name == got[0].Name || s.Name == got[1].Name {
 				t.Fatalf("both modes have a slice %s", s.Name)
 			}
@@ -222,7 +222,7 @@ func TestOneEndpointForEachFamilyWithReadyPods(t *testing.T) {
 func TestChangingTheModeNeverLosesTheService(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := byClusterIP("10.96.0.7 fd00::7", drawUnready(t)...)
-		before, after := Publish(p), PublishClusterIPs(p)
+		before, after := publish(p), PublishClusterIPs(p)
 		if rapid.Bool().Draw(t, "back to pods") {
 			before, after = after, before
 		}

@@ -61,9 +61,9 @@ func TestDiffKeepsWhatOthersAdded(t *testing.T) {
 func TestWhatIsWrittenSharesNothing(t *testing.T) {
 	p := publication(source("web-a", full("10.0.0.1")), source("web-b", full("10.0.0.2")))
 	before := []*discoveryv1.EndpointSlice{p.Sources[0].DeepCopy(), p.Sources[1].DeepCopy()}
-	have := pointers(Publish(publication(source("web-a", full("10.0.0.3")))))
+	have := pointers(publish(publication(source("web-a", full("10.0.0.3")))))
 	haveBefore := have[0].DeepCopy()
-	changes := Diff(have, Publish(p))
+	changes := Diff(have, publish(p))
 	if len(changes.Create) != 1 || len(changes.Update) != 1 {
 		t.Fatalf("changes %+v", changes)
 	}

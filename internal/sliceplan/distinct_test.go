@@ -213,7 +213,7 @@ func TestOverlappingSourcesArePublishedAndImportedOnce(t *testing.T) {
 	}
 	want := []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
 	endpoints := func(s discoveryv1.EndpointSlice) []discoveryv1.Endpoint { return s.Endpoints }
-	if got := addresses(Publish(publication(sources...)), endpoints); !slices.Equal(got, want) {
+	if got := addresses(publish(publication(sources...)), endpoints); !slices.Equal(got, want) {
 		t.Errorf("published %v", got)
 	}
 	own := Import(Importation{
@@ -243,7 +243,7 @@ func BenchmarkDistinct(b *testing.B) {
 		start := time.Now()
 		distinct(sources)
 		middle := time.Now()
-		Publish(p)
+		publish(p)
 		search, all = search+middle.Sub(start), all+time.Since(middle)
 	}
 	b.ReportMetric(float64(search)/float64(all), "of-planning")

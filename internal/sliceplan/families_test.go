@@ -42,7 +42,7 @@ func TestFamiliesOfImportedSlices(t *testing.T) {
 				p.Import.Spec.Type, p.Import.Spec.IPFamilies = kind, tt.imported
 				if !own {
 					p.Sources = nil
-					for _, s := range Publish(publication(sources...)) {
+					for _, s := range publish(publication(sources...)) {
 						p.Sources = append(p.Sources, &s)
 					}
 				}

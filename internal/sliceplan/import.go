@@ -72,7 +72,8 @@ func (p Importation) fromOwn(sources []*discoveryv1.EndpointSlice) []discoveryv1
 	have := partsOf(p.Imported, func(source string, part int) string {
 		return names.ImportedSlice(p.Cluster, source, part)
 	})
-	for _, source := range distinct(usable(sources)) {
+	valid, _ := usable(sources)
+	for _, source := range distinct(valid) {
 		for _, part := range divide(withoutHints(source.Endpoints), have[source.Name], p.MaxEndpoints) {
 			plan = append(plan, p.slice(source, source.Name, part.number, part.endpoints))
 		}

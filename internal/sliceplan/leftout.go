@@ -53,9 +53,9 @@ func firstOf(sources []*discoveryv1.EndpointSlice, is func(*discoveryv1.Endpoint
 }
 
 // Ordinary tells whether there is nothing to say of a slice, whatever others there are:
-// none of FirstUnsupported, FirstForeign, Truncated and Refused is about it.
+// none of FirstUnsupported, FirstForeign and Truncated is about it.
 func Ordinary(s *discoveryv1.EndpointSlice) bool {
-	return isSource(s) && !Unsupported(s) && s.Labels[discoveryv1.LabelManagedBy] != mirroringManager && len(Refused([]*discoveryv1.EndpointSlice{s})) == 0
+	return isSource(s) && !Unsupported(s) && s.Labels[discoveryv1.LabelManagedBy] != mirroringManager
 }
 
 // Truncated tells whether mirrored slices do not hold, or may not hold, all of their

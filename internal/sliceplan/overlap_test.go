@@ -21,7 +21,7 @@ func network(t *testing.T, services, pods string) validation.Network {
 }
 
 func TestRefusal(t *testing.T) {
-	byPods := pointers(Publish(publication(source("web-x", full("10.96.0.7")))))
+	byPods := pointers(publish(publication(source("web-x", full("10.96.0.7")))))
 	vip := func(ip string) []*discoveryv1.EndpointSlice {
 		return pointers(PublishClusterIPs(byClusterIP(ip, source("web-x", discoveryv1.Endpoint{}))))
 	}

@@ -7,8 +7,7 @@
 // (MayOverlap).
 //
 // What is published is in publish.go and clusterip.go, what is imported in import.go;
-// which of other clusters' endpoints can't be what they are said to be in overlap.go and
-// strangers.go; the least changes in divide.go and diff.go.
+// which cluster IPs can't be imported in overlap.go; the least changes in divide.go and diff.go.
 //
 // The rules are those of KEP-1645, "Using EndpointSlice objects to track
 // endpoints", and KEP-0752: a slice holds endpoints of one source cluster, keeps
@@ -58,13 +57,13 @@ type Publication struct {
 // Publish plans the slices on the broker. What has a meaning in the source cluster
 // alone is left out: a pod's reference, the node's name (which may be the name of
 // another node elsewhere) and topology hints. Slices of domain names are not
-// published; Unsupported tells which these are.
-func Publish(p Publication) []discoveryv1.EndpointSlice {
-	var plan []discoveryv1.EndpointSlice
+// published; Unsupported tells which these are. refused is what is left out of Sources because other clusters would refuse it.
+func Publish(p Publication) (plan []discoveryv1.EndpointSlice, refused []validation.Refused) {
+	sources, refused := usable(p.Sources)
 	have := partsOf(p.Published, func(source string, part int) string {
 		return names.BrokerSlice(p.Cluster, p.Namespace, source, part)
 	})
-	for _, source := range distinct(usable(p.Sources)) {
+	for _, source := range distinct(sources) {
 		for _, part := range divide(withoutLocalMeaning(source.Endpoints), have[source.Name], p.MaxEndpoints) {
 			slice := p.slice(source.Name, part.number, source.AddressType)
 			withTrigger(source, p.Exported, slice.Annotations)
@@ -72,7 +71,7 @@ func Publish(p Publication) []discoveryv1.EndpointSlice {
 			plan = append(plan, slice)
 		}
 	}
-	return plan
+	return plan, refused
 }
 
 // exposed returns those of a source slice's ports that are exported.
@@ -135,28 +134,16 @@ func Unsupported(slice *discoveryv1.EndpointSlice) bool {
 	return slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6
 }
 
-// usable are the slices that describe endpoints of their own cluster, by addresses, and of them what is valid.
-func usable(sources []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
-	usable := make([]*discoveryv1.EndpointSlice, 0, len(sources))
+// usable returns the valid parts of the slices that describe endpoints of their own cluster by addresses, and what is not valid.
+func usable(sources []*discoveryv1.EndpointSlice) (usable []*discoveryv1.EndpointSlice, refused []validation.Refused) {
+	usable = make([]*discoveryv1.EndpointSlice, 0, len(sources))
 	for _, s := range sources {
 		if isSource(s) && !Unsupported(s) {
-			clean, _ := validation.Slice(s)
-			usable = append(usable, clean)
+			clean, problems := validation.Slice(s)
+			usable, refused = append(usable, clean), append(refused, problems...)
 		}
 	}
-	return usable
-}
-
-// Refused returns what is left out of a Service's own slices because other clusters would refuse it.
-func Refused(sources []*discoveryv1.EndpointSlice) []validation.Refused {
-	var refused []validation.Refused
-	for _, s := range sources {
-		if isSource(s) && !Unsupported(s) {
-			_, of := validation.Slice(s)
-			refused = append(refused, of...)
-		}
-	}
-	return refused
+	return usable, refused
 }
 
 // withoutLocalMeaning returns another cluster's endpoints. They share what they point to

@@ -33,7 +33,7 @@ func TestTriggerTimeIsNotBeforeSomebodyWantedTheSlice(t *testing.T) {
 			for _, own := range []bool{false, true} {
 				from := Importation{
 					Import: imp, DerivedService: "web-clusterset", Cluster: "c1", Own: own,
-					Ports: []mcsv1beta1.ServicePort{http}, Sources: pointers(Publish(p)), MaxEndpoints: 100,
+					Ports: []mcsv1beta1.ServicePort{http}, Sources: pointers(publish(p)), MaxEndpoints: 100,
 				}
 				want := tt.want
 				if own {
@@ -57,7 +57,7 @@ func TestNoTriggerTimeIsMadeUp(t *testing.T) {
 		if at != "" {
 			s.Annotations[names.AnnotationLastChangeTriggerTime] = at
 		}
-		if got := Publish(p)[0].Annotations[names.AnnotationLastChangeTriggerTime]; got != at {
+		if got := publish(p)[0].Annotations[names.AnnotationLastChangeTriggerTime]; got != at {
 			t.Errorf("%q became %q", at, got)
 		}
 	}

@@ -119,9 +119,9 @@ type generated struct {
 // generatedFor is how long records and slices are generated.
 const generatedFor = time.Minute
 
-// believesNothing writes generated records and slices as c1 on a broker that takes all that the API does. What passes validation is
+// runGenerated writes generated records and slices as c1 on a broker that takes all that the API does. What passes validation is
 // accepted by the importing clusters' API servers and programmed by kube-proxy; nothing disturbs others.
-func (w *world) believesNothing(t *testing.T) {
+func (w *world) runGenerated(t *testing.T) {
 	pods := &corev1.PodList{}
 	if err := w.admin["c1"].List(t.Context(), pods, client.InNamespace(sharedNamespace), client.MatchingLabels{"app": "web"}); err != nil || len(pods.Items) == 0 {
 		t.Fatalf("c1 has %d pods, %v", len(pods.Items), err)
@@ -140,7 +140,7 @@ func (w *world) believesNothing(t *testing.T) {
 			some = append(some, g)
 		}
 		for _, g := range some {
-			if w.believed(t, g, address) {
+			if w.checkGenerated(t, g, address) {
 				reached++
 			}
 		}
@@ -171,15 +171,15 @@ func (w *world) generate(t *testing.T, seed int, address string) generated {
 	return g
 }
 
-// believed wants that what passes validation is there, and that a request reaches it where it can.
-func (w *world) believed(t *testing.T, g generated, address string) (reached bool) {
+// checkGenerated checks that the importing clusters have the valid parts, and that a request reaches the service where it can.
+func (w *world) checkGenerated(t *testing.T, g generated, address string) (reached bool) {
 	t.Helper()
-	if !g.recorded || validation.Identity(g.record.Spec) != "" {
+	if !g.recorded || validation.IdentityProblem(g.record.Spec) != "" {
 		return false
 	}
 	spec, _ := validation.Record(g.record.Spec)
 	passed := g.slice.DeepCopy()
-	validation.Published(passed)
+	validation.CleanSlice(passed)
 	// A slice whose name does not agree with what it says of its source is ignored as a whole.
 	source, part := passed.Annotations[names.AnnotationSourceSlice], passed.Annotations[names.AnnotationSourcePart]
 	agrees := part == "0" && g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source, 0)

@@ -65,7 +65,7 @@ type world struct {
 // members are the clusters that must not be disturbed.
 var members = []string{"c1", "c2", "c3"}
 
-// importers are the members that believe nothing of c1.
+// importers are the members that import from c1.
 var importers = []string{"c2", "c3"}
 
 const workloads = `

@@ -40,23 +40,23 @@ func Use(ctx context.Context, on kubernetes.Interface, file credential.Membershi
 	if err != nil {
 		var answer apierrors.APIStatus
 		if !errors.As(err, &answer) || apierrors.IsTimeout(err) {
-			return credential.Binding{}, &UnansweredError{err}
+			return credential.Binding{}, &NoResponseError{err}
 		}
 		return credential.Binding{}, err
 	}
 	return credential.Binding{Name: secret.Name, UID: string(secret.UID)}, nil
 }
 
-// UnansweredError says that the broker's answer to the use of a join file was lost: the file may be used up.
-type UnansweredError struct{ Err error }
+// NoResponseError is the error where the broker's answer to the use of a join file was lost: the file may be used up.
+type NoResponseError struct{ Err error }
 
-// Error says so.
-func (e *UnansweredError) Error() string {
+// Error implements error.
+func (e *NoResponseError) Error() string {
 	return "the broker's answer was lost, and so the join file may be used up: " + e.Err.Error()
 }
 
 // Unwrap returns why.
-func (e *UnansweredError) Unwrap() error { return e.Err }
+func (e *NoResponseError) Unwrap() error { return e.Err }
 
 // Token returns a new token of the member's account, bound to the Secret of the join file that was used.
 func Token(ctx context.Context, on kubernetes.Interface, m credential.Membership, bound credential.Binding, lifetime time.Duration) (authenticationv1.TokenRequestStatus, error) {

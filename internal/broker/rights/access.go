@@ -31,7 +31,7 @@ func Objects(namespace string) []client.Object {
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 			ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{names.LabelClusterset: namespace}},
 		},
-		permissionsOf(namespace),
+		permissionsConfigMap(namespace),
 		role(namespace),
 		policy(namespace),
 		policyBinding(namespace, policyName(namespace)),
@@ -68,8 +68,8 @@ func role(namespace string) *rbacv1.Role {
 	}
 }
 
-// permissionsOf is the ConfigMap in which the broker's administrators write what members are permitted.
-func permissionsOf(namespace string) *corev1.ConfigMap {
+// permissionsConfigMap is the ConfigMap in which the broker's administrators write what members are permitted.
+func permissionsConfigMap(namespace string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: names.MemberPermissions},
@@ -82,8 +82,8 @@ var memberPermissions = rbacv1.PolicyRule{
 	APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{names.MemberPermissions}, Verbs: []string{"get", "list", "watch"},
 }
 
-// ShowsPermissions tells whether a role lets its holders watch what members are permitted. A role of an older version does not.
-func ShowsPermissions(role *rbacv1.Role) bool {
+// CanReadPermissions tells whether a role lets its holders watch what members are permitted. A role of an older version does not.
+func CanReadPermissions(role *rbacv1.Role) bool {
 	return slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
 		named := len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, names.MemberPermissions)
 		return named && includes(r.APIGroups, "") && includes(r.Resources, "configmaps") && includes(r.Verbs, "list") && includes(r.Verbs, "watch")

@@ -18,7 +18,7 @@ func TestShowsPermissions(t *testing.T) {
 		"not watched":   {[]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}}, false},
 		"everything":    {[]rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}, true},
 	} {
-		if got := ShowsPermissions(&rbacv1.Role{Rules: c.rules}); got != c.shows {
+		if got := CanReadPermissions(&rbacv1.Role{Rules: c.rules}); got != c.shows {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -128,9 +128,6 @@ func tokenPolicyName(namespace string) string { return "tokens-of-" + namespace 
 func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	accounts := fmt.Sprintf("system:serviceaccount:%s:", namespace)
 	seconds := int64(MaxTokenLifetime / time.Second)
-	refuse := func(unless, message string) admissionv1.Validation {
-		return admissionv1.Validation{Expression: unless, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)}
-	}
 	return &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   policyType,
 		ObjectMeta: policyMeta(namespace, tokenPolicyName(namespace)),
@@ -169,9 +166,6 @@ func JoinerPolicyName(namespace string) string { return "joiners-of-" + namespac
 // joinerPolicy lets a joiner create the Secret that NewCredential returns, and no other.
 func joinerPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	joiners := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, names.JoinerAccountPrefix)
-	refuse := func(unless, message string) admissionv1.Validation {
-		return admissionv1.Validation{Expression: unless, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)}
-	}
 	owner := func(i int, prefix string) string {
 		return fmt.Sprintf("object.metadata.ownerReferences[%[1]d].apiVersion == 'v1' && object.metadata.ownerReferences[%[1]d].kind == 'ServiceAccount'"+
 			" && object.metadata.ownerReferences[%[1]d].name == '%[2]s' + variables.self"+

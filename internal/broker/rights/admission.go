@@ -35,6 +35,11 @@ func writesIn(namespace, group string, resources ...string) *admissionv1.MatchRe
 	}
 }
 
+// refuse returns a rule of an admission policy: requests for which the expression unless is false are forbidden.
+func refuse(unless, message string) admissionv1.Validation {
+	return admissionv1.Validation{Expression: unless, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)}
+}
+
 // memberUsers begins the names of all users that are members.
 func memberUsers(namespace string) string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", namespace, names.MemberAccountPrefix)

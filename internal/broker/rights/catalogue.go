@@ -22,9 +22,6 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 		return fmt.Sprintf("%s.metadata.?labels['%s'].orValue('')", object, key)
 	}
 	written := func(rule string) string { return "request.operation == 'DELETE' || " + rule }
-	refuse := func(unless, message string) admissionv1.Validation {
-		return admissionv1.Validation{Expression: unless, MessageExpression: message, Reason: ptr.To(metav1.StatusReasonForbidden)}
-	}
 	return &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   policyType,
 		ObjectMeta: policyMeta(namespace, aggregatePolicyName(namespace)),
@@ -45,27 +42,30 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				refuse(fmt.Sprintf("(request.operation == 'CREATE' || %s == '%s') && %s == '%s'",
 					label("oldObject", names.LabelManagedBy), names.AggregateManager,
 					label("variables.entry", names.LabelManagedBy), names.AggregateManager),
-					fmt.Sprintf("'members write aggregates only: label %s must be %s'", names.LabelManagedBy, names.AggregateManager)),
-				refuse("variables.self in variables.clusters",
-					fmt.Sprintf("'an aggregate is written by the clusters that it names: annotation %s must name ' + variables.self",
-						names.AnnotationClusters)),
+					fmt.Sprintf("members write aggregates only: label %s must be %s", names.LabelManagedBy, names.AggregateManager)),
+				{
+					Expression: "variables.self in variables.clusters",
+					MessageExpression: fmt.Sprintf("'an aggregate is written by the clusters that it names: annotation %s must name ' + variables.self",
+						names.AnnotationClusters),
+					Reason: ptr.To(metav1.StatusReasonForbidden),
+				},
 				// Without dots in either there is one way only to read the name.
 				refuse("variables.entry.metadata.name == variables.serviceName + '.' + variables.serviceNamespace"+
 					" && !variables.serviceName.contains('.') && !variables.serviceNamespace.contains('.')",
-					fmt.Sprintf("'the name must be <service>.<namespace>, as in the labels %s and %s'",
+					fmt.Sprintf("the name must be <service>.<namespace>, as in the labels %s and %s",
 						names.LabelServiceName, names.LabelServiceNamespace)),
 				refuse(written(fmt.Sprintf("size(variables.clusters.join('_')) > %d || %s == variables.clusters.join('_')",
 					names.MaxLabelValue, label("object", names.LabelClusters))),
-					fmt.Sprintf("'label %s must name the clusters of the annotation, joined by _'", names.LabelClusters)),
+					fmt.Sprintf("label %s must name the clusters of the annotation, joined by _", names.LabelClusters)),
 				refuse(written("!has(object.metadata.finalizers) && !has(object.metadata.ownerReferences)"+
 					" && size(object.spec.?ips.orValue([])) == 0"),
-					"'an aggregate has no finalizers, no owners and no addresses'"),
+					"an aggregate has no finalizers, no owners and no addresses"),
 				refuse(written(fmt.Sprintf("variables.metadataBytes <= %d", maxCatalogueMetadata)),
-					fmt.Sprintf("'the labels and annotations must not be longer than %d bytes together'", maxCatalogueMetadata)),
-				refuse(written(catalogueSpec), "'the spec is longer than that of any service'"),
+					fmt.Sprintf("the labels and annotations must not be longer than %d bytes together", maxCatalogueMetadata)),
+				refuse(written(catalogueSpec), "the spec is longer than that of any service"),
 				refuse("request.?subResource.orValue('') != 'status' || !has(object.status.conditions)"+
 					" && object.status.?clusters.orValue([]).map(c, c.cluster) == variables.clusters",
-					fmt.Sprintf("'the status must name the clusters of annotation %s, and nothing else'", names.AnnotationClusters)),
+					fmt.Sprintf("the status must name the clusters of annotation %s, and nothing else", names.AnnotationClusters)),
 			},
 		},
 	}

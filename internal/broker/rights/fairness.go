@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// writeShares, beatShares and readShares are what members get of the broker's concurrency. Of a default API server's 600 seats,
+	// writeShares, heartbeatShares and readShares are what members get of the broker's concurrency. Of a default API server's 600 seats,
 	// beside Kubernetes' own 245 shares, that is 3, 3 and 84. A write takes milliseconds, so that 3 at a time are hundreds a second,
 	// and large ones leave some of the processors for others. Heartbeats wait for no other writes. Lists take up to 10 seats each, and
 	// hundreds of agents may start together.
-	writeShares, beatShares, readShares = 1, 1, 40
+	writeShares, heartbeatShares, readShares = 1, 1, 40
 	// precedence is before Kubernetes' own schema for service accounts, which is 9000.
 	precedence = 1000
 )
 
-// fairness returns what bounds how much of the broker's API server members use at a time. Each member queues behind itself:
-// one that sends requests without end delays the others by some requests, and the broker's other users not at all.
+// fairness returns objects of API Priority and Fairness that limit how many requests members have in flight. Each member has its own
+// queue: one that sends requests without pause hardly delays other members, and does not delay the broker's other users.
 // https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 func fairness(namespace string) []client.Object {
 	var objects []client.Object
@@ -29,11 +29,11 @@ func fairness(namespace string) []client.Object {
 		precedence int32
 		rule       flowcontrolv1.ResourcePolicyRule
 	}{
-		{"heartbeats", beatShares, precedence, flowcontrolv1.ResourcePolicyRule{
-			Verbs: writing, APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Namespaces: []string{namespace},
+		{"heartbeats", heartbeatShares, precedence, flowcontrolv1.ResourcePolicyRule{
+			Verbs: writeVerbs, APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Namespaces: []string{namespace},
 		}},
-		{"writes", writeShares, precedence + 1, anything(writing)},
-		{"reads", readShares, precedence + 1, anything([]string{"get", "list", "watch"})},
+		{"writes", writeShares, precedence + 1, allResources(writeVerbs)},
+		{"reads", readShares, precedence + 1, allResources([]string{"get", "list", "watch"})},
 	} {
 		name := level.name + "-of-" + namespace + ".atoll.dev"
 		objects = append(objects, priorityLevel(namespace, name, level.shares), flowSchema(namespace, name, level.precedence, level.rule))
@@ -41,10 +41,10 @@ func fairness(namespace string) []client.Object {
 	return objects
 }
 
-var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
+var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// anything is all that one can do by some verbs: what members may not do at all, as writing Events, takes the API server's time too.
-func anything(verbs []string) flowcontrolv1.ResourcePolicyRule {
+// allResources matches all requests with some verbs. Requests that are denied, such as writing Events, take the API server's time too.
+func allResources(verbs []string) flowcontrolv1.ResourcePolicyRule {
 	return flowcontrolv1.ResourcePolicyRule{Verbs: verbs, APIGroups: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"*"}, ClusterScope: true}
 }
 
@@ -69,7 +69,7 @@ func priorityLevel(namespace, name string, shares int32) *flowcontrolv1.Priority
 	}
 }
 
-// flowSchema has requests of the members' accounts be of a priority level.
+// flowSchema assigns requests of the members' accounts to a priority level.
 func flowSchema(namespace, name string, precedence int32, rule flowcontrolv1.ResourcePolicyRule) *flowcontrolv1.FlowSchema {
 	accounts := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: "system:serviceaccounts:" + namespace}}
 	return &flowcontrolv1.FlowSchema{

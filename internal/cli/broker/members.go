@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
-// newMembers returns the commands about what members are permitted.
+// newMembers returns the commands about the permissions of members.
 func newMembers(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "members",
@@ -28,8 +28,8 @@ func newMembers(o *target.Clusterset) *cobra.Command {
 commands restrict a member: to the namespaces that are its own, and to the ranges of its pods (in
 advertise mode cluster-ip, also of its Services).
 
-The broker refuses exports of other namespaces, and all other members and the hub ignore those that
-it already has. Addresses outside of the ranges are left out by the other members and the hub.
+The broker denies exports of other namespaces. Other members and the hub ignore exports of other
+namespaces that exist already, and addresses outside the ranges.
 
 The settings are in the ConfigMap ` + names.MemberPermissions + ` in the clusterset's namespace. Members can read it;
 only administrators of the broker can write it.`,
@@ -44,13 +44,13 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "list [CLUSTER]",
-		Short: "List what members are permitted, and what is left out",
-		Long: `Lists what each member is permitted. EXPORTS is how many services it exports; REFUSED is how many
+		Short: "List the permissions of members, and the exports that are ignored",
+		Long: `Lists the permissions of each member. EXPORTS is how many services it exports; REFUSED is how many
 of these are in namespaces that it may not export. ADDRESSES is how many addresses its endpoints
-have; OUTSIDE is how many of these are not in its ranges. MISTAKES are words in the ConfigMap that
-can't be read; they permit nothing.`,
+have; OUTSIDE is how many of these are outside its ranges. MISTAKES are invalid entries in the
+ConfigMap; they permit nothing.`,
 		Example: `  atoll broker members list --context broker
-  atoll broker members list c2 -o wide --context broker     # with examples of what is left out`,
+  atoll broker members list c2 -o wide --context broker     # with examples of ignored exports`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now, err := changePermissions(o, cmd, setup.PermissionsChange{})
@@ -76,15 +76,15 @@ func newMembersSet(o *target.Clusterset) *cobra.Command {
 	var noNamespaces, dryRun bool
 	command := &cobra.Command{
 		Use:   "set CLUSTER",
-		Short: "Say which namespaces and addresses a member may export",
-		Long: `Sets which namespaces a member may export, in which ranges its endpoints are, or both. Each flag
-replaces what was set before; what has no flag stays. The cluster need not be a member yet.
+		Short: "Set which namespaces and addresses a member may export",
+		Long: `Sets which namespaces a member may export, in which ranges its endpoints may be, or both. Each flag
+replaces the earlier value; other settings stay. The cluster need not be a member yet.
 
-A namespace is given by its name, or by the beginning of names followed by *. Of an IP family
-without a range the member may have no address. With --dry-run you see what would be left out.`,
+A namespace is a name, or a prefix of names followed by *. If the ranges have none of an IP family,
+the member may have no address of that family. --dry-run shows which exports would be ignored.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all, as by default
-  atoll broker members set c2 --no-namespaces --context broker          # nothing of c2 is used any more
+  atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
   atoll broker members set c2 --ranges 10.2.0.0/16,fd00:2::/48 --context broker --dry-run -o wide
   atoll broker members set c2 --ranges any --context broker             # any address, as by default`,
 		Args: cobra.ExactArgs(1),
@@ -114,7 +114,7 @@ without a range the member may have no address. With --dry-run you see what woul
 				return err
 			}
 			row := newRow(now.Members, id)
-			sayLeftOut(cmd, row)
+			printIgnored(cmd, row)
 			rows := []setup.MemberPermissions{row}
 			if now.Created {
 				rows = now.Members
@@ -127,7 +127,7 @@ without a range the member may have no address. With --dry-run you see what woul
 	flags.StringSliceVar(&namespaces, "namespaces", nil, "the namespaces that the member may export: names, and prefixes that end in *; '*' for all")
 	flags.BoolVar(&noNamespaces, "no-namespaces", false, "permit the member to export no namespace")
 	flags.StringSliceVar(&within, "ranges", nil, "the ranges that the member's endpoints may be in, such as 10.2.0.0/16; any for any address")
-	flags.BoolVar(&dryRun, "dry-run", false, "show what would be and change nothing")
+	flags.BoolVar(&dryRun, "dry-run", false, "show the result and change nothing")
 	command.MarkFlagsMutuallyExclusive("namespaces", "no-namespaces")
 	return command
 }
@@ -167,7 +167,7 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 	return &set, nil
 }
 
-// newRow is the row about a cluster, of which there is none when it is no member and may do everything.
+// newRow returns the row of a cluster, also of one that has no row because it is no member and may export everything.
 func newRow(rows []setup.MemberPermissions, id names.ClusterID) setup.MemberPermissions {
 	if found := about(rows, id.String()); len(found) > 0 {
 		return found[0]
@@ -175,8 +175,8 @@ func newRow(rows []setup.MemberPermissions, id names.ClusterID) setup.MemberPerm
 	return setup.MemberPermissions{Cluster: id.String(), Namespaces: []string{"*"}, AnyAddress: true}
 }
 
-// sayLeftOut says what of a member's exports the other clusters leave out.
-func sayLeftOut(cmd *cobra.Command, row setup.MemberPermissions) {
+// printIgnored reports which of a member's exports the other clusters ignore.
+func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	say := steps.Say(cmd)
 	if !row.Member {
 		say("%s is not a member yet", row.Cluster)
@@ -192,8 +192,8 @@ func sayLeftOut(cmd *cobra.Command, row setup.MemberPermissions) {
 	}
 }
 
-// changePermissions changes something, or nothing, and returns what holds then. It says who can't read it, and whether something may
-// have held before that does not any more.
+// changePermissions changes something, or nothing, and returns the permissions. It reports roles that can't read them, and that
+// permissions may have been lost.
 func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.PermissionsChange) (*setup.Permissions, error) {
 	on, err := o.Connect(steps.Report(cmd, false))
 	if err != nil {
@@ -232,35 +232,15 @@ func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.Mem
 	}
 	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster },
 		output.Column[setup.MemberPermissions]{Header: "CLUSTER", Of: func(r setup.MemberPermissions) string { return r.Cluster }},
-		output.Column[setup.MemberPermissions]{Header: "NAMESPACES", Of: permittedNamespaces},
+		output.Column[setup.MemberPermissions]{Header: "NAMESPACES", Of: func(r setup.MemberPermissions) string {
+			return output.Permitted(!slices.Contains(r.Namespaces, "*"), r.Namespaces, "all")
+		}},
 		output.Column[setup.MemberPermissions]{Header: "EXPORTS", Of: number(func(r setup.MemberPermissions) int { return r.Exports })},
 		output.Column[setup.MemberPermissions]{Header: "REFUSED", Of: number(func(r setup.MemberPermissions) int { return r.NotPermitted })},
-		output.Column[setup.MemberPermissions]{Header: "RANGES", Of: permittedRanges},
+		output.Column[setup.MemberPermissions]{Header: "RANGES", Of: func(r setup.MemberPermissions) string { return output.Permitted(!r.AnyAddress, r.Ranges, anyAddress) }},
 		output.Column[setup.MemberPermissions]{Header: "ADDRESSES", Of: number(func(r setup.MemberPermissions) int { return r.Addresses })},
 		output.Column[setup.MemberPermissions]{Header: "OUTSIDE", Of: number(func(r setup.MemberPermissions) int { return r.Outside })},
 		output.Column[setup.MemberPermissions]{Header: "MISTAKES", Of: func(r setup.MemberPermissions) string { return output.Text(strings.Join(r.Mistakes, "; ")) }},
 		output.Column[setup.MemberPermissions]{Header: "EXAMPLES", Wide: true, Of: func(r setup.MemberPermissions) string { return output.List(r.Examples) }},
 	)
-}
-
-// permittedNamespaces are the namespaces that a member may export, for people.
-func permittedNamespaces(r setup.MemberPermissions) string {
-	switch {
-	case len(r.Namespaces) == 0:
-		return "none"
-	case slices.Contains(r.Namespaces, "*"):
-		return "all"
-	}
-	return strings.Join(r.Namespaces, ",")
-}
-
-// permittedRanges are the ranges that a member's endpoints may be in, for people.
-func permittedRanges(r setup.MemberPermissions) string {
-	switch {
-	case r.AnyAddress:
-		return anyAddress
-	case len(r.Ranges) == 0:
-		return "none"
-	}
-	return strings.Join(r.Ranges, ",")
 }

@@ -37,15 +37,15 @@ func newTokenCreate(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create CLUSTER",
 		Short: "Make a join file, with which one cluster joins once",
-		Long: `Makes accounts on the broker for a cluster of the given id, which is one or two DNS
-labels, and a join file for it: the broker's URL and certificate authority, and a token.
-The file works once, for this cluster id only, until it expires. Whoever has it can
-use it, so keep it secret. A file that was made for the same cluster before stops working.
+		Long: `Creates accounts on the broker for a cluster id, which is one or two DNS labels, and a join
+file: the broker's URL and certificate authority, and a token. The file works once, for this
+cluster id only, until it expires. Anybody who has it can use it, so keep it secret. An earlier
+file for the same cluster stops working.
 
-A cluster that is a member already stays one, and gets new credentials by joining again with
-the file. Its former credentials stop working when it has joined.
+A member stays a member, and gets new credentials by joining again with the file. Its former
+credentials stop working when it has joined.
 
-With --output the file can be read by you alone, whatever the umask. Without, it is written to
+With --output only you can read the file, whatever the umask. Without --output it is written to
 standard output.`,
 		Example: `  atoll broker token create c1 --context broker --output c1.join
   atoll broker token create c1 --context broker | atoll join - --context c1`,
@@ -96,7 +96,7 @@ standard output.`,
 		},
 	}
 	flags := command.Flags()
-	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("how long the join file is good for, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
+	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("how long the join file can be used, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
 	flags.StringVarP(&file, "output", "o", "", "file to write, which only you can read, in place of standard output")
 	flags.BoolVar(&force, "force", false, "replace the file of --output")
 	flags.StringVar(&request.Server, "server", "", "the broker's URL as the member reaches it, in place of the kubeconfig's")
@@ -159,8 +159,8 @@ func newTokenList(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List join files: which can be used, have expired or were used",
-		Long: `Lists the join files of the clusterset. A file that is "used" has given somebody the credentials of
-that cluster, at the time USED. If nobody of yours has used it, cut them off with
+		Long: `Lists the join files of the clusterset. The user of a "used" file got the
+credentials of that cluster, at the time USED. If that was nobody of yours, cut them off with
 "atoll broker remove CLUSTER". A used file of a former join is listed until the next join is complete.`,
 		Example: `  atoll broker token list --context broker`,
 		Args:    cobra.NoArgs,
@@ -197,9 +197,9 @@ func newTokenRevoke(o *target.Clusterset) *cobra.Command {
 	var cluster names.ClusterID
 	command := &cobra.Command{
 		Use:   "revoke CLUSTER",
-		Short: "Make a join file worthless",
-		Long: `Makes the join file of a cluster worthless, at once. Whoever has used it before stays a member, and so
-does the cluster if it is one. To cut a member off, use "atoll broker remove".`,
+		Short: "Revoke a join file",
+		Long: `Revokes the join file of a cluster at once. A cluster that has used the file before stays a member.
+To cut a member off, use "atoll broker remove".`,
 		Example: `  atoll broker token revoke c1 --context broker`,
 		Args:    clusterID(&cluster),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -7,12 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
@@ -119,34 +119,16 @@ the broker's administrators let the member export, and ALLOWED-RANGES which addr
 		output.Column[report.Member]{Header: "ADVERTISES", Of: func(m report.Member) string { return m.Advertises }},
 		output.Column[report.Member]{Header: "REGION", Of: func(m report.Member) string { return output.Text(m.Region) }},
 		output.Column[report.Member]{Header: "OVER-BUDGET-OF", Of: func(m report.Member) string { return output.List(slices.Sorted(maps.Keys(m.OverBudgetOf))) }},
-		output.Column[report.Member]{Header: "MAY-EXPORT", Wide: true, Of: mayExport},
-		output.Column[report.Member]{Header: "ALLOWED-RANGES", Wide: true, Of: allowedRanges},
+		output.Column[report.Member]{Header: "MAY-EXPORT", Wide: true, Of: func(m report.Member) string {
+			return output.Permitted(!slices.Contains(m.Namespaces, "*"), m.Namespaces, "all")
+		}},
+		output.Column[report.Member]{Header: "ALLOWED-RANGES", Wide: true, Of: func(m report.Member) string {
+			return output.Permitted(m.AllowedRanges != nil, ptr.Deref(m.AllowedRanges, nil), "any")
+		}},
 		output.Column[report.Member]{Header: "FAMILIES", Wide: true, Of: func(m report.Member) string { return output.List(m.IPFamilies) }},
 		output.Column[report.Member]{Header: "PODS", Wide: true, Of: func(m report.Member) string { return output.List(m.PodCIDRs) }},
 		output.Column[report.Member]{Header: "SERVICES", Wide: true, Of: func(m report.Member) string { return output.List(m.ServiceCIDRs) }},
 	)
-}
-
-// mayExport are the namespaces that a member may export, for people.
-func mayExport(m report.Member) string {
-	switch {
-	case len(m.Namespaces) == 0:
-		return "none"
-	case slices.Contains(m.Namespaces, "*"):
-		return "all"
-	}
-	return strings.Join(m.Namespaces, ",")
-}
-
-// allowedRanges are those that a member's endpoints may be in, for people.
-func allowedRanges(m report.Member) string {
-	switch {
-	case m.AllowedRanges == nil:
-		return "any"
-	case len(*m.AllowedRanges) == 0:
-		return "none"
-	}
-	return strings.Join(*m.AllowedRanges, ",")
 }
 
 func heartbeat(m report.Member) string {

@@ -147,6 +147,17 @@ func List(texts []string) string {
 	return strings.Join(texts, ",")
 }
 
+// Permitted lists what is permitted, for a cell: all is the text where nothing is restricted.
+func Permitted(restricted bool, texts []string, all string) string {
+	switch {
+	case !restricted:
+		return all
+	case len(texts) == 0:
+		return "none"
+	}
+	return List(texts)
+}
+
 // Text is a cell that is never empty.
 func Text(text string) string {
 	if text == "" {

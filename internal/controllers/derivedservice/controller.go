@@ -175,7 +175,7 @@ func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceIm
 		if gone, err := c.gone(ctx, imp); gone || err != nil {
 			return nil, remark{}, err
 		}
-		created, remark, err := c.understood(imp, func(imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) { return c.create(ctx, imp, have) })
+		created, remark, err := c.writeWithFallback(imp, func(imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) { return c.create(ctx, imp, have) })
 		if created != nil && others != nil {
 			status.Say(c.recorder, imp, others, corev1.EventTypeWarning, "NameTaken", "Import", fmt.Sprintf(
 				"Service %s was not made by Atoll and is left alone; the derived Service is named %s.", others.Name, created.Name))
@@ -191,7 +191,7 @@ func (c *Controller) applyService(ctx context.Context, imp *mcsv1beta1.ServiceIm
 		}
 		return nil, remark{}, nil
 	}
-	return c.understood(imp, func(imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) { return c.update(ctx, imp, have) })
+	return c.writeWithFallback(imp, func(imp *mcsv1beta1.ServiceImport) (*corev1.Service, error) { return c.update(ctx, imp, have) })
 }
 
 func (c *Controller) update(ctx context.Context, imp *mcsv1beta1.ServiceImport, have *corev1.Service) (*corev1.Service, error) {

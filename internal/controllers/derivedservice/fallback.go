@@ -17,13 +17,11 @@ import (
 // reasonOlderDistribution is the reason of the remark that a Service has PreferClose in place of a newer value.
 const reasonOlderDistribution = "TrafficDistributionNotSupported"
 
-// retryDistribution is how long the API server is taken not to know a value that it has refused. It may be
-// upgraded at any time, without that the agent's connection tells: rolling upgrades replace one server after the other.
+// retryDistribution is how long a refused value is not tried again. The API server may be upgraded at any time.
 const retryDistribution = 10 * time.Minute
 
-// fallback remembers that this cluster's API server has refused a newer value of a Service's
-// traffic distribution. By the refusal and not by the server's version, because a feature gate decides about the
-// values too. The zero value knows of no refusal.
+// fallback remembers which values of a Service's traffic distribution this cluster's API server has refused. The server's
+// version would not tell, because a feature gate decides too. The zero value has no refusal.
 type fallback struct {
 	mu    sync.Mutex
 	until map[string]time.Time // by value: when to try it again
@@ -36,7 +34,7 @@ func (f *fallback) left(value string) time.Duration {
 	return time.Until(f.until[value])
 }
 
-// refused notes that a value was refused.
+// refused records that a value was refused.
 func (f *fallback) refused(value string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +44,7 @@ func (f *fallback) refused(value string) {
 	f.until[value] = time.Now().Add(retryDistribution)
 }
 
-// remark is what to say of a derived Service that is not all that the import asks for.
+// remark describes how a derived Service differs from its import.
 type remark struct {
 	message string
 	again   time.Duration // when to try again
@@ -59,9 +57,9 @@ func (r remark) outcome() status.Outcome {
 	return status.Outcome{Remarks: []status.Remark{{Reason: reasonOlderDistribution, Message: r.message}}}
 }
 
-// understood has the derived Service of an import written with a traffic distribution that this cluster's API server
-// knows: the import's, or PreferClose where it refuses that.
-func (c *Controller) understood(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) (*corev1.Service, error)) (*corev1.Service, remark, error) {
+// writeWithFallback writes the derived Service of an import with the import's traffic distribution, or with PreferClose where this
+// cluster's API server does not support that.
+func (c *Controller) writeWithFallback(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) (*corev1.Service, error)) (*corev1.Service, remark, error) {
 	older := derived.WithOlderDistribution(imp)
 	if older == nil {
 		service, err := write(imp)

@@ -119,7 +119,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	p, want, remarks := c.plan(req, own, sources)
 	have := p.Published
 	changes := sliceplan.Diff(have, want)
-	if req.Slice != "" && changes.Removed > 0 && sliceplan.Moved(have, want, c.otherSources(req)) {
+	if req.Slice != "" && (len(remarks) > 0 || changes.Removed > 0 && sliceplan.Moved(have, want, c.otherSources(req))) {
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
@@ -200,7 +200,8 @@ func (c *Controller) plan(req Request, own local.Own, sources []*discoveryv1.End
 	}
 	if req.Slice != "" {
 		p.Published, p.Sources = c.broker.PublishedFrom(req.Service, req.Slice), sources
-		return p, sliceplan.Publish(p), nil
+		want, refused := sliceplan.Publish(p)
+		return p, want, remarks(sources, refused)
 	}
 	p.Published = c.broker.Published(req.Service)
 	if own.Contribution == nil {
@@ -211,7 +212,8 @@ func (c *Controller) plan(req Request, own local.Own, sources []*discoveryv1.End
 		p.ClusterIPs = own.Service.Spec.ClusterIPs
 		return p, sliceplan.PublishClusterIPs(p), nil
 	}
-	return p, sliceplan.Publish(p), remarks(p.Sources)
+	want, refused := sliceplan.Publish(p)
+	return p, want, remarks(sources, refused)
 }
 
 // otherSources are the slices of a Service but the request's.

@@ -11,8 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// remarks say what of a Service's endpoints is not exported.
-func remarks(sources []*discoveryv1.EndpointSlice) []status.Remark {
+// remarks say what of a Service's endpoints is not exported. refused is what sliceplan.Publish leaves out.
+func remarks(sources []*discoveryv1.EndpointSlice, refused []validation.Refused) []status.Remark {
 	var remarks []status.Remark
 	if slice, more := sliceplan.FirstUnsupported(sources); slice != nil {
 		remarks = append(remarks, status.Remark{
@@ -29,7 +29,7 @@ func remarks(sources []*discoveryv1.EndpointSlice) []status.Remark {
 				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
 		})
 	}
-	if refused := sliceplan.Refused(sources); len(refused) > 0 {
+	if len(refused) > 0 {
 		remarks = append(remarks, status.Remark{
 			Reason:  "EndpointsInvalid",
 			Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", validation.Summary(refused)),

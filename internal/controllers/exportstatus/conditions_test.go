@@ -84,7 +84,7 @@ func TestRefusedPartsAreARemark(t *testing.T) {
 	if got := remarks(own, false); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
-	own.Refused = []validation.Refused{{What: `exported label "team"`, Why: "is no label"}}
+	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is no label"}}
 	got := conditions(own, progress{endpoints: status.Outcome{Remarks: remarks(own, false)}, tried: true})
 	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `is exported label "team": is no label.`) {
 		t.Errorf("%+v", got)

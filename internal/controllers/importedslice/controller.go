@@ -177,7 +177,7 @@ func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if errors.Is(err, controllers.ErrOutdated) {
 		return reconcile.Result{}, err
 	}
-	if c.taken.note(req.Part, err) { // it is tried again with other names
+	if c.taken.add(req.Part, err) { // it is tried again with other names
 		c.whole(req)
 		return reconcile.Result{}, nil
 	}
@@ -288,7 +288,7 @@ func (c *Controller) gather(ctx context.Context, req Request, importation *slice
 	}
 	c.reportRecord(req.Part, importation.Import, export)
 	known = req.Slice != "" || c.admit(req.Part, importation)
-	c.leaveOut(req, importation)
+	c.refuseEndpoints(req, importation)
 	return known, c.limit(ctx, req, importation)
 }
 
@@ -381,7 +381,7 @@ func (c *Controller) forget(part local.Part) {
 	c.triggers.Forget(part)
 	c.unstored.Forget(part)
 	c.remarks.forget(part)
-	c.refusals.note(part, "", nil)
+	c.refusals.replace(part, "", nil)
 	c.taken.forget(part)
 	c.outcomes.Forget(part)
 }

@@ -115,7 +115,7 @@ func (c *Controller) reportLimit(part local.Part, importation *sliceplan.Importa
 		c.remarks.clear(part, reasonEndpointsLimited)
 		return
 	}
-	c.say(part, importation.Import, reasonEndpointsLimited, fmt.Sprintf(
+	c.report(part, importation.Import, reasonEndpointsLimited, fmt.Sprintf(
 		"Cluster %q exports more than %d endpoints times ports to this cluster. Some of this service's endpoints are left out and get no traffic from here. "+
 			"Export fewer endpoints or ports there, or raise --max-endpoints-per-member of the agent here.", part.Cluster, c.share.Limit()), false)
 }

@@ -33,7 +33,7 @@ func (c *Controller) admit(part local.Part, importation *sliceplan.Importation) 
 		c.remarks.clear(part, reasonOverlappingRanges)
 		return true
 	}
-	c.say(part, importation.Import, reasonOverlappingRanges, text, true)
+	c.report(part, importation.Import, reasonOverlappingRanges, text, true)
 	importation.Sources = slices.DeleteFunc(slices.Clone(importation.Sources), sliceplan.ByClusterIP)
 	return true
 }
@@ -42,7 +42,7 @@ func (c *Controller) admit(part local.Part, importation *sliceplan.Importation) 
 func (c *Controller) reportRecord(part local.Part, imp *mcsv1beta1.ServiceImport, export *brokerv1alpha1.ExportedService) {
 	if export != nil {
 		if count, summary := validation.RefusedOf(export); count > 0 {
-			c.say(part, imp, reasonRecordInvalid, fmt.Sprintf("Parts of the export of cluster %q are invalid and do not count here: %s. Correct them in that cluster.",
+			c.report(part, imp, reasonRecordInvalid, fmt.Sprintf("Parts of the export of cluster %q are invalid and do not count here: %s. Correct them in that cluster.",
 				part.Cluster, summary), true)
 			return
 		}
@@ -50,9 +50,9 @@ func (c *Controller) reportRecord(part local.Part, imp *mcsv1beta1.ServiceImport
 	c.remarks.clear(part, reasonRecordInvalid)
 }
 
-// leaveOut takes endpoints out of an importation that this cluster refuses, and says on the import what was left out, now and
+// refuseEndpoints takes endpoints out of an importation that this cluster refuses, and says on the import what was left out, now and
 // when the slices were read from the broker.
-func (c *Controller) leaveOut(req Request, importation *sliceplan.Importation) {
+func (c *Controller) refuseEndpoints(req Request, importation *sliceplan.Importation) {
 	found := map[string]refusal{}
 	admitted := make([]*discoveryv1.EndpointSlice, 0, len(importation.Sources))
 	for _, source := range importation.Sources {
@@ -70,9 +70,9 @@ func (c *Controller) leaveOut(req Request, importation *sliceplan.Importation) {
 		found[name] = of
 	}
 	importation.Sources = admitted
-	c.refusals.note(req.Part, req.Slice, found)
+	c.refusals.replace(req.Part, req.Slice, found)
 	if text := c.refusals.text(req.Part); text != "" {
-		c.say(req.Part, importation.Import, reasonEndpointsRefused, text, req.Slice == "")
+		c.report(req.Part, importation.Import, reasonEndpointsRefused, text, req.Slice == "")
 	} else {
 		c.remarks.clear(req.Part, reasonEndpointsRefused)
 	}

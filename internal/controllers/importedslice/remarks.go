@@ -92,8 +92,8 @@ func (r *remarks) parts(reason string) []local.Part {
 	return parts
 }
 
-// say keeps a remark on a part, and records an Event about the import where it is news.
-func (c *Controller) say(part local.Part, imp *mcsv1beta1.ServiceImport, reason, text string, textIsNews bool) {
+// report keeps a remark on a part, and records an Event about the import where it is news.
+func (c *Controller) report(part local.Part, imp *mcsv1beta1.ServiceImport, reason, text string, textIsNews bool) {
 	if c.remarks.set(part, reason, remark{imp.UID, text}, textIsNews) {
 		status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, reason, "Import", text)
 	}
@@ -110,8 +110,8 @@ type refusal struct {
 	first string
 }
 
-// note replaces what is known of a slice, or of all slices of a part for "".
-func (r *refusals) note(part local.Part, slice string, now map[string]refusal) {
+// replace replaces what is known of a slice, or of all slices of a part for "".
+func (r *refusals) replace(part local.Part, slice string, now map[string]refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slice == "" {

@@ -18,8 +18,8 @@ type takenNames struct {
 	of map[local.Part]map[string]bool
 }
 
-// note takes names from a failed write, and tells whether one of them is new.
-func (t *takenNames) note(part local.Part, err error) (news bool) {
+// add takes names from a failed write, and tells whether one of them is new.
+func (t *takenNames) add(part local.Part, err error) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, taken := range controllers.Taken(err) {
@@ -75,7 +75,7 @@ func (c *Controller) rename(req Request, imp *mcsv1beta1.ServiceImport, plan []d
 	}
 	switch {
 	case text != "":
-		c.say(req.Part, imp, reasonNameTaken, text, req.Slice == "")
+		c.report(req.Part, imp, reasonNameTaken, text, req.Slice == "")
 	case req.Slice == "":
 		c.remarks.clear(req.Part, reasonNameTaken)
 	}

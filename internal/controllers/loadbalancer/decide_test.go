@@ -119,7 +119,7 @@ func TestForwards(t *testing.T) {
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP}}}}
 		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
-		s, tooMany := forwards(mcs, service, admit(mcs, validation.Network{}, tt.slices, records))
+		s, tooMany := forwards(mcs, service, validateExports(mcs, validation.Network{}, tt.slices, records))
 		if len(tooMany) > 0 {
 			t.Errorf("%s: too many backends: %v", tt.name, tooMany)
 		}
@@ -164,7 +164,7 @@ func TestRemains(t *testing.T) {
 		{"of none that is there", networkingv1alpha1.MultiClusterServiceSpec{ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c4"}}}, "80:; 81:"},
 	} {
 		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
-		u := remains(mcs, admit(mcs, validation.Network{}, slices, records))
+		u := remains(mcs, validateExports(mcs, validation.Network{}, slices, records))
 		var ports []string
 		for _, number := range []int32{80, 81} {
 			if !u.Keeps(number) {
@@ -282,7 +282,7 @@ func TestAdmit(t *testing.T) {
 	}
 	unclean := published("c3", []string{"http:8080", "bad:70000"}, "10.3.0.1", "100.100.100.200")
 	unclean.Annotations = map[string]string{names.AnnotationSourceSlice: "web-x", names.AnnotationSourcePart: "0"}
-	validation.Published(unclean)
+	validation.CleanSlice(unclean)
 	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}, "c4": {port("http", 80)}})
 	list["c4"].Spec.Type = "Strange"
 	given := []*discoveryv1.EndpointSlice{
@@ -293,7 +293,7 @@ func TestAdmit(t *testing.T) {
 	for _, c := range []string{"c1", "c2", "c3", "c4"} {
 		mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: c})
 	}
-	e := admit(mcs, network, given, list)
+	e := validateExports(mcs, network, given, list)
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 	s, _ := forwards(mcs, service, e)
 	var backends []string
@@ -352,7 +352,7 @@ func TestChoose(t *testing.T) {
 		{"ready before draining", map[string]map[netip.AddrPort]bool{"c1": many(1, 10, 0), "c2": many(2, 8, 8)}, 10, "c1 0+2, c2 8+0", 18},
 		{"one that publishes another's addresses too", map[string]map[netip.AddrPort]bool{"c0": join(many(0, 900, 900), many(2, 10, 10)), "c2": many(2, 10, 10)}, 100, "c0 90+0, c2 10+0", 910},
 	} {
-		chosen, of := choose(tt.found, tt.limit)
+		chosen, of := selectBackends(tt.found, tt.limit)
 		ready, draining := map[string]int{}, map[string]int{}
 		for _, b := range chosen {
 			if b.Draining {
@@ -368,7 +368,7 @@ func TestChoose(t *testing.T) {
 		if got := strings.Join(parts, ", "); got != tt.want || of != tt.of {
 			t.Errorf("%s: %s of %d, want %s of %d", tt.name, got, of, tt.want, tt.of)
 		}
-		if again, _ := choose(tt.found, tt.limit); !slices.Equal(again, chosen) {
+		if again, _ := selectBackends(tt.found, tt.limit); !slices.Equal(again, chosen) {
 			t.Errorf("%s: another choice the second time", tt.name)
 		}
 		if !slices.IsSortedFunc(chosen, func(a, b cloudprovider.Backend) int { return a.Address.Compare(b.Address) }) {
@@ -380,7 +380,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%d ports have %d backends each, want %d", count, got, want)
 		}
 	}
-	c := outcome{forwarding: forwarding{tooMany: []string{limited(80, corev1.ProtocolTCP, 1000, 1700)}}}.accepted()
+	c := outcome{forwarding: forwarding{tooMany: []string{describeLimit(80, corev1.ProtocolTCP, 1000, 1700)}}}.accepted()
 	if c.Reason != reasonTooMany || !strings.Contains(c.Message, "port 80/TCP uses 1000 of 1700") {
 		t.Errorf("%+v", c)
 	}

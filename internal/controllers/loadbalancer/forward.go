@@ -30,9 +30,9 @@ func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Servi
 	exposed := mcs.Spec.ExposedPorts(service)
 	for _, port := range exposed {
 		protocol := cmp.Or(port.Protocol, corev1.ProtocolTCP)
-		backends, of := choose(endpoints(port.Name, protocol, port.Port, e.records, e.slices), portLimit(len(exposed)))
+		backends, of := selectBackends(endpoints(port.Name, protocol, port.Port, e.records, e.slices), portLimit(len(exposed)))
 		if len(backends) < of {
-			tooMany = append(tooMany, limited(port.Port, protocol, len(backends), of))
+			tooMany = append(tooMany, describeLimit(port.Port, protocol, len(backends), of))
 		}
 		s.Ports = append(s.Ports, cloudprovider.Port{Name: port.Name, Protocol: protocol, Number: port.Port, Backends: backends})
 	}
@@ -57,7 +57,7 @@ func remains(mcs *networkingv1alpha1.MultiClusterService, e exports) *cloudprovi
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
 		ports := exportedPorts(mcs, e.records[cluster], byCluster[cluster])
 		for _, port := range ports {
-			port.Backends, _ = choose(endpoints(port.Name, port.Protocol, port.Number, e.records, byCluster[cluster]), portLimit(len(ports)))
+			port.Backends, _ = selectBackends(endpoints(port.Name, port.Protocol, port.Number, e.records, byCluster[cluster]), portLimit(len(ports)))
 			u.Ports = append(u.Ports, port)
 		}
 	}

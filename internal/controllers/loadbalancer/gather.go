@@ -71,7 +71,7 @@ func (c *Controller) gather(mcs *networkingv1alpha1.MultiClusterService) (f forw
 	if err != nil {
 		return f, err
 	}
-	e := admit(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.permissions.RangesOf}, published, records)
+	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.permissions.RangesOf}, published, records)
 	f.refused = e.refused
 	if service == nil {
 		f.unseen = remains(mcs, e)

@@ -194,7 +194,7 @@ func (c *Controller) renew(ctx context.Context, m credential.Membership, token *
 		bound, err := joining.Use(ctx, on, m)
 		if err != nil {
 			s.failures++
-			c.sayUnused(m, s, err)
+			c.logUseFailure(m, s, err)
 			return s
 		}
 		s.bound = bound
@@ -216,9 +216,9 @@ func (c *Controller) renew(ctx context.Context, m credential.Membership, token *
 	return state{used: fresh.Token, replaced: s.used, renewedAt: s.triedAt, triedAt: s.triedAt}
 }
 
-// sayUnused logs why the join file could not be used. Another replica may have used it: it
+// logUseFailure logs why the join file could not be used. Another replica may have used it: it
 // stores its token before the next attempt.
-func (c *Controller) sayUnused(m credential.Membership, s state, err error) {
+func (c *Controller) logUseFailure(m credential.Membership, s state, err error) {
 	in := retryAfter(s.failures)
 	switch {
 	case errors.Is(err, context.Canceled):

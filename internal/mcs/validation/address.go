@@ -6,8 +6,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// special are ranges that no endpoint of any cluster has, and what they are.
-var special = []struct {
+// reserved are ranges that no endpoint of any cluster has, and what they are.
+var reserved = []struct {
 	prefix netip.Prefix
 	what   string
 }{
@@ -43,7 +43,7 @@ func Address(family discoveryv1.AddressType, text string) (address netip.Addr, w
 	case !address.IsGlobalUnicast():
 		return address, "is no unicast address"
 	}
-	for _, s := range special {
+	for _, s := range reserved {
 		if s.prefix.Contains(address) {
 			return address, "is " + s.what
 		}

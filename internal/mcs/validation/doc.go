@@ -32,13 +32,13 @@ const (
 
 // Refused is one part of a record or an EndpointSlice that is left out.
 type Refused struct {
-	// What names the part, such as `port "http"`.
-	What string
-	// Why says which rule it breaks, such as "70000 is not between 1 and 65535".
-	Why string
+	// Part names it, such as `port "http"`.
+	Part string
+	// Reason says which rule it breaks, such as "70000 is not between 1 and 65535".
+	Reason string
 }
 
-func (r Refused) String() string { return r.What + ": " + r.Why }
+func (r Refused) String() string { return r.Part + ": " + r.Reason }
 
 // Summary describes what is left out in one sentence without a full stop, "" for nothing. It is at most 400 bytes long.
 func Summary(refused []Refused) string {
@@ -52,7 +52,7 @@ func Summary(refused []Refused) string {
 	return first
 }
 
-// shorten cuts text of strangers, which may be of any length, for messages.
+// shorten cuts text for messages: another cluster chooses its length.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -63,7 +63,7 @@ func (n Network) Slice(source names.ClusterID, slice *discoveryv1.EndpointSlice)
 	for i := range slice.Endpoints {
 		why := ""
 		for _, text := range slice.Endpoints[i].Addresses {
-			if why = n.refuses(source, slice.AddressType, text); why != "" {
+			if why = n.addressProblem(source, slice.AddressType, text); why != "" {
 				refused = append(refused, Refused{"endpoint " + quote(text), why})
 				break
 			}
@@ -89,11 +89,11 @@ func (n Network) Admits(source names.ClusterID, a netip.Addr) bool {
 	if a.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	return n.refuses(source, family, a.String()) == ""
+	return n.addressProblem(source, family, a.String()) == ""
 }
 
-// refuses says why an address can't be an endpoint of another cluster's, "" where it can.
-func (n Network) refuses(source names.ClusterID, family discoveryv1.AddressType, text string) string {
+// addressProblem says why an address can't be an endpoint of another cluster's, "" where it can.
+func (n Network) addressProblem(source names.ClusterID, family discoveryv1.AddressType, text string) string {
 	address, why := Address(family, text)
 	if why != "" {
 		return why
@@ -113,7 +113,7 @@ func (n Network) refuses(source names.ClusterID, family discoveryv1.AddressType,
 	}
 	if n.Allowed != nil {
 		if allowed, fixed := n.Allowed(source); fixed && !allowed.Contains(address) {
-			return "is outside of the ranges that the broker's owner allows that cluster: " + some(allowed)
+			return "is outside of the ranges that the broker's owner allows that cluster: " + describe(allowed)
 		}
 	}
 	return ""
@@ -157,8 +157,8 @@ func rangeText(p netip.Prefix) string {
 	return p.String()
 }
 
-// some names ranges, not all of them where these are many.
-func some(allowed ranges.Set) string {
+// describe names ranges, not all of them where these are many.
+func describe(allowed ranges.Set) string {
 	const most = 4 // the note of an Event has room for 1024 bytes
 	texts := allowed.Texts()
 	switch more := len(texts) - most; {

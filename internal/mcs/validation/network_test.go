@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"pgregory.net/rapid"
 
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/ranges"
@@ -145,25 +144,6 @@ func TestAllowedRanges(t *testing.T) {
 			t.Errorf("%s: the given slice, which others read, has changed", tt.source)
 		}
 	}
-}
-
-// Whatever the addresses are: what is left is refused no more, each endpoint is left or refused, and nothing panics.
-func TestNetworkSliceOnceIsEnough(t *testing.T) {
-	n := ownNetwork(t)
-	rapid.Check(t, func(t *rapid.T) {
-		address := rapid.OneOf(
-			rapid.StringMatching(`(10|127|169|224|192|255)\.(96|244|254|168|1)\.(169|1|0)\.(254|10|1)`),
-			rapid.StringMatching(`(::1|fe80::1|fd00:(96|1|2)::10|::ffff:10\.1\.1\.1)`), rapid.String())
-		s := sliceAt(rapid.SampledFrom([]discoveryv1.AddressType{"IPv4", "IPv6", "FQDN", "other"}).Draw(t, "family"), rapid.SliceOfN(address, 0, 5).Draw(t, "addresses")...)
-		once, refused := n.Slice("c2", s)
-		twice, again := n.Slice("c2", once)
-		if len(again) > 0 || twice != once {
-			t.Fatalf("refused in the second run: %s", Summary(again))
-		}
-		if len(once.Endpoints)+len(refused) != len(s.Endpoints) || (len(refused) == 0) != (once == s) {
-			t.Fatalf("of %d endpoints %d are left and %d refused", len(s.Endpoints), len(once.Endpoints), len(refused))
-		}
-	})
 }
 
 func TestOverlaps(t *testing.T) {

@@ -36,7 +36,7 @@ func Record(spec brokerv1alpha1.ExportedServiceSpec) (clean brokerv1alpha1.Expor
 		refuse("session affinity "+quote(string(spec.SessionAffinity)), "is neither None nor ClientIP")
 		clean.SessionAffinity = corev1.ServiceAffinityNone
 	}
-	if why := affinityConfig(clean.SessionAffinity, spec.SessionAffinityConfig); why != "" {
+	if why := affinityProblem(clean.SessionAffinity, spec.SessionAffinityConfig); why != "" {
 		refuse("session affinity config", why)
 		clean.SessionAffinityConfig = nil
 	}
@@ -62,10 +62,10 @@ var distributions = []string{
 	corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode,
 }
 
-// Identity says why nothing of a record can be used, "" where it can: it must be clear what it is an export of, and since when. A record
+// IdentityProblem says why nothing of a record can be used, "" where it can: it must be clear what it is an export of, and since when. A record
 // whose type or scope is unknown is refused as a whole: any guess would change the service for everybody, or show it to clusters that it
 // is not meant for.
-func Identity(spec brokerv1alpha1.ExportedServiceSpec) string {
+func IdentityProblem(spec brokerv1alpha1.ExportedServiceSpec) string {
 	if _, err := names.ParseClusterID(spec.ClusterID); err != nil {
 		return shorten(err.Error(), 200)
 	}
@@ -90,8 +90,8 @@ func Identity(spec brokerv1alpha1.ExportedServiceSpec) string {
 	return ""
 }
 
-// affinityConfig says why a Service can't have the config of a session affinity, "" where it can.
-func affinityConfig(affinity corev1.ServiceAffinity, config *corev1.SessionAffinityConfig) string {
+// affinityProblem says why a Service can't have the config of a session affinity, "" where it can.
+func affinityProblem(affinity corev1.ServiceAffinity, config *corev1.SessionAffinityConfig) string {
 	switch {
 	case config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil:
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 )
 
-// Slice returns what of an EndpointSlice clusters may use, and what is left out of it: ports, endpoints, and of an endpoint what it
-// says of itself. It reads neither name, labels nor annotations.
+// Slice returns what of an EndpointSlice clusters may use, and what is left out of it: ports, endpoints, and of an endpoint its
+// hostname and zone. It reads neither name, labels nor annotations.
 func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, refused []Refused) {
 	if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 {
 		empty := *slice
@@ -90,7 +90,7 @@ func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zo
 	return clean, refused, same
 }
 
-// zoneCache remembers which zone was judged last: neighbours in a slice are often in one zone.
+// zoneCache remembers the result for the last zone: neighbours in a slice are often in one zone.
 type zoneCache struct {
 	last string
 	ok   bool
@@ -112,10 +112,10 @@ var (
 	keptAnnotations = []string{names.AnnotationSourceSlice, names.AnnotationSourcePart, names.AnnotationLastChangeTriggerTime}
 )
 
-// Published cleans a member's EndpointSlice from the broker in place, as Slice does, and its labels and annotations too. What was left
-// out can be asked for with RefusedOf.
-func Published(slice *discoveryv1.EndpointSlice) {
-	problem := origin(slice)
+// CleanSlice cleans a member's EndpointSlice from the broker in place, as Slice does, and its labels and annotations too. RefusedOf
+// returns what was left out.
+func CleanSlice(slice *discoveryv1.EndpointSlice) {
+	problem := originProblem(slice)
 	slice.Labels, slice.Annotations = pick(slice.Labels, keptLabels), pick(slice.Annotations, keptAnnotations)
 	clean, refused := Slice(slice)
 	*slice = *clean
@@ -129,12 +129,14 @@ func Published(slice *discoveryv1.EndpointSlice) {
 		if slice.Annotations == nil {
 			slice.Annotations = map[string]string{}
 		}
-		slice.Annotations[names.AnnotationRefused] = Note(refused)
+		slice.Annotations[names.AnnotationRefused] = FormatRefused(refused)
 	}
 }
 
-// Note writes what was left out of an object as the value of its annotation names.AnnotationRefused.
-func Note(refused []Refused) string { return strconv.Itoa(len(refused)) + " " + Summary(refused) }
+// FormatRefused writes what was left out of an object as the value of its annotation names.AnnotationRefused.
+func FormatRefused(refused []Refused) string {
+	return strconv.Itoa(len(refused)) + " " + Summary(refused)
+}
 
 // RefusedOf reads that annotation: how many parts of an object from the broker were left out, and a summary of them.
 func RefusedOf(object metav1.Object) (count int, summary string) {
@@ -143,9 +145,9 @@ func RefusedOf(object metav1.Object) (count int, summary string) {
 	return count, summary
 }
 
-// origin says why it is not clear what a member's EndpointSlice was made from, nil where it is. Imported EndpointSlices are named after
+// originProblem says why it is not clear what a member's EndpointSlice was made from, nil where it is. Imported EndpointSlices are named after
 // it.
-func origin(slice *discoveryv1.EndpointSlice) *Refused {
+func originProblem(slice *discoveryv1.EndpointSlice) *Refused {
 	source := slice.Annotations[names.AnnotationSourceSlice]
 	name := strings.TrimSuffix(strings.TrimSuffix(source, ":ipv4"), ":ipv6") // as names.ClusterIPSlice has it
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -80,8 +80,8 @@ func TestRecord(t *testing.T) {
 		if want := record(tt.want); !reflect.DeepEqual(clean, want) {
 			t.Errorf("%s: left is %+v", tt.says, clean)
 		}
-		if len(refused) == 0 != (tt.says == "") || !strings.Contains(Summary(refused), tt.says) || Identity(given) != "" {
-			t.Errorf("want %q, refused are %v, identity %q", tt.says, refused, Identity(given))
+		if len(refused) == 0 != (tt.says == "") || !strings.Contains(Summary(refused), tt.says) || IdentityProblem(given) != "" {
+			t.Errorf("want %q, refused are %v, identity %q", tt.says, refused, IdentityProblem(given))
 		}
 		if !reflect.DeepEqual(given, before) {
 			t.Errorf("%s: the given record has changed", tt.says)
@@ -107,7 +107,7 @@ func TestIdentity(t *testing.T) {
 		`scope "World"`:        func(s *brokerv1alpha1.ExportedServiceSpec) { s.Scope = "World" },
 		"exportedAt":           func(s *brokerv1alpha1.ExportedServiceSpec) { s.ExportedAt = metav1.Time{} },
 	} {
-		if got := Identity(record(change)); !strings.Contains(got, says) {
+		if got := IdentityProblem(record(change)); !strings.Contains(got, says) {
 			t.Errorf("got %q, want %q", got, says)
 		}
 	}
@@ -196,7 +196,7 @@ func TestSliceIsBounded(t *testing.T) {
 }
 
 // A slice from the broker keeps no labels and annotations but those that are read, and says what was left out of it.
-func TestPublished(t *testing.T) {
+func TestCleanSlice(t *testing.T) {
 	published := func(annotations map[string]string) *discoveryv1.EndpointSlice {
 		s := sliceAt(v4, "10.1.0.1", "127.0.0.1", "127.0.0.2")
 		s.Labels = map[string]string{names.LabelSourceCluster: "c2", names.LabelServiceName: "web", "team": "x"}
@@ -205,7 +205,7 @@ func TestPublished(t *testing.T) {
 			names.AnnotationLastChangeTriggerTime: "yesterday", names.AnnotationRefused: "0 nothing at all",
 		}
 		maps.Copy(s.Annotations, annotations)
-		Published(s)
+		CleanSlice(s)
 		return s
 	}
 	s := published(nil)
@@ -240,7 +240,7 @@ func FuzzRecord(f *testing.F) {
 		if json.Unmarshal(data, &spec) != nil {
 			return
 		}
-		Identity(spec)
+		IdentityProblem(spec)
 		clean, refused := Record(spec)
 		again, none := Record(clean)
 		if len(none) > 0 || !reflect.DeepEqual(again, clean) {
@@ -265,7 +265,7 @@ func FuzzSlice(f *testing.F) {
 		if again, none := Slice(clean); s.AddressType != "FQDN" && (s.AddressType == v4 || s.AddressType == v6) && (len(none) > 0 || again != clean) {
 			t.Errorf("of what is left, %v is refused", none)
 		}
-		Published(&s)
+		CleanSlice(&s)
 		if len(s.Labels) > len(keptLabels) || len(s.Annotations) > len(keptAnnotations)+1 {
 			t.Errorf("left are %v and %v", s.Labels, s.Annotations)
 		}

@@ -28,13 +28,13 @@ const (
 	maxBackends = 5000
 )
 
-// exports is what the provider clusters publish of a Service.
+// exports are the valid records and slices of a Service's provider clusters.
 type exports struct {
 	// slices have only endpoints that may be backends.
 	slices []*discoveryv1.EndpointSlice
 	// records are by cluster, nil for a cluster that has none.
 	records map[string]*brokerv1alpha1.ExportedServiceSpec
-	// refused is what is left out of both.
+	// refused counts the invalid parts of both.
 	refused refusals
 }
 
@@ -70,9 +70,9 @@ func (r refusals) total() (n int) {
 	return n
 }
 
-// admit returns what the provider clusters publish as far as network lets it be used. The slices are cleaned by validation.Published; the
+// validateExports returns the provider clusters' records and slices without invalid parts, and without endpoints that network refuses. The slices are cleaned by validation.CleanSlice; the
 // records are raw, and changed.
-func admit(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, published []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exports {
+func validateExports(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, published []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exports {
 	e := exports{records: map[string]*brokerv1alpha1.ExportedServiceSpec{}, refused: refusals{}}
 	providers := mcs.Spec.Providers()
 	for _, slice := range published {
@@ -81,7 +81,7 @@ func admit(mcs *networkingv1alpha1.MultiClusterService, network validation.Netwo
 			continue
 		}
 		if _, done := e.records[cluster]; !done {
-			e.records[cluster] = e.admitRecord(cluster, records[cluster])
+			e.records[cluster] = e.validateRecord(cluster, records[cluster])
 		}
 		count, summary := validation.RefusedOf(slice)
 		e.refused.add(cluster, count, summary)
@@ -95,7 +95,7 @@ func admit(mcs *networkingv1alpha1.MultiClusterService, network validation.Netwo
 	return e
 }
 
-func (e *exports) admitRecord(cluster string, record *brokerv1alpha1.ExportedService) *brokerv1alpha1.ExportedServiceSpec {
+func (e *exports) validateRecord(cluster string, record *brokerv1alpha1.ExportedService) *brokerv1alpha1.ExportedServiceSpec {
 	if record == nil {
 		return nil
 	}
@@ -116,10 +116,10 @@ type candidate struct {
 	rank int // in its cluster
 }
 
-// choose returns at most limit of what clusters publish for a port, each address once, sorted; and how many addresses there are.
-// Ready endpoints come before draining ones. Beyond that clusters take turns, so that one with many endpoints does not crowd out the
-// others, also not by publishing their addresses as its own.
-func choose(found map[string]map[netip.AddrPort]bool, limit int) (chosen []cloudprovider.Backend, of int) {
+// selectBackends returns at most limit of what clusters publish for a port, each address once, sorted; and how many addresses there are.
+// Ready endpoints come before draining ones. Clusters are selected round-robin, so that one with many endpoints does not crowd out the
+// others, not even by publishing their addresses as its own.
+func selectBackends(found map[string]map[netip.AddrPort]bool, limit int) (chosen []cloudprovider.Backend, of int) {
 	var all []candidate
 	for cluster, addresses := range found {
 		own := make([]candidate, 0, len(addresses))
@@ -165,7 +165,7 @@ func compareBool(x, y bool) int {
 // portLimit is how many backends each of so many ports has at most.
 func portLimit(ports int) int { return max(1, min(maxPortBackends, maxBackends/max(1, ports))) }
 
-// limited describes a port that has more backends than it may.
-func limited(number int32, protocol corev1.Protocol, used, of int) string {
+// describeLimit describes a port that has more backends than it may.
+func describeLimit(number int32, protocol corev1.Protocol, used, of int) string {
 	return fmt.Sprintf("port %d/%s uses %d of %d", number, protocol, used, of)
 }

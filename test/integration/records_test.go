@@ -80,38 +80,6 @@ func TestLostMembersRecordEnds(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.1.1.1")
 }
 
-// However many clusters disagree about however many ports, the API server takes the conditions, and the message says how
-// much it leaves out.
-func TestConflictsOfManyClusters(t *testing.T) {
-	const ns, clusters = "many-conflicts", 200
-	namespace(t, ns, "c1")
-	create(t, "c1", service(ns, "web", 80))
-	own := export(ns, "web")
-	create(t, "c1", own)
-	expectImport(t, "c1", ns, "web", from("c1"))
-	for i := range clusters {
-		var ports []mcsv1beta1.ServicePort
-		for j := range 5 {
-			n := int32(1000 + 5*i + j)
-			ports = append(ports, mcsv1beta1.ServicePort{Name: fmt.Sprintf("%s%d", strings.Repeat("p", 10), n), Protocol: corev1.ProtocolTCP, Port: n})
-		}
-		create(t, lab.Broker, record(fmt.Sprintf("%s%03d", strings.Repeat("c", 60), i), ns, "web", time.Now().Add(time.Hour), mcsv1beta1.ClusterSetIP, ports...))
-	}
-	eventually(t, "the condition is about all of them", func() error {
-		if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(own.Status.Conditions, "Conflict")
-		if c == nil || c.Status != metav1.ConditionTrue || !strings.HasSuffix(c.Message, " more ports. 201/201 clusters disagree.") || len(c.Message) > 1024 {
-			return fmt.Errorf("it is %+v", c)
-		}
-		return nil
-	})
-	// And all other conditions are written too.
-	change(t, "c1", service(ns, "web", 80), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 81).Spec.Ports })
-	expectCondition(t, "c1", own, "Ready", metav1.ConditionTrue, "Exported")
-}
-
 // An API server that does not know the newer values of a Service's traffic distribution refuses them. An admission policy does so
 // here as servers before Kubernetes 1.34 do. The derived Service has PreferClose then, goes on following its import, and the import says so.
 func TestOlderTrafficDistribution(t *testing.T) {
