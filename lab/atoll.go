@@ -209,7 +209,7 @@ func (l *Lab) waitMember(ctx context.Context, c *Cluster, id string) error {
 	if err != nil {
 		return err
 	}
-	onBroker, err := broker.Connect(config)
+	onBroker, err := broker.Connect(config, nil)
 	if err != nil {
 		return err
 	}

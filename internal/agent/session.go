@@ -138,11 +138,11 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	var err error
 	config = p.traffic.Count(config)
 	config.Wrap(p.gate.Transport(urgency.Broker))
-	config.Wrap(broker.Throttle(p.options.budget().Share(ownShare), func() {
+	throttle := broker.NewThrottle(p.options.budget().Share(ownShare), func() {
 		log.Warn(throttledText)
 		s.warn(ctx, "WritesThrottled", "Export", throttledText)
-	}))
-	if s.broker, err = broker.Connect(config); err != nil {
+	})
+	if s.broker, err = broker.Connect(config, throttle); err != nil {
 		return err
 	}
 	if !lifecycle.Retry(ctx, log, "reading what this cluster is", s.describe) {

@@ -50,13 +50,13 @@ func Scheme() *runtime.Scheme {
 
 // Connect returns a client for a broker. It does not limit its own rate: the
 // broker's API priority and fairness is what shares it among the members. Requests for one
-// object end after some seconds, whatever becomes of the broker.
-func Connect(config *rest.Config) (client.WithWatch, error) {
+// object end after some seconds, whatever becomes of the broker. Writes wait for throttle, which may be nil.
+func Connect(config *rest.Config, throttle Throttle) (client.WithWatch, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the broker at %s: %w", config.Host, err)
 	}
-	return bounded(c, patience), nil
+	return bounded(c, patience, throttle), nil
 }

@@ -1,15 +1,17 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
@@ -20,17 +22,20 @@ var errThrottled = errors.New("this cluster's writes to the broker exceed the ra
 // reportInterval is the least time between two calls of onWait.
 const reportInterval = time.Minute
 
-// Throttle delays a member's own writes to the broker so that they do not exceed the limits on changes. Importers cut off a member
+// Throttle waits until a member may write an object.
+type Throttle func(ctx context.Context, o client.Object) error
+
+// NewThrottle delays a member's own writes to the broker so that they do not exceed the limits on changes. Importers cut off a member
 // that exceeds them. Heartbeats never wait. onWait is called when a write has to wait, once a minute at most.
-func Throttle(limits quota.Limits, onWait func()) func(http.RoundTripper) http.RoundTripper {
+func NewThrottle(limits quota.Limits, onWait func()) Throttle {
 	if limits.Changes == 0 {
-		return func(next http.RoundTripper) http.RoundTripper { return next }
+		return nil
 	}
 	t := &throttle{
 		changes: rate.NewLimiter(rate.Limit(limits.Changes), limits.ChangesAtOnce),
 		bytes:   rate.NewLimiter(rate.Limit(limits.BytesChanged), limits.BytesAtOnce), onWait: onWait,
 	}
-	return func(next http.RoundTripper) http.RoundTripper { return throttled{t, next} }
+	return t.wait
 }
 
 type throttle struct {
@@ -40,33 +45,18 @@ type throttle struct {
 	reportedAt     time.Time
 }
 
-type throttled struct {
-	*throttle
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t throttled) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && !strings.Contains(r.URL.Path, "/leases/") {
-		if err := t.wait(r); err != nil {
-			return nil, err
-		}
+func (t *throttle) wait(ctx context.Context, o client.Object) error {
+	if _, heartbeat := o.(*coordinationv1.Lease); heartbeat {
+		return nil
 	}
-	return t.next.RoundTrip(r)
-}
-
-// WrappedRoundTripper lets client-go look through.
-func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }
-
-func (t throttled) wait(r *http.Request) error {
-	size := int(max(0, min(r.ContentLength, int64(t.bytes.Burst()))))
-	if t.changes.Tokens() < 1 || t.bytes.Tokens() < float64(size) {
+	cost := min(informers.ChangeCost(o), t.bytes.Burst())
+	if t.changes.Tokens() < 1 || t.bytes.Tokens() < float64(cost) {
 		t.report()
 	}
-	if err := t.changes.Wait(r.Context()); err != nil {
+	if err := t.changes.Wait(ctx); err != nil {
 		return fmt.Errorf("%w (%w)", errThrottled, err)
 	}
-	if err := t.bytes.WaitN(r.Context(), size); err != nil {
+	if err := t.bytes.WaitN(ctx, cost); err != nil {
 		return fmt.Errorf("%w (%w)", errThrottled, err)
 	}
 	return nil

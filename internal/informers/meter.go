@@ -175,7 +175,7 @@ func (m *meter) changed(what watch.EventType, o client.Object) (ok, cutOff bool)
 	if what != watch.Deleted {
 		size = Size(o)
 	}
-	return m.account.Changed(member, o.GetName(), size)
+	return m.account.Changed(member, o.GetName(), size, ChangeCost(o))
 }
 
 // incomplete tells whether the copy is to be made anew, for what a member had left out of it.
@@ -207,6 +207,25 @@ func Size(o client.Object) int {
 		size += 2 * entrySize * len(o.Spec.OverBudget)
 	}
 	return size
+}
+
+const (
+	// pairCost is what it costs importers that kube-proxies program one port of one endpoint.
+	pairCost = 40
+	// endpointsOfRecord is for how many endpoints the ports of a record count: they are in other objects.
+	endpointsOfRecord = 100
+)
+
+// ChangeCost returns about how much work a change of an object gives importers, in bytes of memory that would cost as much.
+func ChangeCost(o client.Object) int {
+	cost := Size(o)
+	switch o := o.(type) {
+	case *discoveryv1.EndpointSlice:
+		cost += pairCost * len(o.Ports) * len(o.Endpoints)
+	case *brokerv1alpha1.ExportedService:
+		cost += pairCost * len(o.Spec.Ports) * endpointsOfRecord
+	}
+	return cost
 }
 
 func sizeOf(m map[string]string) (size int) {

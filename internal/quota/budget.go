@@ -18,7 +18,7 @@ type Limits struct {
 	// Changes is how many changes a second are taken from it, and ChangesAtOnce how many in a burst.
 	Changes       float64
 	ChangesAtOnce int
-	// BytesChanged is how many bytes a second these are, and BytesAtOnce how many in a burst.
+	// BytesChanged is how many bytes a second these cost, and BytesAtOnce how many in a burst.
 	BytesChanged float64
 	BytesAtOnce  int
 }
@@ -28,7 +28,7 @@ type Limits struct {
 var DefaultLimits = Limits{
 	Objects: 30_000, Bytes: 128 << 20,
 	Changes: 100, ChangesAtOnce: 5000,
-	BytesChanged: 4 << 20, BytesAtOnce: 128 << 20,
+	BytesChanged: 2 << 20, BytesAtOnce: 32 << 20,
 }
 
 // String returns the limits as a flag's description has them.
@@ -140,7 +140,7 @@ func limiter(each float64, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(each), burst)
 }
 
-// changed takes a change of some bytes, and tells whether the member may make it. It is called with mu held.
+// changed takes a change that costs some bytes, and tells whether the member may make it. It is called with mu held.
 func (b *Budget) changed(member string, bytes int) (ok, news bool) {
 	u, now := b.of(member), b.now()
 	if now.Before(u.cutOff) {
@@ -280,12 +280,12 @@ func (a *Account) End() {
 	}
 }
 
-// Changed takes a change of an object, which is gone then where bytes is 0, and tells whether the copy is to have it, and whether
+// Changed takes a change of an object to some bytes, or to none if it is deleted, which costs as much as cost bytes, and tells whether the copy is to have it, and whether
 // the member is cut off.
-func (a *Account) Changed(member, object string, bytes int) (ok, cutOff bool) {
+func (a *Account) Changed(member, object string, bytes, cost int) (ok, cutOff bool) {
 	b := a.budget
 	b.mu.Lock()
-	ok, news := b.changed(member, max(1, bytes))
+	ok, news := b.changed(member, cost)
 	if !ok {
 		a.missed[member] = true
 		u := b.usage(b.of(member))

@@ -20,16 +20,16 @@ func TestWhoChangesTooFastIsCutOff(t *testing.T) {
 	a.Begin()
 	a.End()
 	for i := range 3 {
-		if ok, _ := a.Changed("loud", fmt.Sprint(i), 10); !ok {
+		if ok, _ := a.Changed("loud", fmt.Sprint(i), 10, 10); !ok {
 			t.Errorf("change %d is not taken", i)
 		}
 	}
 	pauses := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute}
 	for _, pause := range pauses {
-		if ok, cut := a.Changed("loud", "0", 20); ok || !cut {
+		if ok, cut := a.Changed("loud", "0", 20, 20); ok || !cut {
 			t.Fatalf("it is not cut off, for %v", pause)
 		}
-		if ok, _ := a.Changed("calm", "0", 10); !ok {
+		if ok, _ := a.Changed("calm", "0", 10, 10); !ok {
 			t.Error("another member's change is not taken")
 		}
 		if got := b.Usage()["loud"].CutOff.Sub(*now); got != pause {
@@ -49,7 +49,7 @@ func TestWhoChangesTooFastIsCutOff(t *testing.T) {
 		a.Listed("calm", "0", 10)
 		a.End()
 		for range 3 { // it goes on as before
-			a.Changed("loud", "0", 10)
+			a.Changed("loud", "0", 10, 10)
 		}
 	}
 	if len(*told) != len(pauses) || (*told)[0] != "loud changes" {
@@ -61,10 +61,10 @@ func TestWhoChangesTooFastIsCutOff(t *testing.T) {
 func TestLargeChangesCostMore(t *testing.T) {
 	b, _, _ := newTestBudget(Limits{BytesChanged: 10, BytesAtOnce: 100})
 	a := b.NewAccount()
-	if ok, _ := a.Changed("loud", "0", 90); !ok {
+	if ok, _ := a.Changed("loud", "0", 90, 90); !ok {
 		t.Error("what is within the limit is not taken")
 	}
-	if _, cut := a.Changed("loud", "0", 90); !cut {
+	if _, cut := a.Changed("loud", "0", 90, 90); !cut {
 		t.Error("what is beyond it is")
 	}
 }
@@ -83,7 +83,7 @@ func TestWhatIsBeyondTheBudgetIsLeftOut(t *testing.T) {
 		one.End()
 		kept := 0
 		for i := range 10 {
-			if ok, _ := other.Changed("big", fmt.Sprint(i), 10); ok {
+			if ok, _ := other.Changed("big", fmt.Sprint(i), 10, 10); ok {
 				kept++
 			}
 		}
@@ -97,7 +97,7 @@ func TestWhatIsBeyondTheBudgetIsLeftOut(t *testing.T) {
 			t.Errorf("%s: a copy is made anew without room", name)
 		}
 		for i := range 3 {
-			one.Changed("big", fmt.Sprint(i), 0) // gone
+			one.Changed("big", fmt.Sprint(i), 0, 1) // gone
 		}
 		if !other.Incomplete() || one.Incomplete() {
 			t.Errorf("%s: the copy is not made anew where there is room, or another one is", name)
@@ -120,8 +120,8 @@ func TestListsWithoutAMember(t *testing.T) {
 	a.Listed("loud", "0", 10)
 	a.Listed("calm", "0", 10)
 	a.End()
-	a.Changed("loud", "0", 10)
-	a.Changed("loud", "0", 10)
+	a.Changed("loud", "0", 10, 10)
+	a.Changed("loud", "0", 10, 10)
 	if got := a.Begin(); !slices.Equal(got, []string{"loud"}) {
 		t.Fatalf("the list is without %v", got)
 	}
@@ -141,10 +141,10 @@ func TestListsWithoutAMember(t *testing.T) {
 func TestRemovedMembersAreListedSoon(t *testing.T) {
 	b, now, _ := newTestBudget(Limits{Changes: 1, ChangesAtOnce: 1})
 	a := b.NewAccount()
-	a.Changed("loud", "0", 1)
+	a.Changed("loud", "0", 1, 1)
 	b.members["loud"].pause = lastPause
 	b.members["loud"].cutOff = now.Add(-time.Second)
-	a.Changed("loud", "0", 1)
+	a.Changed("loud", "0", 1, 1)
 	if got := b.Usage()["loud"].CutOff.Sub(*now); got != lastPause {
 		t.Fatalf("it is cut off for %v", got)
 	}
@@ -159,13 +159,13 @@ func TestRemovedMembersAreListedSoon(t *testing.T) {
 func TestMemberAroundItsLimit(t *testing.T) {
 	b, now, told := newTestBudget(Limits{Objects: 1, Changes: 1, ChangesAtOnce: 7})
 	a := b.NewAccount()
-	a.Changed("big", "0", 10)
+	a.Changed("big", "0", 10, 10)
 	for range 3 {
-		a.Changed("big", "1", 10)
+		a.Changed("big", "1", 10, 10)
 		if u := b.Usage()["big"]; u.Reason != TooManyObjects {
 			t.Errorf("left out for %q", u.Reason)
 		}
-		a.Changed("big", "1", 0)
+		a.Changed("big", "1", 0, 1)
 		if u := b.Usage()["big"]; u.Reason != "" {
 			t.Errorf("within the budget, with reason %q", u.Reason)
 		}
@@ -174,9 +174,9 @@ func TestMemberAroundItsLimit(t *testing.T) {
 		t.Errorf("told %v", *told)
 	}
 	*now = now.Add(lastPause)
-	a.Changed("big", "1", 10)
+	a.Changed("big", "1", 10, 10)
 	for range 7 {
-		a.Changed("big", "0", 10)
+		a.Changed("big", "0", 10, 10)
 	}
 	if u := b.Usage()["big"]; u.Reason != TooManyChanges {
 		t.Errorf("cut off for %q", u.Reason)

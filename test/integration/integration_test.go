@@ -517,7 +517,7 @@ func asMember(t *testing.T, cluster string) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	member, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m))
+	member, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func forge(t *testing.T, token string, issued, expires int64) string {
 // asMember is the broker as a member reaches it.
 func asMember(t *testing.T, m credential.Membership) client.WithWatch {
 	t.Helper()
-	c, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m))
+	c, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (h *hearts) grow(ctx context.Context, n int) error {
 			if err != nil {
 				return err
 			}
-			c, err := broker.Connect(config)
+			c, err := broker.Connect(config, nil)
 			if err != nil {
 				return err
 			}
