@@ -37,7 +37,6 @@ func limits() []admissionv1.Validation {
 			Message:    message,
 		}
 	}
-	const endpoints, ports = "variables.endpoints", "variables.slicePorts"
 	return []admissionv1.Validation{
 		{
 			Expression: fmt.Sprintf("request.operation == 'DELETE' || variables.metadataBytes <= %d && !has(object.metadata.generateName)"+
@@ -50,21 +49,20 @@ func limits() []admissionv1.Validation {
 			"a port's name is a DNS label; the only port may be without one"),
 		of("exportedservices", "variables.ports.all(p, p.?appProtocol.orValue('') == '' || p.appProtocol.matches('"+qualifiedName+"'))",
 			"a port's application protocol is a qualified name"),
-		of("exportedservices", "variables.ports.all(p, variables.ports.exists_one(q, q.?name.orValue('') == p.?name.orValue(''))"+
-			" && variables.ports.exists_one(q, q.port == p.port && q.?protocol.orValue('TCP') == p.?protocol.orValue('TCP')))",
+		// Two functions of the API server's compare all pairs in the time that macros take for a few.
+		of("exportedservices", "variables.portNames.all(n, variables.portNames.indexOf(n) == variables.portNames.lastIndexOf(n))"+
+			" && variables.portNumbers.all(n, variables.portNumbers.indexOf(n) == variables.portNumbers.lastIndexOf(n))",
 			"each port has a name, and a protocol and number, of its own"),
 		of("leases", fmt.Sprintf("size(object.spec.?holderIdentity.orValue('')) <= %d && !has(object.spec.strategy) && !has(object.spec.preferredHolder)", maxHolder),
 			fmt.Sprintf("a heartbeat has a holder of at most %d bytes, and neither a strategy nor a preferred holder", maxHolder)),
 		of("endpointslices", "object.addressType in ['IPv4', 'IPv6']", "addressType must be IPv4 or IPv6"),
-		of("endpointslices", fmt.Sprintf("size(%[1]s) <= %[3]d && size(%[2]s) <= %[4]d && size(%[1]s) * size(%[2]s) <= %[5]d",
-			endpoints, ports, validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs),
-			fmt.Sprintf("a slice has at most %d endpoints and %d ports, and ports times endpoints are at most %d",
-				validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)),
+		of("endpointslices", "variables.fits", fmt.Sprintf("a slice has at most %d endpoints and %d ports, and ports times endpoints are at most %d",
+			validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)),
 		// The API server checks names, protocols and addresses, but no port numbers.
-		of("endpointslices", ports+".all(p, has(p.port) && p.port >= 1 && p.port <= 65535 && p.?protocol.orValue('TCP') in ['TCP', 'UDP', 'SCTP'])",
+		of("endpointslices", "!variables.fits || variables.slicePorts.all(p, has(p.port) && p.port >= 1 && p.port <= 65535 && p.?protocol.orValue('TCP') in ['TCP', 'UDP', 'SCTP'])",
 			"ports must be between 1 and 65535, and protocols TCP, UDP or SCTP"),
 		// kube-proxy uses the first address alone.
-		of("endpointslices", endpoints+".all(e, size(e.addresses) == 1 && !has(e.nodeName) && !has(e.targetRef) && !has(e.hints)"+
+		of("endpointslices", "!variables.fits || variables.endpoints.all(e, size(e.addresses) == 1 && !has(e.nodeName) && !has(e.targetRef) && !has(e.hints)"+
 			" && size(e.?deprecatedTopology.orValue({})) == 0 && size(e.?zone.orValue('')) <= 63)",
 			"an endpoint has one address, a zone of at most 63 bytes, and no node, target, hints or topology"),
 	}
@@ -75,6 +73,11 @@ var lists = []admissionv1.Variable{
 	{Name: "ports", Expression: "object.spec.?ports.orValue([])"},
 	{Name: "endpoints", Expression: listOf("endpoints")},
 	{Name: "slicePorts", Expression: listOf("ports")},
+	{Name: "portNames", Expression: "variables.ports.map(p, p.?name.orValue(''))"},
+	{Name: "portNumbers", Expression: "variables.ports.map(p, p.?protocol.orValue('TCP') + string(p.port))"},
+	// What is refused for its size is not looked at any further, which would take the API server's time.
+	{Name: "fits", Expression: fmt.Sprintf("size(variables.endpoints) <= %d && size(variables.slicePorts) <= %d && size(variables.endpoints) * size(variables.slicePorts) <= %d",
+		validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)},
 }
 
 func listOf(field string) string {

@@ -30,8 +30,8 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			FailurePolicy:    ptr.To(admissionv1.Fail),
 			ParamKind:        &admissionv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 			MatchConstraints: constraints,
-			MatchConditions:  []admissionv1.MatchCondition{byMember(namespace)},
 			Variables: []admissionv1.Variable{
+				exempt("!" + byMember(namespace).Expression),
 				self(namespace),
 				{Name: "key", Expression: fmt.Sprintf("'%s' + variables.self", permissions.NamespacesPrefix)},
 				// What is not text permits nothing, as in internal/permissions; without a key any namespace is permitted.
@@ -43,13 +43,13 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				{Name: "withdrawn", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices'"+
 					" ? object.metadata.?annotations['%s'].orValue('') != '' : size(variables.endpoints) == 0", names.AnnotationWithdrawn)},
 			},
-			Validations: []admissionv1.Validation{{
+			Validations: unlessExempt([]admissionv1.Validation{{
 				Expression: "variables.withdrawn || variables.patterns.exists(p, p != '' && p == variables.place" +
 					" || p.endsWith('*') && variables.place.startsWith(p.substring(0, size(p) - 1)))",
 				MessageExpression: "'cluster ' + variables.self + ' may not export the namespace ' + variables.place + ': " +
 					"an administrator of the broker can permit it with atoll broker members set ' + variables.self + ' --namespaces'",
 				Reason: ptr.To(metav1.StatusReasonForbidden),
-			}},
+			}}),
 		},
 	}
 }

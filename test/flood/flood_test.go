@@ -1,0 +1,364 @@
+// Package flood tests what a member can do to the others by writing to the broker without pause, in a lab of API servers with real
+// agents.
+package flood
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/quota"
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/planes"
+)
+
+const (
+	// flooder is the member that writes without end. It has no agent.
+	flooder = "flood"
+	flooded = "flooded" // the namespace
+	// Quiet phases and phases with the flood alternate, so that whatever else the machine does slows down both.
+	floodPhases, changesInPhase = 4, 50
+	// betweenChanges is longer than a change of a slice delays the next one.
+	betweenChanges = 120 * time.Millisecond
+)
+
+// While one member writes to the broker as fast as the broker accepts it, what costs most and what is denied, another member's changes
+// still reach a third one, which cuts the flooding member off and whose memory stays within the budget. How much longer the changes
+// take is logged.
+func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs API servers")
+	}
+	b := newBed(t)
+	web := bed.Service{Namespace: flooded, Name: "web", Endpoints: 1}
+	must(t, b.Namespace(t.Context(), flooded, b.Members...))
+	must(t, web.Create(t.Context(), b.On["c1"]))
+	must(t, web.Export(t.Context(), b.On["c1"]))
+	follow := newFollower(t, b, web)
+	follow.change(t)
+
+	f := newFlood(t, b)
+	var quiet, loud []time.Duration
+	var peak float64
+	for range floodPhases {
+		quiet = append(quiet, follow.changes(t)...)
+		stop := f.start(t)
+		loud = append(loud, follow.changes(t)...)
+		peak = max(peak, importer(t, b).Sum("go_memstats_heap_inuse_bytes"))
+		stop()
+	}
+	before, during := median(quiet), median(loud)
+	t.Logf("a change takes %v, and %v in the flood: ratio %.2f; the importer's heap is at most %.0f MiB; answers to the flood: %v",
+		before, during, during.Seconds()/before.Seconds(), peak/(1<<20), f.answers)
+	if peak > float64(quota.DefaultLimits.Bytes) {
+		t.Errorf("the importer's heap has grown to %.0f MiB", peak/(1<<20))
+	}
+	if importer(t, b).Sum("atoll_import_left_out", "of", "changes", "source_cluster", flooder) != 1 {
+		t.Error("the importer has not cut the member off")
+	}
+	planes.Eventually(t, "the importer names the member", func() error {
+		m := &brokerv1alpha1.MemberCluster{}
+		if err := b.On[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: "c2"}, m); err != nil {
+			return err
+		}
+		if len(m.Spec.OverBudget) != 1 || m.Spec.OverBudget[0].ClusterID != flooder {
+			return fmt.Errorf("its MemberCluster names %v", m.Spec.OverBudget)
+		}
+		return nil
+	})
+	for _, kind := range []string{"largest slices 200", "records 200", "1,000 ports 422", "annotations 422", "Events 403"} {
+		if f.answers[kind] == 0 {
+			t.Errorf("no request had the answer that is expected of %s", kind)
+		}
+	}
+}
+
+// newBed starts a lab of two clusters and a broker.
+func newBed(t *testing.T) *bed.Bed {
+	t.Helper()
+	programs := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs+string(filepath.Separator), "./cmd/...")
+	build.Dir = filepath.Join("..", "..")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building atoll: %v\n%s", err, output)
+	}
+	b, err := bed.Up(t.Context(), bed.Options{Name: fmt.Sprintf("flood-%d", os.Getpid()), Programs: programs, Clusters: 2, Progress: os.Stderr})
+	must(t, err)
+	t.Cleanup(func() { must(t, b.Down(context.Background())) })
+	return b
+}
+
+// importer is what c2's agent measures.
+func importer(t *testing.T, b *bed.Bed) bed.Metrics {
+	t.Helper()
+	metrics, err := b.AgentMetrics(t.Context(), "c2")
+	must(t, err)
+	return metrics
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func median(all []time.Duration) time.Duration { return slices.Sorted(slices.Values(all))[len(all)/2] }
+
+// follower changes the endpoint of a Service in c1, and sees when the change has come to c2.
+type follower struct {
+	exporter client.Client
+	importer *bed.Observer
+	source   *discoveryv1.EndpointSlice
+	number   int
+}
+
+func newFollower(t *testing.T, b *bed.Bed, s bed.Service) *follower {
+	t.Helper()
+	o, err := bed.Observe(t.Context(), b.On["c2"], s.Namespace)
+	must(t, err)
+	source := s.Slices()[0]
+	must(t, b.On["c1"].Get(t.Context(), client.ObjectKeyFromObject(source), source))
+	return &follower{exporter: b.On["c1"], importer: o, source: source}
+}
+
+// changes makes changes, not too close to each other, and returns how long each took.
+func (f *follower) changes(t *testing.T) (took []time.Duration) {
+	t.Helper()
+	next := time.NewTicker(betweenChanges)
+	defer next.Stop()
+	for range changesInPhase {
+		took = append(took, f.change(t))
+		<-next.C
+	}
+	return took
+}
+
+func (f *follower) change(t *testing.T) time.Duration {
+	t.Helper()
+	f.number++
+	f.source.Endpoints[0].Addresses = []string{bed.Address(1000 + f.number)}
+	ctx, cancel := context.WithTimeout(t.Context(), planes.Patience)
+	defer cancel()
+	begun := time.Now()
+	must(t, f.exporter.Update(ctx, f.source))
+	at, err := f.importer.Await(ctx, bed.Appeared(f.source.Endpoints[0].Addresses[0]))
+	must(t, err)
+	return at.Sub(begun)
+}
+
+// flood is what a member writes with its own credentials.
+type flood struct {
+	config  *rest.Config
+	mu      sync.Mutex
+	answers map[string]int // by what was written and the status
+}
+
+func newFlood(t *testing.T, b *bed.Bed) *flood {
+	t.Helper()
+	clusterset, err := b.Broker()
+	must(t, err)
+	config, err := clusterset.Invite(t.Context(), flooder)
+	must(t, err)
+	member, err := client.New(config, client.Options{Scheme: planes.Scheme()})
+	must(t, err)
+	meta := metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: flooder, Labels: map[string]string{names.LabelSourceCluster: flooder}}
+	must(t, member.Create(t.Context(), &brokerv1alpha1.MemberCluster{ObjectMeta: meta, Spec: brokerv1alpha1.MemberClusterSpec{
+		ClusterID: flooder, ClusterUID: flooder, AdvertiseMode: brokerv1alpha1.AdvertisePods,
+	}}))
+	must(t, member.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: meta}))
+	return &flood{config: config, answers: map[string]int{}}
+}
+
+// A flow of requests creates an object, or updates it where update is set, again and again.
+type requests struct {
+	what   string
+	update bool
+	path   string
+	object func(n int) client.Object
+}
+
+const (
+	slicePath  = "/apis/discovery.k8s.io/v1/namespaces/" + broker.DefaultNamespace + "/endpointslices"
+	recordPath = "/apis/broker.atoll.dev/v1alpha1/namespaces/" + broker.DefaultNamespace + "/exportedservices"
+)
+
+// flows are several of each kind: the largest slices and records that the broker accepts, which change all the time, larger ones, and
+// what a member may not write.
+func flows() (all []requests) {
+	for i := range 4 {
+		name := fmt.Sprintf("flood-%d", i)
+		all = append(all,
+			requests{"largest slices", true, slicePath, func(n int) client.Object {
+				return floodSlice(name, n, validation.MaxPorts, validation.MaxPairs/validation.MaxPorts)
+			}},
+			requests{"1,000 ports", false, slicePath, func(n int) client.Object { return floodSlice(name+"-large", n, 1000, 1000) }},
+			requests{"records", true, recordPath, func(n int) client.Object { return floodRecord(name, n, validation.MaxPorts) }},
+			requests{"annotations", false, recordPath, func(n int) client.Object {
+				r := floodRecord(name+"-large", n, 1)
+				r.Annotations = map[string]string{"a": strings.Repeat("a", 256<<10-10)}
+				return r
+			}},
+			requests{"Events", false, "/api/v1/namespaces/default/events", func(n int) client.Object {
+				return &corev1.Event{
+					TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, n)},
+					InvolvedObject: corev1.ObjectReference{Kind: "Namespace", Name: "default", Namespace: "default"}, Reason: "Flood",
+				}
+			}},
+		)
+	}
+	return all
+}
+
+func floodSlice(service string, n, ports, endpoints int) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: broker.DefaultNamespace, Name: names.BrokerSlice(flooder, flooded, service, 0),
+			Labels: map[string]string{
+				names.LabelSourceCluster: flooder, names.LabelServiceNamespace: flooded, names.LabelServiceName: service,
+				discoveryv1.LabelManagedBy: names.AgentManager,
+			},
+			Annotations: map[string]string{names.AnnotationSourceSlice: service, names.AnnotationSourcePart: "0"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	for p := range ports {
+		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To(fmt.Sprintf("p%d", p)), Port: ptr.To(int32(1 + n + p)), Protocol: ptr.To(corev1.ProtocolTCP)})
+	}
+	for e := range endpoints {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d", 100+n%100, e/200, 1+e%200)}})
+	}
+	return s
+}
+
+func floodRecord(service string, n, ports int) *brokerv1alpha1.ExportedService {
+	r := &brokerv1alpha1.ExportedService{
+		TypeMeta: metav1.TypeMeta{APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "ExportedService"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: broker.DefaultNamespace, Name: names.Export(flooder, flooded, service),
+			Labels: map[string]string{names.LabelSourceCluster: flooder, names.LabelServiceNamespace: flooded, names.LabelServiceName: service},
+		},
+		Spec: brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: flooder, ServiceNamespace: flooded, ServiceName: service, ExportedAt: metav1.NewTime(time.Unix(1_700_000_000, 0)),
+			Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
+		},
+	}
+	for p := range ports {
+		r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: fmt.Sprintf("p%d", p), Protocol: corev1.ProtocolTCP, Port: int32(1 + n + p)})
+	}
+	return r
+}
+
+// start has the member write, each flow on a connection of its own, until stop is called.
+func (f *flood) start(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	var all sync.WaitGroup
+	for _, r := range flows() {
+		all.Go(func() {
+			if err := f.repeat(ctx, r); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+var versionPattern = regexp.MustCompile(`"resourceVersion":"(\d+)"`)
+
+// placeholder stands in a body that was made beforehand for the version that is updated.
+const placeholder = "4711"
+
+// repeat makes requests with ten bodies in turn.
+func (f *flood) repeat(ctx context.Context, r requests) error {
+	hc, err := rest.HTTPClientFor(rest.CopyConfig(f.config))
+	if err != nil {
+		return err
+	}
+	var bodies [10][]byte
+	var name string
+	for i := range bodies {
+		o := r.object(10 * i)
+		name = o.GetName()
+		if r.update {
+			o.SetResourceVersion(placeholder)
+		}
+		if bodies[i], err = json.Marshal(o); err != nil {
+			return err
+		}
+	}
+	version := ""
+	if r.update {
+		if _, version, err = f.do(ctx, hc, http.MethodGet, r.path+"/"+name, nil); err != nil {
+			return err
+		}
+	}
+	for n := 0; ; n++ {
+		method, path, body := http.MethodPost, r.path, bodies[n%len(bodies)]
+		if version != "" {
+			method, path = http.MethodPut, path+"/"+name
+		}
+		body = bytes.Replace(body, []byte(`"resourceVersion":"`+placeholder+`"`), []byte(`"resourceVersion":"`+version+`"`), 1)
+		status, now, err := f.do(ctx, hc, method, path, body)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case r.update:
+			version = cmp.Or(now, version)
+		}
+		f.mu.Lock()
+		f.answers[fmt.Sprintf("%s %d", r.what, status)]++
+		f.mu.Unlock()
+	}
+}
+
+// do makes a request, and returns the status and the resourceVersion of the answer.
+func (f *flood) do(ctx context.Context, hc *http.Client, method, path string, body []byte) (status int, version string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, f.config.Host+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := hc.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if found := versionPattern.FindSubmatch(text); found != nil {
+		version = string(found[1])
+	}
+	return response.StatusCode, version, err
+}
