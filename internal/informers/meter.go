@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
@@ -216,14 +217,15 @@ const (
 	endpointsOfRecord = 100
 )
 
-// ChangeCost returns about how much work a change of an object gives importers, in bytes of memory that would cost as much.
+// ChangeCost returns about how much work a change of an object gives importers, in bytes of memory that would cost as much. What they
+// ignore of an object that is too large costs no more than the rest.
 func ChangeCost(o client.Object) int {
 	cost := Size(o)
 	switch o := o.(type) {
 	case *discoveryv1.EndpointSlice:
-		cost += pairCost * len(o.Ports) * len(o.Endpoints)
+		cost += pairCost * min(len(o.Ports)*len(o.Endpoints), validation.MaxPairs)
 	case *brokerv1alpha1.ExportedService:
-		cost += pairCost * len(o.Spec.Ports) * endpointsOfRecord
+		cost += pairCost * min(len(o.Spec.Ports), validation.MaxPorts) * endpointsOfRecord
 	}
 	return cost
 }

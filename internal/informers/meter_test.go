@@ -10,11 +10,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
@@ -140,4 +143,16 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 		s.write("loud", "a", "4", true)
 		has("afterwards", "a=3", "b=1", "c=4") // its budget is still used up
 	})
+}
+
+// No object by itself exceeds the budget for changes, however large it is: what is valid of it is imported.
+func TestChangeCostIsBounded(t *testing.T) {
+	for _, o := range []client.Object{
+		&discoveryv1.EndpointSlice{Ports: make([]discoveryv1.EndpointPort, 20_000), Endpoints: make([]discoveryv1.Endpoint, 1000)},
+		&brokerv1alpha1.ExportedService{Spec: brokerv1alpha1.ExportedServiceSpec{Ports: make([]mcsv1beta1.ServicePort, 20_000)}},
+	} {
+		if cost := ChangeCost(o); cost > quota.DefaultLimits.BytesAtOnce/5 {
+			t.Errorf("a change of a %T costs %d bytes", o, cost)
+		}
+	}
 }

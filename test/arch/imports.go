@@ -76,7 +76,7 @@ var table = []row{
 	{folder: "internal/lifecycle", allowed: []string{"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/util/uuid", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/client-go/tools/leaderelection/resourcelock", "k8s.io/utils/ptr", "./internal/informers",
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
-	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/klog/v2", "k8s.io/utils/ptr", "./internal/quota"})},
+	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/klog/v2", "k8s.io/utils/ptr", "./internal/quota", "./internal/mcs/validation"})},
 	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/permissions", "./internal/ranges", "./internal/credential", "./internal/informers", "./internal/mcs/validation"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients, []string{"golang.org/x/time/rate"})},
