@@ -278,6 +278,10 @@ func (w *world) openBroker(t *testing.T) {
 // removeAll deletes what c1 has made up on the broker.
 func (w *world) removeAll(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
+	// With another cluster's UID in it c1's own agent could not take its place again.
+	if err := w.admin[lab.Broker].Delete(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: w.entry("c1")}); client.IgnoreNotFound(err) != nil {
+		t.Error(err)
+	}
 	for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}} {
 		if err := w.admin[lab.Broker].List(ctx, list, client.InNamespace(place)); err != nil {
 			t.Error(err)
