@@ -164,7 +164,7 @@ func (s *session) controllers(mgr ctrl.Manager, p parts, log *slog.Logger) []con
 	p.measured.Events(recorder.LeftOut)
 	refuses, _ := options.refuses() // Validate has read it
 	self := local.Cluster{
-		ID: view.Self, Network: s.network, Policy: view.Policy, Refuses: refuses, Clusterset: view.Namespace,
+		ID: view.Self, Network: s.network, Policy: view.Policy, Refuses: refuses, Clusterset: view.Namespace, Record: view.OwnRecord,
 		MayExport: func(namespace string) bool { return view.MayExport(view.Self, namespace) },
 	}
 	progress := &status.Progress{}
@@ -172,16 +172,16 @@ func (s *session) controllers(mgr ctrl.Manager, p parts, log *slog.Logger) []con
 	records, published, derived := &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}, &status.Outcomes[types.NamespacedName]{}
 	imported := &status.Outcomes[local.Part]{}
 	return []controllers.Controller{
-		serviceexport.NewController(c, reader, view, self, records, progress),
+		serviceexport.NewController(c, reader, view, self, options.ServiceGrace, records, progress),
 		exportedslice.NewController(c, p.sources, view, self, published, progress, p.measured, exportedslice.Options{
-			Mode: options.mode(), MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(),
+			Mode: options.mode(), Pace: options.pace(),
 		}),
 		policyexport.NewController(c, reader, view, recorder),
 		exportstatus.NewController(c, reader, view, self, recorder, records, published),
 		serviceimport.NewController(writer, view, self, recorder),
 		derivedservice.NewController(writer, recorder, derived),
 		importedslice.NewController(writer, p.sources, view, self, recorder, imported, p.measured, importedslice.Options{
-			MaxEndpoints: options.MaxEndpointsPerSlice, Pace: options.pace(), Network: p.own, Hosts: p.nodes, MaxPerMember: options.MaxEndpointsPerMember, Withdrawn: p.withdrawn,
+			Pace: options.pace(), Network: p.own, Hosts: p.nodes, MaxPerMember: options.MaxEndpointsPerMember, Withdrawn: p.withdrawn,
 			Locality: importedslice.Locality{Region: options.Region, SharedZones: options.SharedZones},
 		}),
 		importstatus.NewController(c, view, self, recorder, derived, imported),

@@ -22,16 +22,23 @@ import (
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/quota"
 	"github.com/atoll-mcs/atoll/internal/refusal"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
 const (
-	// A rolling update's additions are few writes then, and clients hardly notice that a new
-	// endpoint comes half a second later; what is gone they do.
-	defaultCoalesceAdditions = 500 * time.Millisecond
-	defaultCoalesceRemovals  = 50 * time.Millisecond
-	// maxCoalesce keeps a slip of the pen from stopping the clusterset.
-	maxCoalesce = time.Minute
+	// defaultWriteInterval has a change of a slice reach other clusters within tens of milliseconds also where it follows others.
+	defaultWriteInterval = 50 * time.Millisecond
+	// writeBurst is how many changes of a slice in a row are written at once. A change is often followed by some others: a pod that ends is not
+	// ready first and then gone, and another one begins.
+	writeBurst = 5
+	// maxWithdrawalDelay is how long a change waits at most after which clients must not use an endpoint any more.
+	maxWithdrawalDelay = 50 * time.Millisecond
+	// maxWriteInterval keeps a slip of the pen from stopping the clusterset.
+	maxWriteInterval = time.Minute
+
+	// defaultServiceGrace is longer than GitOps tools take to delete a Service and make it again.
+	defaultServiceGrace = 30 * time.Second
+	// maxServiceGrace is as long as anybody should wait for an import to go.
+	maxServiceGrace = time.Hour
 
 	defaultLeaseTimeout = 40 * time.Second
 	// minLeaseTimeout keeps heartbeats from being most of what the broker does.
@@ -48,9 +55,6 @@ const (
 
 // minTokenLifetime is the API's limit.
 const minTokenLifetime = 10 * time.Minute
-
-// maxSliceEndpoints is the API's limit for one EndpointSlice.
-const maxSliceEndpoints = 1000
 
 // Options is what a person decides about an agent.
 type Options struct {
@@ -77,17 +81,16 @@ type Options struct {
 	// AdvertiseMode says what addresses the cluster publishes as its endpoints; empty
 	// means pods.
 	AdvertiseMode string
-	// MaxEndpointsPerSlice is the number of endpoints beyond which a slice is split.
-	MaxEndpointsPerSlice int
 	// MaxServicesPerMember and MaxEndpointsPerMember are how much is imported from one other
 	// cluster at most, 0 for any number.
 	MaxServicesPerMember, MaxEndpointsPerMember int
 	// MemberBudget is how many times the default budget of one member applies to what the broker has of it, 0 for no limit.
 	MemberBudget float64
-	// CoalesceAdditions and CoalesceRemovals are how long a change of a slice waits at most
-	// for more that have happened after it, once the slice was just written: one that adds
-	// something to use, and one that takes something away.
-	CoalesceAdditions, CoalesceRemovals time.Duration
+	// WriteInterval is the least mean time between two writes of one EndpointSlice of the cluster's own. The first ones of several are made at once,
+	// and none waits for long after which clients must not use an endpoint any more.
+	WriteInterval time.Duration
+	// ServiceGrace is how long imports of a Service stay that was deleted while its ServiceExport stands.
+	ServiceGrace time.Duration
 	// LeaseTimeout is how long a member's heartbeat may be missing until the others
 	// take it for lost. It is renewed several times in that time.
 	LeaseTimeout time.Duration
@@ -124,12 +127,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters from which nothing is imported into any namespace, or * for all; a namespace's annotation "+names.AnnotationRefuseImports+" says the same for it alone")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated; without, the ranges that the nodes have (spec.podCIDRs)")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
-	flags.IntVar(&o.MaxEndpointsPerSlice, "max-endpoints-per-slice", sliceplan.DefaultMaxEndpoints, "endpoints beyond which an EndpointSlice is split, 1 to 1000")
 	flags.IntVar(&o.MaxServicesPerMember, "max-services-per-member", defaultMaxServices, "how many services this cluster imports from one other member at most; 0 for any number")
 	flags.IntVar(&o.MaxEndpointsPerMember, "max-endpoints-per-member", defaultMaxEndpoints, "how many endpoints this cluster imports from one other member at most, counted as addresses times ports; 0 for any number")
 	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times the default budget of one other member this cluster takes from the broker: %v; 0 for no limit. The own writes keep to 80%% of it", quota.DefaultLimits))
-	flags.DurationVar(&o.CoalesceAdditions, "coalesce-additions", defaultCoalesceAdditions, "least time between two writes of an EndpointSlice of this cluster's that add endpoints; the first change is always written at once, and 0 writes all at once")
-	flags.DurationVar(&o.CoalesceRemovals, "coalesce-removals", defaultCoalesceRemovals, "the same where an endpoint goes or is not ready any more")
+	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("least mean time between two writes of one EndpointSlice of this cluster's; the first %d changes in a row are written at once, one after which clients must not use an endpoint any more waits %v at most, and 0 writes all at once", writeBurst, maxWithdrawalDelay))
+	flags.DurationVar(&o.ServiceGrace, "service-grace", defaultServiceGrace, "how long imports stay, without endpoints, of an exported Service that is deleted while its ServiceExport stands; a Service that is made again within that time keeps its clusterset IP")
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
@@ -156,9 +158,6 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--advertise-mode: %q is neither %q nor %q: choose %[2]q where pods of other clusters reach this cluster's pods, %[3]q where they reach only its Service addresses",
 			o.AdvertiseMode, brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP)
 	}
-	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > maxSliceEndpoints {
-		return fmt.Errorf("--max-endpoints-per-slice: %d is not between 1 and %d", o.MaxEndpointsPerSlice, maxSliceEndpoints)
-	}
 	for _, limit := range []struct {
 		flag string
 		of   int
@@ -170,13 +169,11 @@ func (o *Options) Validate() error {
 	if o.MemberBudget < 0 {
 		return fmt.Errorf("--member-budget: %g is less than 0, which means no limit", o.MemberBudget)
 	}
-	for _, limit := range []struct {
-		flag string
-		of   time.Duration
-	}{{"--coalesce-additions", o.CoalesceAdditions}, {"--coalesce-removals", o.CoalesceRemovals}} {
-		if limit.of < 0 || limit.of > maxCoalesce {
-			return fmt.Errorf("%s: %v is not between 0 and %v", limit.flag, limit.of, maxCoalesce)
-		}
+	if o.WriteInterval < 0 || o.WriteInterval > maxWriteInterval {
+		return fmt.Errorf("--slice-write-interval: %v is not between 0 and %v", o.WriteInterval, maxWriteInterval)
+	}
+	if o.ServiceGrace < 0 || o.ServiceGrace > maxServiceGrace {
+		return fmt.Errorf("--service-grace: %v is not between 0 and %v", o.ServiceGrace, maxServiceGrace)
 	}
 	if o.LeaseTimeout < minLeaseTimeout {
 		return fmt.Errorf("--lease-timeout: %v is less than %v", o.LeaseTimeout, minLeaseTimeout)
@@ -230,5 +227,5 @@ func (o *Options) budget() quota.Limits { return quota.DefaultLimits.Times(o.Mem
 
 // pace is how writes of one slice are spaced.
 func (o *Options) pace() pace.Limits {
-	return pace.Limits{Additions: o.CoalesceAdditions, Withdrawals: o.CoalesceRemovals}
+	return pace.Limits{Interval: o.WriteInterval, Burst: writeBurst, Withdrawals: maxWithdrawalDelay}
 }

@@ -16,7 +16,7 @@ func TestAdvertiseModeOption(t *testing.T) {
 		"Pods":       `--advertise-mode: "Pods" is neither`,
 	} {
 		o := Options{
-			ClusterID: "c1", BrokerNamespace: "set", Broker: &rest.Config{}, MaxEndpointsPerSlice: 100,
+			ClusterID: "c1", BrokerNamespace: "set", Broker: &rest.Config{},
 			LeaseTimeout: minLeaseTimeout, AdvertiseMode: mode,
 		}
 		err := o.Validate()

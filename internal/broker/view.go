@@ -167,6 +167,12 @@ func (v *View) Hold(service types.NamespacedName, cluster names.ClusterID) bool 
 	return v.Epoch.Hold(service, cluster, v, v.announcement(about))
 }
 
+// Believes tells whether an importer may act on it that a slice of another cluster is missing, or is an older one than it has imported. Where it
+// may not yet, again is called when it may.
+func (v *View) Believes(service types.NamespacedName, cluster names.ClusterID, slice string, again func()) bool {
+	return !v.accepts(cluster, service.Namespace) || !v.Epoch.Hold(service, cluster, key(serviceKey(service), cluster.String(), slice), again)
+}
+
 // HoldAny is Hold for any of the clusters in a list.
 func (v *View) HoldAny(service types.NamespacedName, clusters []mcsv1beta1.ClusterStatus) bool {
 	return slices.ContainsFunc(clusters, func(c mcsv1beta1.ClusterStatus) bool { return v.Hold(service, names.ClusterID(c.Cluster)) })
@@ -197,6 +203,14 @@ func (v *View) Export(service types.NamespacedName, cluster names.ClusterID) *br
 		if e.Spec.ClusterID == cluster.String() {
 			return e
 		}
+	}
+	return nil
+}
+
+// OwnRecord returns the member's own record of a service, nil where it has none or has withdrawn it.
+func (v *View) OwnRecord(service types.NamespacedName) *brokerv1alpha1.ExportedServiceSpec {
+	if record := v.Export(service, v.Self); record != nil && !Withdrawn(record) {
+		return &record.Spec
 	}
 	return nil
 }

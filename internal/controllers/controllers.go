@@ -3,10 +3,9 @@
 // the difference.
 //
 //   - How they run: options, sources of requests, predicates and the queue (this file, predicates.go, queue.go).
-//   - How they write: Writer, and what its errors mean (write.go, refusal.go, expendable.go).
-//   - What they remember between two writes: Newest, of one object; Turns, Triggers and Unstored, of EndpointSlices; Said, of
+//   - How they write: Writer, and what its errors mean (write.go, refusal.go).
+//   - What they remember between two writes: Newest, of one object; Slices, what became of EndpointSlices; Said, of
 //     Events; Notes, beyond a restart.
-//   - What writing slices amounts to, for metrics (measure.go).
 package controllers
 
 import (

@@ -73,13 +73,13 @@ func Unanswered(err error) bool {
 	})
 }
 
-// Tried says what has become of a step of a service on the broker, which has failed unless err is nil.
-func Tried(progress *status.Progress, step status.Step, service types.NamespacedName, err error) {
+// Tried says what has become of a step of a service on the broker, which was begun in a round of progress, and has failed unless err is nil.
+func Tried(progress *status.Progress, step status.Step, service types.NamespacedName, round int, err error) {
 	switch {
 	case err == nil:
-		progress.Done(step, service)
+		progress.Done(step, service, round)
 	case !Unanswered(err):
-		progress.Refused(step, service)
+		progress.Refused(step, service, round)
 	}
 }
 

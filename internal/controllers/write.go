@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +17,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
-	"github.com/atoll-mcs/atoll/internal/urgency"
 )
 
 // Controllers decide on copies that may be some milliseconds old. A write that fails
@@ -125,86 +121,42 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
-// atOnce is how many slices of one plan are written at the same time. A service of 20,000
-// endpoints is created in 200 slices; one after the other they would take their sum.
-const atOnce = 16
-
-// ErrOutdated says that slices were not deleted which should be, because another one was not
-// what it was decided on any more. No event need follow that is about these, so that all has
-// to be decided on again in a moment.
-var ErrOutdated = errors.New("EndpointSlices have changed meanwhile, so that others were not deleted")
+// ErrOutdated says that an object is not the one that was decided on any more: what it is now is about to be seen.
+var ErrOutdated = errors.New("the object has changed meanwhile")
 
 // OutdatedPause is how long to wait after ErrOutdated: about as long as a copy is behind.
-const OutdatedPause = 50 * time.Millisecond
+const OutdatedPause = 20 * time.Millisecond
 
-// Slices carries out planned changes of EndpointSlices, in their order. Nothing is released or
-// deleted where a create or an update came too late (ErrOutdated) or failed for a reason that passes,
-// for what goes may be what those would have taken over from. Where they were refused, what
-// they did not wait for goes (see expendable), and the error has them tried again.
-//
-// What was written has its new version afterwards, and none where the API server has left it as
-// it was: nobody will hear of that.
-func (w Writer) Slices(ctx context.Context, changes sliceplan.Changes) error {
-	if len(changes.Replace)+len(changes.Update)+len(changes.Release)+len(changes.Delete) > 0 {
-		ctx = urgency.At(ctx, urgency.Now) // endpoints that live, or are dead, wait for what is created first
-	}
-	if failures := each(changes.Replace, "replacing", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) }); len(failures) > 0 {
-		return joined(failures)
-	}
-	creating := each(changes.Create, "creating", func(s *discoveryv1.EndpointSlice) error { return w.Create(ctx, s) })
-	var outdated atomic.Bool
-	update := func(s *discoveryv1.EndpointSlice) error {
-		before := s.ResourceVersion
-		current, err := w.update(ctx, s)
-		switch {
-		case err == nil && !current:
-			outdated.Store(true)
-		case err == nil && s.ResourceVersion == before:
-			s.ResourceVersion = ""
-		}
-		return err
-	}
-	failures := append(creating, each(changes.Update, "updating", update)...)
-	if !outdated.Load() && !slices.ContainsFunc(failures, func(f failure) bool { return !Refused(f.err) }) {
-		failures = append(failures, each(changes.Release, "updating", update)...)
-	}
+// Slice makes an EndpointSlice what it should be: have is what the copy shows, want what it should be, and nil is none. It returns ErrOutdated where
+// the copy is behind.
+func (w Writer) Slice(ctx context.Context, have, want *discoveryv1.EndpointSlice) error {
 	switch {
-	case !outdated.Load():
-		failures = append(failures, each(expendable(changes.Delete, failures), "deleting", func(s *discoveryv1.EndpointSlice) error { return w.Delete(ctx, s) })...)
-	case len(failures) == 0 && len(changes.Delete)+len(changes.Release) > 0:
+	case want == nil:
+		return w.deleted(ctx, have)
+	case have != nil && have.AddressType != want.AddressType: // the API does not let it change
+		if err := w.deleted(ctx, have); err != nil {
+			return err
+		}
+		fallthrough
+	case have == nil:
+		if err := w.Create(ctx, want); err != nil {
+			return fmt.Errorf("creating EndpointSlice %s: %w", want.Name, err)
+		}
+		return nil
+	}
+	current, err := w.update(ctx, want)
+	switch {
+	case err != nil:
+		return fmt.Errorf("updating EndpointSlice %s: %w", want.Name, err)
+	case !current:
 		return ErrOutdated
 	}
-	return joined(failures)
+	return nil
 }
 
-// failure is what became of one slice.
-type failure struct {
-	slice *discoveryv1.EndpointSlice
-	err   error
-}
-
-// each calls f for all slices, and returns what failed, in the order of the slices.
-func each(list []*discoveryv1.EndpointSlice, doing string, f func(*discoveryv1.EndpointSlice) error) []failure {
-	failures := make([]failure, len(list))
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for i, s := range list {
-		group.Go(func() error {
-			if err := f(s); err != nil {
-				failures[i] = failure{s, fmt.Errorf("%s EndpointSlice %s: %w", doing, s.Name, err)}
-			}
-			return nil
-		})
+func (w Writer) deleted(ctx context.Context, slice *discoveryv1.EndpointSlice) error {
+	if err := w.Delete(ctx, slice); err != nil {
+		return fmt.Errorf("deleting EndpointSlice %s: %w", slice.Name, err)
 	}
-	_ = group.Wait() // they are in failures
-	return slices.DeleteFunc(failures, func(f failure) bool { return f.err == nil })
-}
-
-// joined returns failures as one error.
-func joined(failures []failure) error {
-	errs := make([]error, 0, len(failures))
-	for _, f := range failures {
-		errs = append(errs, f.err)
-	}
-	return errors.Join(errs...)
+	return nil
 }

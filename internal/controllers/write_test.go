@@ -5,12 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -18,39 +14,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
 // writes is an API server that notes what is written, and refuses what is in failures.
 type writes struct {
 	client.Client
-	mu       sync.Mutex
 	done     []string
 	failures map[string]error
 	once     bool // each write fails only once
-	// takes is how long a write takes, and most how many there were at once.
-	takes     time.Duration
-	now, most int
 }
 
 func (w *writes) note(verb string, object client.Object) error {
 	write := verb + " " + object.GetName()
-	w.mu.Lock()
 	err := w.failures[write]
 	if w.once && slices.Contains(w.done, write) {
 		err = nil
 	}
 	w.done = append(w.done, write)
-	w.now++
-	w.most = max(w.most, w.now)
-	w.mu.Unlock()
-	if w.takes > 0 {
-		<-time.After(w.takes)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now--
 	return err
 }
 
@@ -66,141 +46,40 @@ func (w *writes) Delete(_ context.Context, o client.Object, _ ...client.DeleteOp
 	return w.note("delete", o)
 }
 
-func TestNewSlicesAreThereBeforeOldOnesGo(t *testing.T) {
-	slice := func(name string, addresses ...string) []*discoveryv1.EndpointSlice {
-		return []*discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: name}, Endpoints: []discoveryv1.Endpoint{{Addresses: addresses}}}}
-	}
+// A write that comes too late says so: what is there now decides. Nobody can change the type of a slice's addresses.
+func TestWriterSlice(t *testing.T) {
 	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
-	quota := apierrors.NewForbidden(resource, "new", errors.New("exceeded quota: few"))
-	policy := apierrors.NewForbidden(resource, "new", errors.New("a policy says no"))
+	conflict, gone := apierrors.NewConflict(resource, "x", nil), apierrors.NewNotFound(resource, "x")
+	four := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "x"}, AddressType: discoveryv1.AddressTypeIPv4}
+	six := four.DeepCopy()
+	six.AddressType = discoveryv1.AddressTypeIPv6
 	for name, tt := range map[string]struct {
-		failures map[string]error
-		want     []string
-		fails    bool
-		outdated bool
+		have, want *discoveryv1.EndpointSlice
+		failures   map[string]error
+		wrote      string
+		err        string
 	}{
-		"all goes well": {want: []string{"delete other-family", "create new", "update kept", "delete old", "delete moved"}},
-		"a failed creation keeps the old": {
-			failures: map[string]error{"create new": errors.New("no")},
-			want:     []string{"delete other-family", "create new", "update kept"}, fails: true,
-		},
-		"a failed update keeps the old": {
-			failures: map[string]error{"update kept": errors.New("no")},
-			want:     []string{"delete other-family", "create new", "update kept"}, fails: true,
-		},
-		"a quota is freed by what goes": {
-			failures: map[string]error{"create new": quota},
-			want:     []string{"delete other-family", "create new", "update kept", "delete old", "delete moved"}, fails: true,
-		},
-		"a policy's refusal keeps what would have been taken over alone": {
-			failures: map[string]error{"create new": policy},
-			want:     []string{"delete other-family", "create new", "update kept", "delete old"}, fails: true,
-		},
-		"one of two refusals is a policy's": {
-			failures: map[string]error{"create new": quota, "update kept": policy},
-			want:     []string{"delete other-family", "create new", "update kept", "delete old"}, fails: true,
-		},
-		"a refusal beside a failure that passes keeps the old": {
-			failures: map[string]error{"create new": quota, "update kept": errors.New("no")},
-			want:     []string{"delete other-family", "create new", "update kept"}, fails: true,
-		},
-		"a refusal beside an update that comes too late keeps the old": {
-			failures: map[string]error{"create new": quota, "update kept": apierrors.NewConflict(resource, "kept", nil)},
-			want:     []string{"delete other-family", "create new", "update kept"}, fails: true,
-		},
-		"an update that comes too late keeps the old, and all is to be decided on again": {
-			failures: map[string]error{"update kept": apierrors.NewConflict(resource, "kept", nil)},
-			want:     []string{"delete other-family", "create new", "update kept"}, fails: true, outdated: true,
-		},
-		"what is gone already is no failure": {
-			failures: map[string]error{"delete old": apierrors.NewNotFound(resource, "old")},
-			want:     []string{"delete other-family", "create new", "update kept", "delete old", "delete moved"},
-		},
+		"a new one":                {want: four, wrote: "create x"},
+		"a new one is refused":     {want: four, failures: map[string]error{"create x": errors.New("no")}, wrote: "create x", err: "creating EndpointSlice x: no"},
+		"another one":              {have: four, want: four, wrote: "update x"},
+		"another one comes late":   {have: four, want: four, failures: map[string]error{"update x": conflict}, wrote: "update x", err: ErrOutdated.Error()},
+		"another one of none":      {have: four, want: four, failures: map[string]error{"update x": gone}, wrote: "update x", err: ErrOutdated.Error()},
+		"another one is refused":   {have: four, want: four, failures: map[string]error{"update x": errors.New("no")}, wrote: "update x", err: "updating EndpointSlice x: no"},
+		"none":                     {have: four, wrote: "delete x"},
+		"none of none":             {have: four, failures: map[string]error{"delete x": gone}, wrote: "delete x"},
+		"none comes late":          {have: four, failures: map[string]error{"delete x": conflict}, wrote: "delete x"},
+		"none is refused":          {have: four, failures: map[string]error{"delete x": errors.New("no")}, wrote: "delete x", err: "deleting EndpointSlice x: no"},
+		"of other addresses":       {have: four, want: six, wrote: "delete x, create x"},
+		"of others, which is kept": {have: four, want: six, failures: map[string]error{"delete x": errors.New("no")}, wrote: "delete x", err: "deleting EndpointSlice x: no"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			server := &writes{failures: tt.failures}
-			err := Writer{Client: server}.Slices(t.Context(), sliceplan.Changes{
-				Replace: slice("other-family"), Create: slice("new", "10.0.0.1", "10.0.0.2"), Update: slice("kept", "10.0.0.3"),
-				Delete: append(slice("old", "10.0.0.9"), slice("moved", "10.0.0.8", "10.0.0.2")...),
-			})
-			if (err != nil) != tt.fails || errors.Is(err, ErrOutdated) != tt.outdated || !slices.Equal(phases(server.done), phases(tt.want)) {
-				t.Errorf("wrote %q, error %v; want %q", server.done, err, tt.want)
-			}
-		})
-	}
-}
-
-// What loses endpoints to other slices is updated when those have them.
-func TestReleasesComeLast(t *testing.T) {
-	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
-	for name, tt := range map[string]struct {
-		failure  error
-		want     string
-		outdated bool
-	}{
-		"all goes well":     {nil, "create new, update gains, update loses, delete old", false},
-		"it came too late":  {apierrors.NewConflict(resource, "gains", nil), "create new, update gains", true},
-		"it failed for now": {errors.New("no"), "create new, update gains", false},
-		"it was refused":    {apierrors.NewForbidden(resource, "gains", errors.New("a policy says no")), "create new, update gains, update loses, delete old", false},
-	} {
-		server := &writes{failures: map[string]error{"update gains": tt.failure}}
-		one := func(name string) []*discoveryv1.EndpointSlice {
-			return []*discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}}
+		server := &writes{failures: tt.failures}
+		err, text := Writer{Client: server}.Slice(t.Context(), tt.have, tt.want), ""
+		if err != nil {
+			text = err.Error()
 		}
-		err := Writer{Client: server}.Slices(t.Context(), sliceplan.Changes{Create: one("new"), Update: one("gains"), Release: one("loses"), Delete: one("old")})
-		if got := strings.Join(server.done, ", "); got != tt.want || errors.Is(err, ErrOutdated) != tt.outdated || (err == nil) != (tt.failure == nil) {
-			t.Errorf("%s: %s, error %v; want %s", name, got, err, tt.want)
+		if got := strings.Join(server.done, ", "); got != tt.wrote || text != tt.err {
+			t.Errorf("%s: %s, error %v", name, got, err)
 		}
-	}
-}
-
-// phases sorts what is written at the same time: what has the same verb.
-func phases(done []string) []string {
-	verb := func(write string) string { return strings.Fields(write)[0] }
-	sorted := slices.Clone(done)
-	for from := 0; from < len(sorted); {
-		to := from
-		for to < len(sorted) && verb(sorted[to]) == verb(sorted[from]) {
-			to++
-		}
-		slices.Sort(sorted[from:to])
-		from = to
-	}
-	return sorted
-}
-
-// Many slices take as long as some, and what is old waits for all that is new.
-func TestSlicesAreWrittenAtTheSameTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = 10 * atOnce
-		var changes sliceplan.Changes
-		for i := range n {
-			slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}}
-			changes.Create = append(changes.Create, slice)
-			changes.Delete = append(changes.Delete, slice)
-		}
-		server := &writes{takes: time.Second}
-		start := time.Now()
-		if err := (Writer{Client: server}).Slices(t.Context(), changes); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took != 20*time.Second || server.most != atOnce {
-			t.Errorf("took %v, %d at once", took, server.most)
-		}
-		for i, write := range server.done {
-			if strings.HasPrefix(write, "create ") != (i < n) {
-				t.Fatalf("write %d is %s", i, write)
-			}
-		}
-	})
-}
-
-func TestAllFailuresAreTold(t *testing.T) {
-	slices := []*discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}
-	server := &writes{failures: map[string]error{"create a": errors.New("no"), "create b": errors.New("no"), "update a": errors.New("no")}}
-	err := Writer{Client: server}.Slices(t.Context(), sliceplan.Changes{Create: slices, Update: slices})
-	if got, want := Summary(err), "creating EndpointSlice a: no (and 2 more)"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -35,7 +35,8 @@ type Own struct {
 	Service *corev1.Service
 	// Validity is the verdict on Export.
 	Validity contribution.Validity
-	// Contribution is what the cluster exports, nil where Export is nil or invalid, and where Withheld is not "".
+	// Contribution is what the cluster exports, nil where Export is nil or invalid, and where Withheld is not "". For a while after the Service was
+	// deleted it is what it was before, without endpoints: a Service that is made again keeps its imports and their addresses.
 	Contribution *merge.Export
 	// Refused is what Contribution lacks because other clusters would not take it.
 	Refused []validation.Refused
@@ -79,6 +80,8 @@ type Cluster struct {
 	Policy func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec
 	// MayExport tells whether the broker's administrators let the cluster export a namespace; nil where any may be.
 	MayExport func(namespace string) bool
+	// Record returns the cluster's record of a service on the broker, nil where it has none or has withdrawn it.
+	Record func(types.NamespacedName) *brokerv1alpha1.ExportedServiceSpec
 	// Clusterset is the clusterset's namespace on the broker, for messages.
 	Clusterset string
 }
@@ -110,6 +113,9 @@ func Gather(ctx context.Context, r client.Reader, self Cluster, key types.Namesp
 		service = nil
 	}
 	own := Own{Export: export, Service: service, Validity: contribution.Validate(service)}
+	if service == nil && self.Record != nil {
+		own.Contribution = self.Record(key) // until controller serviceexport withdraws it
+	}
 	if own.Validity.Valid && self.MayExport != nil && !self.MayExport(key.Namespace) {
 		own.Validity = contribution.NotPermitted(self.ID, self.Clusterset, key.Namespace)
 	}

@@ -8,6 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/names"
 )
+
+var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
 // holding returns a client for a cluster with these objects.
 func holding(t *testing.T, objects ...client.Object) client.Client {

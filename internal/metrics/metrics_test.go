@@ -54,40 +54,36 @@ func expect(t *testing.T, m *Metrics, want map[string]float64) {
 func TestWhatThereIs(t *testing.T) {
 	m := New(NewTraffic())
 	web := Service{"shop", "web", "c1"}
-	both := map[string]Count{"a": {Endpoints: 150, Slices: 3, Ideal: 2}, "b": {Endpoints: 10, Slices: 1, Ideal: 1}}
-	all := map[string]float64{
-		"atoll_endpointslice_endpoints_desired,importedslice":       160,
-		"atoll_endpointslice_num_endpoint_slices,importedslice":     4,
-		"atoll_endpointslice_desired_endpoint_slices,importedslice": 3,
-		"atoll_serviceimport_endpoints,c1":                          160,
+	want := func(endpoints, slices float64) map[string]float64 {
+		return map[string]float64{
+			"atoll_endpointslice_endpoints_desired,importedslice":   endpoints,
+			"atoll_endpointslice_num_endpoint_slices,importedslice": slices,
+			"atoll_serviceimport_endpoints,c1":                      endpoints,
+		}
 	}
 	for range 2 {
-		m.Imported.Note(web, "", both)
-		expect(t, m, all)
+		m.Imported.Note(web, "a", 150, true)
+		m.Imported.Note(web, "b", 10, true)
+		expect(t, m, want(160, 2))
 	}
-	m.Imported.Note(web, "b", map[string]Count{"b": {Endpoints: 20, Slices: 1, Ideal: 1}})
-	all["atoll_endpointslice_endpoints_desired,importedslice"], all["atoll_serviceimport_endpoints,c1"] = 170, 170
-	expect(t, m, all)
-	m.Imported.Note(web, "a", nil)
-	expect(t, m, map[string]float64{
-		"atoll_endpointslice_endpoints_desired,importedslice":       20,
-		"atoll_endpointslice_num_endpoint_slices,importedslice":     1,
-		"atoll_endpointslice_desired_endpoint_slices,importedslice": 1,
-		"atoll_serviceimport_endpoints,c1":                          20,
-	})
+	m.Imported.Note(web, "b", 20, true)
+	expect(t, m, want(170, 2))
+	m.Imported.Note(web, "a", 0, false)
+	expect(t, m, want(20, 1))
 	// A service without endpoints is there; one that is gone leaves nothing behind.
-	m.Imported.Note(Service{"shop", "idle", "c2"}, "", map[string]Count{"i": {Slices: 1, Ideal: 1}})
+	m.Imported.Note(Service{"shop", "idle", "c2"}, "i", 0, true)
 	if _, found := series(t, m, "atoll_serviceimport_endpoints")["c2"]; !found {
 		t.Error("a cluster with a slice and no endpoints is not told")
 	}
-	m.Imported.Note(web, "", nil)
-	m.Imported.Note(Service{"shop", "idle", "c2"}, "i", nil)
+	m.Imported.Note(web, "b", 0, false)
+	m.Imported.Note(Service{"shop", "idle", "c2"}, "i", 0, false)
+	m.Imported.Note(Service{"shop", "never", "c3"}, "i", 0, false)
 	expect(t, m, map[string]float64{})
 	if left := series(t, m, "atoll_serviceimport_endpoints"); len(left) > 0 {
 		t.Errorf("clusters that have gone are told still: %v", left)
 	}
-	if len(m.Imported.services)+len(m.Imported.clusters) > 0 {
-		t.Errorf("remembered: %v, %v", m.Imported.services, m.Imported.clusters)
+	if len(m.Imported.endpoints)+len(m.Imported.clusters) > 0 {
+		t.Errorf("remembered: %v, %v", m.Imported.endpoints, m.Imported.clusters)
 	}
 }
 
@@ -113,16 +109,17 @@ func series(t *testing.T, m *Metrics, name string) map[string]float64 {
 
 func TestWhatWasWritten(t *testing.T) {
 	m := New(NewTraffic())
-	m.Exported.Wrote(Sync{Added: 3, Removed: 1, Created: 2, Updated: 1})
-	m.Exported.Wrote(Sync{Deleted: 5})
+	m.Exported.Wrote(false, true, 3, 0)
+	m.Exported.Wrote(true, true, 1, 2)
+	m.Exported.Wrote(true, false, 0, 2)
 	m.Publish.Observe(0.1)
 	m.Follow("broker", func() (int, int) { return 2, 7 })
 	expect(t, m, map[string]float64{
-		"atoll_endpointslice_endpoints_added_per_sync,exportedslice":   2,
-		"atoll_endpointslice_endpoints_removed_per_sync,exportedslice": 2,
-		"atoll_endpointslice_changes,exportedslice,create":             2,
+		"atoll_endpointslice_endpoints_added_per_sync,exportedslice":   3,
+		"atoll_endpointslice_endpoints_removed_per_sync,exportedslice": 3,
+		"atoll_endpointslice_changes,exportedslice,create":             1,
 		"atoll_endpointslice_changes,exportedslice,update":             1,
-		"atoll_endpointslice_changes,exportedslice,delete":             5,
+		"atoll_endpointslice_changes,exportedslice,delete":             1,
 		"atoll_propagation_duration_seconds,publish":                   1,
 		"atoll_followed_namespaces,broker":                             2,
 		"atoll_followed_endpointslices,broker":                         7,

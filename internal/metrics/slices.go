@@ -8,9 +8,9 @@ import (
 
 // sliceVectors are KEP-0752's metrics ("Monitoring requirements"), of two controllers.
 type sliceVectors struct {
-	added, removed       *prometheus.HistogramVec
-	desired, have, ideal *prometheus.GaugeVec
-	changes              *prometheus.CounterVec
+	added, removed *prometheus.HistogramVec
+	desired, have  *prometheus.GaugeVec
+	changes        *prometheus.CounterVec
 }
 
 func newSliceVectors() sliceVectors {
@@ -30,7 +30,6 @@ func newSliceVectors() sliceVectors {
 		removed: histogram("endpoints_removed_per_sync", "Number of endpoints removed by one sync that changed something."),
 		desired: gauge("endpoints_desired", "Number of endpoints that there should be."),
 		have:    gauge("num_endpoint_slices", "Number of EndpointSlices."),
-		ideal:   gauge("desired_endpoint_slices", "Number of EndpointSlices that would do if each held as many endpoints of its source as it may."),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "changes", Help: "Number of writes of EndpointSlices.",
 		}, []string{"controller", "operation"}),
@@ -38,7 +37,7 @@ func newSliceVectors() sliceVectors {
 }
 
 func (v sliceVectors) collectors() []prometheus.Collector {
-	return []prometheus.Collector{v.added, v.removed, v.desired, v.have, v.ideal, v.changes}
+	return []prometheus.Collector{v.added, v.removed, v.desired, v.have, v.changes}
 }
 
 // of returns the metrics of one controller. byCluster are its endpoints by source
@@ -46,106 +45,76 @@ func (v sliceVectors) collectors() []prometheus.Collector {
 func (v sliceVectors) of(controller string, byCluster *prometheus.GaugeVec) *Slices {
 	return &Slices{
 		added: v.added.WithLabelValues(controller), removed: v.removed.WithLabelValues(controller),
-		desired: v.desired.WithLabelValues(controller), have: v.have.WithLabelValues(controller), ideal: v.ideal.WithLabelValues(controller),
+		desired: v.desired.WithLabelValues(controller), have: v.have.WithLabelValues(controller),
 		created: v.changes.WithLabelValues(controller, "create"), updated: v.changes.WithLabelValues(controller, "update"),
 		deleted:   v.changes.WithLabelValues(controller, "delete"),
-		byCluster: byCluster, clusters: map[string]int{}, services: map[Service]map[string]Count{},
+		byCluster: byCluster, clusters: map[string]int{}, endpoints: map[sliceOf]int{},
 	}
 }
 
 // Slices are the metrics of the slices that one controller keeps.
 type Slices struct {
 	added, removed            prometheus.Observer
-	desired, have, ideal      prometheus.Gauge
+	desired, have             prometheus.Gauge
 	created, updated, deleted prometheus.Counter
 	byCluster                 *prometheus.GaugeVec
 
-	mu       sync.Mutex
-	services map[Service]map[string]Count // by the source slice's name
-	clusters map[string]int               // how many source slices there are of each
+	mu        sync.Mutex
+	endpoints map[sliceOf]int // how many each slice has
+	clusters  map[string]int  // how many slices there are of each source cluster
 }
 
 // Service is one cluster's part of a service.
 type Service struct{ Namespace, Name, Cluster string }
 
-// Count is what is made of one source slice.
-type Count struct {
-	Endpoints, Slices int
-	// Ideal is how few slices would do.
-	Ideal int
+// sliceOf is what is made of one source slice.
+type sliceOf struct {
+	Service
+	source string
 }
 
-// Sync is what one sync did: a reconciliation that has found something to write.
-type Sync struct {
-	Added, Removed            int // endpoints
-	Created, Updated, Deleted int // slices
+// Wrote counts a write of a slice that has got and lost endpoints: had and has tell whether there was one before, and is one now.
+func (s *Slices) Wrote(had, has bool, added, removed int) {
+	s.added.Observe(float64(added))
+	s.removed.Observe(float64(removed))
+	switch {
+	case !had:
+		s.created.Inc()
+	case !has:
+		s.deleted.Inc()
+	default:
+		s.updated.Inc()
+	}
 }
 
-// Wrote counts a sync that changed something.
-func (s *Slices) Wrote(sync Sync) {
-	s.added.Observe(float64(sync.Added))
-	s.removed.Observe(float64(sync.Removed))
-	s.created.Add(float64(sync.Created))
-	s.updated.Add(float64(sync.Updated))
-	s.deleted.Add(float64(sync.Deleted))
-}
-
-// Note notes what there is of a service's part now, by source slice: of the one named, or of
-// all where source is "".
-func (s *Slices) Note(service Service, source string, counts map[string]Count) {
+// Note notes how many endpoints the slice has that is made of a source slice of a service's part, or that there is none.
+func (s *Slices) Note(service Service, source string, endpoints int, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if source != "" {
-		s.put(service, source, counts[source])
-		return
+	key := sliceOf{service, source}
+	before, found := s.endpoints[key]
+	if !there {
+		endpoints = 0
 	}
-	for before := range s.services[service] {
-		if _, stays := counts[before]; !stays {
-			s.put(service, before, Count{})
-		}
+	s.desired.Add(float64(endpoints - before))
+	if s.byCluster != nil && (there || found) {
+		s.byCluster.WithLabelValues(service.Cluster).Add(float64(endpoints - before))
 	}
-	for source, count := range counts {
-		s.put(service, source, count)
-	}
-}
-
-// put is called with mu held.
-func (s *Slices) put(service Service, source string, now Count) {
-	before, found := s.services[service][source]
-	s.desired.Add(float64(now.Endpoints - before.Endpoints))
-	s.have.Add(float64(now.Slices - before.Slices))
-	s.ideal.Add(float64(now.Ideal - before.Ideal))
-	there := now.Slices > 0
 	switch {
 	case there:
-		if s.services[service] == nil {
-			s.services[service] = map[string]Count{}
+		s.endpoints[key] = endpoints
+		if !found {
+			s.have.Inc()
+			s.clusters[service.Cluster]++
 		}
-		s.services[service][source] = now
 	case found:
-		delete(s.services[service], source)
-		if len(s.services[service]) == 0 {
-			delete(s.services, service)
+		delete(s.endpoints, key)
+		s.have.Dec()
+		if s.clusters[service.Cluster]--; s.clusters[service.Cluster] == 0 {
+			delete(s.clusters, service.Cluster)
+			if s.byCluster != nil {
+				s.byCluster.DeleteLabelValues(service.Cluster) // none is told of a cluster without slices
+			}
 		}
-	}
-	s.countCluster(service.Cluster, now.Endpoints-before.Endpoints, there, found)
-}
-
-// countCluster keeps the endpoints of each source cluster, and none of one that has no
-// slices any more.
-func (s *Slices) countCluster(cluster string, endpoints int, there, before bool) {
-	if s.byCluster == nil {
-		return
-	}
-	s.byCluster.WithLabelValues(cluster).Add(float64(endpoints))
-	switch {
-	case there && !before:
-		s.clusters[cluster]++
-	case !there && before:
-		s.clusters[cluster]--
-	}
-	if s.clusters[cluster] == 0 {
-		delete(s.clusters, cluster)
-		s.byCluster.DeleteLabelValues(cluster)
 	}
 }

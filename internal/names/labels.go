@@ -50,9 +50,9 @@ const (
 	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice that one
 	// on the broker, or an imported one, was made from.
 	AnnotationSourceSlice = "atoll.dev/source-slice"
-	// AnnotationSourcePart is the number of the part, from 0, where a source
-	// slice was split.
-	AnnotationSourcePart = "atoll.dev/source-part"
+	// AnnotationRevision is on the objects on the broker that members write, with a number that grows with every write of the object; and on
+	// imported EndpointSlices, with that of what they were made from.
+	AnnotationRevision = "atoll.dev/revision"
 	// AnnotationRefused is on an agent's copy of another cluster's EndpointSlice, and on no API server: how many parts of it
 	// were left out as invalid, and which.
 	AnnotationRefused = "atoll.dev/refused"

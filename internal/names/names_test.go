@@ -42,8 +42,8 @@ func TestReadableNames(t *testing.T) {
 		{Export("c1", "shop", "web"), "web.shop.c1"},
 		{Export("c1.eu", "shop", "web"), "web.shop.c1.eu"},
 		{Aggregate("shop", "web"), "web.shop"},
-		{BrokerSlice("c1", "shop", "web-x7k2p", 0), "web-x7k2p.shop.c1"},
-		{ImportedSlice("c1", "web-x7k2p", 0), "web-x7k2p.c1"},
+		{BrokerSlice("c1", "shop", "web-x7k2p"), "web-x7k2p.shop.c1"},
+		{ImportedSlice("c1", "web-x7k2p"), "web-x7k2p.c1"},
 		{DerivedServices("web", false)[0], "web-clusterset"},
 		{DerivedServices("web", true)[0], "web-clusterset-headless"},
 		{ClusterIPSlice("web", "IPv4"), "web:ipv4"},
@@ -93,14 +93,10 @@ func TestNamesAreInjectiveAndValid(t *testing.T) {
 	type origin struct {
 		cluster          ClusterID
 		namespace, slice string
-		part             int
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(n string) origin {
-			return origin{
-				drawCluster(t, "cluster"+n), drawLabel(t, "namespace"+n),
-				drawSlice(t, "slice"+n), rapid.IntRange(0, 2).Draw(t, "part"+n),
-			}
+			return origin{drawCluster(t, "cluster"+n), drawLabel(t, "namespace"+n), drawSlice(t, "slice"+n)}
 		}
 		a, b := draw("A"), draw("B")
 		for _, of := range []struct {
@@ -108,9 +104,8 @@ func TestNamesAreInjectiveAndValid(t *testing.T) {
 			name func(origin) string
 			same bool
 		}{
-			{"broker slice", func(o origin) string { return BrokerSlice(o.cluster, o.namespace, o.slice, o.part) }, a == b},
-			{"imported slice", func(o origin) string { return ImportedSlice(o.cluster, o.slice, o.part) },
-				a.cluster == b.cluster && a.slice == b.slice && a.part == b.part},
+			{"broker slice", func(o origin) string { return BrokerSlice(o.cluster, o.namespace, o.slice) }, a == b},
+			{"imported slice", func(o origin) string { return ImportedSlice(o.cluster, o.slice) }, a.cluster == b.cluster && a.slice == b.slice},
 		} {
 			nameA, nameB := of.name(a), of.name(b)
 			if (nameA == nameB) != of.same {
@@ -147,12 +142,12 @@ func TestWordsDividedDifferently(t *testing.T) {
 		for i := 1; i < len(words); i++ {
 			service, rest := strings.Join(words[:i], "-"), strings.Join(words[i:], "-")
 			check("aggregate", Aggregate(rest, service), service+"/"+rest)
-			check("imported slice", ImportedSlice(ClusterID(strings.Join(words[i:], dot)), strings.Join(words[:i], dot), 0), service+"/"+rest)
+			check("imported slice", ImportedSlice(ClusterID(strings.Join(words[i:], dot)), strings.Join(words[:i], dot)), service+"/"+rest)
 			for j := i + 1; j < len(words); j++ {
 				namespace, cluster := strings.Join(words[i:j], "-"), ClusterID(strings.Join(words[j:], dot))
 				of := service + "/" + namespace + "/" + cluster.String()
 				check("export", Export(cluster, namespace, service), of)
-				check("slice", BrokerSlice(cluster, namespace, strings.Join(words[:i], dot), 0), of)
+				check("slice", BrokerSlice(cluster, namespace, strings.Join(words[:i], dot)), of)
 			}
 		}
 	}

@@ -30,16 +30,14 @@ func Aggregate(namespace, service string) string {
 	return service + "." + namespace
 }
 
-// BrokerSlice names part number part of a cluster's EndpointSlice on the
-// broker.
-func BrokerSlice(cluster ClusterID, namespace, slice string, part int) string {
-	return slicePart(slice, part, namespace, cluster.String())
+// BrokerSlice names the slice on the broker that is made of a cluster's EndpointSlice.
+func BrokerSlice(cluster ClusterID, namespace, slice string) string {
+	return sliceFrom(slice, namespace, cluster.String())
 }
 
-// ImportedSlice names part number part of a cluster's EndpointSlice in the
-// importing clusters. The namespace is the slice's own.
-func ImportedSlice(cluster ClusterID, slice string, part int) string {
-	return slicePart(slice, part, cluster.String())
+// ImportedSlice names the slice in the importing clusters that is made of a cluster's EndpointSlice. The namespace is the slice's own.
+func ImportedSlice(cluster ClusterID, slice string) string {
+	return sliceFrom(slice, cluster.String())
 }
 
 // OtherImportedSlice names the imported slice where somebody else's slice already has the name that ImportedSlice returns.
@@ -54,15 +52,14 @@ func ClusterIPSlice(service, family string) string {
 	return service + ":" + strings.ToLower(family)
 }
 
-// slicePart joins a slice's name and its origin. A slice's name may contain dots
+// sliceFrom joins a slice's name and its origin. A slice's name may contain dots
 // itself, and then the readable form would be ambiguous; that of a cluster IP is none.
-func slicePart(slice string, part int, origin ...string) string {
+func sliceFrom(slice string, origin ...string) string {
 	readable := slice + "." + strings.Join(origin, ".")
-	if part == 0 && !strings.ContainsAny(slice, ".:") && len(readable) <= maxObjectName {
+	if !strings.ContainsAny(slice, ".:") && len(readable) <= maxObjectName {
 		return readable
 	}
-	parts := append([]string{slice, strconv.Itoa(part)}, origin...)
-	return digested(slice, maxObjectName, parts...)
+	return digested(slice, maxObjectName, append([]string{slice}, origin...)...)
 }
 
 // derivedServices is how many names there are for one derived Service.

@@ -1,72 +1,85 @@
-// Package pace decides when a change is written that may be followed by more of its kind,
-// so that a rolling update is a few writes and a single change is not made to wait.
-//
-// The first change of a thing is written at once. After a write the next one waits until
-// some time has passed since, and takes with it what has come up meanwhile: a short time
-// if clients must stop using something, a longer one if there is only something to win.
+// Package pace spaces the writes of one thing by a token bucket, so that a rolling update is a few writes and a single change does not wait: the
+// first changes are written at once, and each takes a token; a following one is written when there is a token again, together with what has come
+// up meanwhile. A change after which clients must not use something any more does not wait for long, whether there is a token or not.
 package pace
 
 import (
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// Limits are the least times between two writes of one thing. Zero means no limit.
+// Limits are for the writes of one thing. Zero means no limit.
 type Limits struct {
-	// Additions is for changes that add something for clients to use.
-	Additions time.Duration
-	// Withdrawals is for changes after which clients must not use something any more.
+	// Interval is how long it takes until there is another token.
+	Interval time.Duration
+	// Burst is how many tokens there are at most, and how many changes in a row are written at once.
+	Burst int
+	// Withdrawals is how long a change waits at most after which clients must not use something any more.
 	Withdrawals time.Duration
 }
 
-// Pacer remembers when things were written, each as long as that matters.
+// Pacer has a bucket for each thing that was written of late.
 type Pacer[K comparable] struct {
 	limits Limits
 
-	mu    sync.Mutex
-	last  map[K]time.Time
-	order []write[K] // by time
+	mu      sync.Mutex
+	buckets map[K]*bucket
+	swept   time.Time
 }
 
-type write[K comparable] struct {
-	key K
-	at  time.Time
+type bucket struct {
+	tokens *rate.Limiter
+	since  time.Time // when the change came up that waits, zero for none
 }
 
-// New returns a pacer that has seen no writes.
+// New returns a pacer with full buckets.
 func New[K comparable](limits Limits) *Pacer[K] {
-	return &Pacer[K]{limits: limits, last: map[K]time.Time{}}
+	return &Pacer[K]{limits: limits, buckets: map[K]*bucket{}}
 }
 
-// Wait returns how long a change of a thing that is known now has to wait, 0 or less if not
-// at all. withdraws says that it is a withdrawal.
+// Wait returns how long a change of a thing has to wait at this time, which is when to ask again; or 0, with a token taken, where it is to be
+// written now. withdraws says that clients must not use something any more.
 func (p *Pacer[K]) Wait(key K, withdraws bool, now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last, found := p.last[key]
-	if !found {
+	if p.limits.Interval <= 0 {
 		return 0
 	}
-	limit := p.limits.Additions
-	if withdraws {
-		limit = p.limits.Withdrawals
-	}
-	return last.Add(limit).Sub(now)
-}
-
-// Wrote says that a thing is written now. Calls come in the order of time.
-func (p *Pacer[K]) Wrote(key K, now time.Time) {
-	longest := max(p.limits.Additions, p.limits.Withdrawals)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.order) > 0 && !p.order[0].at.Add(longest).After(now) {
-		if oldest := p.order[0]; p.last[oldest.key].Equal(oldest.at) {
-			delete(p.last, oldest.key)
-		}
-		p.order = p.order[1:]
+	p.sweep(now)
+	b := p.buckets[key]
+	if b == nil {
+		b = &bucket{tokens: rate.NewLimiter(rate.Every(p.limits.Interval), p.limits.Burst)}
+		p.buckets[key] = b
 	}
-	if longest > 0 {
-		p.last[key] = now
-		p.order = append(p.order, write[K]{key, now})
+	reservation := b.tokens.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now) // what is written without a token delays no other change
+		if b.since.IsZero() {
+			b.since = now
+		}
+		if withdraws {
+			wait = min(wait, b.since.Add(p.limits.Withdrawals).Sub(now))
+		}
+	}
+	if wait > 0 {
+		return wait
+	}
+	b.since = time.Time{}
+	return 0
+}
+
+// sweep forgets full buckets, each time that one could have filled up. It is called with mu held.
+func (p *Pacer[K]) sweep(now time.Time) {
+	if now.Sub(p.swept) < time.Duration(p.limits.Burst)*p.limits.Interval {
+		return
+	}
+	p.swept = now
+	for key, b := range p.buckets {
+		if b.tokens.TokensAt(now) >= float64(p.limits.Burst) && b.since.IsZero() {
+			delete(p.buckets, key)
+		}
 	}
 }

@@ -7,63 +7,67 @@ import (
 	"pgregory.net/rapid"
 )
 
+const ms = time.Millisecond
+
 var (
-	limits = Limits{Additions: 500 * time.Millisecond, Withdrawals: 50 * time.Millisecond}
+	limits = Limits{Interval: 100 * ms, Burst: 2, Withdrawals: 50 * ms}
 	start  = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 )
 
 func TestWait(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		written   []time.Duration // since start
+	type ask struct {
+		at        time.Duration
 		withdraws bool
-		now, want time.Duration
-	}{
-		{"the first change", nil, false, 0, 0},
-		{"an addition right after a write", []time.Duration{0}, false, 0, 500 * time.Millisecond},
-		{"an addition a while after it", []time.Duration{0}, false, 300 * time.Millisecond, 200 * time.Millisecond},
-		{"an addition long after it", []time.Duration{0}, false, 500 * time.Millisecond, 0},
-		{"a withdrawal right after a write", []time.Duration{0}, true, 10 * time.Millisecond, 40 * time.Millisecond},
-		{"a withdrawal a while after it", []time.Duration{0}, true, 50 * time.Millisecond, 0},
-		{"only the last write counts", []time.Duration{0, 400 * time.Millisecond}, false, 600 * time.Millisecond, 300 * time.Millisecond},
+		want      time.Duration
+	}
+	for name, asks := range map[string][]ask{
+		"the first changes":                   {{0, false, 0}, {1 * ms, true, 0}},
+		"the next one waits for a token":      {{0, false, 0}, {0, false, 0}, {20 * ms, false, 80 * ms}, {100 * ms, false, 0}, {100 * ms, false, 100 * ms}},
+		"a withdrawal waits less":             {{0, false, 0}, {0, false, 0}, {20 * ms, true, 50 * ms}, {70 * ms, true, 0}},
+		"also one that follows an addition":   {{0, false, 0}, {0, false, 0}, {20 * ms, false, 80 * ms}, {60 * ms, true, 10 * ms}, {70 * ms, true, 0}},
+		"a long time later all are full":      {{0, false, 0}, {0, false, 0}, {time.Hour, false, 0}, {time.Hour, false, 0}, {time.Hour, false, 100 * ms}},
+		"a clock that was set back is no end": {{0, false, 0}, {0, false, 0}, {-time.Hour, true, 50 * ms}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := New[string](limits)
-			for _, at := range tt.written {
-				p.Wrote("a", start.Add(at))
+		p := New[string](limits)
+		for i, a := range asks {
+			if got := p.Wait("a", a.withdraws, start.Add(a.at)); got != a.want {
+				t.Errorf("%s: %d waits %v, want %v", name, i, got, a.want)
 			}
-			if got := max(0, p.Wait("a", tt.withdraws, start.Add(tt.now))); got != tt.want {
-				t.Errorf("wait %v, want %v", got, tt.want)
-			}
-			if got := p.Wait("b", tt.withdraws, start.Add(tt.now)); got != 0 {
-				t.Errorf("another one waits %v", got)
-			}
-		})
+		}
+		if got := p.Wait("b", false, start.Add(asks[len(asks)-1].at)); got != 0 {
+			t.Errorf("%s: another one waits %v", name, got)
+		}
 	}
 }
 
 func TestWithoutLimitsNothingWaits(t *testing.T) {
 	p := New[string](Limits{})
-	p.Wrote("a", start)
-	if got := p.Wait("a", false, start); got != 0 {
-		t.Errorf("wait %v", got)
-	}
-	if len(p.last) > 0 {
-		t.Errorf("%d writes remembered", len(p.last))
+	for range 100 {
+		if got := p.Wait("a", false, start); got != 0 {
+			t.Errorf("wait %v", got)
+		}
 	}
 }
 
-// Whatever happens: nothing waits longer than its limit, writes are no closer than it, and
-// what does not matter any more is forgotten.
+// Whatever changes when: a change is written when it was to wait until, a withdrawal after 50 ms at the latest, and there are no more writes of
+// additions than tokens. What does not matter any more is forgotten.
 func TestPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := New[int](limits)
 		now := start
-		written := map[int]time.Time{}
+		type thing struct {
+			writes    int
+			withdrew  int
+			waitUntil map[bool]time.Time // by whether it withdraws
+		}
+		things := map[int]*thing{}
 		for range rapid.IntRange(1, 100).Draw(t, "changes") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
-			key, withdraws := rapid.IntRange(0, 5).Draw(t, "key"), rapid.Bool().Draw(t, "withdraws")
-			limit := limits.Additions
+			now = now.Add(time.Duration(rapid.IntRange(0, 120).Draw(t, "ms")) * ms)
+			key, withdraws := rapid.IntRange(0, 3).Draw(t, "key"), rapid.Bool().Draw(t, "withdraws")
+			if things[key] == nil {
+				things[key] = &thing{waitUntil: map[bool]time.Time{}}
+			}
+			it, limit := things[key], limits.Interval
 			if withdraws {
 				limit = limits.Withdrawals
 			}
@@ -71,18 +75,30 @@ func TestPace(t *testing.T) {
 			if wait > limit {
 				t.Fatalf("a wait of %v", wait)
 			}
-			last, before := written[key]
-			if may := !before || now.Sub(last) >= limit; may != (wait <= 0) {
-				t.Fatalf("%v after the last write the wait is %v", now.Sub(last), wait)
-			}
-			if wait <= 0 {
-				p.Wrote(key, now)
-				written[key] = now
+			switch due := it.waitUntil[withdraws]; {
+			case wait > 0:
+				if !due.IsZero() && !now.Before(due) {
+					t.Fatalf("it was to wait until %v, and at %v for another %v", due, now, wait)
+				}
+				it.waitUntil[withdraws] = now.Add(wait)
+			default:
+				clear(it.waitUntil)
+				it.writes++
+				if withdraws {
+					it.withdrew++
+				}
+				if most := limits.Burst + int(now.Sub(start)/limits.Interval) + it.withdrew; it.writes > most {
+					t.Fatalf("%d writes after %v", it.writes, now.Sub(start))
+				}
 			}
 		}
-		p.Wrote(99, now.Add(time.Second))
-		if len(p.last) != 1 || len(p.order) != 1 {
-			t.Fatalf("%d writes remembered, %d in order", len(p.last), len(p.order))
+		for key := range things { // nothing waits any more
+			for now = now.Add(limits.Interval); p.Wait(key, false, now) > 0; now = now.Add(limits.Interval) {
+			}
+		}
+		p.Wait(99, false, now.Add(time.Second))
+		if len(p.buckets) != 1 {
+			t.Fatalf("%d buckets are kept", len(p.buckets))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 // was last begun to. The zero value has not begun.
 type Progress struct {
 	mu       sync.Mutex
+	round    int // how often Begin was called
 	pending  map[Step]map[types.NamespacedName]state
 	done     chan struct{} // closed when nothing is pending
 	began    time.Time
@@ -50,6 +51,7 @@ func (p *Progress) OnBegin(f func(types.NamespacedName)) {
 // done; not if Begin is called again before that.
 func (p *Progress) Begin(services []types.NamespacedName) <-chan struct{} {
 	p.mu.Lock()
+	p.round++
 	p.pending = map[Step]map[types.NamespacedName]state{StepRecord: {}, StepEndpoints: {}}
 	for _, of := range p.pending {
 		for _, s := range services {
@@ -71,19 +73,28 @@ func (p *Progress) Begin(services []types.NamespacedName) <-chan struct{} {
 	return done
 }
 
-// Done says that a step of a service is as it should be on the broker.
-func (p *Progress) Done(step Step, service types.NamespacedName) {
+// Round is how often Begin was called. A reconciliation takes it when it starts: of what has begun since, it tells nothing.
+func (p *Progress) Round() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end(step, service)
+	return p.round
+}
+
+// Done says that a step of a service is as it should be on the broker, of which a reconciliation is sure that started in a round.
+func (p *Progress) Done(step Step, service types.NamespacedName, round int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if round == p.round {
+		p.end(step, service)
+	}
 }
 
 // Refused says that the broker refuses a step of a service, which is going to be tried again. When that has been so for RefusedFor, only
 // people can do something about it, and it counts as done: else one that is refused for good would hold up all others.
-func (p *Progress) Refused(step Step, service types.NamespacedName) {
+func (p *Progress) Refused(step Step, service types.NamespacedName, round int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, pending := p.pending[step][service]; !pending {
+	if _, pending := p.pending[step][service]; !pending || round != p.round {
 		return
 	}
 	left := RefusedFor - time.Since(p.began)

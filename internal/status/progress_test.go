@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 	var p Progress
 	var asked []types.NamespacedName
 	p.OnBegin(func(s types.NamespacedName) { asked = append(asked, s) })
-	p.Done(StepRecord, a) // nobody has asked
+	p.Done(StepRecord, a, p.Round()) // nobody has asked
 	if !complete(p.Begin(nil)) {
 		t.Error("where there is nothing, all is as it should be")
 	}
@@ -34,16 +34,20 @@ func TestProgress(t *testing.T) {
 		Step
 		of types.NamespacedName
 	}{{StepRecord, a}, {StepRecord, a}, {StepEndpoints, a}, {StepEndpoints, b}} {
-		if p.Done(step.Step, step.of); complete(done) {
+		if p.Done(step.Step, step.of, p.Round()); complete(done) {
 			t.Fatalf("complete after %v, without b's record", step)
 		}
 	}
-	if p.Done(StepRecord, b); !complete(done) {
+	if p.Done(StepRecord, b, p.Round()); !complete(done) {
 		t.Error("not complete although everything is done")
 	}
-	p.Done(StepRecord, b)
-	if again := p.Begin([]types.NamespacedName{a}); complete(again) {
-		t.Error("what was done before counts when it is asked again")
+	p.Done(StepRecord, b, p.Round())
+	former := p.Round()
+	again := p.Begin([]types.NamespacedName{a})
+	p.Done(StepRecord, a, former)
+	p.Done(StepEndpoints, a, former)
+	if complete(again) {
+		t.Error("what was begun before counts when it is asked again")
 	}
 }
 
@@ -54,12 +58,16 @@ func TestWhatIsRefusedCountsLater(t *testing.T) {
 		do   func(*Progress)
 		want time.Duration // after which all is done; 0 for never
 	}{
-		"for good":                {func(p *Progress) { p.Refused(StepEndpoints, a) }, RefusedFor},
-		"for a moment":            {func(p *Progress) { p.Refused(StepEndpoints, a); <-time.After(time.Second); p.Done(StepEndpoints, a) }, time.Second},
-		"for the first time late": {func(p *Progress) { <-time.After(RefusedFor); p.Refused(StepEndpoints, a) }, RefusedFor},
-		"not tried":               {func(p *Progress) { p.Refused(StepEndpoints, b) }, 0},
+		"for good": {func(p *Progress) { p.Refused(StepEndpoints, a, p.Round()) }, RefusedFor},
+		"for a moment": {func(p *Progress) {
+			p.Refused(StepEndpoints, a, p.Round())
+			<-time.After(time.Second)
+			p.Done(StepEndpoints, a, p.Round())
+		}, time.Second},
+		"for the first time late": {func(p *Progress) { <-time.After(RefusedFor); p.Refused(StepEndpoints, a, p.Round()) }, RefusedFor},
+		"not tried":               {func(p *Progress) { p.Refused(StepEndpoints, b, p.Round()) }, 0},
 		"of a former time": {func(p *Progress) {
-			p.Refused(StepEndpoints, a)
+			p.Refused(StepEndpoints, a, p.Round())
 			<-time.After(time.Second)
 			p.Begin([]types.NamespacedName{a})
 		}, 0},
@@ -68,7 +76,7 @@ func TestWhatIsRefusedCountsLater(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var p Progress
 				done, began := p.Begin([]types.NamespacedName{a}), time.Now()
-				p.Done(StepRecord, a)
+				p.Done(StepRecord, a, p.Round())
 				tt.do(&p)
 				select {
 				case <-done:

@@ -27,7 +27,7 @@ var (
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
-	pureFolders = []string{"./internal/mcs/validation", "./internal/merge", "./internal/sliceplan", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/ranges", "./internal/refusal", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
+	pureFolders = []string{"./internal/mcs/validation", "./internal/merge", "./internal/mcs/endpoints", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/ranges", "./internal/refusal", "./internal/revision", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
 )
 
 // table is the layout of the repository (docs/architecture.md). A folder that no row
@@ -53,7 +53,8 @@ var table = []row{
 	{folder: "internal/liveness"},
 	{folder: "internal/epoch"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
-	{folder: "internal/pace"},
+	{folder: "internal/pace", allowed: []string{"golang.org/x/time/rate"}},
+	{folder: "internal/revision", allowed: pure},
 	{folder: "internal/quota", allowed: []string{"golang.org/x/time/rate"}},
 	{folder: "internal/ranges", allowed: pure},
 	{folder: "internal/refusal", allowed: pure},
@@ -62,7 +63,7 @@ var table = []row{
 	{folder: "internal/servingcert"},
 	{folder: "internal/mcs/validation", allowed: join(pure, []string{"./internal/ranges"})},
 	{folder: "internal/merge", allowed: join(pure, []string{"./internal/metadata"})},
-	{folder: "internal/sliceplan", allowed: join(pure, []string{"./internal/merge", "./internal/derived", "./internal/mcs/validation"})},
+	{folder: "internal/mcs/endpoints", allowed: join(pure, []string{"./internal/merge", "./internal/derived", "./internal/mcs/validation", "./internal/revision"})},
 	{folder: "internal/contribution", allowed: join(pure, []string{"./internal/mcs/validation"})},
 	{folder: "internal/metadata", allowed: pure},
 	{folder: "internal/derived", allowed: join(pure, []string{"./internal/metadata"})},

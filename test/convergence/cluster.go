@@ -28,8 +28,6 @@ import (
 const (
 	// zone is what the DNS servers answer for.
 	zone = "clusterset.local."
-	// maxEndpoints is low, so that slices are split.
-	maxEndpoints = 3
 )
 
 // cluster is a member with an API server in memory, agents, a DNS server, and users.
@@ -71,7 +69,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 	region := []string{"east", "west"}[number%2]
 	pods := fmt.Sprintf("10.%d.0.0/16", 200+number)
 	options, err := simulation.AgentOptions(id, []string{
-		fmt.Sprintf("--leader-elect=%t", replicas > 1), fmt.Sprintf("--max-endpoints-per-slice=%d", maxEndpoints),
+		fmt.Sprintf("--leader-elect=%t", replicas > 1),
 		"--region=" + region, "--pod-cidr=" + pods,
 	})
 	if err != nil {

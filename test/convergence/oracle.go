@@ -79,11 +79,9 @@ type source struct {
 // published are the sources of an exported service on the broker, by the slice's name.
 func (c *cluster) published(service types.NamespacedName) map[string]source {
 	all := map[string]source{}
-	addresses := c.addresses(service)
-	endpoints := once(addresses)
-	for _, s := range addresses {
+	for _, s := range c.addresses(service) {
 		of := source{Addresses: s.AddressType, Ports: writePorts(s.Ports)}
-		for _, e := range endpoints[s.Name] {
+		for _, e := range usable(s) {
 			of.Endpoints = append(of.Endpoints, writeEndpoint(foreign(e)))
 		}
 		slices.Sort(of.Endpoints)
@@ -103,78 +101,9 @@ func foreign(e discoveryv1.Endpoint) discoveryv1.Endpoint {
 	return e
 }
 
-// once are the endpoints of each slice, by its name, without those that another one has: of
-// copies that are reached at the same ports the best stays, and of equal ones the older slice's
-// (docs/adr/0015). The built-in controller's alone are taken as they are.
-func once(all []*discoveryv1.EndpointSlice) map[string][]discoveryv1.Endpoint {
-	best := slices.Clone(all)
-	kept := map[string][]discoveryv1.Endpoint{}
-	several := slices.ContainsFunc(all, func(s *discoveryv1.EndpointSlice) bool {
-		return s.Labels[discoveryv1.LabelManagedBy] != "endpointslice-controller.k8s.io"
-	})
-	find := func(s *discoveryv1.EndpointSlice, address string) *discoveryv1.Endpoint {
-		i := slices.IndexFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
-		if i < 0 {
-			return nil
-		}
-		return &s.Endpoints[i]
-	}
-	for _, s := range all {
-		for _, e := range s.Endpoints {
-			address := e.Addresses[0]
-			if strings.HasPrefix(address, "127.") { // can't be used by anybody, its own cluster included
-				continue
-			}
-			slices.SortStableFunc(best, func(a, b *discoveryv1.EndpointSlice) int {
-				return better(find(a, address), find(b, address), a, b)
-			})
-			reached := map[string]bool{}
-			for _, other := range best {
-				if other == s || !several || find(other, address) == nil {
-					break
-				}
-				for _, p := range other.Ports {
-					reached[writePorts([]discoveryv1.EndpointPort{{Name: p.Name, Protocol: p.Protocol, Port: p.Port}})] = true
-				}
-				reached[""] = true
-			}
-			if !reached[""] || slices.ContainsFunc(s.Ports, func(p discoveryv1.EndpointPort) bool {
-				return !reached[writePorts([]discoveryv1.EndpointPort{{Name: p.Name, Protocol: p.Protocol, Port: p.Port}})]
-			}) {
-				kept[s.Name] = append(kept[s.Name], e)
-			}
-		}
-	}
-	return kept
-}
-
-// better orders slices by the copy of an endpoint that they have: those without it are last.
-func better(a, b *discoveryv1.Endpoint, of, other *discoveryv1.EndpointSlice) int {
-	if a == nil || b == nil {
-		return yesFirst(a != nil, b != nil)
-	}
-	return cmp.Or(
-		yesFirst(ptr.Deref(a.Conditions.Ready, true), ptr.Deref(b.Conditions.Ready, true)),
-		-yesFirst(ptr.Deref(a.Conditions.Terminating, false), ptr.Deref(b.Conditions.Terminating, false)),
-		yesFirst(ptr.Deref(a.Conditions.Serving, true), ptr.Deref(b.Conditions.Serving, true)),
-		yesFirst(a.Hostname != nil, b.Hostname != nil),
-		yesFirst(a.NodeName != nil, b.NodeName != nil),
-		yesFirst(a.Zone != nil, b.Zone != nil),
-		len(other.Ports)-len(of.Ports),
-		of.CreationTimestamp.Compare(other.CreationTimestamp.Time),
-		strings.Compare(of.Name, other.Name),
-	)
-}
-
-func yesFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
+// usable are a slice's endpoints without those that nobody can use, the own cluster included.
+func usable(s *discoveryv1.EndpointSlice) []discoveryv1.Endpoint {
+	return slices.DeleteFunc(slices.Clone(s.Endpoints), func(e discoveryv1.Endpoint) bool { return strings.HasPrefix(e.Addresses[0], "127.") })
 }
 
 // weighing are those of a service's exports that mean anything to a cluster.
@@ -193,10 +122,9 @@ func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export 
 	if from == c {
 		addresses = slices.DeleteFunc(addresses, unserved) // others publish what they have
 	}
-	endpoints := once(addresses)
 	for _, s := range slices.DeleteFunc(addresses, unserved) {
 		of := source{Addresses: s.AddressType, Ports: writePorts(portsOf(s.Ports, imp, export))}
-		for _, e := range endpoints[s.Name] {
+		for _, e := range usable(s) {
 			switch {
 			case from == c:
 				of.Endpoints = append(of.Endpoints, writeEndpoint(e))

@@ -2,22 +2,16 @@ package convergence
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -26,10 +20,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
-// TestChangesAreWrittenAtTheirTime has one cluster change the endpoints of a Service, and looks when that is
-// on the broker, in the own import and in the other cluster's: the first change of a slice at once, what
-// follows it together half a second after, or 50 ms after where clients must stop using something.
-// Slices do not wait for each other, and each says when the first of its changes happened.
+// TestChangesAreWrittenAtTheirTime has one cluster change the endpoints of a Service, and looks when that is on the broker, in the own import and
+// in the other cluster's: five changes of a slice at once, and what follows them together when there is a token again, each 50 ms. Slices do not
+// wait for each other, and each bears the time of the change that its source bears.
 func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 	inBubble(t, func(ctx context.Context) {
 		b, onBroker, err := simulation.MemoryBroker()
@@ -54,23 +47,25 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 			change func(*discoveryv1.EndpointSlice)
 		}{
 			{0, "a", add(1)},
-			{10 * time.Millisecond, "a", add(2)},
-			{20 * time.Millisecond, "b", add(3)}, // which has nothing to do with a
-			{300 * time.Millisecond, "a", add(4)},
+			{1 * time.Millisecond, "a", add(2)},
+			{2 * time.Millisecond, "a", add(3)},
+			{3 * time.Millisecond, "a", add(4)},
+			{4 * time.Millisecond, "a", add(5)},
+			{5 * time.Millisecond, "a", add(6)},
+			{10 * time.Millisecond, "b", add(7)}, // which has nothing to do with a
+			{20 * time.Millisecond, "a", unready(1)},
+			{60 * time.Millisecond, "a", remove(1)},
 			// After a second of calm.
-			{2000 * time.Millisecond, "a", add(5)},
-			{2010 * time.Millisecond, "a", add(6)},
-			{2020 * time.Millisecond, "a", unready(1)}, // takes along what waits
-			{2080 * time.Millisecond, "a", remove(1)},  // of which nobody makes use any more
-			{3000 * time.Millisecond, "b", remove(3)},
+			{1000 * time.Millisecond, "a", add(8)},
+			{1010 * time.Millisecond, "b", remove(7)},
 		} {
 			<-time.After(step.at - time.Since(p.began))
 			p.change(step.slice, step.at, step.change)
 		}
 		<-time.After(3 * time.Second)
 		want := []string{
-			"0 a of 0", "20 b of 20", "500 a of 10",
-			"2000 a of 2000", "2050 a of 2010", "2550 a of 2080", "3000 b of 3000",
+			"0 a of 0", "1 a of 1", "2 a of 2", "3 a of 3", "4 a of 4", "10 b of 10", "50 a of 20", "100 a of 60",
+			"1000 a of 1000", "1010 b of 1010",
 		}
 		for name, v := range views {
 			if got := v.writes(p.began); !slices.Equal(got, want) {
@@ -78,86 +73,6 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestTimesOfChangesSurvive has the broker refuse a write for a while, and a slice come that is for something which
-// happened before its Service was last looked at as a whole, as Kubernetes' times, of whole seconds, have it. What is written in
-// the end says when the first of its changes happened, for a metric that shall have what it waited.
-func TestTimesOfChangesSurvive(t *testing.T) {
-	inBubble(t, func(ctx context.Context) {
-		b, onBroker, err := simulation.MemoryBroker()
-		if err != nil {
-			t.Fatal(err)
-		}
-		way := &refusing{Broker: b}
-		p, members, stop := pair(ctx, t, way)
-		defer stop()
-		p.export(members[1].Client)
-		views := map[string]*recorder{"broker": p.record(onBroker), "import": p.record(members[1].Client)}
-		for _, v := range views {
-			defer v.watch.Stop()
-		}
-		p.began = time.Now()
-		way.refuse.Store(true)
-		p.change("a", 0, add(1))
-		<-time.After(time.Second)
-		p.change("a", time.Second, add(2))
-		<-time.After(time.Millisecond)
-		way.refuse.Store(false)
-		<-time.After(10 * time.Second)
-		if way.refused.Load() == 0 {
-			t.Error("no write was refused")
-		}
-		service := &corev1.Service{}
-		p.must(p.c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, service))
-		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "other", Port: 81})
-		p.must(p.c.Update(ctx, service)) // so that all is looked at
-		<-time.After(time.Second)
-		s := p.slices["b"].DeepCopy()
-		s.ObjectMeta = metav1.ObjectMeta{Namespace: s.Namespace, Name: "c", Labels: s.Labels}
-		s.Endpoints = []discoveryv1.Endpoint{endpoint(3)}
-		p.slices["c"] = s
-		p.must(p.c.Create(ctx, p.at(s, 10500*time.Millisecond)))
-		<-time.After(time.Second)
-		for name, v := range views {
-			var of []string
-			for _, w := range v.writes(p.began) {
-				_, what, _ := strings.Cut(w, " ")
-				of = append(of, what)
-			}
-			if want := []string{"a of 0", "c of 10500"}; !slices.Equal(of, want) {
-				t.Errorf("%s: written: %s; want %s", name, strings.Join(of, ", "), strings.Join(want, ", "))
-			}
-		}
-	})
-}
-
-// refusing is a broker that may refuse all changes of EndpointSlices.
-type refusing struct {
-	simulation.Broker
-	refuse  atomic.Bool
-	refused atomic.Int32
-}
-
-func (b *refusing) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
-	config, err := b.Broker.Invite(ctx, id)
-	if err == nil {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusedWrites{b, next} })
-	}
-	return config, err
-}
-
-type refusedWrites struct {
-	by   *refusing
-	next http.RoundTripper
-}
-
-func (r refusedWrites) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !r.by.refuse.Load() || request.Method != http.MethodPut || !strings.Contains(request.URL.Path, "/endpointslices/") {
-		return r.next.RoundTrip(request)
-	}
-	r.by.refused.Add(1)
-	return refusal(request, apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "", errors.New("not now")))
 }
 
 // paced is a Service whose endpoints change.

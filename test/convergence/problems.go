@@ -94,8 +94,8 @@ func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[typ
 			f.same("record "+name, have[name], e)
 			delete(have, name)
 			part := part{service, e.ClusterID}
-			f.compare(part, parts[part], w.cluster(e.ClusterID).published(service), func(source string, n int) string {
-				return names.BrokerSlice(id, service.Namespace, source, n)
+			f.compare(part, parts[part], w.cluster(e.ClusterID).published(service), func(source string) string {
+				return names.BrokerSlice(id, service.Namespace, source)
 			})
 			delete(parts, part)
 		}
@@ -342,8 +342,8 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 		id := names.ClusterID(e.ClusterID)
 		part := part{keyOf(imp), e.ClusterID}
 		from := w.cluster(e.ClusterID)
-		f.compare(part, parts[part], c.imported(imp, from, e), func(source string, n int) string {
-			return names.ImportedSlice(id, source, n)
+		f.compare(part, parts[part], c.imported(imp, from, e), func(source string) string {
+			return names.ImportedSlice(id, source)
 		})
 		for _, s := range parts[part] {
 			sliceProblems(f, &s, have, imp)
@@ -409,24 +409,21 @@ func partsOf(all []discoveryv1.EndpointSlice, namespace string) map[part][]disco
 	return parts
 }
 
-// compare looks whether slices hold what they should: of each source all endpoints once, in
-// slices of its ports and none too long.
-func (f *findings) compare(of part, have []discoveryv1.EndpointSlice, want map[string]source, name func(source string, n int) string) {
+// compare looks whether slices hold what they should: one slice for each source. One whose source is gone is empty.
+func (f *findings) compare(of part, have []discoveryv1.EndpointSlice, want map[string]source, name func(source string) string) {
 	found := map[string]source{}
 	for _, s := range have {
 		from := s.Annotations[names.AnnotationSourceSlice]
-		n := 0
-		if _, err := fmt.Sscan(s.Annotations[names.AnnotationSourcePart], &n); err != nil || s.Name != name(from, n) {
-			f.add("slice %s of %v does not have the name of part %d of %q", s.Name, of, n, from)
+		if s.Name != name(from) {
+			f.add("slice %s of %v does not have the name of %q", s.Name, of, from)
 		}
-		if len(s.Endpoints) > maxEndpoints {
-			f.add("slice %s of %v has %d endpoints", s.Name, of, len(s.Endpoints))
+		if _, wanted := want[from]; !wanted && len(s.Endpoints) == 0 {
+			continue
 		}
-		one, again := found[from]
-		if again && one.Ports != writePorts(s.Ports) {
-			f.add("slices of %v from %q have different ports", of, from)
+		if _, again := found[from]; again {
+			f.add("several slices of %v from %q", of, from)
 		}
-		one.Addresses, one.Ports = s.AddressType, writePorts(s.Ports)
+		one := source{Addresses: s.AddressType, Ports: writePorts(s.Ports)}
 		for _, e := range s.Endpoints {
 			one.Endpoints = append(one.Endpoints, writeEndpoint(e))
 		}

@@ -253,7 +253,7 @@ func (c *cluster) someSlice(random *rand.Rand, service *corev1.Service, number i
 			Name: ptr.To(p.Name), Protocol: ptr.To(p.Protocol), Port: ptr.To(p.Port + 1000*int32(random.IntN(2))), AppProtocol: p.AppProtocol,
 		})
 	}
-	for range random.IntN(3 * maxEndpoints) {
+	for range random.IntN(9) {
 		s.Endpoints = append(s.Endpoints, c.someEndpoint(random, s.AddressType))
 	}
 	return s

@@ -18,11 +18,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -153,6 +155,8 @@ const (
 	usual = 2 * time.Minute
 	// calm is twice for how long it has to stay so.
 	calm = time.Minute
+	// emptyFor is how long EndpointSlices without source stay on the broker.
+	emptyFor = 10 * time.Minute
 	// answered is how long after everything has healed who was asked has answered, and heartbeats say so.
 	answered = 30 * time.Second
 )
@@ -193,12 +197,19 @@ func (w *world) converge(ctx context.Context) error {
 	w.slowest = max(w.slowest, took)
 	w.note("all is as it should be after %v", took)
 	pause(ctx, calm) // what had failed is tried again
+	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(published.Items, func(s discoveryv1.EndpointSlice) bool { return len(s.Endpoints) == 0 }) {
+		pause(ctx, emptyFor) // those whose source is gone are deleted
+	}
 	if err := w.noteAsks(ctx); err != nil {
 		return err
 	}
 	before := w.writes()
 	pause(ctx, calm)
-	problems, err := w.problems(ctx)
+	problems, err = w.problems(ctx)
 	if err != nil {
 		return err
 	}

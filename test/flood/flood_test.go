@@ -242,12 +242,12 @@ func floodSlice(service string, n, ports, endpoints int) *discoveryv1.EndpointSl
 	s := &discoveryv1.EndpointSlice{
 		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: broker.DefaultNamespace, Name: names.BrokerSlice(flooder, flooded, service, 0),
+			Namespace: broker.DefaultNamespace, Name: names.BrokerSlice(flooder, flooded, service),
 			Labels: map[string]string{
 				names.LabelSourceCluster: flooder, names.LabelServiceNamespace: flooded, names.LabelServiceName: service,
 				discoveryv1.LabelManagedBy: names.AgentManager,
 			},
-			Annotations: map[string]string{names.AnnotationSourceSlice: service, names.AnnotationSourcePart: "0"},
+			Annotations: map[string]string{names.AnnotationSourceSlice: service},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}

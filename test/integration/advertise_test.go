@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,8 +21,8 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/lab"
 )
 
@@ -254,10 +255,9 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 	labels := map[string]string{names.LabelSourceCluster: id.String(), names.LabelServiceNamespace: namespace, names.LabelServiceName: "web"}
 	source := slice(namespace, "web-x", "web", "10.9.1.1")
 	ports := []mcsv1beta1.ServicePort{{Name: "p80", Protocol: corev1.ProtocolTCP, Port: 80}}
-	published := sliceplan.PublishClusterIPs(sliceplan.Publication{
-		Cluster: id, Namespace: namespace, Service: "web", BrokerNamespace: broker.DefaultNamespace,
-		Sources: []*discoveryv1.EndpointSlice{source}, ClusterIPs: []string{ip}, Ports: ports,
-	})
+	service := types.NamespacedName{Namespace: namespace, Name: "web"}
+	published := endpoints.Export{Cluster: id, Service: service, BrokerNamespace: broker.DefaultNamespace, Ports: ports}.ClusterIPSlices(
+		[]string{ip}, []*discoveryv1.EndpointSlice{source})
 	m := member{
 		member: &brokerv1alpha1.MemberCluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: id.String(), Labels: labels},
@@ -265,7 +265,7 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 				ClusterID: id.String(), ClusterUID: id.String(), ServiceCIDRs: []string{serviceCIDR}, AdvertiseMode: brokerv1alpha1.AdvertiseClusterIP,
 			},
 		},
-		slice: &published[0],
+		slice: published[names.ClusterIPSlice("web", string(discoveryv1.AddressTypeIPv4))],
 	}
 	record := recordOf(id, namespace, "web")
 	record.Labels, record.Spec.Ports = labels, ports

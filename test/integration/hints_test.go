@@ -219,7 +219,7 @@ func standIn(t *testing.T, namespace, cluster, region, address string) *brokerv1
 		"multicluster.kubernetes.io/source-cluster": cluster, "multicluster.kubernetes.io/service-name": "web",
 		"atoll.dev/service-namespace": namespace, discoveryv1.LabelManagedBy: "agent.atoll.dev",
 	}
-	endpoints.Annotations = map[string]string{"atoll.dev/source-slice": "web-x", "atoll.dev/source-part": "0"}
+	endpoints.Annotations = map[string]string{"atoll.dev/source-slice": "web-x"}
 	for _, object := range []client.Object{member, record, endpoints} {
 		create(t, lab.Broker, object)
 		t.Cleanup(func() {

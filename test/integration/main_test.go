@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 				Shape: lab.Shape{Clusters: 2, Hub: true},
 				Atoll: filepath.Join(scratch, "atoll"),
 				// Tests that kill an agent wait that long until it is missed.
-				AgentArgs: []string{"--lease-timeout=4s"},
+				AgentArgs: []string{"--lease-timeout=4s", "--service-grace=1s"},
 				Audit:     true, // for tests that count writes
 			}, build(ctx, scratch)
 		},

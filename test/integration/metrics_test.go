@@ -138,7 +138,6 @@ func TestMetrics(t *testing.T) {
 	grown("metrics of an import", map[string]float64{
 		"c1 endpointslice_endpoints_desired " + exported:        3,
 		"c1 endpointslice_num_endpoint_slices " + exported:      1,
-		"c1 endpointslice_desired_endpoint_slices " + exported:  1,
 		"c1 endpointslice_changes operation create " + exported: 1, "c1 endpointslice_changes operation update " + exported: 1,
 		"c1 endpointslice_endpoints_added_per_sync_count " + exported:        2,
 		"c1 endpointslice_endpoints_added_per_sync_sum " + exported:          3,

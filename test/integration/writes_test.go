@@ -34,8 +34,6 @@ type counter struct {
 	t         *testing.T
 	namespace string
 	logs      map[string]*audit.Log
-	// updates of EndpointSlices on the broker are those that written has found last.
-	updates []audit.Write
 }
 
 func newCounter(t *testing.T, namespace string) *counter {
@@ -59,12 +57,11 @@ func (c *counter) ours(w audit.Write) bool {
 }
 
 // written waits until nothing is written any more, and returns what agents have written
-// since the last time: by cluster, lines as "create endpointslices". A write of anything but
-// EndpointSlices that was refused since the agent's copy was a moment old is left out.
+// since the last time: by cluster, lines as "create endpointslices". A write that was refused since the agent's copy was a moment old is left out;
+// of EndpointSlices there may be two for each, when several things happen at once.
 func (c *counter) written() map[string][]string {
 	c.t.Helper()
-	lines := map[string][]string{}
-	c.updates = nil
+	lines, refused := map[string][]string{}, map[string]int{}
 	for again := true; again; {
 		again = false
 		for cluster, writes := range c.quiet() {
@@ -74,13 +71,17 @@ func (c *counter) written() map[string][]string {
 				if w.Subresource != "" {
 					line += "/" + w.Subresource
 				}
-				if w.Succeeded() || w.Resource == "endpointslices" {
+				if w.Succeeded() {
 					lines[cluster] = append(lines[cluster], line)
-				}
-				if cluster == lab.Broker && line == "update endpointslices" {
-					c.updates = append(c.updates, w)
+				} else if w.Resource == "endpointslices" {
+					refused[cluster+" "+line+" "+w.Name]++
 				}
 			}
+		}
+	}
+	for write, n := range refused {
+		if n > 2 {
+			c.t.Errorf("refused %d times: %s", n, write)
 		}
 	}
 	return lines
@@ -137,12 +138,12 @@ func counts(lines []string) []string {
 	return counted
 }
 
-// removals is --coalesce-removals, unless somebody chooses.
-const removals = 50 * time.Millisecond
+// interval is --slice-write-interval, unless somebody chooses, and burst is how many changes in a row do not wait for it.
+const interval, burst = 50 * time.Millisecond, 5
 
-// replaced is a rolling update: it replaces one endpoint in each slice, where nothing comes in the wake of anything else and each is
-// written, and then n of the first one as fast as may be. It fails unless there are as many updates as changes of that at most,
-// those of one slice on the broker no closer than 50 ms to each other, and no more in c2 than on the broker. However slow the machine is, that is so.
+// replaced is a rolling update: it replaces one endpoint in each slice, and then n of the first one as fast as may be. It fails unless there are as
+// many updates as changes of that at most, of one slice on the broker no more than its token bucket has tokens, and no more in c2 than on the
+// broker. However slow the machine is, that is so.
 func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
 	c.t.Helper()
 	replace := func(source *discoveryv1.EndpointSlice, endpoint, number int) {
@@ -166,7 +167,7 @@ func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
 		}
 		return errors.New("it has not")
 	})
-	most := 1 + int(time.Since(began)/removals)
+	most := burst + int(time.Since(began)/interval)
 	have := c.written()
 	others := len(sources) - 1
 	for cluster, most := range map[string]int{
@@ -177,13 +178,6 @@ func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
 		if len(updates) < len(have[cluster]) || len(updates) < others+1 || len(updates) > others+most {
 			c.t.Errorf("rolling update, writes in %s:\n got %q\nwant %d to %d update endpointslices", cluster, counts(have[cluster]), others+1, others+most)
 		}
-	}
-	last := map[string]time.Time{}
-	for _, w := range c.updates {
-		if apart := w.At.Sub(last[w.Name]); apart < removals {
-			c.t.Errorf("rolling update: %s was written %v after it was written before", w.Name, apart)
-		}
-		last[w.Name] = w.At
 	}
 	if onBroker, imported := len(have[lab.Broker]), len(have["c2"]); imported > onBroker {
 		c.t.Errorf("rolling update: %d writes in c2 for %d on the broker", imported, onBroker)

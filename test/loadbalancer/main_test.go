@@ -197,9 +197,9 @@ func exposed(t *testing.T, namespace, name string, annotations map[string]string
 // published is what a cluster's agent has on the broker of a Service's endpoints.
 func published(cluster, namespace, service string, addresses ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.BrokerSlice(names.ClusterID(cluster), namespace, service+"-x", 0), Labels: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.BrokerSlice(names.ClusterID(cluster), namespace, service+"-x"), Labels: map[string]string{
 			names.LabelServiceName: service, names.LabelServiceNamespace: namespace, names.LabelSourceCluster: cluster, discoveryv1.LabelManagedBy: names.AgentManager,
-		}, Annotations: map[string]string{names.AnnotationSourceSlice: service + "-x", names.AnnotationSourcePart: "0"}},
+		}, Annotations: map[string]string{names.AnnotationSourceSlice: service + "-x"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}

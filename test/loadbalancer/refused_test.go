@@ -89,8 +89,8 @@ func TestBackendsAreRefused(t *testing.T) {
 	// One member with many endpoints takes no other's place.
 	for part := range 2 {
 		many := published("c1", ns, "web")
-		many.Name = fmt.Sprintf("%s-%d", many.Name, part)
-		many.Annotations[names.AnnotationSourcePart] = fmt.Sprint(part)
+		source := fmt.Sprintf("web-x-%d", part)
+		many.Name, many.Annotations[names.AnnotationSourceSlice] = names.BrokerSlice("c1", ns, source), source
 		for i := range 900 {
 			many.Endpoints = append(many.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.1.%d.%d", 8*(part+1)+i/250, i%250+1)}})
 		}

@@ -42,7 +42,7 @@ func asAgent(t *testing.T, cluster string) *rest.Config {
 func startAgent(t *testing.T, local *rest.Config, w io.Writer, change ...func(*agent.Options)) (stop func()) {
 	t.Helper()
 	options := agent.Options{
-		Local: local, BrokerTokenLifetime: rights.MaxTokenLifetime, MaxEndpointsPerSlice: 100,
+		Local: local, BrokerTokenLifetime: rights.MaxTokenLifetime,
 		LeaseTimeout: 4 * time.Second, MetricsAddress: "0", HealthAddress: "0",
 	}
 	for _, f := range change {

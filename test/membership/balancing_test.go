@@ -162,7 +162,7 @@ func TestHubServesMetrics(t *testing.T) {
 	create(t, lab.Broker, &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "web-x", Labels: map[string]string{
 			names.LabelServiceName: "web", names.LabelServiceNamespace: ns, names.LabelSourceCluster: "c1", discoveryv1.LabelManagedBy: names.AgentManager,
-		}, Annotations: map[string]string{names.AnnotationSourceSlice: "web-x", names.AnnotationSourcePart: "0"}},
+		}, Annotations: map[string]string{names.AnnotationSourceSlice: "web-x"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"203.0.113.1"}}},

@@ -484,7 +484,7 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	for _, s := range []*discoveryv1.EndpointSlice{wide, long} {
 		s.Labels[names.LabelServiceName] = strings.Repeat("s", 63)
 		s.Annotations = map[string]string{
-			names.AnnotationSourceSlice: strings.Repeat("s", 253), names.AnnotationSourcePart: "12", names.AnnotationLastChangeTriggerTime: time.Now().Format(time.RFC3339Nano),
+			names.AnnotationSourceSlice: strings.Repeat("s", 253), names.AnnotationLastChangeTriggerTime: time.Now().Format(time.RFC3339Nano),
 		}
 	}
 	fill(wide, 100, 500)

@@ -206,7 +206,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 	create(t, lab.Broker, &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "web-7-x", Labels: map[string]string{
 			names.LabelServiceName: "web-7", names.LabelServiceNamespace: h.ns, names.LabelSourceCluster: "c1", discoveryv1.LabelManagedBy: names.AgentManager,
-		}, Annotations: map[string]string{names.AnnotationSourceSlice: "web-7-x", names.AnnotationSourcePart: "0"}},
+		}, Annotations: map[string]string{names.AnnotationSourceSlice: "web-7-x"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"203.0.113.1"}}},

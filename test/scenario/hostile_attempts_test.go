@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -219,7 +221,8 @@ func (w *world) slices() []hostileAttempt {
 		annotated("another slice's name as its source", names.AnnotationSourceSlice, "shared-ipv4"),
 		annotated("a source that is no name", names.AnnotationSourceSlice, "../../../x"),
 		annotated("a source of 200 KiB", names.AnnotationSourceSlice, strings.Repeat("x", 200<<10)),
-		annotated("part 99999999999999999999", names.AnnotationSourcePart, "99999999999999999999"),
+		annotated("revision 99999999999999999999", names.AnnotationRevision, "99999999999999999999"),
+		annotated("the highest revision", names.AnnotationRevision, strconv.FormatInt(math.MaxInt64, 10)),
 		annotated("200 KiB of annotations", "x", strings.Repeat("x", 200<<10)),
 		annotated("a trigger time of the year 9999", names.AnnotationLastChangeTriggerTime, "9999-01-01T00:00:00Z"),
 		labelled("the bystander's name", names.LabelServiceName, "bystander"),
@@ -440,7 +443,7 @@ func (w *world) inItsCluster() []hostileAttempt {
 			}
 		}),
 		at("an EndpointSlice with annotations of Atoll's and 200 KiB of others", ipv4, 81, func(s *slice) {
-			s.Annotations = map[string]string{names.AnnotationSourceSlice: "bystander", names.AnnotationSourcePart: "0", "big": strings.Repeat("x", 200<<10)}
+			s.Annotations = map[string]string{names.AnnotationSourceSlice: "bystander", "big": strings.Repeat("x", 200<<10)}
 		}),
 		exporting("an export with an annotation of 200 KiB", "evil-annotated", func(e *mcsv1beta1.ServiceExport) {
 			e.Spec.ExportedAnnotations = map[string]string{"big": strings.Repeat("x", 200<<10)}

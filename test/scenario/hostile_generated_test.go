@@ -95,7 +95,7 @@ var anySlice = rapid.Custom(func(t *rapid.T) func(*slice) {
 			}
 			add(func(s *slice) { s.Endpoints = append(s.Endpoints, e) })
 		case 4:
-			key, value := rapid.SampledFrom([]string{names.AnnotationSourceSlice, names.AnnotationSourcePart, names.AnnotationLastChangeTriggerTime}).Draw(t, "key"), anyText.Draw(t, "value")
+			key, value := rapid.SampledFrom([]string{names.AnnotationSourceSlice, names.AnnotationRevision, names.AnnotationLastChangeTriggerTime}).Draw(t, "key"), anyText.Draw(t, "value")
 			add(func(s *slice) { s.Annotations[key] = value })
 		}
 	}
@@ -181,8 +181,8 @@ func (w *world) checkGenerated(t *testing.T, g generated, address string) (reach
 	passed := g.slice.DeepCopy()
 	validation.CleanSlice(passed)
 	// A slice whose name does not agree with what it says of its source is ignored as a whole.
-	source, part := passed.Annotations[names.AnnotationSourceSlice], passed.Annotations[names.AnnotationSourcePart]
-	agrees := part == "0" && g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source, 0)
+	source := passed.Annotations[names.AnnotationSourceSlice]
+	agrees := g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source)
 	endpoint := g.sliced && agrees && slices.Contains(spec.IPFamilies, corev1.IPv4Protocol) && slices.ContainsFunc(passed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
 	for _, cluster := range importers {
 		planes.Eventually(t, fmt.Sprintf("seed %d: %s imports what is valid of %s", g.seed, cluster, g.service), func() error {

@@ -590,12 +590,12 @@ func (w *world) record(namespace, service string, number int32) *brokerv1alpha1.
 func (w *world) slice(family discoveryv1.AddressType, namespace, service string, number int32, addresses ...string) *discoveryv1.EndpointSlice {
 	source := service + "-" + strings.ToLower(string(family))
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta: w.entry(names.BrokerSlice("c1", namespace, source, 0)), AddressType: family,
+		ObjectMeta: w.entry(names.BrokerSlice("c1", namespace, source)), AddressType: family,
 		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("good"), Port: ptr.To(number), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
 	s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName] = namespace, service
 	s.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
-	s.Annotations = map[string]string{names.AnnotationSourceSlice: source, names.AnnotationSourcePart: "0"}
+	s.Annotations = map[string]string{names.AnnotationSourceSlice: source}
 	for _, a := range addresses {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
 	}

@@ -54,7 +54,7 @@ func NewController(view *broker.View, heartbeats *broker.Heartbeats) *Controller
 			Reader: view.Client,
 			Broker: true,
 		},
-		pacer: pace.New[types.NamespacedName](pace.Limits{Additions: apart, Withdrawals: apart}),
+		pacer: pace.New[types.NamespacedName](pace.Limits{Interval: apart, Burst: 1, Withdrawals: apart}),
 	}
 }
 
@@ -146,11 +146,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, nil
 		}
 	}
-	if now := time.Now(); !follows {
-		if wait := c.pacer.Wait(req.NamespacedName, true, now); wait > 0 {
+	if !follows {
+		if wait := c.pacer.Wait(req.NamespacedName, false, time.Now()); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		c.pacer.Wrote(req.NamespacedName, now)
 	}
 	if err := write(ctx); err != nil {
 		return reconcile.Result{}, fmt.Errorf("writing the aggregate of %s on the broker: %w", req, err)

@@ -1,12 +1,11 @@
-// Package exportedslice keeps the EndpointSlices of this cluster's exported Services
-// on the broker.
+// Package exportedslice keeps the EndpointSlices of this cluster's exported Services on the broker: one for each of a Service's slices, or
+// for each of its cluster IPs. Each is reconciled by itself.
 package exportedslice
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -19,44 +18,41 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/merge"
 	"github.com/atoll-mcs/atoll/internal/metrics"
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/pace"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
+	"github.com/atoll-mcs/atoll/internal/revision"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
+// emptyFor is how long a slice whose source is gone stays on the broker without endpoints. That it is empty is what tells other clusters; its
+// deletion says nothing.
+const emptyFor = 10 * time.Minute
+
 // Controller publishes EndpointSlices.
 type Controller struct {
-	local        client.Client
-	sources      *local.Sources
-	overlaps     *local.Overlaps
-	broker       *broker.View
-	self         local.Cluster
-	writer       controllers.Writer // to the broker
-	outcomes     *status.Outcomes[types.NamespacedName]
-	progress     *status.Progress
-	mode         brokerv1alpha1.AdvertiseMode
-	maxEndpoints int
-	// pacer spaces the writes of each slice, and of what is looked at as a whole all together: what moves between slices is
-	// written in one go and in an order, and where something fails or is left out nothing is gained by haste. So a change may
-	// wait for another slice's there, but never for longer than is its due.
-	pacer *pace.Pacer[Request]
-	queue func(Request, bool) // set when the controller starts
+	local    client.Client
+	sources  *local.Sources
+	broker   *broker.View
+	self     local.Cluster
+	writer   controllers.Writer // to the broker
+	outcomes *status.Outcomes[types.NamespacedName]
+	progress *status.Progress
+	mode     brokerv1alpha1.AdvertiseMode
+	slices   controllers.Slices[types.NamespacedName]
+	pacer    *pace.Pacer[Request]
+	queue    func(Request, bool) // set when the controller starts
 
 	metrics *metrics.Metrics
 	seen    metrics.Stopwatch[Request] // since a change of a slice was seen
-	turns   controllers.Turns[types.NamespacedName]
-
-	triggers controllers.Triggers[types.NamespacedName]
-	unstored controllers.Unstored[types.NamespacedName]
+	transit metrics.Stopwatch[Request] // since a slice was written
 }
 
 // Options are what is decided about what is published, and how.
 type Options struct {
 	Mode brokerv1alpha1.AdvertiseMode
-	// MaxEndpoints is the limit of endpoints for one slice.
-	MaxEndpoints int
 	// Pace is how writes of one slice are spaced.
 	Pace pace.Limits
 }
@@ -66,8 +62,8 @@ type Options struct {
 // of which it was tried.
 func NewController(reader client.Client, sources *local.Sources, view *broker.View, self local.Cluster, outcomes *status.Outcomes[types.NamespacedName], progress *status.Progress, measured *metrics.Metrics, options Options) *Controller {
 	return &Controller{
-		local: reader, sources: sources, overlaps: local.NewOverlaps(sources), broker: view, self: self, outcomes: outcomes, progress: progress, metrics: measured,
-		mode: options.Mode, maxEndpoints: options.MaxEndpoints, pacer: pace.New[Request](options.Pace),
+		local: reader, sources: sources, broker: view, self: self, outcomes: outcomes, progress: progress, metrics: measured,
+		mode: options.Mode, pacer: pace.New[Request](options.Pace),
 		writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
 	}
 }
@@ -75,106 +71,70 @@ func NewController(reader client.Client, sources *local.Sources, view *broker.Vi
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "exportedslice" }
 
-// Reconcile brings the broker's slices of one Service up to date, or those that are made from
-// one slice.
+// Reconcile has all slices of a Service be reconciled, or brings what is made of one of them up to date.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	round, times := c.progress.Round(), c.slices.Times(req.Service)
 	if !c.broker.PublishedSynced() || !c.broker.ExportsSynced() {
-		c.overlaps.Forget(req.Service)
-		c.seen.Move(req, req.whole())
 		return reconcile.Result{}, nil // every export is queued once they are
 	}
-	if wait, all := c.turns.Begin(req.Service, req.Slice, time.Now()); wait > 0 {
-		if all && req.Slice != "" {
-			c.seen.Move(req, req.whole())
-			c.overlaps.Alone(req.Service, req.Slice) // it has to know of every change
-		}
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	result, err := c.reconcile(ctx, req)
-	if c.turns.End(req.Service, req.Slice, err == nil, time.Now()) {
-		c.queue(req.whole(), false)
-	}
-	if errors.Is(err, controllers.ErrOutdated) {
-		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
-	}
-	return result, err
-}
-
-// reconcile is Reconcile in the request's turn.
-func (c *Controller) reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	own, err := local.Gather(ctx, c.local, c.self, req.Service)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req.Service, err)
 	}
 	if own.Contribution != nil && !c.sources.Synced(req.Service.Namespace) {
-		c.overlaps.Forget(req.Service)
-		c.seen.Move(req, req.whole())
 		return reconcile.Result{}, nil // likewise
 	}
-	if req.Slice != "" && !c.alone(req, own) {
-		c.whole(req)
-		return reconcile.Result{}, nil
-	}
-	sources := c.sources.Named(req.Service, req.Slice)
-	p, want, remarks := c.plan(req, own, sources)
-	have := p.Published
-	changes := sliceplan.Diff(have, want)
-	if req.Slice != "" && (len(remarks) > 0 || changes.Removed > 0 && sliceplan.Moved(have, want, c.otherSources(req))) {
-		c.whole(req)
-		return reconcile.Result{}, nil
-	}
-	changes = c.unstored.Leave(req.Service, changes, want)
-	if wait := c.pacer.Wait(req, changes.Withdraws, time.Now()); wait > 0 && !changes.Empty() {
-		c.triggers.Hold(req.Service, changes)
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	c.triggers.Stamp(req.Service, changes)
-	c.turns.Writing(req.Service, changes, time.Now())
-	versions := controllers.Versions(changes)
-	err = c.writer.Slices(ctx, changes)
-	c.triggers.Wrote(req.Service, req.Slice, versions, changes)
-	if errors.Is(err, controllers.ErrOutdated) {
-		return reconcile.Result{}, err
-	}
-	c.note(req, own, p.Times(sources), remarks, err)
 	if req.Slice == "" {
-		controllers.Tried(c.progress, status.StepEndpoints, req.Service, err)
+		return reconcile.Result{}, c.reconcileService(ctx, req.Service, own, round)
 	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("publishing endpoints of %s: %w", req, err)
-	}
-	c.unstored.Note(req.Service, versions, changes, want)
-	if controllers.Took(versions, changes) {
-		c.pacer.Wrote(req, time.Now())
-	}
-	c.measure(req, have, want, changes)
-	return reconcile.Result{}, nil
+	return c.reconcileSlice(ctx, req, own, times)
 }
 
-// whole has all of a Service be reconciled in place of one slice.
-func (c *Controller) whole(req Request) {
-	c.seen.Move(req, req.whole())
-	c.queue(req.whole(), false)
+// reconcileService has all slices be reconciled that a Service has or has published.
+func (c *Controller) reconcileService(ctx context.Context, service types.NamespacedName, own local.Own, round int) error {
+	sources := c.sources.Of(service)
+	all := map[string]bool{}
+	for _, s := range sources {
+		all[s.Name] = true
+	}
+	for _, s := range c.broker.Published(service) {
+		source := s.Annotations[names.AnnotationSourceSlice]
+		if source == "" { // somebody has changed it
+			if err := c.writer.Delete(ctx, s); err != nil {
+				return fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err)
+			}
+			continue
+		}
+		all[source] = true
+	}
+	var remarks []status.Remark
+	switch {
+	case own.Contribution == nil || own.Service == nil:
+	case c.byClusterIP(own):
+		for name := range c.export(own).ClusterIPSlices(own.Service.Spec.ClusterIPs, nil) {
+			all[name] = true
+		}
+	default:
+		remarks = notices(sources)
+	}
+	var list []string
+	for name := range all {
+		list = append(list, name)
+	}
+	c.slices.Begin(service, list, remarks, round)
+	for _, name := range list {
+		c.queue(Request{service, name}, true) // what changes by itself comes first
+	}
+	c.note(service, own)
+	return nil
 }
 
-// alone tells whether a slice can be dealt with by itself: nothing is to be said of its
-// Service, which goes well, and no other slice of it has to do with this one.
-func (c *Controller) alone(req Request, own local.Own) bool {
-	if own.Contribution == nil {
-		c.overlaps.Forget(req.Service)
-		return false
+// export is what all slices of an exported Service depend on.
+func (c *Controller) export(own local.Own) endpoints.Export {
+	return endpoints.Export{
+		Cluster: c.broker.Self, Service: client.ObjectKeyFromObject(own.Export), BrokerNamespace: c.broker.Namespace,
+		Ports: own.Contribution.Ports, Restricted: len(own.Contribution.Ports) < len(own.Service.Spec.Ports),
 	}
-	alone := c.overlaps.Alone(req.Service, req.Slice) // first: it has to know of every change
-	outcome, known := c.outcomes.Get(req.Service)
-	if !known || outcome.Failure != "" || len(outcome.Remarks) > 0 || c.byClusterIP(own) {
-		return false
-	}
-	slice := c.sources.Get(req.Service, req.Slice)
-	if slice == nil { // what is left may all be others'
-		foreign, _ := sliceplan.FirstForeign(c.sources.Of(req.Service))
-		return alone && foreign == nil
-	}
-	return alone && sliceplan.Ordinary(slice)
 }
 
 // byClusterIP tells whether an export's cluster IP is published in place of its pods. In a
@@ -185,57 +145,124 @@ func (c *Controller) byClusterIP(own local.Own) bool {
 		merge.Type(c.broker.Constituents(client.ObjectKeyFromObject(own.Export), own.Contribution)) == mcsv1beta1.ClusterSetIP
 }
 
-// plan returns what is published and what should be, of these sources, and what people should
-// know of it.
-func (c *Controller) plan(req Request, own local.Own, sources []*discoveryv1.EndpointSlice) (p sliceplan.Publication, want []discoveryv1.EndpointSlice, about []status.Remark) {
-	p = sliceplan.Publication{
-		Cluster: c.broker.Self, Namespace: req.Service.Namespace, Service: req.Service.Name,
-		BrokerNamespace: c.broker.Namespace, MaxEndpoints: c.maxEndpoints,
-	}
-	if own.Export != nil {
-		p.Exported = own.Export.CreationTimestamp.Time
-	}
-	if own.Contribution != nil {
-		p.Ports, p.Restricted = own.Contribution.Ports, len(own.Contribution.Ports) < len(own.Service.Spec.Ports)
-	}
-	if req.Slice != "" {
-		p.Published, p.Sources = c.broker.PublishedFrom(req.Service, req.Slice), sources
-		want, refused := sliceplan.Publish(p)
-		return p, want, remarks(sources, refused)
-	}
-	p.Published = c.broker.Published(req.Service)
-	if own.Contribution == nil {
-		return p, nil, nil
-	}
-	p.Sources = sources
-	if c.byClusterIP(own) {
-		p.ClusterIPs = own.Service.Spec.ClusterIPs
-		return p, sliceplan.PublishClusterIPs(p), nil
-	}
-	want, refused := sliceplan.Publish(p)
-	return p, want, remarks(sources, refused)
-}
-
-// otherSources are the slices of a Service but the request's.
-func (c *Controller) otherSources(req Request) []*discoveryv1.EndpointSlice {
-	return slices.DeleteFunc(c.sources.Of(req.Service), func(s *discoveryv1.EndpointSlice) bool { return s.Name == req.Slice })
-}
-
-// note keeps how writing went, and forgets what is not exported any more. One slice that
-// went well says nothing of the others.
-func (c *Controller) note(req Request, own local.Own, times sliceplan.Times, remarks []status.Remark, err error) {
+// want returns what is to be published of one slice, nil for nothing.
+func (c *Controller) want(req Request, own local.Own) (*discoveryv1.EndpointSlice, controllers.SliceResult) {
 	switch {
-	case err != nil:
-		c.outcomes.Set(req.Service, status.Outcome{Failure: controllers.Summary(err), Remarks: remarks})
-	case req.Slice != "":
-		c.triggers.Settle(req.Service, req.Slice, times)
+	case own.Contribution == nil || own.Service == nil:
+		return nil, controllers.SliceResult{}
+	case c.byClusterIP(own):
+		return c.export(own).ClusterIPSlices(own.Service.Spec.ClusterIPs, c.sources.Of(req.Service))[req.Slice], controllers.SliceResult{}
+	}
+	want, refused := c.export(own).Slice(c.sources.Get(req.Service, req.Slice))
+	return want, controllers.Leaves(refused)
+}
+
+// reconcileSlice brings the broker's slice that is made of one source slice up to date.
+func (c *Controller) reconcileSlice(ctx context.Context, req Request, own local.Own, times int) (reconcile.Result, error) {
+	have, err := c.have(ctx, req)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	want, result := c.want(req, own)
+	now := time.Now()
+	again := time.Duration(0)
+	if want == nil && have != nil && own.Contribution != nil { // the export stands: that the slice is empty is what others believe
+		switch again = emptyFor - now.Sub(revision.Time(have)); {
+		case len(have.Endpoints) > 0:
+			if wait := c.slices.MayGo(req.Service, req.Slice, now); wait > 0 {
+				return reconcile.Result{RequeueAfter: wait}, nil
+			}
+			want, again = have.DeepCopy(), emptyFor
+			want.Endpoints = nil
+		case again > 0:
+			want = have
+		}
+	}
+	if !endpoints.Same(have, want) {
+		if have != nil && want != nil {
+			if wait := c.pacer.Wait(req, endpoints.Withdraws(have, want), now); wait > 0 {
+				return reconcile.Result{RequeueAfter: wait}, nil
+			}
+		}
+		if result.Err = c.write(ctx, req, have, want, now); errors.Is(result.Err, controllers.ErrOutdated) {
+			return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
+		}
+	}
+	if result.Err == nil {
+		c.measure(req, have, want)
+	}
+	c.slices.Done(req.Service, req.Slice, times, result)
+	c.note(req.Service, own)
+	if result.Err != nil {
+		return reconcile.Result{}, result.Err
+	}
+	return reconcile.Result{RequeueAfter: max(0, min(again, emptyFor))}, nil
+}
+
+// have returns what is published of a source slice, nil for nothing. What has another name than it should, because somebody has changed it, goes.
+func (c *Controller) have(ctx context.Context, req Request) (have *discoveryv1.EndpointSlice, err error) {
+	for _, s := range c.broker.PublishedFrom(req.Service, req.Slice) {
+		if s.Name == names.BrokerSlice(c.broker.Self, req.Service.Namespace, req.Slice) {
+			have = s
+		} else if err := c.writer.Delete(ctx, s); err != nil {
+			return nil, fmt.Errorf("deleting EndpointSlice %s: %w", s.Name, err)
+		}
+	}
+	return have, nil
+}
+
+func (c *Controller) write(ctx context.Context, req Request, have, want *discoveryv1.EndpointSlice, now time.Time) error {
+	if want != nil {
+		last := int64(0)
+		if have != nil {
+			last = revision.Of(have)
+		}
+		want = endpoints.Updated(have, want)
+		revision.Set(want, last, now)
+	}
+	c.transit.Start(req)
+	err := c.writer.Slice(ctx, have, want)
+	if err != nil {
+		c.transit.Stop(req)
+		return err
+	}
+	return nil
+}
+
+// measure counts what there is and what was written, and how long that took.
+func (c *Controller) measure(req Request, have, want *discoveryv1.EndpointSlice) {
+	service := metrics.Service{Namespace: req.Service.Namespace, Name: req.Service.Name, Cluster: c.broker.Self.String()}
+	count := 0
+	if want != nil {
+		count = len(want.Endpoints)
+	}
+	c.metrics.Exported.Note(service, req.Slice, count, want != nil)
+	took, live := c.seen.Stop(req)
+	if endpoints.Same(have, want) {
+		return
+	}
+	added, removed := endpoints.Changed(have, want)
+	c.metrics.Exported.Wrote(have != nil, want != nil, added, removed)
+	if live {
+		c.metrics.Publish.Observe(took.Seconds())
+	}
+}
+
+// note tells others how publishing a Service's slices went, once all of them have been tried.
+func (c *Controller) note(service types.NamespacedName, own local.Own) {
+	sum, all := c.slices.Summary(service)
+	if all {
+		controllers.Tried(c.progress, status.StepEndpoints, service, sum.Round, sum.Err)
+	}
+	switch {
 	case own.Export == nil:
-		c.triggers.Forget(req.Service)
-		c.unstored.Forget(req.Service)
-		c.outcomes.Forget(req.Service)
-		c.overlaps.Forget(req.Service)
-	default:
-		c.triggers.Settle(req.Service, "", times)
-		c.outcomes.Set(req.Service, status.Outcome{Remarks: remarks})
+		c.outcomes.Forget(service)
+		if all && sum.Err == nil {
+			c.slices.Forget(service)
+		}
+	case sum.Err != nil:
+		c.outcomes.Set(service, status.Outcome{Failure: sum.Err.Error(), Remarks: remarks(sum)})
+	case all:
+		c.outcomes.Set(service, status.Outcome{Remarks: remarks(sum)})
 	}
 }

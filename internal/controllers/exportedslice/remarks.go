@@ -5,23 +5,23 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// remarks say what of a Service's endpoints is not exported. refused is what sliceplan.Publish leaves out.
-func remarks(sources []*discoveryv1.EndpointSlice, refused []validation.Refused) []status.Remark {
+// notices say which of a Service's slices are not exported, or do not hold all endpoints.
+func notices(sources []*discoveryv1.EndpointSlice) []status.Remark {
 	var remarks []status.Remark
-	if slice, more := sliceplan.FirstUnsupported(sources); slice != nil {
+	if slice, more := endpoints.FirstUnsupported(sources); slice != nil {
 		remarks = append(remarks, status.Remark{
 			Reason: "UnsupportedAddressType",
 			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for it holds addresses of type %s: only IP addresses can be exported.",
 				slice.Name, and(more), slice.AddressType),
 		})
 	}
-	if slice, more := sliceplan.FirstForeign(sources); slice != nil {
+	if slice, more := endpoints.FirstForeign(sources); slice != nil {
 		remarks = append(remarks, status.Remark{
 			Reason: "ForeignEndpoints",
 			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for its labels say that another cluster's endpoints are in it (%s, or %s of Karmada's), "+
@@ -29,20 +29,25 @@ func remarks(sources []*discoveryv1.EndpointSlice, refused []validation.Refused)
 				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
 		})
 	}
-	if len(refused) > 0 {
-		remarks = append(remarks, status.Remark{
-			Reason:  "EndpointsInvalid",
-			Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", validation.Summary(refused)),
-		})
-	}
-	if sliceplan.Truncated(sources) {
+	if endpoints.Truncated(sources) {
 		remarks = append(remarks, status.Remark{
 			Reason: "EndpointsTruncated",
 			Message: fmt.Sprintf("The Endpoints object has reached the %d addresses that Kubernetes takes from one: "+
-				"any more are used neither in this cluster nor in others. Make EndpointSlices in its place.", sliceplan.MaxMirrored),
+				"any more are used neither in this cluster nor in others. Make EndpointSlices in its place.", endpoints.MaxMirrored),
 		})
 	}
 	return remarks
+}
+
+// remarks say what people should know of a Service's slices, with what is left out of them as invalid.
+func remarks(sum controllers.SlicesSummary) []status.Remark {
+	if sum.Refused == 0 {
+		return sum.Remarks
+	}
+	return append(sum.Remarks, status.Remark{
+		Reason:  "EndpointsInvalid",
+		Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", sum.First),
+	})
 }
 
 func and(more int) string {

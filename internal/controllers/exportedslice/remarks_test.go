@@ -8,8 +8,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -24,12 +24,12 @@ func TestRemarks(t *testing.T) {
 		}
 		return s
 	}
-	if got := remarks([]*discoveryv1.EndpointSlice{slice("a", discoveryv1.AddressTypeIPv4, 10)}, nil); len(got) > 0 {
+	if got := notices([]*discoveryv1.EndpointSlice{slice("a", discoveryv1.AddressTypeIPv4, 10)}); len(got) > 0 {
 		t.Errorf("there is nothing to say, but: %v", got)
 	}
-	got := remarks([]*discoveryv1.EndpointSlice{
+	got := notices([]*discoveryv1.EndpointSlice{
 		slice("a", discoveryv1.AddressTypeIPv4, 1000), slice("c", discoveryv1.AddressTypeFQDN, 1), slice("b", discoveryv1.AddressTypeFQDN, 1),
-	}, nil)
+	})
 	if diff := cmp.Diff([]status.Remark{
 		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is left out, for it holds addresses of type FQDN: only IP addresses can be exported."},
 		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one: any more are used neither in this cluster nor in others. Make EndpointSlices in its place."},
@@ -42,20 +42,14 @@ func TestRemarks(t *testing.T) {
 		Reason: "ForeignEndpoints",
 		Message: "EndpointSlice a is left out, for its labels say that another cluster's endpoints are in it (multicluster.kubernetes.io/source-cluster, " +
 			"or endpointslice.kubernetes.io/managed-by of Karmada's), and the Service has no others. If they are this cluster's own, take the label away.",
-	}}, remarks([]*discoveryv1.EndpointSlice{foreign}, nil)); diff != "" {
+	}}, notices([]*discoveryv1.EndpointSlice{foreign})); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
 	}
-	invalid := slice("a", discoveryv1.AddressTypeIPv4, 2)
-	invalid.Labels, invalid.Endpoints[0].Addresses = nil, []string{"127.0.0.1"}
-	sources := []*discoveryv1.EndpointSlice{invalid}
-	plan, refused := sliceplan.Publish(sliceplan.Publication{Cluster: "c1", Namespace: "shop", Sources: sources, MaxEndpoints: 100})
-	if len(plan) != 1 || len(plan[0].Endpoints) != 1 {
-		t.Errorf("the plan is %+v", plan)
-	}
-	if diff := cmp.Diff([]status.Remark{{
+	sum := controllers.SlicesSummary{Refused: 1, First: `endpoint "127.0.0.1": is a loopback address`, Remarks: []status.Remark{{Reason: "ForeignEndpoints"}}}
+	if diff := cmp.Diff([]status.Remark{{Reason: "ForeignEndpoints"}, {
 		Reason:  "EndpointsInvalid",
 		Message: `Left out of the EndpointSlices is endpoint "127.0.0.1": is a loopback address. The other endpoints are exported. Correct the EndpointSlice.`,
-	}}, remarks(sources, refused)); diff != "" {
+	}}, remarks(sum)); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
 	}
 }

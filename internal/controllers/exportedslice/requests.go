@@ -2,7 +2,7 @@ package exportedslice
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,21 +17,17 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
 // Request is one EndpointSlice of an exported Service, so that the work for a change does
-// not grow with the Service, or all of them. Only an address that goes is looked for in the
-// others' (sliceplan.Moved), which takes microseconds for each thousand of them.
+// not grow with the Service, or all of them.
 type Request struct {
 	Service types.NamespacedName
 	// Slice is the EndpointSlice's name in this cluster, "" for all.
 	Slice string
 }
-
-// whole is the request for all slices of the same Service.
-func (r Request) whole() Request { return Request{Service: r.Service} }
 
 // String writes the request for logs.
 func (r Request) String() string {
@@ -43,18 +39,16 @@ func (r Request) String() string {
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	b := builder.TypedControllerManagedBy[Request](mgr).
+	return builder.TypedControllerManagedBy[Request](mgr).
 		Named(c.Name()).
-		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(c.export), builder.WithPredicates(controllers.SpecChanged)).
+		Watches(&mcsv1beta1.ServiceExport{}, handler.TypedEnqueueRequestsFromMapFunc(requestOf), builder.WithPredicates(controllers.SpecChanged)).
 		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(c.service), builder.WithPredicates(controllers.ServiceChanged)).
 		WatchesRawSource(controllers.Events(c.subscribe)).
+		WatchesRawSource(controllers.Events(c.followExports)).
 		WatchesRawSource(controllers.Permissions(c.broker, c.all)).
 		WatchesRawSource(controllers.Once(c.await, c.all)).
-		WithOptions(controllers.Options[Request]())
-	if c.mode == brokerv1alpha1.AdvertiseClusterIP { // what is published depends on the merged type
-		b = b.WatchesRawSource(controllers.Events(c.followExports))
-	}
-	return b.Complete(c)
+		WithOptions(controllers.Options[Request]()).
+		Complete(c)
 }
 
 // await returns when it is known what is published, and what the hub says of it.
@@ -65,10 +59,13 @@ func (c *Controller) await(ctx context.Context) error {
 	return c.broker.AwaitPublished(ctx)
 }
 
-// followExports has requests queued for other clusters' exports of what this one exports.
+// followExports has requests queued when the own record ends, some time after a Service was deleted; and in advertise mode cluster-ip, where what
+// is published depends on the merged type, for other clusters' exports of what this one exports.
 func (c *Controller) followExports(queue func(Request, bool)) {
 	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
-		if e.Spec.ClusterID != c.self.ID.String() && c.sources.Follows(e.Spec.ServiceNamespace) {
+		ended := e.Spec.ClusterID == c.self.ID.String() && c.broker.OwnRecord(e.Spec.Service()) == nil &&
+			c.local.Get(context.Background(), e.Spec.Service(), &mcsv1beta1.ServiceExport{}, client.UnsafeDisableDeepCopy) == nil
+		if ended || c.mode == brokerv1alpha1.AdvertiseClusterIP && c.sources.Follows(e.Spec.ServiceNamespace) {
 			queue(Request{Service: e.Spec.Service()}, initial)
 		}
 	})
@@ -79,26 +76,28 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	c.queue = queue
 	c.progress.OnBegin(func(service types.NamespacedName) { queue(Request{Service: service}, false) })
 	c.sources.OnChange(func(s *discoveryv1.EndpointSlice, initial bool) {
-		if service := s.Labels[discoveryv1.LabelServiceName]; service != "" {
-			req := Request{types.NamespacedName{Namespace: s.Namespace, Name: service}, s.Name}
-			if !initial {
-				c.seen.Start(req)
-			}
-			queue(req, initial)
+		service := types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
+		if service.Name == "" || initial { // OnSynced follows
+			return
+		}
+		req := Request{service, s.Name}
+		there := c.sources.Get(service, s.Name) != nil
+		if there {
+			c.slices.Queued(service, s.Name)
+		}
+		c.seen.Start(req)
+		queue(req, false)
+		// What is published, or said, depends on all slices.
+		if c.mode == brokerv1alpha1.AdvertiseClusterIP || !endpoints.Ordinary(s) || c.slices.Remarked(service) ||
+			!there && !slices.ContainsFunc(c.sources.Of(service), endpoints.IsSource) {
+			queue(Request{Service: service}, false)
 		}
 	})
 	// Slices whose Service is not exported any more are found here too, after a restart.
 	c.broker.OnPublished(func(s *discoveryv1.EndpointSlice, initial bool) {
-		req := Request{Service: broker.ServiceOf(s)}
-		arrival := c.turns.Seen(req.Service, s, time.Now())
-		if arrival.Took > 0 {
-			c.metrics.Transit.Observe(arrival.Took.Seconds())
-		}
-		if arrival.Again {
-			queue(req, false)
-		}
-		if !sliceplan.ByClusterIP(s) {
-			req.Slice = s.Annotations[names.AnnotationSourceSlice]
+		req := Request{broker.ServiceOf(s), s.Annotations[names.AnnotationSourceSlice]}
+		if took, written := c.transit.Stop(req); written {
+			c.metrics.Transit.Observe(took.Seconds())
 		}
 		queue(req, initial)
 	})
@@ -114,8 +113,8 @@ func (c *Controller) subscribe(queue func(Request, bool)) {
 	})
 }
 
-// export maps a ServiceExport to its Service.
-func (c *Controller) export(_ context.Context, object client.Object) []Request {
+// requestOf maps a ServiceExport to its Service.
+func requestOf(_ context.Context, object client.Object) []Request {
 	return []Request{{Service: client.ObjectKeyFromObject(object)}}
 }
 

@@ -2,7 +2,6 @@ package importedslice
 
 import (
 	"context"
-	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,21 +30,16 @@ type Locality struct {
 // queue takes requests.
 type queue = workqueue.TypedRateLimitingInterface[Request]
 
-// hint gives the endpoints of planned slices, which take the place of have, their topology
-// hints.
-func (c *Controller) hint(req Request, imp *mcsv1beta1.ServiceImport, plan []discoveryv1.EndpointSlice, have []*discoveryv1.EndpointSlice) {
-	if len(plan) == 0 || !topology.Wanted(imp) {
+// hint gives the endpoints of a planned slice their topology hints.
+func (c *Controller) hint(req Request, imp *mcsv1beta1.ServiceImport, want *discoveryv1.EndpointSlice) {
+	if !topology.Wanted(imp) {
 		return
 	}
-	replaced := make([]string, 0, len(have))
-	for _, s := range have {
-		replaced = append(replaced, s.Name)
-	}
-	ready := c.census.Without(req.Service, replaced...)
-	for i := range plan {
-		ready.Add(&plan[i])
-	}
+	ready := c.census.Without(req.Service, want.Name)
+	ready.Add(want)
+	plan := []discoveryv1.EndpointSlice{*want}
 	topology.Hint(plan, imp, c.viewpoint(), ready)
+	*want = plan[0]
 }
 
 func (c *Controller) viewpoint() topology.Viewpoint {
@@ -99,9 +93,6 @@ func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 
 func (c *Controller) queueSlice(ctx context.Context, slice *discoveryv1.EndpointSlice, moved bool, q queue) {
 	req := partOf(slice)
-	if c.turns.Seen(req.Part, slice, time.Now()).Again {
-		q.Add(req)
-	}
 	req.Slice = slice.Annotations[names.AnnotationSourceSlice]
 	q.Add(req)
 	if !moved {

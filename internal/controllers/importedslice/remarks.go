@@ -2,17 +2,15 @@ package importedslice
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -23,155 +21,99 @@ const (
 	reasonEndpointsRefused  = "EndpointsRefused"
 	reasonEndpointsLimited  = "EndpointsLimited"
 	reasonClusterLost       = "ClusterLost"
+	reasonNameTaken         = "NameTaken"
 )
 
-// remarks are what people should know about the endpoints of each part. The zero value is empty.
-type remarks struct {
-	mu sync.Mutex
-	of map[local.Part]map[string]remark // by reason
+var reasons = []string{reasonOverlappingRanges, reasonRecordInvalid, reasonEndpointsRefused, reasonEndpointsLimited, reasonClusterLost, reasonNameTaken}
+
+// remarkOf is what an Event is recorded for once.
+type remarkOf struct {
+	local.Part
+	reason string
 }
 
-type remark struct {
-	imp  types.UID // of the ServiceImport that it is about
-	text string
+func clusterLost(part local.Part) status.Remark {
+	return status.Remark{Reason: reasonClusterLost, Message: fmt.Sprintf(
+		"Cluster %q is unreachable: no heartbeat, and none of its endpoints answers. Its endpoints are withdrawn until it is back.", part.Cluster)}
 }
 
-// set keeps a remark, and tells whether an Event should say it: it is new, or another import's. Whether the text alone is news
-// the caller says.
-func (r *remarks) set(part local.Part, reason string, now remark, textIsNews bool) (news bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = map[local.Part]map[string]remark{}
+// recordInvalid says what of another cluster's record is left out.
+func recordInvalid(part local.Part, export *brokerv1alpha1.ExportedService) []status.Remark {
+	count, summary := validation.RefusedOf(export)
+	if count == 0 {
+		return nil
 	}
-	if r.of[part] == nil {
-		r.of[part] = map[string]remark{}
+	return []status.Remark{{Reason: reasonRecordInvalid, Message: fmt.Sprintf(
+		"Parts of the export of cluster %q are invalid and do not count here: %s. Correct them in that cluster.", part.Cluster, summary)}}
+}
+
+func nameTaken(req Request, imported *discoveryv1.EndpointSlice) status.Remark {
+	return status.Remark{Reason: reasonNameTaken, Message: fmt.Sprintf(
+		"The name of EndpointSlice %s/%s is taken by a slice that Atoll did not make. The endpoints of cluster %q are in EndpointSlice %s instead, and receive traffic. "+
+			"Nothing has to be done.", imported.Namespace, names.ImportedSlice(req.Cluster, req.Slice), req.Cluster, imported.Name)}
+}
+
+// remarks are what people should know about a part.
+func (c *Controller) remarks(part local.Part, sum controllers.SlicesSummary) []status.Remark {
+	all := sum.Remarks
+	if sum.Refused > 0 {
+		all = append(all, status.Remark{Reason: reasonEndpointsRefused, Message: fmt.Sprintf(
+			"Endpoints of cluster %q are not imported: %s. Its other endpoints are. Correct them in that cluster.", part.Cluster, sum.First)})
 	}
-	last, had := r.of[part][reason]
-	r.of[part][reason] = now
-	return !had || last.imp != now.imp || textIsNews && last.text != now.text
-}
-
-// clear drops a remark, and tells whether there was one.
-func (r *remarks) clear(part local.Part, reason string) (had bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, had = r.of[part][reason]
-	delete(r.of[part], reason)
-	return had
-}
-
-// forget drops all remarks on a part.
-func (r *remarks) forget(part local.Part) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.of, part)
-}
-
-// list returns the remarks on a part, sorted by reason.
-func (r *remarks) list(part local.Part) []status.Remark {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []status.Remark
-	for _, reason := range slices.Sorted(maps.Keys(r.of[part])) {
-		all = append(all, status.Remark{Reason: reason, Message: r.of[part][reason].text})
+	if c.share.Lacks(part.Cluster.String(), part.Service) {
+		all = append(all, status.Remark{Reason: reasonEndpointsLimited, Message: fmt.Sprintf(
+			"Cluster %q exports more than %d endpoints times ports to this cluster. Some of this service's endpoints are left out and get no traffic from here. "+
+				"Export fewer endpoints or ports there, or raise --max-endpoints-per-member of the agent here.", part.Cluster, c.share.Limit())})
 	}
 	return all
 }
 
-// parts returns the parts with a remark of a reason.
-func (r *remarks) parts(reason string) []local.Part {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var parts []local.Part
-	for part, of := range r.of {
-		if _, has := of[reason]; has {
-			parts = append(parts, part)
+// note tells others how importing a part's slices went, once all of them have been tried, and records Events about what people should know.
+func (c *Controller) note(part local.Part, of inputs) {
+	sum, all := c.slices.Summary(part)
+	if of.gone || all && sum.Err == nil && !of.held && !of.Own && c.broker.Export(part.Service, part.Cluster) == nil {
+		if all && sum.Err == nil {
+			c.slices.Forget(part)
+		}
+		c.outcomes.Forget(part) // the next import or export is a new one
+		for _, reason := range reasons {
+			c.said.Forget(remarkOf{part, reason})
+		}
+		return
+	}
+	remarks := c.remarks(part, sum)
+	switch {
+	case controllers.Refused(sum.Err):
+		c.outcomes.Set(part, status.Outcome{Failure: sum.Err.Error(), Remarks: remarks})
+	case sum.Err != nil: // it passes by trying again
+		if _, known := c.outcomes.Get(part); !known {
+			c.outcomes.Set(part, status.Outcome{Waiting: true})
+		}
+	case all:
+		c.outcomes.Set(part, status.Outcome{Remarks: remarks})
+	}
+	c.say(part, of, remarks)
+}
+
+// say records an Event for each remark that is new.
+func (c *Controller) say(part local.Part, of inputs, remarks []status.Remark) {
+	imp := of.Import.Import
+	now := map[string]bool{}
+	for _, r := range remarks {
+		now[r.Reason] = true
+		if !c.said.News(remarkOf{part, r.Reason}, imp.UID) || r.Reason == reasonClusterLost && c.options.Withdrawn.Told(part.Cluster.String(), imp.CreationTimestamp.Time) {
+			continue
+		}
+		action := "Import"
+		if r.Reason == reasonClusterLost {
+			action = "Withdraw"
+		}
+		status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, r.Reason, action, r.Message)
+	}
+	for _, reason := range reasons {
+		if !now[reason] && c.said.Forget(remarkOf{part, reason}) && reason == reasonClusterLost && of.imports {
+			status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeNormal, "ClusterBack", "Import",
+				fmt.Sprintf("Cluster %q is back, and so are its endpoints.", part.Cluster))
 		}
 	}
-	return parts
-}
-
-// report keeps a remark on a part, and records an Event about the import where it is news.
-func (c *Controller) report(part local.Part, imp *mcsv1beta1.ServiceImport, reason, text string, textIsNews bool) {
-	if c.remarks.set(part, reason, remark{imp.UID, text}, textIsNews) {
-		status.Say(c.recorder, imp, c.broker.Reference(part.Cluster), corev1.EventTypeWarning, reason, "Import", text)
-	}
-}
-
-// refusals count what is left out of each part's slices as invalid or not allowed. The zero value is empty.
-type refusals struct {
-	mu sync.Mutex
-	of map[local.Part]map[string]refusal // by source slice
-}
-
-type refusal struct {
-	count int
-	first string
-}
-
-// replace replaces what is known of a slice, or of all slices of a part for "".
-func (r *refusals) replace(part local.Part, slice string, now map[string]refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slice == "" {
-		delete(r.of, part)
-	} else {
-		delete(r.of[part], slice)
-	}
-	for name, of := range now {
-		if r.of == nil {
-			r.of = map[local.Part]map[string]refusal{}
-		}
-		if r.of[part] == nil {
-			r.of[part] = map[string]refusal{}
-		}
-		r.of[part][name] = of
-	}
-	if len(r.of[part]) == 0 {
-		delete(r.of, part)
-	}
-}
-
-// text describes what is left out of a part, "" for nothing.
-func (r *refusals) text(part local.Part) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	total, first := 0, ""
-	for _, name := range slices.Sorted(maps.Keys(r.of[part])) {
-		if of := r.of[part][name]; total == 0 {
-			total, first = of.count, of.first
-		} else {
-			total += of.count
-		}
-	}
-	if total == 0 {
-		return ""
-	}
-	first, _, _ = strings.Cut(first, "; and ")
-	if total > 1 {
-		first = fmt.Sprintf("%s; and %d more", first, total-1)
-	}
-	return fmt.Sprintf("Endpoints of cluster %q are not imported: %s. Its other endpoints are. Correct them in that cluster.", part.Cluster, first)
-}
-
-// counts returns how much is left out, by source cluster.
-func (r *refusals) counts() map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	counts := map[string]int{}
-	for part, bySlice := range r.of {
-		for _, of := range bySlice {
-			counts[part.Cluster.String()] += of.count
-		}
-	}
-	return counts
-}
-
-// refusalOf is what was left out of a slice: before it was kept, and now.
-func refusalOf(before int, first string, now []validation.Refused) refusal {
-	if before == 0 {
-		first = validation.Summary(now)
-	}
-	return refusal{before + len(now), first}
 }

@@ -3,6 +3,7 @@ package importedslice
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -14,24 +15,21 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
 // Request is a part that is reconciled, or what is made of one slice in it, so that the work
-// for a change does not grow with the service; but an address that goes is looked for in the
-// part's other slices (sliceplan.Moved). Parts are independent of each other, so that
+// for a change does not grow with the service. Parts are independent of each other, so that
 // the broker's absence concerns the other clusters' alone.
 type Request struct {
 	local.Part
 	// Slice is the EndpointSlice's name in the source cluster, "" for all.
 	Slice string
 }
-
-// whole is the request for all of the same part.
-func (r Request) whole() Request { return Request{Part: r.Part} }
 
 // String writes the request for logs.
 func (r Request) String() string {
@@ -65,26 +63,33 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 func (c *Controller) subscribe(queue func(Request, bool)) {
 	c.queue = queue
 	c.broker.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
+		if broker.Withdrawn(e) && c.broker.Export(e.Spec.Service(), names.ClusterID(e.Spec.ClusterID)) == nil {
+			return // it was withdrawn before it was deleted
+		}
 		queue(part(e.Spec.ServiceNamespace, e.Spec.ServiceName, e.Spec.ClusterID), initial)
 	})
 	c.broker.OnSlice(func(s *discoveryv1.EndpointSlice, initial bool) {
 		req := part(s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName], s.Labels[names.LabelSourceCluster])
-		if !initial && !sliceplan.ByClusterIP(s) {
-			req.Slice = s.Annotations[names.AnnotationSourceSlice]
+		if req.Slice = s.Annotations[names.AnnotationSourceSlice]; req.Slice == "" || initial { // OnSlicesSynced follows
+			return
 		}
-		if !initial {
-			c.seen.Start(req)
+		c.seen.Start(req)
+		if source := c.source(req); source != nil && len(source.Endpoints) > 0 {
+			c.slices.Queued(req.Part, req.Slice)
 		}
-		queue(req, initial)
+		queue(req, false)
 	})
 	c.sources.OnChange(func(s *discoveryv1.EndpointSlice, initial bool) {
-		if service := s.Labels[discoveryv1.LabelServiceName]; service != "" {
-			req := part(s.Namespace, service, c.broker.Self.String())
-			if !initial {
-				req.Slice = s.Name
-			}
-			queue(req, initial)
+		service := s.Labels[discoveryv1.LabelServiceName]
+		if service == "" || initial { // OnSynced follows
+			return
 		}
+		req := part(s.Namespace, service, c.broker.Self.String())
+		req.Slice = s.Name
+		if c.sources.Get(req.Service, s.Name) != nil {
+			c.slices.Queued(req.Part, s.Name)
+		}
+		queue(req, false)
 	})
 	// An error in the following means that the agent ends; a cache that is synced does not
 	// fail before.
@@ -203,13 +208,13 @@ func (c *Controller) partsIn(ctx context.Context, namespace string) ([]Request, 
 	if err != nil {
 		return nil, err
 	}
-	slices := &discoveryv1.EndpointSliceList{}
-	if err := c.local.List(ctx, slices, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := c.local.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	seen := map[Request]bool{}
-	for i := range slices.Items {
-		if req := partOf(&slices.Items[i]); !seen[req] {
+	for i := range list.Items {
+		if req := partOf(&list.Items[i]); !seen[req] {
 			seen[req] = true
 			requests = append(requests, req)
 		}
@@ -233,4 +238,44 @@ func (c *Controller) partsFrom(ctx context.Context, cluster names.ClusterID) []R
 // partOf maps an imported slice to the part that it belongs to.
 func partOf(slice *discoveryv1.EndpointSlice) Request {
 	return part(slice.Namespace, slice.Labels[names.LabelServiceName], slice.Labels[names.LabelSourceCluster])
+}
+
+// partsByClusterIP returns the parts of other clusters that hold cluster IPs: those of
+// one cluster, or of all for "".
+func (c *Controller) partsByClusterIP(ctx context.Context, of names.ClusterID) ([]Request, error) {
+	all, err := c.allParts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(r Request) bool {
+		return r.Cluster == c.broker.Self || of != "" && r.Cluster != of ||
+			!slices.ContainsFunc(c.broker.Slices(r.Service, r.Cluster), endpoints.ByClusterIP)
+	}), nil
+}
+
+// partsAt returns the parts of other clusters that have endpoints in one of these ranges, and those
+// of which endpoints are left out, for it may be for an address that is not what it was.
+func (c *Controller) partsAt(ctx context.Context, added []netip.Prefix) ([]Request, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := c.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var parts []Request
+	for i := range list.Items {
+		s := &list.Items[i]
+		if req := partOf(s); req.Cluster != c.broker.Self && !slices.Contains(parts, req) && slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool {
+			return slices.ContainsFunc(e.Addresses, func(text string) bool {
+				a, err := netip.ParseAddr(text)
+				return err == nil && slices.ContainsFunc(added, func(p netip.Prefix) bool { return p.Contains(a) })
+			})
+		}) {
+			parts = append(parts, req)
+		}
+	}
+	for part, refused := range c.slices.Counts() {
+		if refused > 0 {
+			parts = append(parts, Request{Part: part})
+		}
+	}
+	return parts, nil
 }

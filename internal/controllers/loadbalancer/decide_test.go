@@ -281,7 +281,7 @@ func TestAdmit(t *testing.T) {
 		Allowed: func(id names.ClusterID) (ranges.Set, bool) { return allowed, id == "c2" },
 	}
 	unclean := published("c3", []string{"http:8080", "bad:70000"}, "10.3.0.1", "100.100.100.200")
-	unclean.Annotations = map[string]string{names.AnnotationSourceSlice: "web-x", names.AnnotationSourcePart: "0"}
+	unclean.Annotations = map[string]string{names.AnnotationSourceSlice: "web-x"}
 	validation.CleanSlice(unclean)
 	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}, "c4": {port("http", 80)}})
 	list["c4"].Spec.Type = "Strange"

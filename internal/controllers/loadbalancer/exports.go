@@ -15,9 +15,9 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	mcsendpoints "github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
-	"github.com/atoll-mcs/atoll/internal/sliceplan"
 )
 
 // Limits of one load balancer: a provider checks each backend's health all the time, and writes all of them down.
@@ -85,7 +85,7 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 		}
 		count, summary := validation.RefusedOf(slice)
 		e.refused.add(cluster, count, summary)
-		if sliceplan.Unsupported(slice) {
+		if mcsendpoints.Unsupported(slice) {
 			continue
 		}
 		clean, refused := network.Slice(names.ClusterID(cluster), slice)

@@ -4,6 +4,8 @@ package serviceexport
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -31,18 +33,20 @@ type Controller struct {
 	broker   *broker.View
 	writer   controllers.Writer // to the broker
 	self     local.Cluster
+	grace    time.Duration
+	missing  sync.Map // of types.NamespacedName: since when (time.Time) the Service of an export is missing
 	records  *status.Outcomes[types.NamespacedName]
 	progress *status.Progress
 }
 
 // NewController returns a controller that reads ServiceExports by local and writes records by
-// view, of the cluster self. live reads the own cluster past any copy. How it goes is noted in
+// view, of the cluster self. The record of a Service that is deleted while its ServiceExport stands is kept for grace. live reads the own cluster past any copy. How it goes is noted in
 // records, as soon as it is certain what there is to export, and progress is told which records were
 // tried.
-func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, records *status.Outcomes[types.NamespacedName], progress *status.Progress) *Controller {
+func NewController(local client.Client, live client.Reader, view *broker.View, self local.Cluster, grace time.Duration, records *status.Outcomes[types.NamespacedName], progress *status.Progress) *Controller {
 	return &Controller{
 		local: local, live: live, broker: view, writer: controllers.Writer{Client: view.Client, Reader: view.Client, Broker: true},
-		self: self, records: records, progress: progress,
+		self: self, grace: grace, records: records, progress: progress,
 	}
 }
 
@@ -79,6 +83,7 @@ func (c *Controller) allExports(ctx context.Context) ([]reconcile.Request, error
 
 // Reconcile brings the record of one ServiceExport up to date.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	round := c.progress.Round()
 	own, err := local.Gather(ctx, c.local, c.self, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering export %s: %w", req, err)
@@ -93,7 +98,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.await(req.NamespacedName, own)
 		return reconcile.Result{}, nil // all are queued once they are
 	}
+	left := c.graceLeft(req.NamespacedName, own)
+	if own.Service == nil && left <= 0 {
+		own.Contribution = nil
+	}
 	err = c.applyRecord(ctx, req, own)
+	controllers.Tried(c.progress, status.StepRecord, req.NamespacedName, round, err)
 	switch {
 	case own.Export == nil:
 		c.records.Forget(req.NamespacedName)
@@ -102,7 +112,20 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	default:
 		c.records.Set(req.NamespacedName, status.Outcome{})
 	}
-	return reconcile.Result{}, err
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: left}, nil
+}
+
+// graceLeft returns for how long the record of an export without Service is kept, 0 where it is not or where there is a Service.
+func (c *Controller) graceLeft(service types.NamespacedName, own local.Own) time.Duration {
+	if own.Export == nil || own.Service != nil || own.Contribution == nil {
+		c.missing.Delete(service)
+		return 0
+	}
+	since, _ := c.missing.LoadOrStore(service, time.Now())
+	return max(0, c.grace-time.Since(since.(time.Time)))
 }
 
 // await notes that an export waits for the broker, of which nothing was said before.
@@ -135,7 +158,6 @@ func (c *Controller) applyRecord(ctx context.Context, req reconcile.Request, own
 		delete(updated.Annotations, names.AnnotationWithdrawn)
 		err = c.writer.Update(ctx, updated)
 	}
-	controllers.Tried(c.progress, status.StepRecord, req.NamespacedName, err)
 	if err != nil {
 		return fmt.Errorf("writing the export record on the broker: %w", err)
 	}

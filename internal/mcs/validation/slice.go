@@ -109,7 +109,7 @@ var (
 		names.LabelServiceName, names.LabelServiceNamespace, names.LabelSourceCluster, names.LabelAdvertiseMode, names.LabelHeadless,
 		discoveryv1.LabelManagedBy,
 	}
-	keptAnnotations = []string{names.AnnotationSourceSlice, names.AnnotationSourcePart, names.AnnotationLastChangeTriggerTime}
+	keptAnnotations = []string{names.AnnotationSourceSlice, names.AnnotationRevision, names.AnnotationLastChangeTriggerTime}
 )
 
 // CleanSlice cleans a member's EndpointSlice from the broker in place, as Slice does, and its labels and annotations too. RefusedOf
@@ -152,10 +152,6 @@ func originProblem(slice *discoveryv1.EndpointSlice) *Refused {
 	name := strings.TrimSuffix(strings.TrimSuffix(source, ":ipv4"), ":ipv6") // as names.ClusterIPSlice has it
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return &Refused{"annotation " + names.AnnotationSourceSlice, quote(source) + " is no name of an EndpointSlice"}
-	}
-	part := slice.Annotations[names.AnnotationSourcePart]
-	if n, err := strconv.Atoi(part); err != nil || n < 0 || n > 9999 || strconv.Itoa(n) != part {
-		return &Refused{"annotation " + names.AnnotationSourcePart, quote(part) + " is not between 0 and 9999"}
 	}
 	return nil
 }

@@ -201,7 +201,7 @@ func TestCleanSlice(t *testing.T) {
 		s := sliceAt(v4, "10.1.0.1", "127.0.0.1", "127.0.0.2")
 		s.Labels = map[string]string{names.LabelSourceCluster: "c2", names.LabelServiceName: "web", "team": "x"}
 		s.Annotations = map[string]string{
-			names.AnnotationSourceSlice: "web-abc", names.AnnotationSourcePart: "0", "big": strings.Repeat("x", 200<<10),
+			names.AnnotationSourceSlice: "web-abc", "big": strings.Repeat("x", 200<<10),
 			names.AnnotationLastChangeTriggerTime: "yesterday", names.AnnotationRefused: "0 nothing at all",
 		}
 		maps.Copy(s.Annotations, annotations)
@@ -209,7 +209,7 @@ func TestCleanSlice(t *testing.T) {
 		return s
 	}
 	s := published(nil)
-	if !maps.Equal(s.Labels, map[string]string{names.LabelSourceCluster: "c2", names.LabelServiceName: "web"}) || len(s.Annotations) != 3 || addressesOf(s) != "10.1.0.1" {
+	if !maps.Equal(s.Labels, map[string]string{names.LabelSourceCluster: "c2", names.LabelServiceName: "web"}) || len(s.Annotations) != 2 || addressesOf(s) != "10.1.0.1" {
 		t.Errorf("left is %+v", s)
 	}
 	if count, summary := RefusedOf(s); count != 2 || summary != `endpoint "127.0.0.1": is a loopback address; and 1 more` {
@@ -218,14 +218,10 @@ func TestCleanSlice(t *testing.T) {
 	if s := published(map[string]string{names.AnnotationSourceSlice: names.ClusterIPSlice("web", "IPv4")}); len(s.Endpoints) != 1 {
 		t.Error("the slice of a cluster IP is refused")
 	}
-	for key, values := range map[string][]string{
-		names.AnnotationSourceSlice: {"", ":ipv4", "a/b", "A", strings.Repeat("x", 300)}, names.AnnotationSourcePart: {"", "-1", "01", "x", "10000"},
-	} {
-		for _, value := range values {
-			s := published(map[string]string{key: value})
-			if count, summary := RefusedOf(s); len(s.Endpoints) > 0 || count != 1 || !strings.Contains(summary, key) {
-				t.Errorf("%s %.20q: %d endpoints are left; %s", key, value, len(s.Endpoints), summary)
-			}
+	for _, value := range []string{"", ":ipv4", "a/b", "A", strings.Repeat("x", 300)} {
+		s := published(map[string]string{names.AnnotationSourceSlice: value})
+		if count, summary := RefusedOf(s); len(s.Endpoints) > 0 || count != 1 || !strings.Contains(summary, names.AnnotationSourceSlice) {
+			t.Errorf("%.20q: %d endpoints are left; %s", value, len(s.Endpoints), summary)
 		}
 	}
 }

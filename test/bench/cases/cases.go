@@ -67,6 +67,7 @@ var All = []Case{
 	{Name: "export", About: "one export, until another cluster can use it", Limit: 5 * time.Minute, Do: oneExport},
 	{Name: "burst", About: "200 exports at once", Limit: 8 * time.Minute, Do: burst},
 	{Name: "endpoint", About: "one endpoint's change", Limit: 5 * time.Minute, Do: oneEndpoint},
+	{Name: "successive", About: "changes of one endpoint of a large service that follow each other", Limit: 5 * time.Minute, Do: successive},
 	{Name: "create", About: "one service of 20,000 endpoints in 200 slices", Limit: 8 * time.Minute, Do: create},
 	{Name: "rolling", About: "rolling replacement of 2,000 endpoints in 20 slices", Limit: 10 * time.Minute, Do: rolling},
 	{Name: "interest", About: "what an agent holds and gets of what its cluster does not import", Limit: 10 * time.Minute, Do: interest},

@@ -76,6 +76,47 @@ func oneEndpoint(ctx context.Context, r *Run, c *figure.Case) error {
 	return nil
 }
 
+// successive changes one endpoint of a service of a thousand again and again, each time as soon as the importing cluster has the last change.
+func successive(ctx context.Context, r *Run, c *figure.Case) error {
+	found := samples{}
+	err := r.compare(ctx, "successive", false, func(ctx context.Context, s side, block int) error {
+		service := bed.Service{Namespace: s.namespace, Name: fmt.Sprintf("s%d", block), Endpoints: r.sized(1000)}
+		o, err := r.exported(ctx, s, service)
+		if err != nil {
+			return err
+		}
+		slices, err := sourceSlices(ctx, s.from, service)
+		if err != nil {
+			return err
+		}
+		if err := bed.Pause(ctx, 2*time.Second); err != nil {
+			return err
+		}
+		slice := &slices[0]
+		for i := range r.Rounds + warmUp {
+			endpoint := bed.Endpoint(s.namespace, freshAddresses+i)
+			slice.Endpoints[0] = endpoint
+			began := time.Now()
+			if err := s.from.Update(ctx, slice); err != nil {
+				return fmt.Errorf("changing an endpoint: %w", err)
+			}
+			at, err := o.Await(ctx, bed.Appeared(endpoint.Addresses[0]))
+			if err != nil {
+				return err
+			}
+			if i >= warmUp {
+				found.add(s.name, "change", at.Sub(began))
+			}
+		}
+		return r.clear(ctx, s, o, service)
+	})
+	if err != nil {
+		return err
+	}
+	c.Add(found.figure("until the importing cluster has it", "change", figure.Milliseconds).AtMostFloors(3))
+	return nil
+}
+
 func changes(ctx context.Context, s side, o *bed.Observer, slices []discoveryv1.EndpointSlice, found samples) error {
 	for i := range slices {
 		if err := bed.Pause(ctx, gap); err != nil {

@@ -12,14 +12,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
 
-// pacings are the flags that are compared: none first, the usual ones third.
-var pacings = []struct{ additions, removals time.Duration }{
-	{0, 0}, {50 * time.Millisecond, 50 * time.Millisecond}, {500 * time.Millisecond, 50 * time.Millisecond},
-	{500 * time.Millisecond, 500 * time.Millisecond}, {2 * time.Second, 2 * time.Second},
-}
+// pacings are the values of --slice-write-interval that are compared: none first, the usual one second.
+var pacings = []time.Duration{0, 50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}
 
 // usual is which of them agents have if nobody chooses.
-const usual = 2
+const usual = 1
 
 // update is a rolling update that is made with each of them. Its source writes at a pace that does not depend on how busy the
 // machine is, so that all are about the same changes at the same distances.
@@ -47,7 +44,7 @@ func pacing(ctx context.Context, r *Run, c *figure.Case) error {
 		u.table = figure.Table{
 			Title: fmt.Sprintf("%d of %d endpoints in slices of %d replaced, one write of the source every %v", u.replaced, u.endpoints, bed.PerSlice, u.every),
 			Columns: []string{
-				"--coalesce-additions", "--coalesce-removals", "the source's writes took, s", "writes on the broker", "in an importing cluster",
+				"--slice-write-interval", "the source's writes took, s", "writes on the broker", "in an importing cluster",
 				"the broker's watch events", "and their bytes", "a new endpoint is there, p50 ms", "p99", "an old one is gone, p50 ms", "p99",
 			},
 			Notes: []string{fmt.Sprintf("Each time the source writes %d times. Events are sent to the importing cluster, back to the exporting one, and to the API server itself, which watches slices for API services.", 2*u.replaced)},
@@ -69,16 +66,16 @@ func pacing(ctx context.Context, r *Run, c *figure.Case) error {
 		return err
 	}
 	for i, p := range pacings {
-		if err := r.Bed.AgentsWith(ctx, "--coalesce-additions="+p.additions.String(), "--coalesce-removals="+p.removals.String()); err != nil {
+		if err := r.Bed.AgentsWith(ctx, "--slice-write-interval="+p.String()); err != nil {
 			return err
 		}
 		for j, u := range updates {
-			r.Say("pacing: additions %v, removals %v: %d endpoints", p.additions, p.removals, u.endpoints)
+			r.Say("pacing: an interval of %v: %d endpoints", p, u.endpoints)
 			row, err := r.paced(ctx, s, u, i*len(updates)+j)
 			if err != nil {
 				return err
 			}
-			u.add(p.additions, p.removals, row)
+			u.add(p, row)
 		}
 	}
 	return r.Bed.AgentsWith(ctx)
@@ -118,7 +115,7 @@ func (r *Run) paced(ctx context.Context, s side, u *update, number int) (row pac
 }
 
 // add adds a row to the table, and beside what it has how that is to the first one's.
-func (u *update) add(additions, removals time.Duration, row pacedUpdate) {
+func (u *update) add(interval time.Duration, row pacedUpdate) {
 	u.rows = append(u.rows, row)
 	first := u.rows[0]
 	beside := func(text string, value, to float64) string {
@@ -136,7 +133,7 @@ func (u *update) add(additions, removals time.Duration, row pacedUpdate) {
 	appeared, lateAppeared := ms(func(p pacedUpdate) spread.Spread { return p.appeared })
 	vanished, lateVanished := ms(func(p pacedUpdate) spread.Spread { return p.vanished })
 	u.table.Add(
-		additions.String(), removals.String(), figure.Number(row.took.P50),
+		interval.String(), figure.Number(row.took.P50),
 		count(func(p pacedUpdate) int { return len(p.onBroker) }), count(func(p pacedUpdate) int { return len(p.inImporter) }),
 		beside(figure.Number(row.events), row.events, first.events), beside(figure.Bytes(row.bytes), row.bytes, first.bytes),
 		appeared, lateAppeared, vanished, lateVanished,

@@ -88,6 +88,9 @@ func TestWrites(t *testing.T) {
 	if n := server.Wasted()["endpointslices"]; n != 4 {
 		t.Errorf("%d writes counted that changed nothing, want 4", n)
 	}
+	if n := server.Unchanged()["endpointslices"]; n != 1 {
+		t.Errorf("%d writes counted that changed nothing and were not refused, want 1", n)
+	}
 
 	uid := old.UID + "x"
 	if err := c.Delete(ctx, web, client.Preconditions{UID: &uid}); !apierrors.IsConflict(err) {

@@ -55,6 +55,9 @@ func (s *Server) Writes() map[string]int { return s.store.counts(s.store.writes)
 // or said what there was already, by resource.
 func (s *Server) Wasted() map[string]int { return s.store.counts(s.store.wasted) }
 
+// Unchanged returns how many of the requests in Wasted were not refused, by resource.
+func (s *Server) Unchanged() map[string]int { return s.store.counts(s.store.unchanged) }
+
 // SetFast has the server's clock be fast by d, or slow where d is negative: it says when objects
 // were created.
 func (s *Server) SetFast(d time.Duration) {

@@ -36,8 +36,9 @@ type store struct {
 	owned   map[types.UID]map[place]bool // by their owner
 	nextIP  int
 	fast    time.Duration // by how much its clock is
-	// writes and wasted are how many requests have changed something, and nothing, by resource.
-	writes, wasted map[string]int
+	// writes and wasted are how many requests have changed something, and nothing, by resource; unchanged are those of the latter
+	// that were not refused.
+	writes, wasted, unchanged map[string]int
 }
 
 // table is what there is of one kind.
@@ -62,7 +63,7 @@ type event struct {
 }
 
 func newStore(network byte) *store {
-	s := &store{network: network, tables: map[*kind]*table{}, owned: map[types.UID]map[place]bool{}, writes: map[string]int{}, wasted: map[string]int{}}
+	s := &store{network: network, tables: map[*kind]*table{}, owned: map[types.UID]map[place]bool{}, writes: map[string]int{}, wasted: map[string]int{}, unchanged: map[string]int{}}
 	for _, k := range kinds {
 		s.tables[k] = &table{objects: map[types.NamespacedName]Object{}, watches: map[*stream]bool{}}
 	}
@@ -207,6 +208,7 @@ func (s *store) update(t target, change func(have Object) (Object, error)) (Obje
 	s.complete(want)
 	if equality.Semantic.DeepEqual(have, want) {
 		s.wasted[t.kind.plural]++
+		s.unchanged[t.kind.plural]++
 		return have, nil
 	}
 	if t.subresource == "" && !sameButMetadata(have, want) {

@@ -1,0 +1,191 @@
+package endpoints
+
+import (
+	"maps"
+	"slices"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// Same tells whether a stored slice has everything that it should have, whatever labels and annotations others add. The time of the last
+// change alone is no difference. nil is a slice that is not there.
+func Same(have, want *discoveryv1.EndpointSlice) bool {
+	if have == nil || want == nil {
+		return have == want
+	}
+	return have.AddressType == want.AddressType && sameEndpoints(have.Endpoints, want.Endpoints) && sameOtherwise(have, want)
+}
+
+// sameOtherwise compares what concerns all of a slice's endpoints.
+func sameOtherwise(have, want *discoveryv1.EndpointSlice) bool {
+	_, hidden := have.Labels[names.LabelHeadless]
+	_, hide := want.Labels[names.LabelHeadless]
+	return hidden == hide && includes(have.Labels, want.Labels, "") &&
+		includes(have.Annotations, want.Annotations, names.AnnotationLastChangeTriggerTime) &&
+		samePorts(have.Ports, want.Ports) &&
+		equality.Semantic.DeepEqual(have.OwnerReferences, want.OwnerReferences)
+}
+
+// includes tells whether have has all of want but except.
+func includes(have, want map[string]string, except string) bool {
+	for key, value := range want {
+		if had, found := have[key]; key != except && (!found || had != value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Updated returns a copy of have with everything of want set. What others set stays, but not what Atoll has set and does not want any more:
+// LabelHeadless would hide the slice from kube-proxy after its service became one with a clusterset IP. Where the endpoints stay the same,
+// the slice has no time of their last change: kube-proxy would measure from it. It is a copy of want where there is none, or one of another address
+// type, which the API does not let change.
+func Updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	w := want.DeepCopy()
+	if have == nil || have.AddressType != want.AddressType {
+		return w
+	}
+	u := &discoveryv1.EndpointSlice{ObjectMeta: *have.ObjectMeta.DeepCopy(), AddressType: have.AddressType}
+	u.Labels = with(have.Labels, w.Labels, names.LabelHeadless)
+	u.Annotations = with(have.Annotations, w.Annotations, names.AnnotationLastChangeTriggerTime)
+	if slices.EqualFunc(have.Endpoints, want.Endpoints, func(a, b discoveryv1.Endpoint) bool { return sameEndpoint(&a, &b) }) {
+		delete(u.Annotations, names.AnnotationLastChangeTriggerTime)
+	}
+	u.OwnerReferences, u.Endpoints, u.Ports = w.OwnerReferences, w.Endpoints, w.Ports
+	return u
+}
+
+// with returns have with all of want set, and passing only if want has it.
+func with(have, want map[string]string, passing string) map[string]string {
+	all := make(map[string]string, len(have)+len(want))
+	maps.Copy(all, have)
+	delete(all, passing)
+	maps.Copy(all, want)
+	return all
+}
+
+// Withdraws tells whether clients must stop using something when have becomes want: an endpoint that goes or loses a condition, or what
+// concerns all endpoints. Otherwise there are only endpoints to win.
+func Withdraws(have, want *discoveryv1.EndpointSlice) bool {
+	if have == nil {
+		return false
+	}
+	if want == nil {
+		want = &discoveryv1.EndpointSlice{}
+	} else if !sameOtherwise(have, want) {
+		return true
+	}
+	after := make(map[string]*discoveryv1.Endpoint, len(want.Endpoints))
+	for i := range want.Endpoints {
+		after[address(&want.Endpoints[i])] = &want.Endpoints[i]
+	}
+	left := hasReady(want)
+	for i := range have.Endpoints {
+		before := &have.Endpoints[i]
+		now := after[address(before)]
+		switch {
+		case now == nil:
+			if isUsed(before, left) {
+				return true
+			}
+		case isReady(before) && !isReady(now), isServing(before) && !isServing(now), !isTerminating(before) && isTerminating(now):
+			return true
+		}
+	}
+	return false
+}
+
+func address(e *discoveryv1.Endpoint) string {
+	if len(e.Addresses) == 0 {
+		return ""
+	}
+	return e.Addresses[0]
+}
+
+// isUsed tells whether anybody sends traffic to an endpoint that goes: to ready ones and, as kube-proxy does where there are none of these,
+// to those that serve although they terminate. Where its slice has a ready one left, that one is used in its place, unless traffic stays on a
+// node (internalTrafficPolicy Local), which only the own cluster's can.
+func isUsed(e *discoveryv1.Endpoint, readyLeft bool) bool {
+	if isReady(e) || !isServing(e) {
+		return isReady(e)
+	}
+	return e.NodeName != nil || !readyLeft
+}
+
+// sameEndpoints tells whether two lists are the same, as the API sees it: it knows no difference between none and empty. Comparing field by
+// field, and not by reflection, counts where it is done for every endpoint of a slice at every event.
+func sameEndpoints(a, b []discoveryv1.Endpoint) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !sameEndpoint(&a[i], &b[i]) || !sameHints(a[i].Hints, b[i].Hints) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameEndpoint compares two endpoints but for their topology hints, which depend on other endpoints than these.
+func sameEndpoint(a, b *discoveryv1.Endpoint) bool {
+	return slices.Equal(a.Addresses, b.Addresses) &&
+		ptr.Equal(a.Conditions.Ready, b.Conditions.Ready) &&
+		ptr.Equal(a.Conditions.Serving, b.Conditions.Serving) &&
+		ptr.Equal(a.Conditions.Terminating, b.Conditions.Terminating) &&
+		ptr.Equal(a.Hostname, b.Hostname) &&
+		ptr.Equal(a.TargetRef, b.TargetRef) &&
+		maps.Equal(a.DeprecatedTopology, b.DeprecatedTopology) &&
+		ptr.Equal(a.NodeName, b.NodeName) &&
+		ptr.Equal(a.Zone, b.Zone)
+}
+
+func sameHints(a, b *discoveryv1.EndpointHints) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return slices.Equal(a.ForZones, b.ForZones) && slices.Equal(a.ForNodes, b.ForNodes)
+}
+
+func samePorts(a, b []discoveryv1.EndpointPort) bool {
+	return slices.EqualFunc(a, b, func(a, b discoveryv1.EndpointPort) bool {
+		return ptr.Equal(a.Name, b.Name) && ptr.Equal(a.Protocol, b.Protocol) &&
+			ptr.Equal(a.Port, b.Port) && ptr.Equal(a.AppProtocol, b.AppProtocol)
+	})
+}
+
+// What a condition means that is not stated follows from the API's documentation of it.
+
+func isReady(e *discoveryv1.Endpoint) bool       { return ptr.Deref(e.Conditions.Ready, true) }
+func isServing(e *discoveryv1.Endpoint) bool     { return ptr.Deref(e.Conditions.Serving, true) }
+func isTerminating(e *discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Terminating, false) }
+
+func hasReady(slice *discoveryv1.EndpointSlice) bool {
+	return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return isReady(&e) })
+}
+
+// Changed returns how many endpoints a slice gets and loses, by their addresses. nil is a slice that is not there.
+func Changed(have, want *discoveryv1.EndpointSlice) (added, removed int) {
+	before := map[string]int{}
+	if have != nil {
+		for i := range have.Endpoints {
+			before[address(&have.Endpoints[i])]++
+		}
+	}
+	if want != nil {
+		for i := range want.Endpoints {
+			if a := address(&want.Endpoints[i]); before[a] > 0 {
+				before[a]--
+			} else {
+				added++
+			}
+		}
+	}
+	for _, n := range before {
+		removed += n
+	}
+	return added, removed
+}

@@ -1,0 +1,90 @@
+package endpoints
+
+import (
+	"strings"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"pgregory.net/rapid"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+)
+
+func network(t *testing.T, services, pods string) validation.Network {
+	t.Helper()
+	n, err := validation.ParseNetwork(strings.Fields(services), strings.Fields(pods))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestRefusal(t *testing.T) {
+	vip := func(ip string) *discoveryv1.EndpointSlice {
+		return byClusterIP(ip, source("web-x", discoveryv1.Endpoint{}))[0]
+	}
+	for _, tt := range []struct {
+		name   string
+		ranges string // of the source's Services; "-" where it says nothing
+		slice  *discoveryv1.EndpointSlice
+		want   string // in the refusal; "" for none
+	}{
+		{"ranges apart", "10.100.0.0/16", vip("10.100.0.7"), ""},
+		{"the same range", "10.96.0.0/16", vip("10.96.0.7"), "its 10.96.0.0/16 overlaps the Services 10.96.0.0/16 here"},
+		{"theirs is in ours", "10.96.8.0/24", vip("10.96.8.7"), "its 10.96.8.0/24 overlaps the Services 10.96.0.0/16 here"},
+		{"ours is in theirs, and the address is not", "10.96.0.0/12", vip("10.100.0.7"), "its 10.96.0.0/12 overlaps the Services 10.96.0.0/16 here"},
+		{"our pods", "10.1.0.0/16", vip("10.1.0.7"), "its 10.1.0.0/16 overlaps the pods 10.1.0.0/16 here"},
+		{"both", "10.0.0.0/8", vip("10.200.0.7"), "here, its 10.0.0.0/8 overlaps the pods"},
+		{"one family", "10.100.0.0/16 fd00:96::/112", vip("10.100.0.7"), "its fd00:96::/112 overlaps the Services fd00:96::/112 here"},
+		{"withdrawn just now", "10.96.0.0/16", byClusterIP("10.100.0.7")[0], "its 10.96.0.0/16"},
+		{"unknown, and the address is ours", "-", vip("10.96.0.7"), "its 10.96.0.7 overlaps the Services"},
+		{"unknown, and the address is not", "-", vip("10.100.0.7"), ""},
+		{"no ranges", "", vip("10.96.0.7"), "its 10.96.0.7 overlaps"},
+		{"untrue", "10.100.0.0/16", vip("10.1.0.7"), "its 10.1.0.7 overlaps the pods"},
+		{"no ranges at all", "nonsense 10.0.0.0/99", vip("10.100.0.7"), ""},
+		{"pods are not judged", "10.96.0.0/16", published(source("web-x", endpoint("10.96.0.7"))), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: strings.Fields(tt.ranges)}}
+			if tt.ranges == "-" {
+				member = nil
+			}
+			got := OverlappingRanges(network(t, "10.96.0.0/16 fd00:96::/112", "10.1.0.0/16"), "c3", "c1", member, tt.slice)
+			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("%q, want it about %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRefusalSaysWhatToDo(t *testing.T) {
+	slice := byClusterIP("10.96.0.7")[0]
+	member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: []string{"10.96.0.0/12"}}}
+	got := OverlappingRanges(network(t, "10.96.0.0/16", ""), "c3", "c1", member, slice)
+	want := `Cluster "c1" advertises its Services by their cluster IPs, which mean something else in cluster "c3": ` +
+		`its 10.96.0.0/12 overlaps the Services 10.96.0.0/16 here. Its endpoints are not imported. ` +
+		`Give one of the two other ranges, or run the agent of "c1" with --advertise-mode=pods if its pods can be reached.`
+	if got != want {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
+}
+
+// An Event's note has room for 1024 characters, whatever another cluster says.
+func TestRefusalIsShortEnough(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var ranges []string
+		for range rapid.IntRange(1, 300).Draw(t, "ranges") {
+			ranges = append(ranges, "fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112")
+		}
+		own, err := validation.ParseNetwork([]string{"fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112"}, []string{"fd00:aaaa:bbbb:cccc:dddd:eeee:0:0/96"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: ranges}}
+		got := OverlappingRanges(own, "c3", "c1", member, byClusterIP("10.96.0.7")[0])
+		if len(got) == 0 || len(got) > 900 { // and cluster ids of 63 characters
+			t.Fatalf("%d characters: %s", len(got), got)
+		}
+	})
+}
