@@ -30,8 +30,10 @@ demo: root build kube ## Start three clusters, export a Service in one and reach
 root:
 	@[ "$$(id -u)" = 0 ] || { echo "the demo makes network namespaces, which needs root: run it as root"; exit 1; }
 
+# Scenarios wait more than they compute, and so do tests with API servers: they run side by side.
 .PHONY: test
-test: build lint fuzz test-long ## Everything that must pass
+test: kube ## Everything that must pass, in a quarter of an hour (as root)
+	@$(MAKE) --no-print-directory --output-sync=line -j 2 test-scenarios test-parts
 
 ##@ Building
 
@@ -91,44 +93,57 @@ clean: ## Remove what was built here; the user's cache of Kubernetes programs st
 
 ##@ Checking
 
-.PHONY: lint
-lint: ## Check format, generated files, modules, vet and staticcheck
-	@echo "== lint"
+.PHONY: check
+check: vet ## The quick loop, in a minute: format, vet, laws of the architecture, pages, and all tests that need no API server
+	@echo "== short tests"
+	@go test -vet=off -short ./... | { grep -v 'no test files' || true; }
+
+.PHONY: vet
+vet:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
+	@go vet ./...
+
+.PHONY: lint
+lint: vet ## Check format, generated files, modules, vet and staticcheck
+	@echo "== lint"
 	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate; \
 		test "$$before" = "$$(cat $(GENERATED) | sha256sum)" || { echo "generated files were not current: commit what make generate wrote"; exit 1; }
 	@for module in . tools lab/kube; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
-	@go vet ./...
 	@$(TOOL) staticcheck ./...
 	@go -C tools vet ./release
 
 .PHONY: fuzz
-fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bounded time (FUZZTIME=20s)
+fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bounded time (FUZZTIME=5s)
 	@for target in FuzzRecord FuzzSlice; do echo "== $$target for $(FUZZTIME)"; \
 		go test -vet=off ./internal/mcs/validation -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); done
-FUZZTIME ?= 20s
+FUZZTIME ?= 5s
 
-.PHONY: test-short
-test-short: ## The quick loop: tests that need no root, no API server and less than a minute (test-long has them too)
-	@echo "== short tests"
-	@go test -short ./...
+# Tests use the programs in bin; the analyzers run in lint. What the go command remembers of a test does not count: API servers are no files.
+GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
 
-.PHONY: test-long
-test-long: kube ## All tests: with real API servers and real clusters (as root)
+.PHONY: test-parts
+test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
-	@# Membership takes longest, and waits most of that time: beside all others, those of its tests that have to do with a hub
-	@# beside the rest of them. The analyzers have run in lint.
-	@run() { go test -vet=off -timeout $(TEST_TIMEOUT) "$$@"; }; hub='Hub|MultiClusterService|Leader|Foreign'; failed=; \
-		run -run "$$hub" ./test/membership & first=$$!; run -skip "$$hub" ./test/membership & second=$$!; \
-		run -p 2 $$(go list ./... | grep -v -e /test/scenario -e /test/membership) || failed=1; \
-		wait $$first || failed=1; wait $$second || failed=1; test -z "$$failed"
+	@slow='/test/(membership|integration|loadbalancer)$$'; \
+		$(GO_TEST) -p 3 $$(go list ./... | grep -E "$$slow") & servers=$$!; failed=; \
+		$(GO_TEST) -p 1 $$(go list ./... | grep -v -E -e "$$slow" -e /test/scenario) | { grep -v 'no test files' || true; } || failed=1; \
+		wait $$servers || failed=1; test -z "$$failed"
 	@go -C tools test ./release
-	@echo "== scenarios in real clusters"
-	@go test -p 1 -timeout 45m -v ./test/scenario/...
 
-.PHONY: test-families
-test-families: kube ## Scenarios in all IP families that they are made for, and those that take minutes (as root)
-	@ATOLL_FORMS=all go test -p 1 -timeout $(TEST_TIMEOUT) -v ./test/scenario/...
+.PHONY: test-scenarios
+test-scenarios: ## One form of each scenario in real clusters, and a hostile member (as root)
+	@echo "== scenarios in real clusters"
+	@$(GO_TEST) -v ./test/scenario
+
+.PHONY: nightly
+nightly: export ATOLL_NIGHTLY := 1
+nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, the flood, upgrade, clocks, benchmarks (as root)
+	@$(MAKE) --no-print-directory lint fuzz FUZZTIME=5m
+	@$(GO_TEST) -p 1 $$(go list ./... | grep -v /test/scenario)
+	@$(GO_TEST) -v -timeout 3h ./test/scenario
+	@$(MAKE) --no-print-directory test-convergence FOR=30m
+	@$(MAKE) --no-print-directory test-upgrade test-clock
+	@$(MAKE) --no-print-directory bench bench-dns bench-lb
 
 .PHONY: test-convergence
 test-convergence: ## Break clustersets in memory at random for a while and look whether they become right (FOR=30m SEED=1)

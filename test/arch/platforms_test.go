@@ -14,8 +14,8 @@ import (
 // All of it is type-checked as it would be built there, but for the bodies of other people's functions. To build it instead would compile all
 // that it imports once more.
 func TestCommandLineForMacOS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads the source of all that the program imports")
+	if testing.Short() || os.Getenv("ATOLL_NIGHTLY") == "" {
+		t.Skip("reads the source of all that the program imports: nightly")
 	}
 	repository(t) // so that the go command knows what this depends on, and does not answer from its cache
 	for _, problem := range problemsOn(t, "darwin", "./cmd/atoll") {

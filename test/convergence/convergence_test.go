@@ -70,9 +70,9 @@ func newSeeds() *seeds {
 		s.until = time.Now().Add(*duration)
 	case *number > 0:
 	case testing.Short():
-		s.waiting, s.left = kept, 12
+		s.waiting, s.left = kept[:2], 2
 	default:
-		s.waiting, s.left = kept, 30
+		s.waiting, s.left = kept, 12
 	}
 	return s
 }

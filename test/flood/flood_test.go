@@ -11,8 +11,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,8 +51,8 @@ const (
 // still reach a third one, which cuts the flooding member off and whose memory stays within the budget. How much longer the changes
 // take is logged.
 func TestFlood(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs API servers")
+	if testing.Short() || !planes.Nightly() {
+		t.Skip("needs API servers, and several minutes: nightly")
 	}
 	b := newBed(t)
 	web := bed.Service{Namespace: flooded, Name: "web", Endpoints: 1}
@@ -104,12 +102,9 @@ func cutOff(t *testing.T, b *bed.Bed) error {
 // newBed starts a lab of two clusters and a broker.
 func newBed(t *testing.T) *bed.Bed {
 	t.Helper()
-	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs+string(filepath.Separator), "./cmd/...")
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building atoll: %v\n%s", err, output)
-	}
+	programs, remove, err := planes.Programs(t.Context())
+	must(t, err)
+	t.Cleanup(remove)
 	b, err := bed.Up(t.Context(), bed.Options{Name: fmt.Sprintf("flood-%d", os.Getpid()), Programs: programs, Clusters: 2, Progress: os.Stderr})
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Down(context.Background())) })

@@ -5,9 +5,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -31,31 +28,19 @@ var (
 func TestMain(m *testing.M) {
 	planes.Suite{
 		Name: "integration",
-		Options: func(ctx context.Context, scratch string) (lab.Options, error) {
-			return lab.Options{
-				Shape: lab.Shape{Clusters: 2, Hub: true},
-				Atoll: filepath.Join(scratch, "atoll"),
-				// Tests that kill an agent wait that long until it is missed.
-				AgentArgs: []string{"--lease-timeout=4s", "--service-grace=1s"},
-				Audit:     true, // for tests that count writes
-			}, build(ctx, scratch)
+		Options: lab.Options{
+			Shape: lab.Shape{Clusters: 2, Hub: true},
+			// Tests that kill an agent wait that long until it is missed.
+			AgentArgs: []string{"--lease-timeout=4s", "--service-grace=1s"},
+			Audit:     true, // for tests that count writes
 		},
+		Shards: 2,
 		Ready: func(_ context.Context, l *lab.Lab) (err error) {
 			theLab = l
 			on, err = planes.Clients(l, "c1", "c2", lab.Broker)
 			return err
 		},
 	}.Main(m)
-}
-
-// build makes the programs under test.
-func build(ctx context.Context, folder string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-o", folder+string(filepath.Separator), "./cmd/...")
-	command.Dir = filepath.Join("..", "..")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building atoll: %w\n%s", err, output)
-	}
-	return nil
 }
 
 // slicesOf lists the EndpointSlices of a namespace that Atoll keeps in a cluster.

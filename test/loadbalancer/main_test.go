@@ -58,11 +58,9 @@ var (
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	planes.Suite{
-		Name: "loadbalancer",
-		Options: func(context.Context, string) (lab.Options, error) {
-			return lab.Options{Shape: lab.Shape{Clusters: 1, Bare: true}}, nil
-		},
-		Ready: prepare,
+		Name:    "loadbalancer",
+		Options: lab.Options{Shape: lab.Shape{Clusters: 1, Bare: true}},
+		Ready:   prepare,
 	}.Main(m)
 }
 

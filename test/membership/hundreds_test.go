@@ -26,6 +26,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // writes counts a hub's requests that change something, as far as they are let.
@@ -159,7 +160,10 @@ func (h *hundreds) quietFor(d time.Duration) map[string]int {
 // Each event costs what it is about, however many MultiClusterServices there are: the hub's writes are counted. A hub that
 // starts writes nothing that stands, and no address moves.
 func TestHundredsOfMultiClusterServices(t *testing.T) {
-	h := &hundreds{T: t, ns: "hundreds", n: 200, writes: &writes{count: map[string]int{}}}
+	h := &hundreds{T: t, ns: "hundreds", n: 40, writes: &writes{count: map[string]int{}}}
+	if planes.Nightly() {
+		h.n = 200
+	}
 	must(t, "", "broker deploy --context broker")
 	restart := deployHub(t, "", func(o *hub.Options) {
 		o.Addresses = []string{fmt.Sprintf("127.%d.%d.0/24", 1+rand.N(250), rand.N(250))}

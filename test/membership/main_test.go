@@ -32,10 +32,9 @@ var (
 
 func TestMain(m *testing.M) {
 	planes.Suite{
-		Name: "membership",
-		Options: func(context.Context, string) (lab.Options, error) {
-			return lab.Options{Shape: lab.Shape{Clusters: 2, Bare: true}}, nil
-		},
+		Name:    "membership",
+		Options: lab.Options{Shape: lab.Shape{Clusters: 2, Bare: true}},
+		Shards:  3,
 		Ready: func(_ context.Context, l *lab.Lab) (err error) {
 			theLab = l
 			os.Setenv("KUBECONFIG", l.Kubeconfig())

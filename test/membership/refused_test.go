@@ -176,6 +176,10 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 			}},
 		},
 	}
+	if err := on["c1"].Delete(t.Context(), crd.DeepCopy()); client.IgnoreNotFound(err) != nil { // what another test may have left
+		t.Fatal(err)
+	}
+	expectGone(t, "c1", crd.DeepCopy())
 	create(t, "c1", crd)
 	file := joinFile(t, "c1")
 	eventually(t, "the other definition is served", func() error {

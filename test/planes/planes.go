@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -30,9 +31,10 @@ const Patience = 30 * time.Second
 type Suite struct {
 	// Name begins the lab's, and what is said when it can't be had.
 	Name string
-	// Options are the lab's, but for the name and what all such labs have in common. Files for it may be made in scratch, a
-	// folder that goes with it.
-	Options func(ctx context.Context, scratch string) (lab.Options, error)
+	// Options are the lab's, but for its name, the programs and what all such labs have in common.
+	Options lab.Options
+	// Shards is how many processes share the tests, each with a lab of its own: tests wait more than they compute. 0 is 1.
+	Shards int
 	// Ready is called with the lab before any test.
 	Ready func(ctx context.Context, l *lab.Lab) error
 }
@@ -45,19 +47,25 @@ func (s Suite) Main(m *testing.M) {
 		fmt.Println("skipped: needs API servers")
 		return
 	}
+	if s.Shards > 1 && os.Getenv(shardVariable) == "" && flag.Lookup("test.list").Value.String() == "" {
+		os.Exit(s.fail(runShards(s.Shards)))
+	}
 	os.Exit(s.run(m))
 }
 
 func (s Suite) run(m *testing.M) (status int) {
-	ctx := context.Background()
-	scratch, err := os.MkdirTemp("", "atoll-"+s.Name+"-")
-	if err != nil {
-		return s.fail(err)
+	if flag.Lookup("test.list").Value.String() != "" {
+		return m.Run()
 	}
-	defer os.RemoveAll(scratch)
-	options, err := s.Options(ctx, scratch)
-	if err != nil {
-		return s.fail(err)
+	ctx := context.Background()
+	options := s.Options
+	if !options.Bare {
+		programs, remove, err := Programs(ctx)
+		if err != nil {
+			return s.fail(err)
+		}
+		defer remove()
+		options.Atoll = filepath.Join(programs, "atoll")
 	}
 	options.Name, options.Nodes, options.IPFamily, options.ControlPlaneOnly = fmt.Sprintf("%s-%d", s.Name, os.Getpid()), 1, lab.IPv4, true
 	options.Progress = os.Stderr
@@ -76,7 +84,11 @@ func (s Suite) run(m *testing.M) (status int) {
 	return m.Run()
 }
 
+// fail returns 0 for no error.
 func (s Suite) fail(err error) (status int) {
+	if err == nil {
+		return 0
+	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
 	return 1
 }

@@ -175,9 +175,6 @@ func (r *Run) cleanUp(ctx context.Context) error {
 	for _, cluster := range slices.Sorted(maps.Keys(r.rewired)) {
 		failed = errors.Join(failed, withStderr(r.lab.Atoll(ctx, cluster, "dns", "install")).Err)
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
-		failed = errors.Join(failed, r.deleteNamespace(ctx, namespace))
-	}
 	if r.folder != "" {
 		failed = errors.Join(failed, os.RemoveAll(r.folder))
 	}

@@ -116,20 +116,21 @@ type generated struct {
 	recorded, sliced bool
 }
 
-// generatedFor is how long records and slices are generated.
-const generatedFor = time.Minute
-
 // runGenerated writes generated records and slices as c1 on a broker that takes all that the API does. What passes validation is
 // accepted by the importing clusters' API servers and programmed by kube-proxy; nothing disturbs others.
-func (w *world) runGenerated(t *testing.T) {
+func (w *world) runGenerated(t *testing.T, nightly bool) {
+	t.Helper()
+	limit, first := 10*time.Second, 1 // the same seeds each time
+	if nightly {
+		limit, first = time.Minute, int(time.Now().Unix())
+	}
 	pods := &corev1.PodList{}
 	if err := w.admin["c1"].List(t.Context(), pods, client.InNamespace(sharedNamespace), client.MatchingLabels{"app": "web"}); err != nil || len(pods.Items) == 0 {
 		t.Fatalf("c1 has %d pods, %v", len(pods.Items), err)
 	}
 	address := pods.Items[0].Status.PodIP
-	first := int(time.Now().Unix())
 	taken, reached := 0, 0
-	for began, seed := time.Now(), first; time.Since(began) < generatedFor; seed += batch {
+	for began, seed := time.Now(), first; time.Since(began) < limit; seed += batch {
 		since := time.Now()
 		var some []generated
 		for i := range batch {

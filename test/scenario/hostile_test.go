@@ -3,8 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"testing"
@@ -35,67 +33,45 @@ type hostileAttempt struct {
 	astray bool
 }
 
-// Pitfall 35: whatever c1 does with its credentials on the broker, or as an administrator in its own cluster, is refused or harmless:
-// clients in all clusters lose no request to a service that c2 exports, to one that c1 and c2 export, and to Services that have
-// nothing to do with Atoll, those of them included that are made right afterwards.
-func TestHostile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("labs need root and a minute each")
-	}
-	if err := checkMachine(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
-	defer stop()
-	l := hostileLab(ctx, t)
-	w := newWorld(t, l)
-	count := 0
-	group := func(name string, attempts []hostileAttempt) bool {
-		count += len(attempts)
-		return t.Run(name, func(t *testing.T) { w.run(t, attempts) })
-	}
-	if !group("in its own cluster", w.inItsCluster()) {
-		return
-	}
-	// From now on c1's objects on the broker are what its administrator writes.
-	if err := w.lab.Kill(t.Context(), "c1/agent"); err != nil {
-		t.Fatal(err)
-	}
-	stopHeartbeats := w.heartbeats(t)
-	t.Cleanup(func() {
-		stopHeartbeats()
-		w.removeAll(t)
-		if err := w.lab.Start(context.WithoutCancel(t.Context()), "c1/agent"); err != nil {
-			t.Error(err)
+// hostile is a form of TestScenarios: whatever c1 does as an administrator in its own cluster, and on a broker that accepts all that the API does, is harmless: clients in
+// all clusters lose no request to a service that c2 exports, to one that c1 and c2 export, and to Services that have nothing to do with Atoll, those
+// of them included that are made right afterwards. What the broker refuses is tested in test/membership, and nightly here, under traffic, too.
+func hostile(nightly bool) form {
+	return form{name: "hostile", shape: Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}, run: func(t *testing.T, l *lab.Lab) {
+		w := newWorld(t, l)
+		count := 0
+		group := func(name string, attempts []hostileAttempt) bool {
+			count += len(attempts)
+			return t.Run(name, func(t *testing.T) { w.run(t, attempts) })
 		}
-	})
-	if !group("on the broker", w.onTheBroker()) {
-		return
-	}
-	// Importers validate by themselves.
-	w.openBroker(t)
-	if !group("on a broker without admission", w.onTheBroker()) {
-		return
-	}
-	t.Run("generated, on such a broker", w.runGenerated)
-	t.Logf("%d attempts", count)
-	if count < 40 {
-		t.Errorf("only %d attempts were made", count)
-	}
-}
-
-// hostileLab is a lab of three clusters with both IP families, the developer's or one for as long as the test runs.
-func hostileLab(ctx context.Context, t *testing.T) *lab.Lab {
-	t.Helper()
-	shape := Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}
-	ls := &labs{name: fmt.Sprintf("%s%d-h", labPrefix, os.Getpid()), programs: &programs{}}
-	if given := givenLab(t); given != nil {
-		ls.current, ls.given = given, true
-	} else {
-		t.Cleanup(func() { ls.end(t); ls.programs.remove() })
-	}
-	ls.get(ctx, t, shape)
-	return ls.current
+		if !group("in its own cluster", w.inItsCluster()) {
+			return
+		}
+		// From now on c1's objects on the broker are what its administrator writes.
+		if err := w.lab.Kill(t.Context(), "c1/agent"); err != nil {
+			t.Fatal(err)
+		}
+		stopHeartbeats := w.heartbeats(t)
+		t.Cleanup(func() {
+			stopHeartbeats()
+			w.removeAll(t)
+			if err := w.lab.Start(context.WithoutCancel(t.Context()), "c1/agent"); err != nil {
+				t.Error(err)
+			}
+		})
+		if nightly && !group("on the broker", w.onTheBroker()) {
+			return
+		}
+		w.openBroker(t) // importers validate by themselves
+		if !group("on a broker without admission", w.onTheBroker()) {
+			return
+		}
+		t.Run("generated, on such a broker", func(t *testing.T) { w.runGenerated(t, nightly) })
+		t.Logf("%d attempts", count)
+		if count < 40 {
+			t.Errorf("only %d attempts were made", count)
+		}
+	}}
 }
 
 // batch is how many attempts are made before others' clients and Services are looked at: what makes kube-proxy or a merge fail does so

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 const (
@@ -35,8 +36,9 @@ type labs struct {
 	name     string
 	programs *programs
 	current  *lab.Lab
-	given    bool   // by the developer; it stays
-	dns      string // of the given one
+	going    deletions // in current
+	given    bool      // by the developer; it stays
+	dns      string    // of the given one
 }
 
 // givenLab opens the lab that the developer wants to be used, if any.
@@ -67,7 +69,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 		}
 		ls.down(t)
 	}
-	programs, err := ls.programs.built(ctx, t)
+	programs, err := ls.programs.built(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,35 +99,36 @@ func (ls *labs) switchDNS(ctx context.Context, t *testing.T, need Shape) {
 	}
 }
 
-// programs are those under test, atoll and its parts, in a folder.
+// programs are those under test, atoll and its parts.
 type programs struct {
-	once sync.Once
-	dir  string
-	err  error
+	once   sync.Once
+	dir    string
+	remove func()
+	err    error
 }
 
-// built makes the programs, once.
-func (p *programs) built(ctx context.Context, t *testing.T) (dir string, err error) {
-	p.once.Do(func() {
-		t.Log("building atoll")
-		if p.dir, p.err = os.MkdirTemp("", "atoll-scenarios-"); p.err != nil {
-			return
-		}
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", p.dir+string(filepath.Separator), "./cmd/...")
-		cmd.Dir = "../.."
-		if output, err := cmd.CombinedOutput(); err != nil {
-			p.err = fmt.Errorf("building atoll: %w\n%s", err, output)
-		}
-	})
+// built makes the programs, once, where they are not given.
+func (p *programs) built(ctx context.Context) (dir string, err error) {
+	p.once.Do(func() { p.dir, p.remove, p.err = planes.Programs(ctx) })
 	return p.dir, p.err
 }
 
-// remove removes the folder, when no lab runs the programs any more.
-func (p *programs) remove() { os.RemoveAll(p.dir) }
+// end deletes the programs, when no lab runs them any more.
+func (p *programs) end() {
+	if p.remove != nil {
+		p.remove()
+	}
+}
 
 // down ends the lab that the tests have started.
 func (ls *labs) down(t *testing.T) {
-	if ls.current == nil || ls.given {
+	if ls.current == nil {
+		return
+	}
+	if err := ls.going.wait(); err != nil {
+		t.Error(err)
+	}
+	if ls.given {
 		return
 	}
 	// Not the test's context: a lab goes down also when the test was interrupted.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,10 +38,10 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
 		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},
 		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, also, long, bare, empty, hub, advertise-mode, dns)`},
-		"bad DNS":                 {"# lab: dns=bind\nheal\n", `x.txtar:1: lab: dns: "bind" is not atoll, stock or atoll|stock`},
+		"bad DNS":                 {"# lab: dns=bind\nheal\n", `x.txtar:1: lab: dns: "bind" is not atoll or stock`},
 		"bad number of clusters":  {"# lab: clusters=many\nheal\n", `x.txtar:1: lab: clusters: "many" is not a number from 1 to 9`},
 		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar: lab: ip-family: "v6" is not ipv4, ipv6 or dual, or a list of these by commas`},
-		"bad family of a form":    {"# lab: ip-family=ipv4|\nheal\n", `x.txtar: lab: ip-family: "" is not ipv4, ipv6 or dual, or a list of these by commas`},
+		"bad family of a form":    {"# lab: ip-family=ipv5\nheal\n", `x.txtar: lab: ip-family: "ipv5" is not ipv4, ipv6 or dual, or a list of these by commas`},
 		"bad length":              {"# lab: long=very\nheal\n", `x.txtar:1: lab: long: strconv.ParseBool: parsing "very": invalid syntax`},
 		"bad form on request":     {"# lab: also=ipv6|v4\nheal\n", `x.txtar: lab: also: "v4" is not ipv4, ipv6 or dual, or a list of these by commas`},
 		"too few families":        {"# lab: ip-family=ipv4,ipv6 clusters=3\nheal\n", `x.txtar: lab: ip-family: "ipv4,ipv6" has neither one family nor one for each of 3 clusters`},
@@ -73,60 +74,47 @@ func TestShapeOfScript(t *testing.T) {
 	}
 }
 
+// The first form runs always, the others nightly.
 func TestFormsOfScript(t *testing.T) {
-	script, err := Parse("x.txtar", []byte("# lab: ip-family=ipv4|dual|ipv6,dual also=ipv6 clusters=2\nheal\n"))
+	script, err := Parse("x.txtar", []byte("# lab: clusters=2 also=dual|stock|ipv6,dual\nheal\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Shape{
-		{Clusters: 2, Nodes: 1, IPFamily: IPv4}, {Clusters: 2, Nodes: 1, IPFamily: Dual}, {Clusters: 2, Nodes: 1, IPFamily: "ipv6,dual"},
+	of := func(nightly bool) (names []string) {
+		for _, f := range forms([]*Script{script}, nightly) {
+			names = append(names, fmt.Sprintf("%s: %v", f.name, f.shape))
+		}
+		return names
 	}
-	if diff := cmp.Diff(want, script.Forms); diff != "" || script.Shape != want[0] {
-		t.Errorf("shape %v, forms %s", script.Shape, diff)
-	}
-	if diff := cmp.Diff([]Shape{{Clusters: 2, Nodes: 1, IPFamily: IPv6}}, script.Also); diff != "" {
-		t.Errorf("also %s", diff)
-	}
-	var names []string
-	for _, f := range forms([]*Script{script}, true) {
-		names = append(names, f.name)
-	}
-	if diff := cmp.Diff([]string{"x", "x/dual", "x/ipv6,dual", "x/ipv6"}, names); diff != "" {
+	first := "x: clusters=2 nodes=1 ip-family=ipv4"
+	if diff := cmp.Diff([]string{first}, of(false)); diff != "" {
 		t.Error(diff)
+	}
+	want := []string{first, "x/dual: clusters=2 nodes=1 ip-family=dual", "x/stock: clusters=2 nodes=1 ip-family=ipv4 dns=stock", "x/ipv6,dual: clusters=2 nodes=1 ip-family=ipv6,dual"}
+	if diff := cmp.Diff(want, of(true)); diff != "" {
+		t.Error(diff)
+	}
+	script.Long = true
+	if got := of(false); got != nil {
+		t.Errorf("a long script has the forms %v", got)
 	}
 }
 
-// A script for either DNS runs with both in its first lab, in the others where time does
-// not matter.
-func TestDNSOfScript(t *testing.T) {
-	script, err := Parse("x.txtar", []byte("# lab: clusters=2 ip-family=ipv4|dual also=ipv6 dns=atoll|stock\nheal\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, also := range []bool{false, true} {
-		for _, f := range forms([]*Script{script}, also) {
-			names = append(names, f.name+" "+f.shape.DNS)
+// Only what matters for others' namespaces waits until these are gone.
+func TestLooksBeyondItsNamespaces(t *testing.T) {
+	for text, want := range map[string]bool{
+		"namespace a\non all kubectl get pods -n a\n": false,
+		"on all kubectl get pods -A\n":                true,
+		"eventually count all serviceimports -A 0\n":  true,
+		"on c1 atoll status\n":                        true,
+		"kill c1/agent\n":                             true,
+	} {
+		script, err := Parse("x.txtar", []byte(text))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	want := []string{
-		"x ", "x/dual ", "x/stock stock",
-		"x ", "x/dual ", "x/stock stock", "x/ipv6 ", "x/dual/stock stock", "x/ipv6/stock stock",
-	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
-	script, err = Parse("x.txtar", []byte("# lab: clusters=2 also=dual|stock\nheal\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]Shape{{Clusters: 2, Nodes: 1, IPFamily: Dual}, {Clusters: 2, Nodes: 1, IPFamily: IPv4, DNS: "stock"}}, script.Also); diff != "" {
-		t.Errorf("also %s", diff)
-	}
-	for header, want := range map[string]string{"stock": "stock", "atoll": ""} {
-		script, err := Parse("x.txtar", []byte("# lab: dns="+header+"\nheal\n"))
-		if err != nil || script.Shape.DNS != want || len(script.Forms) != 1 {
-			t.Errorf("%s: %v %v", header, script, err)
+		if got := script.looksBeyondItsNamespaces(); got != want {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -59,6 +62,17 @@ type Run struct {
 // line that fails gives a *Failure; what the clusters held at that time is
 // logged before it is cleaned up.
 func Execute(ctx context.Context, script *Script, lab Lab, log func(format string, args ...any)) error {
+	going := &deletions{}
+	return errors.Join(executeIn(ctx, script, lab, going, log), going.wait())
+}
+
+// executeIn does so, but returns while the namespaces are being deleted.
+func executeIn(ctx context.Context, script *Script, lab Lab, going *deletions, log func(format string, args ...any)) error {
+	if script.looksBeyondItsNamespaces() {
+		if err := going.wait(); err != nil {
+			return err
+		}
+	}
 	r := &Run{
 		script: script, lab: lab, log: log, start: time.Now(),
 		env:        lab.Shape().env(),
@@ -67,6 +81,9 @@ func Execute(ctx context.Context, script *Script, lab Lab, log func(format strin
 	err := r.lines(ctx)
 	if err != nil {
 		r.report(ctx)
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
+		defer going.begin(script.Name, func(ctx context.Context) error { return r.deleteNamespace(ctx, namespace) })
 	}
 	// Clean up even when the test was interrupted.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -168,4 +185,34 @@ func usageErrorf(format string, args ...any) error {
 func isUsage(err error) bool {
 	var usage usageError
 	return errors.As(err, &usage)
+}
+
+// deletions are namespaces of scenarios that are over, which clusters still delete while the next scenario runs.
+type deletions struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	failed  error
+}
+
+// begin has a deletion of a scenario's go on by itself.
+func (d *deletions) begin(scenario string, delete func(context.Context) error) {
+	d.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		if err := delete(ctx); err != nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.failed = errors.Join(d.failed, fmt.Errorf("deleting the namespaces of %s: %w", scenario, err))
+		}
+	})
+}
+
+// wait returns when all namespaces are gone, and says which deletions have failed since it was called last.
+func (d *deletions) wait() error {
+	d.running.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.failed
+	d.failed = nil
+	return err
 }

@@ -420,7 +420,7 @@ func TestCleaningUpThatFailsIsAFailure(t *testing.T) {
 		return Result{}
 	}
 	err := execute(t, lab, "namespace shop\n")
-	if err == nil || err.Error() != "x.txtar: cleaning up: c2: timed out: a finalizer" {
+	if err == nil || err.Error() != "deleting the namespaces of x: c2: timed out: a finalizer" {
 		t.Errorf("%v", err)
 	}
 }

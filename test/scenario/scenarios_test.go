@@ -14,6 +14,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
@@ -31,7 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestScenarios runs every script in a lab of the shape that it needs.
+// TestScenarios runs every script, and the hostile member, in a lab of the shape that it needs.
+//
+// Pitfall 35: hostile.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("labs need root and a minute each")
@@ -48,7 +53,8 @@ func TestScenarios(t *testing.T) {
 	}
 	given := givenLab(t)
 	which := os.Getenv(formsVariable)
-	forms := forms(scripts(t), given != nil || which != "")
+	nightly := planes.Nightly() || which == "all"
+	forms := append(forms(scripts(t), nightly || given != nil || which != ""), hostile(nightly))
 	if which != "" && which != "all" {
 		forms = slices.DeleteFunc(forms, func(f form) bool { return !strings.HasSuffix(f.name, "/"+which) })
 	}
@@ -57,6 +63,7 @@ func TestScenarios(t *testing.T) {
 		for _, f := range forms {
 			runForm(ctx, t, labs, f)
 		}
+		labs.down(t)
 		labs.switchDNS(context.WithoutCancel(ctx), t, Shape{DNS: labs.dns})
 		return
 	}
@@ -68,7 +75,7 @@ func TestScenarios(t *testing.T) {
 // scenario waits more than it computes.
 func runForms(ctx context.Context, t *testing.T, forms []form) {
 	programs := &programs{}
-	defer programs.remove()
+	defer programs.end()
 	agenda := newAgenda(forms)
 	var workers sync.WaitGroup
 	for i := range *labsAtOnce {
@@ -95,9 +102,14 @@ func runForm(ctx context.Context, t *testing.T, labs *labs, f form) {
 				failed.add(t.Name(), cmp.Or(why, errLab))
 			}
 		}()
-		if why = Execute(ctx, f.script, labs.get(ctx, t, f.shape), log); why != nil {
+		if f.run != nil {
+			labs.get(ctx, t, f.shape)
+			f.run(t, labs.current)
+		} else if why = executeIn(ctx, f.script, labs.get(ctx, t, f.shape), &labs.going, log); why != nil {
 			t.Error(why)
-			labs.down(t) // what it has changed besides and would have put back at its end is not as others expect it
+		}
+		if t.Failed() || f.run != nil {
+			labs.down(t) // what it has changed besides is not as others expect it
 		}
 	})
 }
@@ -121,34 +133,30 @@ func scripts(t *testing.T) []*Script {
 	return all
 }
 
-// form is a script and one of the labs that it is to run in.
+// form is a script, or a function, and one of the labs that it is to run in.
 type form struct {
 	name   string
 	script *Script
+	run    func(t *testing.T, l *lab.Lab)
 	shape  Shape
 }
 
-// forms returns the forms of the scripts, with also those too for which there is time only
-// where there is.
-func forms(scripts []*Script, also bool) []form {
+// forms returns one form of each script that is not long, and all forms of all scripts nightly.
+func forms(scripts []*Script, nightly bool) []form {
 	var forms []form
 	for _, script := range scripts {
-		if script.Long && !also {
+		if script.Long && !nightly {
 			continue
 		}
-		shapes := script.Forms
-		if also {
-			shapes = slices.Concat(shapes, script.Also)
-		}
-		for i, shape := range shapes {
-			name := script.Name
-			if i > 0 && shape.IPFamily != script.Shape.IPFamily { // the first goes by the script's own name
-				name += "/" + string(shape.IPFamily)
+		forms = append(forms, form{name: script.Name, script: script, shape: script.Shape})
+		for _, shape := range script.Also {
+			name := string(shape.IPFamily)
+			if shape.DNS != script.Shape.DNS {
+				name = shape.DNS
 			}
-			if i > 0 && shape.DNS != script.Shape.DNS {
-				name += "/" + shape.DNS
+			if nightly {
+				forms = append(forms, form{name: script.Name + "/" + name, script: script, shape: shape})
 			}
-			forms = append(forms, form{name, script, shape})
 		}
 	}
 	return forms

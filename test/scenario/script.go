@@ -18,11 +18,10 @@ import (
 type Script struct {
 	Name  string // file name without its extension
 	File  string // path as it appears in messages
-	Shape Shape  // the lab that it needs, the first of Forms
-	// Forms are the labs that it is to run in, which differ in their IP families and DNS;
-	// Also those that it is to run in where time does not matter.
-	Forms, Also []Shape
-	// Long says that it takes minutes, and runs only where time does not matter.
+	Shape Shape  // the lab that it needs
+	// Also are labs of other IP families or DNS that it runs in nightly.
+	Also []Shape
+	// Long says that it takes minutes, and runs only nightly.
 	Long  bool
 	Files map[string][]byte // the archive's files, for "apply"
 
@@ -232,60 +231,24 @@ func (s *Script) set(key, value string) (err error) {
 	return nil
 }
 
-// checkForms takes apart the alternatives of IP families, ipv4|ipv6|dual, of which each
-// makes a form of the script. Those of the DNS, atoll|stock, make another of the first, and
-// of the others where time does not matter.
-func (s *Script) checkForms() (err error) {
-	both := s.Shape.DNS == dnsBoth
-	if both {
-		s.Shape.DNS = ""
-	}
-	if s.Forms, err = s.Shape.forms(string(s.Shape.IPFamily)); err != nil {
+// checkForms checks the IP families, and makes a shape of each word of "also".
+func (s *Script) checkForms() error {
+	if err := s.Shape.IPFamily.Check(s.Shape.Clusters); err != nil {
 		return fmt.Errorf("lab: ip-family: %w", err)
 	}
-	s.Shape = s.Forms[0]
-	families := slices.DeleteFunc(strings.FieldsFunc(s.also, func(r rune) bool { return r == '|' }), func(form string) bool { return form == dnsStock })
-	if len(families) > 0 {
-		if s.Also, err = s.Shape.forms(strings.Join(families, "|")); err != nil {
-			return fmt.Errorf("lab: also: %w", err)
+	for _, form := range strings.FieldsFunc(s.also, func(r rune) bool { return r == '|' }) {
+		shape := s.Shape
+		if form == dnsStock {
+			shape.DNS = dnsStock
+		} else if shape.IPFamily = IPFamily(form); shape.IPFamily.Check(shape.Clusters) != nil {
+			return fmt.Errorf("lab: also: %w", shape.IPFamily.Check(shape.Clusters))
 		}
-	}
-	if slices.Contains(strings.Split(s.also, "|"), dnsStock) {
-		s.Also = append(s.Also, s.Shape.stock())
-	}
-	if both {
-		rest := slices.Concat(s.Forms[1:], s.Also)
-		s.Forms = append(s.Forms, s.Shape.stock())
-		for _, shape := range rest {
-			s.Also = append(s.Also, shape.stock())
-		}
+		s.Also = append(s.Also, shape)
 	}
 	return nil
 }
 
-// dnsBoth is the setting that makes a script run with either DNS.
-const dnsBoth = "atoll|" + dnsStock
-
 const dnsStock = string(lab.DNSStock)
-
-// stock is the shape with CoreDNS answering for the clusterset by itself.
-func (s Shape) stock() Shape {
-	s.DNS = dnsStock
-	return s
-}
-
-// forms are the shape with each of the IP families in place of its own.
-func (s Shape) forms(families string) ([]Shape, error) {
-	var forms []Shape
-	for family := range strings.SplitSeq(families, "|") {
-		s.IPFamily = IPFamily(family)
-		if err := s.IPFamily.Check(s.Clusters); err != nil {
-			return nil, err
-		}
-		forms = append(forms, s)
-	}
-	return forms, nil
-}
 
 func (s *Shape) set(key, value string) (err error) {
 	switch key {
@@ -294,7 +257,7 @@ func (s *Shape) set(key, value string) (err error) {
 	case "nodes":
 		s.Nodes, err = digit(value)
 	case "ip-family":
-		s.IPFamily = IPFamily(value) // checked when the number of clusters is known
+		s.IPFamily = IPFamily(value) // checkForms checks it, when the number of clusters is known
 	case "bare":
 		s.Bare, err = strconv.ParseBool(value)
 	case "empty":
@@ -339,10 +302,10 @@ func dnsSetting(value string) (string, error) {
 	switch value {
 	case string(lab.DNSAtoll):
 		return "", nil
-	case dnsStock, dnsBoth:
+	case dnsStock:
 		return value, nil
 	default:
-		return "", fmt.Errorf("%q is not atoll, stock or atoll|stock", value)
+		return "", fmt.Errorf("%q is not atoll or stock", value)
 	}
 }
 
@@ -366,4 +329,21 @@ func (s *Script) Namespaces() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// wideVerbs break clusters, or look at more of them than the scenario's namespaces.
+var wideVerbs = []string{"batter", "crash", "cut", "fault", "follow", "kill", "queries", "reset", "restore", "snapshot", "wipe"}
+
+// looksBeyondItsNamespaces says whether it matters to the script that clusters still delete other scenarios' namespaces: it breaks clusters, counts
+// in all namespaces, or runs the command atoll.
+func (s *Script) looksBeyondItsNamespaces() bool {
+	for _, l := range s.lines {
+		for _, c := range l.calls {
+			if slices.Contains(wideVerbs, c.verb.Name) || slices.ContainsFunc(c.words, func(w word) bool { return w.String() == "-A" }) ||
+				c.verb.Name == "on" && c.words[1].String() == "atoll" {
+				return true
+			}
+		}
+	}
+	return false
 }
