@@ -173,16 +173,14 @@ bench: ## Measure Atoll against floors of the same run: tables on stderr, JSON o
 	@go run -ldflags '$(LDFLAGS)' ./test/bench $(BENCH)
 
 .PHONY: bench-dns
-bench-dns: ## Measure atoll-dns beside stock CoreDNS in the same run, for a quarter of an hour (BENCH as above)
+bench-dns: ## Measure atoll-dns beside stock CoreDNS in the same run (BENCH as above)
 	@$(MAKE) --no-print-directory build kube host-programs >&2
-	@go build -o bin/bench-dns ./test/bench/dns
-	@bin/bench-dns $(BENCH)
+	@go run -ldflags '$(LDFLAGS)' ./test/bench --case dns $(BENCH)
 
 .PHONY: bench-lb
-bench-lb: ## Measure the load balancers beside direct connections in the same run, for two minutes (BENCH as above)
+bench-lb: ## Measure the load balancers beside direct connections in the same run (BENCH as above)
 	@$(MAKE) --no-print-directory host-programs >&2
-	@mkdir -p bin && go build -o bin/bench-lb ./test/bench/lb
-	@bin/bench-lb $(BENCH)
+	@go run -ldflags '$(LDFLAGS)' ./test/bench --case lb $(BENCH)
 
 .PHONY: help
 help: ## Show this

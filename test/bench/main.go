@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,7 +20,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/version"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/cases"
+	"github.com/atoll-mcs/atoll/test/bench/child"
+	"github.com/atoll-mcs/atoll/test/bench/dns"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
+	"github.com/atoll-mcs/atoll/test/bench/lb"
 )
 
 func main() {
@@ -34,15 +36,21 @@ func main() {
 	}
 }
 
+// all are all cases. Those of a package run together.
+var all = slices.Concat(cases.All, dns.Cases, lb.Cases)
+
+// roles are what this program does as a process that is measured.
+var roles = map[string]child.Role{
+	cases.RoleInformer: cases.Informer, dns.RoleServer: dns.Server, lb.RoleServer: lb.Server, lb.RoleForwarder: lb.Forwarder,
+}
+
 // options are what a person chooses.
 type options struct {
+	cases.Settings
 	cases    []string
 	programs string
 	name     string
-	rounds   int
-	blocks   int
 	quick    bool
-	profiles string
 }
 
 func newCommand() *cobra.Command {
@@ -50,21 +58,18 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench [--case CASE,…]",
 		Short: "Measure Atoll against a floor that is measured in the same run",
-		Long: `Starts a lab of API servers with real agents, and measures what Atoll does in it. Beside
-each figure stands its floor: the same chain of writes and watches, on the same API
-servers in the same run, without any logic. What is reported is the ratio, for times
-differ between machines.
+		Long: `Measures Atoll beside floors of the same run, in alternating blocks. Most cases start a lab
+of API servers with real agents; their floor is the same chain of writes and watches on the
+same API servers, without any logic. Times differ between machines, so the ratio counts.
 
-Progress and tables go to standard error, one JSON document to standard output. The
-programs of Atoll are taken from --bin; "make bench" builds them first. The exit code is
-1 where a case fails or, but with --quick, misses a target.
+Progress and tables go to standard error, one JSON document to standard output. The exit code
+is 1 if a case fails or, without --quick, misses a target.
 
 Cases:
 ` + list(),
 		Example: `  make bench                                      # all but the extra cases
   go run ./test/bench --case endpoint --rounds 200
-  go run ./test/bench --quick                     # small sizes: does it work?
-  sudo go run ./test/bench --case growth,rest,cost # what docs/scale.md shows`,
+  go run ./test/bench --quick                     # small sizes: does it work?`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -72,60 +77,41 @@ Cases:
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&o.cases, "case", nil, "cases to run, or all; without it, all but the extra ones")
-	flags.StringVar(&o.programs, "bin", "bin", "folder with the programs atoll and atoll-agent")
+	flags.StringVar(&o.programs, "bin", "bin", "folder with the programs atoll and atoll-agent, which make build builds")
 	flags.StringVar(&o.name, "name", fmt.Sprintf("bench-%d", os.Getpid()), "name of the lab")
-	flags.IntVar(&o.rounds, "rounds", 50, "how many times in each block a short thing is measured")
-	flags.IntVar(&o.blocks, "blocks", 3, "how many times the floor and Atoll are measured by turns")
+	flags.IntVar(&o.Rounds, "rounds", 50, "how many times a short thing is measured in each block")
+	flags.IntVar(&o.Blocks, "blocks", 3, "how many blocks there are for the floor and for Atoll")
+	flags.Float64Var(&o.Seconds, "seconds", 1, "how long traffic lasts in each block of the cases dns and lb")
+	flags.IntSliceVar(&o.Services, "services", []int{1_000, 50_000}, "how many services the case dns has, in growing order")
 	flags.BoolVar(&o.quick, "quick", false, "a tenth of the sizes and few rounds, to see whether it works; its figures say little")
-	flags.StringVar(&o.profiles, "profiles", "", "folder for profiles of the cases burst, create, rolling and memory: CPU of an agent and of all API servers, allocations and heap of the agent; taking them costs some time")
-	command.AddCommand(newInformer())
+	command.AddCommand(child.NewCommand(roles))
 	return command
 }
 
 func list() string {
 	var b strings.Builder
-	for _, c := range cases.All {
+	for _, c := range all {
 		extra := ""
 		if c.Extra {
 			extra = " (extra)"
-		}
-		if c.Nodes {
-			extra = " (extra; as root)"
 		}
 		fmt.Fprintf(&b, "  %-10s%s%s\n", c.Name, c.About, extra)
 	}
 	return b.String()
 }
 
-// newInformer is the program whose memory is the floor of an agent's.
-func newInformer() *cobra.Command {
-	var kubeconfig, kubeContext string
-	var empty bool
-	command := &cobra.Command{
-		Use: "informer", Short: "Hold a bare informer's cache of a broker's EndpointSlices until standard input ends", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cases.RunInformer(cmd.Context(), kubeconfig, kubeContext, empty, cmd.InOrStdin(), cmd.OutOrStdout())
-		},
-	}
-	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
-	command.Flags().StringVar(&kubeContext, "context", "", "context in it")
-	command.Flags().BoolVar(&empty, "empty", false, "select no slices")
-	return command
-}
-
 // chosen returns the cases to run, in their order.
 func (o options) chosen() ([]cases.Case, error) {
-	known := map[string]bool{}
+	known := map[string]bool{"all": true}
 	var chosen []cases.Case
-	all := slices.Contains(o.cases, "all")
-	for _, c := range cases.All {
+	for _, c := range all {
 		known[c.Name] = true
-		if all || slices.Contains(o.cases, c.Name) || len(o.cases) == 0 && !c.Extra {
+		if slices.Contains(o.cases, "all") || slices.Contains(o.cases, c.Name) || len(o.cases) == 0 && !c.Extra {
 			chosen = append(chosen, c)
 		}
 	}
 	for _, name := range o.cases {
-		if name != "all" && !known[name] {
+		if !known[name] {
 			return nil, fmt.Errorf("--case: there is no case %q; the cases are:\n%s", name, strings.TrimRight(list(), "\n"))
 		}
 	}
@@ -137,54 +123,52 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, program := range []string{"atoll", "atoll-agent"} {
-		if _, err := os.Stat(filepath.Join(o.programs, program)); err != nil {
-			return fmt.Errorf("--bin: there is no program %s in %s: build it with make build", program, o.programs)
-		}
+	if o.Rounds < 1 || o.Blocks < 1 || o.Seconds <= 0 {
+		return errors.New("--rounds, --blocks and --seconds have to be above 0")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
-	}
-	settings := cases.Settings{Rounds: o.rounds, Blocks: o.blocks, Scale: 1, Profiles: o.profiles, Self: []string{self, "informer"}}
+	o.Scale = 1
 	if o.quick {
-		settings.Rounds, settings.Blocks, settings.Scale = min(o.rounds, 5), 1, 0.1
+		o.Rounds, o.Blocks, o.Scale, o.Services = min(o.Rounds, 5), 1, 0.1, []int{1_000}
 	}
 	report := figure.Report{Version: version.String(), Started: time.Now(), Arguments: os.Args[1:], Machine: figure.ThisMachine()}
-	failed := o.runCases(ctx, settings, chosen, progress, func(c figure.Case) {
+	failed := o.runCases(ctx, chosen, progress, func(c figure.Case) {
 		c.Print(progress)
 		report.Cases = append(report.Cases, c)
 	})
 	report.Seconds = time.Since(report.Started).Seconds()
 	for _, c := range report.Cases {
 		if c.Error != "" {
-			failed = errors.Join(failed, fmt.Errorf("the case %s has failed, as is said above", c.Name))
+			failed = errors.Join(failed, fmt.Errorf("the case %s has failed", c.Name))
 		}
-		if missed := c.Missed(); missed > 0 && !o.quick { // of small sizes times say little
-			failed = errors.Join(failed, fmt.Errorf("the case %s misses %d of its targets, as is said above", c.Name, missed))
+		if missed := c.Missed(); missed > 0 && !o.quick {
+			failed = errors.Join(failed, fmt.Errorf("the case %s misses %d of its targets", c.Name, missed))
 		}
 	}
 	return errors.Join(report.WriteJSON(out), failed)
 }
 
-// runCases makes a lab for the cases without nodes, and another one for those with.
-func (o options) runCases(ctx context.Context, settings cases.Settings, chosen []cases.Case, progress io.Writer, found func(figure.Case)) error {
-	for _, nodes := range []bool{false, true} {
-		some := slices.DeleteFunc(slices.Clone(chosen), func(c cases.Case) bool { return c.Nodes != nodes })
-		if len(some) == 0 {
-			continue
+// runCases runs the cases, those that need a bed on one.
+func (o options) runCases(ctx context.Context, chosen []cases.Case, progress io.Writer, found func(figure.Case)) error {
+	began := time.Now()
+	r := &cases.Run{Settings: o.Settings, Name: o.name, Programs: o.programs, Say: func(format string, args ...any) {
+		fmt.Fprintf(progress, "%5.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}}
+	var onBed, others []cases.Case
+	for _, c := range chosen {
+		if c.NoBed {
+			others = append(others, c)
+		} else {
+			onBed = append(onBed, c)
 		}
-		b, err := bed.Up(ctx, bed.Options{Name: o.name, Programs: o.programs, Clusters: 2, Nodes: nodes, Progress: progress})
-		if err != nil {
+	}
+	if len(onBed) > 0 {
+		var err error
+		if r.Bed, err = bed.Up(ctx, bed.Options{Name: o.name, Programs: o.programs, Clusters: 2, Progress: progress}); err != nil {
 			return err
 		}
-		began := time.Now()
-		r := &cases.Run{Settings: settings, Bed: b, Say: func(format string, args ...any) {
-			fmt.Fprintf(progress, "%5.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-		}}
-		if err := errors.Join(r.Do(ctx, some, found), b.Down(context.WithoutCancel(ctx))); err != nil {
+		if err := errors.Join(r.Do(ctx, onBed, found), r.Bed.Down(context.WithoutCancel(ctx))); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.Do(ctx, others, found)
 }

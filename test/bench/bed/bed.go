@@ -30,8 +30,6 @@ type Options struct {
 	Programs string
 	// Clusters is how many member clusters there are.
 	Clusters int
-	// Nodes has the clusters have nodes and pods, which needs root.
-	Nodes bool
 	// Progress gets lines about what happens.
 	Progress io.Writer
 }
@@ -45,7 +43,6 @@ type Bed struct {
 	Members []string
 
 	addresses map[string]addresses
-	agents    []lab.Unit
 }
 
 // addresses are where an agent can be asked about itself.
@@ -58,20 +55,20 @@ func Up(ctx context.Context, o Options) (*Bed, error) {
 		return nil, err
 	}
 	l, err := lab.Up(ctx, lab.Options{
-		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: !o.Nodes},
+		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true},
 		Atoll: filepath.Join(programs, "atoll"), Audit: true, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, err
 	}
 	b := &Bed{Lab: l, On: map[string]client.WithWatch{}, addresses: map[string]addresses{}}
-	if err := b.prepare(ctx, o); err != nil {
+	if err := b.prepare(ctx); err != nil {
 		return nil, errors.Join(err, b.Down(context.WithoutCancel(ctx)))
 	}
 	return b, nil
 }
 
-func (b *Bed) prepare(ctx context.Context, o Options) error {
+func (b *Bed) prepare(ctx context.Context) error {
 	for _, c := range b.Lab.Spec.Clusters {
 		config, err := b.Lab.RESTConfig(c.Name)
 		if err != nil {
@@ -83,9 +80,6 @@ func (b *Bed) prepare(ctx context.Context, o Options) error {
 		if c.Name != lab.Broker {
 			b.Members = append(b.Members, c.Name)
 		}
-	}
-	if o.Nodes {
-		return nil // its agents are asked in their own network
 	}
 	return b.exposeAgents(ctx)
 }
@@ -110,15 +104,6 @@ func (b *Bed) exposeAgents(ctx context.Context) error {
 		at := addresses{metrics: ports[0].String(), profiles: ports[1].String()}
 		b.addresses[u.Cluster] = at
 		u.Argv = append(u.Argv, "--metrics-bind-address="+at.metrics, "--pprof-bind-address="+at.profiles)
-		b.agents = append(b.agents, u)
-	}
-	return b.AgentsWith(ctx)
-}
-
-// AgentsWith starts all agents anew, with further arguments until the next time.
-func (b *Bed) AgentsWith(ctx context.Context, args ...string) error {
-	for _, u := range b.agents {
-		u.Argv = append(slices.Clone(u.Argv), args...)
 		if err := b.Lab.Run(ctx, u); err != nil {
 			return err
 		}

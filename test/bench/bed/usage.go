@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +54,7 @@ type Sample struct {
 
 // ServerMetrics returns the metrics of a cluster's API server.
 func (b *Bed) ServerMetrics(ctx context.Context, cluster string) (Metrics, error) {
-	text, err := b.fromServer(ctx, cluster, "/metrics", "")
+	text, err := b.fromServer(ctx, cluster, "/metrics")
 	return ParseMetrics(string(text)), err
 }
 
@@ -62,7 +62,7 @@ func (b *Bed) ServerMetrics(ctx context.Context, cluster string) (Metrics, error
 // bytes.
 func (b *Bed) ServerHeap(ctx context.Context, cluster string) (float64, error) {
 	for range 2 {
-		if _, err := b.ServerProfile(ctx, cluster, "heap?gc=1"); err != nil {
+		if _, err := b.fromServer(ctx, cluster, "/debug/pprof/heap", "gc"); err != nil {
 			return 0, err
 		}
 	}
@@ -70,14 +70,8 @@ func (b *Bed) ServerHeap(ctx context.Context, cluster string) (float64, error) {
 	return metrics.Sum("go_memstats_heap_alloc_bytes"), err
 }
 
-// ServerProfile returns a profile of a cluster's API server, as Profile does of its agent.
-func (b *Bed) ServerProfile(ctx context.Context, cluster, what string) ([]byte, error) {
-	profile, query, _ := strings.Cut(what, "?")
-	return b.fromServer(ctx, cluster, "/debug/pprof/"+profile, query)
-}
-
-// fromServer gets something that is no resource from a cluster's API server.
-func (b *Bed) fromServer(ctx context.Context, cluster, path, query string) ([]byte, error) {
+// fromServer gets something that is no resource from a cluster's API server. The parameters are set to 1.
+func (b *Bed) fromServer(ctx context.Context, cluster, path string, parameters ...string) ([]byte, error) {
 	config, err := b.Lab.RESTConfig(cluster)
 	if err != nil {
 		return nil, err
@@ -86,13 +80,9 @@ func (b *Bed) fromServer(ctx context.Context, cluster, path, query string) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %s: %w", cluster, err)
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, err
-	}
 	request := c.Discovery().RESTClient().Get().AbsPath(path)
-	for key := range values {
-		request = request.Param(key, values.Get(key))
+	for _, p := range parameters {
+		request = request.Param(p, "1")
 	}
 	data, err := request.DoRaw(ctx)
 	if err != nil {
@@ -105,17 +95,12 @@ func (b *Bed) fromServer(ctx context.Context, cluster, path, query string) ([]by
 // a sync.Pool goes with the second only.
 func (b *Bed) AgentMetrics(ctx context.Context, cluster string) (Metrics, error) {
 	for range 2 {
-		if _, err := b.Profile(ctx, cluster, "heap?gc=1"); err != nil {
+		if _, err := get(ctx, "http://"+b.addresses[cluster].profiles+"/debug/pprof/heap?gc=1"); err != nil {
 			return nil, err
 		}
 	}
 	text, err := get(ctx, "http://"+b.addresses[cluster].metrics+"/metrics")
 	return ParseMetrics(string(text)), err
-}
-
-// Profile returns a profile of a cluster's agent, as "heap" or "profile?seconds=5".
-func (b *Bed) Profile(ctx context.Context, cluster, what string) ([]byte, error) {
-	return get(ctx, "http://"+b.addresses[cluster].profiles+"/debug/pprof/"+what)
 }
 
 func get(ctx context.Context, address string) ([]byte, error) {
@@ -135,50 +120,27 @@ func get(ctx context.Context, address string) ([]byte, error) {
 	return data, err
 }
 
-// ParseMetrics reads Prometheus's text format. Lines that it does not understand are left
-// out.
+var (
+	metricLine  = regexp.MustCompile(`(?m)^([\w:]+)(?:\{(.*)\})? (\S+)$`)
+	metricLabel = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
+	unescape    = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n")
+)
+
+// ParseMetrics reads Prometheus's text format. It leaves out lines that it does not understand.
 func ParseMetrics(text string) Metrics {
 	var all Metrics
-	for line := range strings.SplitSeq(text, "\n") {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		end := strings.LastIndexByte(line, ' ')
-		if end < 0 {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[end+1:], 64)
+	for _, line := range metricLine.FindAllStringSubmatch(text, -1) {
+		value, err := strconv.ParseFloat(line[3], 64)
 		if err != nil {
 			continue
 		}
-		name, rest, _ := strings.Cut(line[:end], "{")
-		all = append(all, Sample{Name: name, Labels: parseLabels(strings.TrimSuffix(rest, "}")), Value: value})
+		labels := map[string]string{}
+		for _, label := range metricLabel.FindAllStringSubmatch(line[2], -1) {
+			labels[label[1]] = unescape.Replace(label[2])
+		}
+		all = append(all, Sample{Name: line[1], Labels: labels, Value: value})
 	}
 	return all
-}
-
-// parseLabels reads a="x",b="y".
-func parseLabels(text string) map[string]string {
-	labels := map[string]string{}
-	for text != "" {
-		key, rest, ok := strings.Cut(text, `="`)
-		if !ok {
-			break
-		}
-		end := 0
-		for end < len(rest) && rest[end] != '"' {
-			if rest[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		if end >= len(rest) {
-			break
-		}
-		labels[strings.TrimPrefix(key, ",")] = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n").Replace(rest[:end])
-		text = rest[end+1:]
-	}
-	return labels
 }
 
 // Sum adds up the samples of a name that have these labels, given as key, value, …

@@ -17,39 +17,21 @@ const calm = 1500 * time.Millisecond
 
 // counted does something and returns what agents have written because of it, by cluster.
 func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.Write, error) {
-	return r.countedOf(ctx, byAgent, do)
-}
-
-// addCounted adds what agents write to what was counted before, by cluster.
-func (r *Run) addCounted(ctx context.Context, counted map[string][]audit.Write, do func() error) error {
-	writes, err := r.counted(ctx, do)
-	for cluster, more := range writes {
-		counted[cluster] = append(counted[cluster], more...)
-	}
-	return err
-}
-
-// countedAll does so for writes of anybody.
-func (r *Run) countedAll(ctx context.Context, do func() error) (map[string][]audit.Write, error) {
-	return r.countedOf(ctx, func(w audit.Write) bool { return w.Resource != "leases" }, do)
-}
-
-func (r *Run) countedOf(ctx context.Context, counts func(audit.Write) bool, do func() error) (map[string][]audit.Write, error) {
 	logs, err := r.Bed.AuditLogs()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := untilCalm(ctx, logs, counts); err != nil { // what was before does not count
+	if _, err := untilCalm(ctx, logs); err != nil { // what was before does not count
 		return nil, err
 	}
 	if err := do(); err != nil {
 		return nil, err
 	}
-	return untilCalm(ctx, logs, counts)
+	return untilCalm(ctx, logs)
 }
 
-// untilCalm returns what is written until nothing is written any more, by cluster.
-func untilCalm(ctx context.Context, logs map[string]*audit.Log, counts func(audit.Write) bool) (map[string][]audit.Write, error) {
+// untilCalm returns what agents write until they write nothing any more, by cluster.
+func untilCalm(ctx context.Context, logs map[string]*audit.Log) (map[string][]audit.Write, error) {
 	found := map[string][]audit.Write{}
 	for last := time.Now(); time.Since(last) < calm; {
 		for cluster, log := range logs {
@@ -58,7 +40,7 @@ func untilCalm(ctx context.Context, logs map[string]*audit.Log, counts func(audi
 				return nil, err
 			}
 			for _, w := range writes {
-				if counts(w) {
+				if byAgent(w) {
 					found[cluster], last = append(found[cluster], w), time.Now()
 				}
 			}
@@ -74,12 +56,6 @@ func untilCalm(ctx context.Context, logs map[string]*audit.Log, counts func(audi
 // heartbeat.
 func byAgent(w audit.Write) bool {
 	return strings.HasPrefix(w.User, "system:serviceaccount:atoll-") && w.Resource != "leases"
-}
-
-// byGarbageCollector tells whether a request was one of Kubernetes' garbage collector, for what
-// has lost its owner.
-func byGarbageCollector(w audit.Write) bool {
-	return strings.HasSuffix(w.User, ":generic-garbage-collector")
 }
 
 // ofSlices are the writes of EndpointSlices.

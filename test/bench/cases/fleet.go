@@ -83,26 +83,21 @@ func (r *Run) populate(ctx context.Context) error {
 	return nil
 }
 
-// imported has a cluster import all services of the fleet, and waits until it has.
-func (r *Run) imported(ctx context.Context, cluster string) ([]*bed.Observer, error) {
-	r.Say("waiting until %s has imported them", cluster)
-	return r.importedBy(ctx, cluster, r.fleet.services)
-}
-
-// importedBy has it import some of them.
-func (r *Run) importedBy(ctx context.Context, cluster string, services []bed.Service) ([]*bed.Observer, error) {
+// imported has the importer import all services of the fleet, and waits until it has.
+func (r *Run) imported(ctx context.Context) ([]*bed.Observer, error) {
+	r.Say("waiting until %s has imported them", importer)
 	var observers []*bed.Observer
-	for _, s := range services {
-		if err := r.Bed.Namespace(ctx, s.Namespace, cluster); err != nil {
+	for _, s := range r.fleet.services {
+		if err := r.Bed.Namespace(ctx, s.Namespace, importer); err != nil {
 			return nil, err
 		}
-		o, err := bed.Observe(ctx, r.Bed.On[cluster], s.Namespace)
+		o, err := bed.Observe(ctx, r.Bed.On[importer], s.Namespace)
 		if err != nil {
 			return nil, err
 		}
 		observers = append(observers, o)
 	}
-	for i, s := range services {
+	for i, s := range r.fleet.services {
 		if _, err := observers[i].Await(ctx, bed.Usable(s.Name), bed.Endpoints(s.Name, s.Endpoints)); err != nil {
 			return nil, err
 		}

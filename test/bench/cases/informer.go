@@ -1,15 +1,12 @@
 package cases
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
+	"strconv"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -22,22 +19,29 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
-	"github.com/atoll-mcs/atoll/lab/process"
+	"github.com/atoll-mcs/atoll/test/bench/child"
 )
 
-// Informer is what a bare informer says of itself when it has all slices.
-type Informer struct {
-	// Slices is how many it holds, Heap the bytes of live objects after a collection.
-	Slices int    `json:"slices"`
-	Heap   uint64 `json:"heap"`
+// RoleInformer is the name of the role Informer.
+const RoleInformer = "informer"
+
+// informerReport is what a bare informer says of itself when it has all slices.
+type informerReport struct {
+	Slices int
+	// Heap is the bytes of live objects after collections.
+	Heap uint64
+	// Synced is when it had all slices.
+	Synced time.Time
+	// Memory is its share of the machine's memory, in bytes, as seen from outside.
+	Memory int64 `json:"-"`
 }
 
-// RunInformer is a program that holds nothing but an informer's cache of a broker's
-// EndpointSlices: client-go's, as it is. With empty set it selects none, which shows what
-// the program itself needs. It says when it is complete, and ends with its input.
-func RunInformer(ctx context.Context, kubeconfig, context string, empty bool, in io.Reader, out io.Writer) error {
+// Informer is the role of a program that holds nothing but client-go's informer cache of a broker's
+// EndpointSlices: the floor of an agent's memory. Its arguments are a kubeconfig, and whether to
+// select no slices, which shows what the program itself needs.
+func Informer(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: args[0]}, &clientcmd.ConfigOverrides{CurrentContext: lab.Broker}).ClientConfig()
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -47,7 +51,7 @@ func RunInformer(ctx context.Context, kubeconfig, context string, empty bool, in
 		return fmt.Errorf("making a client: %w", err)
 	}
 	selector := discoveryv1.LabelManagedBy + "=" + names.AgentManager
-	if empty {
+	if args[1] == "true" {
 		selector = names.LabelSourceCluster + "=nobody"
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(broker.DefaultNamespace),
@@ -57,13 +61,13 @@ func RunInformer(ctx context.Context, kubeconfig, context string, empty bool, in
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return ctx.Err()
 	}
-	fmt.Fprintln(out, "complete")
-	for range 2 { // as of the agent: what is in a sync.Pool goes with the second only
+	report := informerReport{Slices: len(informer.GetStore().ListKeys()), Synced: time.Now()}
+	for range 2 { // as of the agent: a sync.Pool lets go with the second collection only
 		runtime.GC()
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	report := Informer{Slices: len(informer.GetStore().ListKeys()), Heap: memory.HeapAlloc}
+	report.Heap = memory.HeapAlloc
 	if err := json.NewEncoder(out).Encode(report); err != nil {
 		return fmt.Errorf("reporting: %w", err)
 	}
@@ -72,41 +76,17 @@ func RunInformer(ctx context.Context, kubeconfig, context string, empty bool, in
 	return err
 }
 
-// measuredInformer is a bare informer as it was seen from outside.
-type measuredInformer struct {
-	Informer
-	// Synced is the time from its start until it was complete.
-	Synced time.Duration
-	// Memory is its share of the machine's memory then, in bytes.
-	Memory int64
-}
-
-// bareInformer runs a bare informer of the broker's slices in a process of its own.
-func (r *Run) bareInformer(ctx context.Context, empty bool) (found measuredInformer, err error) {
-	args := append(append([]string{}, r.Self[1:]...), "--kubeconfig="+r.Bed.Lab.Kubeconfig(), "--context="+lab.Broker, fmt.Sprintf("--empty=%t", empty))
-	command := exec.CommandContext(ctx, r.Self[0], args...)
-	command.Stderr = os.Stderr
-	in, err := command.StdinPipe()
-	if err != nil {
-		return found, fmt.Errorf("starting a bare informer: %w", err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		return found, fmt.Errorf("starting a bare informer: %w", err)
-	}
+// bareInformer runs a bare informer of the broker's slices. It returns the time from its start until it had them, too.
+func (r *Run) bareInformer(empty bool) (found informerReport, synced time.Duration, err error) {
 	began := time.Now()
-	if err := command.Start(); err != nil {
-		return found, fmt.Errorf("starting a bare informer: %w", err)
+	p, err := child.Start(nil, RoleInformer, r.Bed.Lab.Kubeconfig(), strconv.FormatBool(empty))
+	if err != nil {
+		return found, 0, err
 	}
-	defer func() { err = errors.Join(err, in.Close(), command.Wait()) }()
-	lines := bufio.NewReader(out)
-	if _, err := lines.ReadString('\n'); err != nil {
-		return found, fmt.Errorf("waiting for a bare informer: %w", err)
+	defer p.Stop()
+	if err := json.Unmarshal([]byte(p.Line), &found); err != nil {
+		return found, 0, fmt.Errorf("reading a bare informer's report: %w", err)
 	}
-	found.Synced = time.Since(began)
-	if err := json.NewDecoder(lines).Decode(&found.Informer); err != nil {
-		return found, fmt.Errorf("reading a bare informer's report: %w", err)
-	}
-	found.Memory, err = process.Record{PID: command.Process.Pid}.Memory()
-	return found, err
+	found.Memory, err = p.Record.Memory()
+	return found, found.Synced.Sub(began), err
 }

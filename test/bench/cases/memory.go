@@ -7,56 +7,37 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
 
-const mib = 1 << 20
-
-// agentMemory is what an agent has in memory.
-type agentMemory struct{ heap, resident float64 }
-
-func (r *Run) agentMemory(ctx context.Context, cluster string) (agentMemory, error) {
-	metrics, err := r.Bed.AgentMetrics(ctx, cluster)
-	if err != nil {
-		return agentMemory{}, err
-	}
-	usage, err := r.Bed.Usage(cluster + "/agent")
-	return agentMemory{heap: metrics.Sum("go_memstats_heap_alloc_bytes") / mib, resident: float64(usage.Memory) / mib}, err
+// agentHeap returns the importer's agent's live heap, in MiB.
+func (r *Run) agentHeap(ctx context.Context) (float64, error) {
+	metrics, err := r.Bed.AgentMetrics(ctx, importer)
+	return metrics.Sum("go_memstats_heap_alloc_bytes") / mib, err
 }
 
-// memory compares an agent that has imported everything with a bare informer of the same
-// slices.
+// memory compares an agent that has imported everything with a bare informer of the same slices.
 func memory(ctx context.Context, r *Run, c *figure.Case) error {
-	before, err := r.agentMemory(ctx, importer)
+	before, err := r.agentHeap(ctx)
 	if err != nil {
 		return err
 	}
-	program, err := r.bareInformer(ctx, true)
+	program, _, err := r.bareInformer(true)
 	if err != nil {
 		return err
 	}
 	if err := r.populate(ctx); err != nil {
 		return err
 	}
-	var observers []*bed.Observer
-	if err := r.profile(ctx, "memory", importer, func() error {
-		observers, err = r.imported(ctx, importer)
-		return err
-	}); err != nil {
+	if _, err := r.imported(ctx); err != nil {
 		return err
 	}
-	endpoints := 0
-	for _, o := range observers {
-		endpoints += len(o.Addresses())
-	}
-	// What the agent had at its peak is given back to the machine in a while only; started
-	// again, it needs what it needs.
+	// The agent gives back what it had at its peak in a while only. It is started again, to have no more than it needs.
 	if err := errors.Join(r.Bed.StopAgents(ctx, importer), r.Bed.StartAgents(ctx, importer)); err != nil {
 		return err
 	}
@@ -66,25 +47,31 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	if err := bed.Pause(ctx, 2*calm); err != nil { // live exports come before what the agent finds at its start
 		return err
 	}
-	after, err := r.agentMemory(ctx, importer)
+	heap, err := r.agentHeap(ctx)
 	if err != nil {
 		return err
 	}
-	bare, err := r.bareInformer(ctx, false)
+	process, err := r.Bed.Usage(importer + "/agent")
+	if err != nil {
+		return err
+	}
+	bare, _, err := r.bareInformer(false)
 	if err != nil {
 		return err
 	}
 	if slices := r.sized(fleetSlices); bare.Slices != slices {
 		return fmt.Errorf("the bare informer holds %d slices, not %d", bare.Slices, slices)
 	}
-	c.Notes = append(c.Notes, fmt.Sprintf("%d endpoints in %d slices from %d clusters are imported", endpoints, bare.Slices, fleetSize))
+	c.Notes = append(c.Notes, fmt.Sprintf("%d endpoints in %d slices from %d clusters are imported", r.sized(fleetEndpoints), bare.Slices, fleetSize),
+		fmt.Sprintf("the bare informer's program has %.1f MiB without slices", float64(program.Heap)/mib))
+	on := func(name string, value, floor float64) figure.Figure {
+		return figure.New(name, figure.MiB, value).OnFloor(figure.New("", figure.MiB, floor/mib))
+	}
 	c.Add(
-		figure.New("live heap", figure.MiB, after.heap).OnFloor(figure.New("", figure.MiB, float64(bare.Heap)/mib)).AtMostFloors(2).
-			Because("the floor is the heap of a program that holds client-go's informer cache of the same slices on the broker and nothing else; the agent knows its own cluster too"),
-		figure.New("of that, for the imports", figure.MiB, after.heap-before.heap).
-			OnFloor(figure.New("", figure.MiB, (float64(bare.Heap)-float64(program.Heap))/mib)),
-		figure.New("memory of the process", figure.MiB, after.resident).
-			OnFloor(figure.New("", figure.MiB, float64(bare.Memory)/mib)).Because("after a restart, with what the garbage collector keeps"),
+		on("live heap", heap, float64(bare.Heap)).AtMostFloors(2).
+			Because("the floor is a program that holds client-go's informer cache of the same slices on the broker and nothing else"),
+		on("of that, for the imports", heap-before, float64(bare.Heap)-float64(program.Heap)).AtMostFloors(2),
+		on("memory of the process", float64(process.Memory)/mib, float64(bare.Memory)).Because("after a restart"),
 	)
 	return nil
 }
@@ -94,20 +81,20 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 	if err := r.populate(ctx); err != nil {
 		return err
 	}
-	observers, err := r.imported(ctx, importer)
+	observers, err := r.imported(ctx)
 	if err != nil {
 		return err
 	}
-	floored, found := samples{}, samples{}
+	var bare, current []time.Duration
 	var others string
-	var written, changed int
+	written := 0
 	for block := range r.Blocks {
 		r.Say("restart: %d of %d", block+1, r.Blocks)
-		bare, err := r.bareInformer(ctx, false)
+		_, synced, err := r.bareInformer(false)
 		if err != nil {
 			return err
 		}
-		floored.add("floor", "synced", bare.Synced)
+		bare = append(bare, synced)
 		if err := r.Bed.StopAgents(ctx, importer); err != nil {
 			return err
 		}
@@ -130,71 +117,48 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 					last = at
 				}
 			}
-			found.add("atoll", "current", last.Sub(began))
+			current = append(current, last.Sub(began))
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		both := slices.Concat(ofSlices(writes[importer]), ofSlices(writes[lab.Broker]))
-		written += len(both)
-		changed += len(addresses)
+		written += len(ofSlices(slices.Concat(writes[importer], writes[lab.Broker])))
 		others = kinds(writes[importer]) + "; on the broker: " + kinds(writes[lab.Broker])
 	}
 	c.Add(
-		figure.Times("until it has followed one change of each cluster", figure.Seconds, found["atoll"]["current"]).
-			OnFloor(figure.Times("", figure.Seconds, floored["floor"]["synced"])).AtMost(10).
-			Because("from the start of the process; the floor is a bare informer's time from its start until it has the same slices"),
-		figure.New("writes of slices", figure.Writes, float64(written)).Exactly(float64(changed)).
-			Because("in the importing cluster: "+others+"; a leader that is new says once that it has published everything"),
+		figure.Times("until it has followed one change of each cluster", figure.Seconds, current).
+			OnFloor(figure.Times("", figure.Seconds, bare)).AtMost(10).
+			Because("from the start of the process; the floor is a bare informer's time until it has the same slices"),
+		figure.New("writes of slices", figure.Writes, float64(written)).Exactly(float64(r.Blocks*fleetSize)).
+			Because("in the importing cluster: "+others),
 	)
 	return nil
 }
 
-// changeAll changes one endpoint in each simulated cluster, and returns the new addresses
-// when they are on the broker.
+// changeAll changes one endpoint in each simulated cluster, and returns the new addresses when they are on the broker.
 func (r *Run) changeAll(ctx context.Context, first int) ([]string, error) {
+	onBroker, err := bed.Observe(ctx, r.Bed.On[lab.Broker], "")
+	if err != nil {
+		return nil, err
+	}
 	var addresses []string
 	for i, s := range r.fleet.services {
-		member := r.fleet.members[i]
+		member := r.fleet.members[i].Client
 		slice := &discoveryv1.EndpointSlice{}
-		key := types.NamespacedName{Namespace: s.Namespace, Name: s.Slices()[0].Name}
-		if err := member.Client.Get(ctx, key, slice); err != nil {
+		if err := member.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Slices()[0].Name}, slice); err != nil {
 			return nil, err
 		}
 		slice.Endpoints[0] = bed.Endpoint(s.Namespace, first+i)
 		addresses = append(addresses, slice.Endpoints[0].Addresses[0])
-		if err := member.Client.Update(ctx, slice); err != nil {
+		if err := member.Update(ctx, slice); err != nil {
 			return nil, err
 		}
 	}
-	return addresses, r.onBroker(ctx, addresses)
-}
-
-// onBroker returns when addresses are in slices on the broker.
-func (r *Run) onBroker(ctx context.Context, addresses []string) error {
-	for {
-		list := &discoveryv1.EndpointSliceList{}
-		if err := r.Bed.On[lab.Broker].List(ctx, list); err != nil {
-			return err
-		}
-		have := map[string]bool{}
-		for _, s := range list.Items {
-			for _, e := range s.Endpoints {
-				have[e.Addresses[0]] = true
-			}
-		}
-		missing := 0
-		for _, a := range addresses {
-			if !have[a] {
-				missing++
-			}
-		}
-		if missing == 0 {
-			return nil
-		}
-		if err := bed.Pause(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("waiting for %d changes to arrive on the broker: %w", missing, err)
+	for _, address := range addresses {
+		if _, err := onBroker.Await(ctx, bed.Appeared(address)); err != nil {
+			return nil, fmt.Errorf("on the broker: %w", err)
 		}
 	}
+	return addresses, nil
 }

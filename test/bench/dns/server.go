@@ -1,147 +1,72 @@
-package main
+package dns
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
-	"runtime/pprof"
 	"slices"
-	"strings"
+	"strconv"
+	"time"
 
 	"github.com/coredns/coredns/core/dnsserver"
 	_ "github.com/coredns/coredns/plugin/kubernetes" // registers itself
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"github.com/miekg/dns"
 
 	"github.com/atoll-mcs/atoll/internal/coredns"
+	"github.com/atoll-mcs/atoll/test/bench/child"
 )
 
-// The order of plugins is internal/coredns's; kubernetes stands where it does in CoreDNS.
-func init() {
+// kind is one configuration of the server. All are one program, with as few plugins as they need:
+// no server logs, caches or counts.
+type kind struct {
+	name  string
+	block string // of the Corefile; %[1]s is a kubeconfig
+	// cluster says that the server reads the cluster's objects, and can be asked everything.
+	cluster bool
+}
+
+// Names of kinds.
+const (
+	atoll  = "atoll"
+	stock  = "stock"
+	whoami = "whoami"
+)
+
+var kinds = []kind{
+	{name: atoll, cluster: true, block: "clusterset {\n kubeconfig %[1]s\n}"},
+	{name: stock, cluster: true, block: "kubernetes clusterset.local {\n kubeconfig %[1]s\n multicluster clusterset.local\n}"},
+	// Looks nothing up and answers with two records: about the server's own ceiling.
+	{name: whoami, block: "whoami%.0[1]s"},
+}
+
+// RoleServer is the name of the role Server.
+const RoleServer = "dns"
+
+// Server is the role of all DNS servers: CoreDNS with all their plugins, of which each has others
+// in its Corefile, which is the argument.
+func Server(_ context.Context, args []string, in io.Reader, out io.Writer) error {
+	// The order of plugins is internal/coredns's; kubernetes stands where it does in CoreDNS.
 	at := slices.Index(dnsserver.Directives, "clusterset")
 	dnsserver.Directives = slices.Insert(slices.Clone(dnsserver.Directives), at, "kubernetes")
-}
-
-// newServer is the program that all servers are: CoreDNS with all their plugins, of which
-// each has others in its Corefile. It takes commands on its standard input and ends with it.
-func newServer() *cobra.Command {
-	var corefile string
-	var cpus []int
-	command := &cobra.Command{
-		Use: "server", Short: "Run a DNS server until standard input ends", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := pin(cpus); err != nil {
-				return err
-			}
-			text, err := os.ReadFile(corefile)
-			if err != nil {
-				return err
-			}
-			server, err := coredns.Start(string(text))
-			if err != nil {
-				return fmt.Errorf("starting a server with %s: %w", corefile, err)
-			}
-			return errors.Join(obey(cmd.InOrStdin(), cmd.OutOrStdout()), coredns.Stop(server))
-		},
-	}
-	command.Flags().StringVar(&corefile, "corefile", "", "configuration of CoreDNS")
-	command.Flags().IntSliceVar(&cpus, "cpus", nil, "processors to run on")
-	return command
-}
-
-// pin keeps this process on some of the machine's processors.
-func pin(cpus []int) error {
-	if len(cpus) == 0 {
-		return nil
-	}
-	var set unix.CPUSet
-	for _, c := range cpus {
-		set.Set(c)
-	}
-	// Every thread: those that there are, and by inheritance all others.
-	tasks, err := os.ReadDir("/proc/self/task")
+	server, err := coredns.Start(args[0])
 	if err != nil {
-		return err
+		return fmt.Errorf("starting a DNS server with %s: %w", args[0], err)
 	}
-	for _, t := range tasks {
-		var tid int
-		if _, err := fmt.Sscan(t.Name(), &tid); err != nil {
-			return err
-		}
-		if err := unix.SchedSetaffinity(tid, &set); err != nil && !errors.Is(err, unix.ESRCH) {
-			return err
-		}
-	}
-	return nil
-}
-
-// memory is what a server has in memory after a collection, in bytes.
-type memory struct {
-	Heap     uint64 `json:"heap"`     // live objects
-	Resident uint64 `json:"resident"` // of the process
-}
-
-// obey answers each line of commands: "memory"; "profile FILE", which lasts until the next
-// command, whatever that is.
-func obey(commands io.Reader, answers io.Writer) error {
-	profiling := false
-	for lines := bufio.NewScanner(commands); lines.Scan(); {
-		if profiling {
-			pprof.StopCPUProfile()
-			profiling = false
-		}
-		command, argument, _ := strings.Cut(lines.Text(), " ")
-		var answer any = "done"
-		switch command {
-		case "memory":
-			answer = measure()
-		case "profile":
-			f, err := os.Create(argument)
-			if err != nil {
-				return err
-			}
-			if err := pprof.StartCPUProfile(f); err != nil {
-				return err
-			}
-			profiling = true
-		}
-		if err := json.NewEncoder(answers).Encode(answer); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func measure() memory {
-	debug.FreeOSMemory()
-	debug.FreeOSMemory() // what finalizers have let go of
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	m := memory{Heap: stats.HeapAlloc}
-	var pages, resident uint64
-	if data, err := os.ReadFile("/proc/self/statm"); err == nil {
-		fmt.Sscan(string(data), &pages, &resident)
-	}
-	m.Resident = resident * uint64(os.Getpagesize())
-	return m
+	fmt.Fprintln(out, "started")
+	_, _ = io.Copy(io.Discard, in)
+	return coredns.Stop(server)
 }
 
 // server is a DNS server that runs.
 type server struct {
 	kind
+	*child.Process
 	address string // host:port
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *json.Decoder
-	ended   chan struct{} // closed when the process is gone
 }
 
 // start starts a server, and returns when it answers right.
@@ -150,57 +75,92 @@ func (b *bench) start(ctx context.Context, k kind) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(b.dir, k.name+".Corefile")
-	if err := os.WriteFile(file, []byte(k.corefile(b, port)), 0o600); err != nil {
-		return nil, err
-	}
-	args := []string{"server", "--corefile", file}
-	for _, cpu := range b.serverCPUs {
-		args = append(args, "--cpus", fmt.Sprint(cpu))
-	}
-	s := &server{kind: k, address: fmt.Sprintf("127.0.0.1:%d", port), command: exec.Command(b.self, args...), ended: make(chan struct{})}
-	s.command.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", max(1, len(b.serverCPUs))))
-	s.command.Stderr = b.log
-	if s.in, err = s.command.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := s.command.StdoutPipe()
+	corefile := fmt.Sprintf("clusterset.local:%d {\n bind 127.0.0.1\n %s\n}\n", port, fmt.Sprintf(k.block, b.kubeconfig))
+	began := time.Now()
+	p, err := child.Start([]string{"GOMAXPROCS=1"}, RoleServer, corefile)
 	if err != nil {
 		return nil, err
 	}
-	s.out = json.NewDecoder(out)
-	if err := s.command.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", k.name, err)
-	}
-	go func() {
-		_, _ = s.command.Process.Wait()
-		close(s.ended)
-	}()
+	s := &server{kind: k, Process: p, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	if err := b.waitFor(ctx, s); err != nil {
-		s.stop()
+		s.Stop()
 		return nil, err
+	}
+	b.Say("dns: %s answers %v after its start", k.name, time.Since(began).Round(time.Millisecond))
+	if b.serverCPU == "" {
+		return s, nil
+	}
+	if out, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", b.serverCPU, strconv.Itoa(p.Record.PID)).CombinedOutput(); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("pinning %s: %w: %s", k.name, err, out)
 	}
 	return s, nil
 }
 
-// stop ends the server.
-func (s *server) stop() {
-	s.in.Close()
-	<-s.ended
+// freePort finds a port that nobody listens on now, below those that the kernel gives to connections.
+func freePort() (int, error) {
+	var err error
+	for range 100 {
+		port := 12_000 + rand.IntN(8_000)
+		var tcp net.Listener
+		if tcp, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, tcp.Close()
+		}
+	}
+	return 0, fmt.Errorf("finding a free port: %w", err)
 }
 
-// ask sends the server a command and reads its answer.
-func (s *server) ask(command string, answer any) error {
-	if _, err := fmt.Fprintln(s.in, command); err != nil {
-		return fmt.Errorf("asking %s: %w", s.name, err)
+// patience is how long a server has to read the cluster, and a change to be answered.
+const patience = 5 * time.Minute
+
+// waitFor waits until the server answers questions of all sorts as it should.
+func (b *bench) waitFor(ctx context.Context, s *server) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := b.allRight(ctx, s)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", s.name, err)
+		case <-s.Ended:
+			return fmt.Errorf("waiting for %s: it has ended", s.name)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	if err := s.out.Decode(answer); err != nil {
-		return fmt.Errorf("asking %s: %w", s.name, err)
+}
+
+// allRight says what is wrong with a server's answers about the services that were written last.
+func (b *bench) allRight(ctx context.Context, s *server) error {
+	for _, ask := range allAsks {
+		if !s.cluster && ask != askA {
+			continue
+		}
+		for _, q := range questions(ask, max(0, b.services-20*headlessEvery), b.services) {
+			m, _, err := (&dns.Client{Timeout: time.Second}).ExchangeContext(ctx, new(dns.Msg).SetQuestion(q.name+".", q.kind), s.address)
+			if err != nil {
+				return err
+			}
+			code := dns.RcodeSuccess
+			if ask == askNone {
+				code = dns.RcodeNameError
+			}
+			if m.Rcode != code || s.cluster && len(m.Answer) != answers[ask] {
+				return fmt.Errorf("%s answers %s with %d records to a question of the sort %s", s.name, dns.RcodeToString[m.Rcode], len(m.Answer), ask)
+			}
+		}
 	}
 	return nil
 }
 
-func (s *server) memory() (memory, error) {
-	var m memory
-	return m, s.ask("memory", &m)
+// writeQuestions writes the file that dnsperf reads.
+func (b *bench) writeQuestions(ask string) (path string, err error) {
+	path = filepath.Join(b.dir, ask+".queries")
+	var text []byte
+	for _, q := range questions(ask, 0, b.services) {
+		text = fmt.Appendf(text, "%s. %s\n", q.name, dns.TypeToString[q.kind])
+	}
+	return path, os.WriteFile(path, text, 0o600)
 }

@@ -1,4 +1,4 @@
-package main
+package dns
 
 import (
 	"context"
@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+	"golang.org/x/sync/errgroup"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
 
 // change is a sort of change whose way to the answers is measured.
@@ -46,58 +49,79 @@ var changes = []change{
 	},
 }
 
-// times are how long changes took, in the order of the rounds, from when the write began.
-type times struct {
-	seen     []time.Duration // by a bare watch
-	answered []time.Duration
+// measureChange makes changes one after the other, and takes the times until a bare watch has seen
+// each, which is the floor, and until the server answers with it. With loaded set the server is
+// asked as much as it can answer meanwhile.
+func (b *bench) measureChange(ctx context.Context, s *server, c change, loaded bool, into *figure.Case) error {
+	name := fmt.Sprintf("%d services, %s, until %s answers with it", b.services, c.name, s.name)
+	if loaded {
+		name += ", under full load"
+		file, err := b.writeQuestions(askA)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		load := b.dnsperfCommand(ctx, s, file, patience.Seconds())
+		if err := load.Start(); err != nil {
+			cancel()
+			return err
+		}
+		defer func() {
+			cancel()
+			_ = load.Wait() // it was killed
+		}()
+	}
+	var seen, answered []time.Duration
+	for range b.Rounds {
+		bySeen, byAnswer, err := b.update(ctx, s, c)
+		if err != nil {
+			return err
+		}
+		seen, answered = append(seen, bySeen), append(answered, byAnswer)
+	}
+	into.Add(figure.Times(name, figure.Milliseconds, answered).OnFloor(figure.Times("", figure.Milliseconds, seen)))
+	return nil
 }
 
-// update makes a change and takes the times until a watch has seen it, and until the server
-// answers with it.
-func (b *bench) update(ctx context.Context, s *server, c change, into *times) error {
+// update makes a change and returns the times, from when its write began, until a watch has seen it
+// and until the server answers with it.
+func (b *bench) update(ctx context.Context, s *server, c change) (seen, answered time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	o := c.object.DeepCopyObject().(client.Object)
 	if err := b.api.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-		return err
+		return 0, 0, err
 	}
-	seen, err := b.api.Watch(ctx, c.list.DeepCopyObject().(client.ObjectList), &client.ListOptions{
+	watched, err := b.api.Watch(ctx, c.list.DeepCopyObject().(client.ObjectList), &client.ListOptions{
 		Namespace: o.GetNamespace(), FieldSelector: fields.OneTermEqualSelector("metadata.name", o.GetName()),
 	})
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	defer seen.Stop()
+	defer watched.Stop()
 	b.changed++
 	q, want := c.set(o, b.changed)
-
 	began := time.Now()
-	answered := make(chan error, 1)
-	var took time.Duration
-	go func() { // asks from before the change on, so that none is missed
-		answered <- s.until(ctx, q, want)
-		took = time.Since(began)
-		close(answered)
-	}()
-	if err := b.api.Update(ctx, o); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { // asks from before the change on, so that it misses none
+		err := s.until(ctx, q, want)
+		answered = time.Since(began)
 		return err
-	}
-	saw := false
-	for event := range seen.ResultChan() {
-		if event.Type == watch.Modified && event.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion() {
-			into.seen, saw = append(into.seen, time.Since(began)), true
-			break
+	})
+	group.Go(func() error {
+		if err := b.api.Update(ctx, o); err != nil {
+			return err
 		}
-	}
-	if !saw {
+		for event := range watched.ResultChan() {
+			if event.Type == watch.Modified && event.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion() {
+				seen = time.Since(began)
+				return nil
+			}
+		}
 		return errors.New("the watch has ended without the change")
-	}
-	if err := <-answered; err != nil {
-		return err
-	}
-	<-answered
-	into.answered = append(into.answered, took)
-	return nil
+	})
+	err = group.Wait()
+	return seen, answered, err
 }
 
 // pollInterval is how often a server is asked whether it knows of a change: seldom enough

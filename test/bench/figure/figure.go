@@ -15,8 +15,6 @@ const (
 	Seconds      = "s"
 	MiB          = "MiB"
 	Writes       = "writes"
-	Ratio        = "x"
-	Percent      = "%"
 )
 
 // Spread is how a figure that was taken several times is spread.
@@ -47,14 +45,19 @@ func New(name, unit string, value float64) Figure {
 	return Figure{Name: name, Unit: unit, Value: value}
 }
 
-// Times returns the figure of durations, in the unit Milliseconds or Seconds.
-func Times(name, unit string, durations []time.Duration) Figure {
-	over := spread.Of(In(unit, durations))
+// Of returns the figure of values.
+func Of(name, unit string, values []float64) Figure {
+	over := spread.Of(values)
 	return Figure{Name: name, Unit: unit, Value: over.P50, Spread: &over}
 }
 
-// In converts durations to a unit.
-func In(unit string, durations []time.Duration) []float64 {
+// Times returns the figure of durations, in the unit Milliseconds or Seconds.
+func Times(name, unit string, durations []time.Duration) Figure {
+	return Of(name, unit, in(unit, durations))
+}
+
+// in converts durations to a unit.
+func in(unit string, durations []time.Duration) []float64 {
 	values := make([]float64, len(durations))
 	for i, d := range durations {
 		values[i] = d.Seconds()
@@ -85,9 +88,9 @@ func (f Figure) AtMost(value float64) Figure {
 	return f.target(fmt.Sprintf("at most %g %s", value, f.Unit), f.Value <= value)
 }
 
-// AtLeast sets the target that the figure be at least that.
-func (f Figure) AtLeast(value float64) Figure {
-	return f.target(fmt.Sprintf("at least %g %s", value, f.Unit), f.Value >= value)
+// AtLeastFloors sets the target that the figure be at least so many times its floor.
+func (f Figure) AtLeastFloors(times float64) Figure {
+	return f.target(fmt.Sprintf("at least %g x floor", times), f.Ratio != nil && *f.Ratio >= times)
 }
 
 // Exactly sets the target that the figure be just that.
@@ -111,7 +114,6 @@ type Table struct {
 	Title   string     `json:"title"`
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
-	Notes   []string   `json:"notes,omitempty"`
 }
 
 // Add adds a row.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -47,35 +48,14 @@ func (c *Case) Print(w io.Writer) {
 	}
 }
 
-// Print writes a table as Markdown, which people read as well.
+// Print writes a table as Markdown.
 func (t *Table) Print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n\n", t.Title)
-	widths := make([]int, len(t.Columns))
-	for _, row := range append([][]string{t.Columns}, t.Rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
-	}
-	line := func(cells []string) {
-		for i, width := range widths {
-			cell := ""
-			if i < len(cells) {
-				cell = cells[i]
-			}
-			fmt.Fprintf(w, "| %s%s ", cell, strings.Repeat(" ", width-len([]rune(cell))))
-		}
-		fmt.Fprintln(w, "|")
-	}
+	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
 	line(t.Columns)
-	for _, width := range widths {
-		fmt.Fprintf(w, "|%s", strings.Repeat("-", width+2))
-	}
-	fmt.Fprintln(w, "|")
+	line(slices.Repeat([]string{"---"}, len(t.Columns)))
 	for _, row := range t.Rows {
 		line(row)
-	}
-	for _, note := range t.Notes {
-		fmt.Fprintf(w, "\n%s\n", note)
 	}
 }
 
@@ -118,15 +98,4 @@ func Number(value float64) string {
 		return fmt.Sprintf("%.0f", value)
 	}
 	return fmt.Sprintf("%.3g", value)
-}
-
-// Bytes writes a number of bytes in the units of KEP-0752's tables.
-func Bytes(n float64) string {
-	for _, unit := range []string{"B", "kB", "MB", "GB", "TB"} {
-		if n < 1000 || unit == "TB" {
-			return fmt.Sprintf("%.3g %s", n, unit)
-		}
-		n /= 1000
-	}
-	return ""
 }

@@ -48,7 +48,7 @@ type Chain struct {
 
 	mu       sync.Mutex
 	exported map[string]bool
-	waiting  map[string][]*discoveryv1.EndpointSlice // by the service that is not exported yet
+	slices   map[string][]*discoveryv1.EndpointSlice // as they came, by their service
 	failed   context.CancelCauseFunc
 }
 
@@ -56,7 +56,7 @@ type Chain struct {
 // cause, as soon as anything goes wrong: who waits for the chain should wait with that. The
 // returned function ends the chain and waits for its end.
 func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), err error) {
-	c.exported, c.waiting = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
+	c.exported, c.slices = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
 	while, c.failed = context.WithCancelCause(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -119,16 +119,16 @@ func (c *Chain) relay(ctx context.Context, events <-chan watch.Event, step func(
 	}
 }
 
-// publish writes the record of an export, and its slices beside it.
+// publish writes the record of an export, and its slices beside it. It deletes both when the
+// export ends.
 func (c *Chain) publish(ctx context.Context, e watch.Event) error {
-	if e.Type != watch.Added {
+	if e.Type != watch.Added && e.Type != watch.Deleted {
 		return nil
 	}
 	name := e.Object.(*mcsv1beta1.ServiceExport).Name
 	c.mu.Lock()
-	c.exported[name] = true
-	waiting := c.waiting[name]
-	delete(c.waiting, name)
+	c.exported[name] = e.Type == watch.Added
+	slices := c.slices[name]
 	c.mu.Unlock()
 	record := &brokerv1alpha1.ExportedService{
 		ObjectMeta: c.meta(name),
@@ -139,9 +139,9 @@ func (c *Chain) publish(ctx context.Context, e watch.Event) error {
 		},
 	}
 	written := make(chan error, 1)
-	go func() { written <- c.Broker.Create(ctx, record) }()
-	err := bed.Each(ctx, waiting, func(ctx context.Context, s *discoveryv1.EndpointSlice) error {
-		return c.Broker.Create(ctx, c.slice(s, name))
+	go func() { written <- write(ctx, c.Broker, e.Type, record) }()
+	err := bed.Each(ctx, slices, func(ctx context.Context, s *discoveryv1.EndpointSlice) error {
+		return write(ctx, c.Broker, e.Type, c.slice(s, name))
 	})
 	return errors.Join(err, <-written)
 }
@@ -152,8 +152,8 @@ func (c *Chain) publishSlice(ctx context.Context, e watch.Event) error {
 	service := slice.Labels[discoveryv1.LabelServiceName]
 	c.mu.Lock()
 	exported := c.exported[service]
-	if !exported && e.Type == watch.Added {
-		c.waiting[service] = append(c.waiting[service], slice)
+	if e.Type == watch.Added {
+		c.slices[service] = append(c.slices[service], slice)
 	}
 	c.mu.Unlock()
 	if !exported {
@@ -162,9 +162,10 @@ func (c *Chain) publishSlice(ctx context.Context, e watch.Event) error {
 	return write(ctx, c.Broker, e.Type, c.slice(slice, service))
 }
 
-// importService makes what stands for a service in the importing cluster.
+// importService makes what stands for a service in the importing cluster, and deletes it with the
+// record.
 func (c *Chain) importService(ctx context.Context, e watch.Event) error {
-	if e.Type != watch.Added {
+	if e.Type != watch.Added && e.Type != watch.Deleted {
 		return nil
 	}
 	name := e.Object.(*brokerv1alpha1.ExportedService).Name
@@ -175,8 +176,11 @@ func (c *Chain) importService(ctx context.Context, e watch.Event) error {
 			SessionAffinity: corev1.ServiceAffinityNone,
 		},
 	}
+	service := bed.Service{Namespace: c.Namespace, Name: name + "-clusterset"}.Object()
+	if e.Type == watch.Deleted { // the import first, for nobody awaits the Service's end
+		return errors.Join(write(ctx, c.To, e.Type, imp), write(ctx, c.To, e.Type, service))
+	}
 	if !c.Bare {
-		service := bed.Service{Namespace: c.Namespace, Name: name + "-clusterset"}.Object()
 		if err := c.To.Create(ctx, service); err != nil {
 			return err
 		}
@@ -190,14 +194,14 @@ func (c *Chain) importSlice(ctx context.Context, e watch.Event) error {
 	return write(ctx, c.To, e.Type, c.slice(slice, slice.Labels[names.LabelServiceName]))
 }
 
-func write(ctx context.Context, c client.Client, event watch.EventType, slice *discoveryv1.EndpointSlice) error {
+func write(ctx context.Context, c client.Client, event watch.EventType, o client.Object) error {
 	switch event {
 	case watch.Added:
-		return c.Create(ctx, slice)
+		return c.Create(ctx, o)
 	case watch.Modified:
-		return c.Update(ctx, slice) // of whatever version there is: nothing is compared
+		return c.Update(ctx, o) // of whatever version there is: nothing is compared
 	case watch.Deleted:
-		return client.IgnoreNotFound(c.Delete(ctx, slice))
+		return client.IgnoreNotFound(c.Delete(ctx, o))
 	}
 	return nil
 }

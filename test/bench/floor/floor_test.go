@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/lab/audit"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
@@ -86,9 +87,31 @@ func TestNoWriteTooMany(t *testing.T) {
 			wrote(t, "broker", s.broker, map[string]int{"exportedservices": 1, "endpointslices": 4})
 			wrote(t, "importer", s.to, map[string]int{"serviceimports": 1, "services": 1, "endpointslices": 4})
 		}
+		must(t, service.Unexport(ctx, s.chain.From))
+		_, err = o.Await(ctx, bed.Gone("web"))
+		must(t, err)
 		stop()
 		must(t, s.chain.Clear(ctx))
 	}
+}
+
+// TestCopyMakesTheSameWrites has what was written to one object written to a copy of it.
+func TestCopyMakesTheSameWrites(t *testing.T) {
+	s := start(t, true)
+	service := bed.Service{Namespace: namespace, Name: "web", Endpoints: 1}
+	must(t, service.Create(t.Context(), s.chain.To))
+	must(t, s.chain.To.Create(t.Context(), bed.NamespaceObject("copies")))
+	before := s.to.Writes()["endpointslices"]
+	write := audit.Write{Verb: "create", Resource: "endpointslices", Namespace: namespace, Name: service.Slices()[0].Name, Code: 201}
+	writes := []audit.Write{write, write, write}
+	writes[1].Verb, writes[2].Verb, writes[2].Code = "update", "update", 409
+	c, err := NewCopy(t.Context(), map[string]client.Client{"c2": s.chain.To}, map[string][]audit.Write{"c2": writes}, "copies")
+	must(t, err)
+	must(t, c.Write(t.Context()))
+	if n := s.to.Writes()["endpointslices"] - before; n != 2 {
+		t.Errorf("%d writes, want the 2 that succeeded", n)
+	}
+	must(t, c.Clear(t.Context()))
 }
 
 // change changes one endpoint and waits until it has arrived, without what only its own

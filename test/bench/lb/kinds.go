@@ -1,9 +1,8 @@
-package main
+package lb
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -13,9 +12,9 @@ import (
 
 // kind is a sort of traffic.
 type kind struct {
-	name, about, unit string
-	udp               bool
-	run               func(ctx context.Context, address string, d time.Duration) (float64, error)
+	name, unit string
+	udp        bool
+	run        func(ctx context.Context, address string, d time.Duration) (float64, error)
 }
 
 // What a connection begins with tells the server what to do.
@@ -26,16 +25,17 @@ const (
 
 const messageSize = 64
 
-func kinds(clients int) []kind {
-	return []kind{
-		{"throughput, one connection", "one client reads as fast as it can", "Gbit/s", false, throughput(1)},
-		{"throughput, several connections", fmt.Sprintf("%d clients read as fast as they can", clients), "Gbit/s", false, throughput(clients)},
-		{"new connections", fmt.Sprintf("%d clients connect, send %d bytes, get them back and close", clients, messageSize), "1/s", false, newConnections(clients)},
-		{"latency, median", fmt.Sprintf("one client sends %d bytes and gets them back, over one connection", messageSize), "us", false, latency("tcp", .5)},
-		{"latency, 99th percentile", "the same", "us", false, latency("tcp", .99)},
-		{"UDP latency, median", fmt.Sprintf("one client sends datagrams of %d bytes and gets them back", messageSize), "us", true, latency("udp", .5)},
-		{"UDP datagrams", fmt.Sprintf("%d clients do", clients), "1/s", true, datagrams(clients)},
-	}
+// clients is how many clients there are at a time, where there are several.
+const clients = 8
+
+var kinds = []kind{
+	{"throughput of one connection", "Gbit/s", false, throughput(1)},
+	{"throughput of eight connections", "Gbit/s", false, throughput(clients)},
+	{"new connections of eight clients, with one request each", "1/s", false, newConnections},
+	{"latency of 64 bytes and back, median", "us", false, latency("tcp", .5)},
+	{"the same, 99th percentile", "us", false, latency("tcp", .99)},
+	{"latency of a datagram and back, median", "us", true, latency("udp", .5)},
+	{"datagrams of eight clients", "1/s", true, datagrams},
 }
 
 // together runs a function for several clients at a time, and adds up what they return.
@@ -91,79 +91,66 @@ func throughput(clients int) func(context.Context, string, time.Duration) (float
 	}
 }
 
-func newConnections(clients int) func(context.Context, string, time.Duration) (float64, error) {
-	return func(ctx context.Context, address string, d time.Duration) (float64, error) {
-		began := time.Now()
-		n, err := together(clients, func() (float64, error) {
-			message, n := make([]byte, messageSize), 0.
-			message[0] = echo
-			for time.Since(began) < d {
-				conn, err := dial(ctx, "tcp", address)
-				if err != nil {
-					return n, err
-				}
-				err = exchange(conn, message)
-				_ = conn.(*net.TCPConn).SetLinger(0) // no port waits for its end
-				_ = conn.Close()
-				if err != nil {
-					return n, err
-				}
-				n++
-			}
-			return n, nil
-		})
-		return n / time.Since(began).Seconds(), err
-	}
+func newConnections(ctx context.Context, address string, d time.Duration) (float64, error) {
+	return perSecond(d, func() (int, error) { return exchanges(ctx, "tcp", address, 0, nil) })
 }
 
-func exchange(conn net.Conn, message []byte) error {
-	if _, err := conn.Write(message); err != nil {
-		return err
+func datagrams(ctx context.Context, address string, d time.Duration) (float64, error) {
+	return perSecond(d, func() (int, error) { return exchanges(ctx, "udp", address, d, nil) })
+}
+
+// perSecond has several clients do something again and again, and returns how much they did in a second.
+func perSecond(d time.Duration, do func() (int, error)) (float64, error) {
+	began := time.Now()
+	n, err := together(clients, func() (float64, error) {
+		var sum float64
+		for time.Since(began) < d {
+			n, err := do()
+			if err != nil {
+				return 0, err
+			}
+			sum += float64(n)
+		}
+		return sum, nil
+	})
+	return n / time.Since(began).Seconds(), err
+}
+
+// exchanges sends messages over one connection and gets them back, one at least, and until d is
+// over. It returns how many, and notes how long each took.
+func exchanges(ctx context.Context, network, address string, d time.Duration, took *[]time.Duration) (n int, err error) {
+	conn, err := dial(ctx, network, address)
+	if err != nil {
+		return 0, err
 	}
-	_, err := io.ReadFull(conn, message)
-	return err
+	defer conn.Close()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // no port waits for its end
+	}
+	message := make([]byte, messageSize)
+	message[0] = echo
+	for began := time.Now(); n == 0 || time.Since(began) < d; n++ {
+		start := time.Now()
+		if _, err := conn.Write(message); err != nil {
+			return n, err
+		}
+		if _, err := io.ReadFull(conn, message); err != nil {
+			return n, err
+		}
+		if took != nil {
+			*took = append(*took, time.Since(start))
+		}
+	}
+	return n, nil
 }
 
 func latency(network string, quantile float64) func(context.Context, string, time.Duration) (float64, error) {
 	return func(ctx context.Context, address string, d time.Duration) (float64, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return 0, err
-		}
-		defer conn.Close()
-		message := make([]byte, messageSize)
-		message[0] = echo
 		var took []time.Duration
-		for began := time.Now(); time.Since(began) < d; {
-			start := time.Now()
-			if err := exchange(conn, message); err != nil {
-				return 0, err
-			}
-			took = append(took, time.Since(start))
+		if _, err := exchanges(ctx, network, address, d, &took); err != nil {
+			return 0, err
 		}
 		slices.Sort(took)
 		return float64(took[int(quantile*float64(len(took)-1))].Nanoseconds()) / 1000, nil
-	}
-}
-
-func datagrams(clients int) func(context.Context, string, time.Duration) (float64, error) {
-	return func(ctx context.Context, address string, d time.Duration) (float64, error) {
-		began := time.Now()
-		n, err := together(clients, func() (float64, error) {
-			conn, err := dial(ctx, "udp", address)
-			if err != nil {
-				return 0, err
-			}
-			defer conn.Close()
-			message, n := make([]byte, messageSize), 0.
-			for time.Since(began) < d {
-				if err := exchange(conn, message); err != nil {
-					return n, err
-				}
-				n++
-			}
-			return n, nil
-		})
-		return n / time.Since(began).Seconds(), err
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package lb
 
 import (
 	"bufio"
@@ -10,11 +10,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,66 +22,27 @@ import (
 	_ "github.com/atoll-mcs/atoll/cloudprovider/haproxy"  // registers itself
 )
 
-// role is this program once more, which is a server or a load balancer until its standard input
-// ends. Its first line of output is its address.
-type role struct {
-	address string
-	command *exec.Cmd
-	input   io.Closer
-}
+// The names of the roles Server and Forwarder.
+const (
+	RoleServer    = "server"
+	RoleForwarder = "forwarder"
+)
 
-// start starts a role. It is not killed with its starter's context: it ends with its input, and a load balancer takes down a HAProxy
-// then, which would outlive it.
-func start(arguments ...string) (*role, error) {
-	self, err := os.Executable()
+// Server is the role of the server that is measured. It says its address.
+func Server(_ context.Context, _ []string, in io.Reader, out io.Writer) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &role{command: exec.Command(self, arguments...)}
-	r.command.Stderr = os.Stderr
-	if r.input, err = r.command.StdinPipe(); err != nil {
-		return nil, err
-	}
-	output, err := r.command.StdoutPipe()
+	packets, err := net.ListenPacket("udp", listener.Addr().String())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := r.command.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		r.stop()
-		return nil, fmt.Errorf("starting %v: %w", arguments, err)
-	}
-	r.address = strings.TrimSpace(line)
-	return r, nil
-}
-
-func (r *role) stop() {
-	_ = r.input.Close()
-	_ = r.command.Wait()
-}
-
-func newServer() *cobra.Command {
-	return &cobra.Command{
-		Use: "server", Short: "Be the server that is measured", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				return err
-			}
-			packets, err := net.ListenPacket("udp", listener.Addr().String())
-			if err != nil {
-				return err
-			}
-			go serve(listener)
-			go repeat(packets)
-			fmt.Fprintln(cmd.OutOrStdout(), listener.Addr())
-			_, err = io.Copy(io.Discard, cmd.InOrStdin())
-			return err
-		},
-	}
+	go serve(listener)
+	go repeat(packets)
+	fmt.Fprintln(out, listener.Addr())
+	_, err = io.Copy(io.Discard, in)
+	return err
 }
 
 func serve(listener net.Listener) {
@@ -96,30 +54,19 @@ func serve(listener net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			what := make([]byte, 1)
-			if _, err := conn.Read(what); err != nil {
+			reader := bufio.NewReader(conn)
+			what, err := reader.Peek(1)
+			if err != nil {
 				return
 			}
-			if what[0] == bulk {
-				for {
-					if _, err := conn.Write(zeros); err != nil {
-						return
-					}
+			for what[0] == bulk {
+				if _, err := conn.Write(zeros); err != nil {
+					return
 				}
 			}
-			if rest := make([]byte, messageSize); readRest(conn, what, rest) == nil {
-				_, _ = conn.Write(rest)
-				_, _ = io.Copy(conn, conn)
-			}
+			_, _ = io.Copy(conn, reader)
 		}()
 	}
-}
-
-// readRest completes the first message.
-func readRest(conn net.Conn, first, message []byte) error {
-	copy(message, first)
-	_, err := io.ReadFull(conn, message[1:])
-	return err
 }
 
 func repeat(packets net.PacketConn) {
@@ -130,15 +77,6 @@ func repeat(packets net.PacketConn) {
 			return
 		}
 		_, _ = packets.WriteTo(buffer[:n], from)
-	}
-}
-
-func newForwarder() *cobra.Command {
-	return &cobra.Command{
-		Use: "forwarder PROVIDER BACKEND", Short: "Be a load balancer that is measured", Hidden: true, Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return forward(cmd.Context(), args[0], args[1], cmd.InOrStdin(), cmd.OutOrStdout())
-		},
 	}
 }
 
@@ -155,8 +93,10 @@ func (o one) Service(types.NamespacedName) (cloudprovider.Service, error) {
 
 func (o one) OnChange(func(types.NamespacedName)) func() { return func() {} }
 
-func forward(ctx context.Context, name, backend string, in io.Reader, out io.Writer) (err error) {
-	at, err := netip.ParseAddrPort(backend)
+// Forwarder is the role of a load balancer that is measured, of the provider and to the backend that
+// the arguments name. It says its address.
+func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
+	at, err := netip.ParseAddrPort(args[1])
 	if err != nil {
 		return err
 	}
@@ -164,13 +104,13 @@ func forward(ctx context.Context, name, backend string, in io.Reader, out io.Wri
 		Backends: one{cloudprovider.Backend{Address: at}}, Options: map[string]string{},
 		Addresses: []string{fmt.Sprintf("127.77.%d.%d", os.Getpid()/250%250, 1+os.Getpid()%250)}, Log: slog.New(slog.DiscardHandler),
 	}
-	if name == "haproxy" {
+	if args[0] == "haproxy" {
 		if config.Options["dir"], err = os.MkdirTemp("", "lb"); err != nil {
 			return err
 		}
 		defer os.RemoveAll(config.Options["dir"])
 	}
-	provider, err := cloudprovider.New(name, config)
+	provider, err := cloudprovider.New(args[0], config)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,87 @@
+// Package child runs the benchmark's program once more, as a process of its own in a role, such as a
+// server that is measured.
+package child
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab/process"
+)
+
+// Role is what a child does. It says one line when it is ready, and ends with its input.
+type Role func(ctx context.Context, args []string, in io.Reader, out io.Writer) error
+
+// NewCommand returns the hidden command that plays roles, given by name.
+func NewCommand(roles map[string]Role) *cobra.Command {
+	return &cobra.Command{
+		Use: "child ROLE ARG…", Short: "Be a process that is measured", Hidden: true, Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			role, ok := roles[args[0]]
+			if !ok {
+				return fmt.Errorf("there is no role %s", args[0])
+			}
+			return role(cmd.Context(), args[1:], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// Process is a child that runs.
+type Process struct {
+	// Line is what the child said when it was ready.
+	Line string
+	// Ended is closed when the child has ended.
+	Ended <-chan struct{}
+	// Record tells what the child uses.
+	Record process.Record
+
+	input io.Closer
+}
+
+// Start starts a child and waits for its line. No context kills the child: it ends with its input,
+// so that it can take down what it has started.
+func Start(env []string, role string, args ...string) (*Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	command := exec.Command(self, append([]string{"child", role}, args...)...)
+	command.Env, command.Stderr = append(os.Environ(), env...), os.Stderr
+	input, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", role, err)
+	}
+	ended := make(chan struct{})
+	p := &Process{Ended: ended, Record: process.Record{PID: command.Process.Pid}, input: input}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	go func() {
+		_ = command.Wait() // whoever needs the child notices that it has failed
+		close(ended)
+	}()
+	if err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("starting %s: %w", role, err)
+	}
+	p.Line = strings.TrimSpace(line)
+	return p, nil
+}
+
+// Stop ends the child.
+func (p *Process) Stop() {
+	_ = p.input.Close()
+	<-p.Ended
+}

@@ -1,0 +1,195 @@
+// Package dns measures atoll-dns beside stock CoreDNS's multicluster option and beside the plugin
+// whoami, which looks nothing up: one program in three configurations, in the same run, with the
+// same questions. See docs/dns.md.
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/deploy"
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/bench/cases"
+	"github.com/atoll-mcs/atoll/test/bench/figure"
+	"github.com/atoll-mcs/atoll/test/simulation"
+)
+
+// Cases are the cases of this package.
+var Cases = []cases.Case{
+	{Name: "dns", About: "atoll-dns beside stock CoreDNS and whoami", Extra: true, NoBed: true, Limit: time.Hour, Do: measure},
+}
+
+// cluster is the cluster whose services the servers know.
+const cluster = "c1"
+
+// bench is one run of the case.
+type bench struct {
+	*cases.Run
+	dir        string // for files of its own
+	kubeconfig string
+	api        client.WithWatch
+	services   int // how many there are in the cluster
+	changed    int // how many changes there were
+	// Server and client have a processor each, where the machine has two, so that they do not take
+	// each other's time. Without, these are empty.
+	serverCPU, clientCPU string
+}
+
+func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
+	if _, err := exec.LookPath("dnsperf"); err != nil {
+		return errors.New("dnsperf is missing: apt-get install dnsperf")
+	}
+	dir, err := os.MkdirTemp("", "atoll-bench-dns-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{Run: r, dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	if n := runtime.NumCPU(); n > 1 {
+		b.serverCPU, b.clientCPU = "0", strconv.Itoa(n-1)
+	}
+	atoll, err := filepath.Abs(filepath.Join(r.Programs, "atoll"))
+	if err != nil {
+		return err
+	}
+	l, err := lab.Up(ctx, lab.Options{
+		Shape: lab.Shape{Name: r.Name, Clusters: 1, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: true},
+		Atoll: atoll, Progress: os.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lab.Down(context.WithoutCancel(ctx), r.Name)) }()
+	if err := b.prepare(ctx, l); err != nil {
+		return err
+	}
+	for _, services := range r.Services {
+		r.Say("dns: writing services %d to %d", b.services, services)
+		if err := b.load(ctx, b.services, services); err != nil {
+			return err
+		}
+		b.services = services
+		if err := b.measureServers(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare makes the client and the kubeconfig, and what has to exist before services.
+func (b *bench) prepare(ctx context.Context, l *lab.Lab) error {
+	config, err := l.RESTConfig(cluster)
+	if err != nil {
+		return err
+	}
+	for _, crd := range deploy.MemberCRDs() {
+		if err := l.Apply(ctx, cluster, crd); err != nil {
+			return err
+		}
+	}
+	if b.api, err = client.NewWithWatch(config, client.Options{Scheme: simulation.Scheme()}); err != nil {
+		return err
+	}
+	loaded, err := clientcmd.LoadFromFile(l.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	loaded.CurrentContext = cluster
+	if err := api.MinifyConfig(loaded); err != nil {
+		return err
+	}
+	var all []*corev1.Namespace
+	for i := range namespaces {
+		all = append(all, bed.NamespaceObject(fmt.Sprintf("ns-%d", i)))
+	}
+	return errors.Join(clientcmd.WriteToFile(*loaded, b.kubeconfig),
+		bed.Each(ctx, all, func(ctx context.Context, n *corev1.Namespace) error { return b.api.Create(ctx, n) }))
+}
+
+// measureServers measures all servers with the services that there are.
+func (b *bench) measureServers(ctx context.Context, c *figure.Case) error {
+	var servers []*server
+	defer func() {
+		for _, s := range servers {
+			s.Stop()
+		}
+	}()
+	memory := map[string]float64{}
+	for _, k := range kinds {
+		s, err := b.start(ctx, k)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, s)
+		bytes, err := s.Record.Memory()
+		if err != nil {
+			return err
+		}
+		memory[k.name] = float64(bytes) / (1 << 20)
+	}
+	for _, ask := range allAsks {
+		if err := b.measureRate(ctx, servers, ask, c); err != nil {
+			return err
+		}
+	}
+	c.Add(figure.New(fmt.Sprintf("%d services, memory of the process, beside stock", b.services), figure.MiB, memory[atoll]).
+		OnFloor(figure.New("", figure.MiB, memory[stock])))
+	for _, loaded := range []bool{false, true} {
+		for _, change := range changes {
+			for _, s := range servers {
+				if !s.cluster {
+					continue
+				}
+				if err := b.measureChange(ctx, s, change, loaded, c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// measureRate has all servers asked by turns. A first block, which warms up, does not count.
+func (b *bench) measureRate(ctx context.Context, servers []*server, ask string, c *figure.Case) error {
+	file, err := b.writeQuestions(ask)
+	if err != nil {
+		return err
+	}
+	rates, work := map[string][]float64{}, map[string][]float64{}
+	for block := range b.Blocks + 1 {
+		for _, s := range servers {
+			if !s.cluster && ask != askA {
+				continue
+			}
+			rate, cpu, err := b.dnsperf(ctx, s, ask, file)
+			if err != nil {
+				return err
+			}
+			if block > 0 {
+				rates[s.name], work[s.name] = append(rates[s.name], rate), append(work[s.name], cpu)
+			}
+		}
+	}
+	for other, target := range map[string]float64{stock: 1.6, whoami: 0.9} {
+		if len(rates[other]) == 0 {
+			continue
+		}
+		name := fmt.Sprintf("%d services, %s, beside %s", b.services, ask, other)
+		c.Add(figure.Of(name, "queries/s", rates[atoll]).OnFloor(figure.Of("", "queries/s", rates[other])).AtLeastFloors(target),
+			figure.Of(name+", processor time", "µs", work[atoll]).OnFloor(figure.Of("", "µs", work[other])))
+	}
+	return nil
+}

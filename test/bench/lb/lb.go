@@ -1,0 +1,66 @@
+// Package lb measures what forwarding costs: the providers embedded and haproxy beside connections
+// that go to the server directly, in the same run. See docs/load-balancers.md.
+package lb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/atoll-mcs/atoll/test/bench/cases"
+	"github.com/atoll-mcs/atoll/test/bench/child"
+	"github.com/atoll-mcs/atoll/test/bench/figure"
+)
+
+// Cases are the cases of this package.
+var Cases = []cases.Case{
+	{Name: "lb", About: "load balancers beside direct connections", Extra: true, NoBed: true, Limit: 20 * time.Minute, Do: measure},
+}
+
+const direct = "direct"
+
+// providers are those that are measured.
+var providers = []string{"embedded", "haproxy"}
+
+// measure starts a server, and each provider as a process of its own, all on this machine's
+// loopback, and sends them the same traffic by turns. Client, server and load balancer share the
+// machine's processors, which makes a load balancer look more expensive than one with a machine of
+// its own.
+func measure(ctx context.Context, r *cases.Run, c *figure.Case) error {
+	server, err := child.Start(nil, RoleServer)
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	addresses := map[string]string{direct: server.Line}
+	for _, provider := range providers {
+		f, err := child.Start(nil, RoleForwarder, provider, server.Line)
+		if err != nil {
+			return err
+		}
+		defer f.Stop()
+		addresses[provider] = f.Line
+	}
+	for _, k := range kinds {
+		r.Say("lb: %s", k.name)
+		values := map[string][]float64{}
+		for range r.Blocks {
+			for _, to := range append([]string{direct}, providers...) {
+				if to == "haproxy" && k.udp { // HAProxy does not carry UDP
+					continue
+				}
+				value, err := k.run(ctx, addresses[to], time.Duration(r.Seconds*float64(time.Second)))
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", k.name, to, err)
+				}
+				values[to] = append(values[to], value)
+			}
+		}
+		for _, provider := range providers {
+			if len(values[provider]) > 0 {
+				c.Add(figure.Of(k.name+", "+provider, k.unit, values[provider]).OnFloor(figure.Of("", k.unit, values[direct])))
+			}
+		}
+	}
+	return nil
+}
