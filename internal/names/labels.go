@@ -59,6 +59,11 @@ const (
 	// AnnotationWithdrawn is on a record on the broker that its member is about to delete: what goes
 	// without was not taken away by its owner.
 	AnnotationWithdrawn = "atoll.dev/withdrawn"
+	// AnnotationState is on the objects on the broker that members write, with StateWithdrawn once their owner has ended them: what is missing
+	// without it was not removed by its owner.
+	AnnotationState = "atoll.dev/state"
+	// StateWithdrawn is the value of AnnotationState of an object that its owner has ended.
+	StateWithdrawn = "Withdrawn"
 	// AnnotationRestored is on a member's heartbeat, with the time when it was found to be older
 	// than it had been: the broker was put back to an earlier state.
 	AnnotationRestored = "atoll.dev/restored"

@@ -1,0 +1,194 @@
+// Package border decides what of other members' objects on the broker enters an importing cluster's cache, and how much of it.
+//
+// Border.Transform is the transform of that cache, so nothing invalid is ever in it and controllers do not validate. A transform cannot drop an
+// object. Of an object that must not be used it leaves a refused stub, with the reason; of an EndpointSlice that this cluster does not need, or whose
+// member is over its budget, a stub: what it is made from, its revision and a hash of its content. State reads a cached object's state.
+package border
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// State is how much of an object the cache holds.
+type State string
+
+// States of cached objects.
+const (
+	// Full is an object with all of its valid content.
+	Full State = "Full"
+	// Stub is an EndpointSlice whose content has to be read from the broker.
+	Stub State = "Stub"
+	// Refused is an object that must not be used.
+	Refused State = "Refused"
+	// Withdrawn is an object whose owner has ended it.
+	Withdrawn State = "Withdrawn"
+)
+
+// annotation is on the cached objects that the transform has seen, and on no API server: this process' mark, a state, and for a stub its hash,
+// for a refused object the reason.
+const annotation = "atoll.dev/border"
+
+// Border is what a cluster accepts of other members' objects. Create one with New.
+type Border struct {
+	self   names.ClusterID
+	needs  func(namespace string) bool
+	budget *Budget
+	// mark is random: a member could forge a fixed one.
+	mark string
+}
+
+// New returns the border of a cluster. needs tells whether the cluster has a namespace, so that it needs the endpoints of services in it.
+func New(self names.ClusterID, needs func(namespace string) bool, budget *Budget) *Border {
+	return &Border{self: self, needs: needs, budget: budget, mark: rand.Text()}
+}
+
+// Transform is a cache's transform (client-go's TransformFunc). It returns the given object, changed, and never an error, which would stop a first
+// list for ever. It is idempotent: first lists run it twice.
+func (b *Border) Transform(object any) (any, error) {
+	o, ok := object.(metav1.Object)
+	if !ok {
+		return object, nil
+	}
+	o.SetManagedFields(nil)
+	if mark, _, _ := strings.Cut(o.GetAnnotations()[annotation], " "); mark == b.mark {
+		return object, nil
+	}
+	switch o := object.(type) {
+	case *discoveryv1.EndpointSlice:
+		b.slice(o)
+	case *brokerv1alpha1.ExportedService:
+		b.record(o)
+	case *brokerv1alpha1.MemberCluster:
+		if o.Name != o.Spec.ClusterID {
+			b.refuse(o, fmt.Sprintf("it names cluster %.70q", o.Spec.ClusterID))
+			o.Spec = brokerv1alpha1.MemberClusterSpec{}
+		} else if o.Name != b.self.String() {
+			o.Spec.OverBudget = validation.OverBudget(o.Spec.OverBudget)
+		}
+	}
+	return object, nil
+}
+
+// State returns the state of an object from the cache, and its detail: a stub's hash of the content, or why the object is refused.
+func (b *Border) State(o metav1.Object) (state State, detail string) {
+	rest, ours := strings.CutPrefix(o.GetAnnotations()[annotation], b.mark+" ")
+	if !ours {
+		return Refused, "it is not from the cache"
+	}
+	text, detail, _ := strings.Cut(rest, " ")
+	return State(text), detail
+}
+
+// set notes a state.
+func (b *Border) set(o metav1.Object, state State, detail string) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotation] = strings.TrimSpace(b.mark + " " + string(state) + " " + detail)
+	o.SetAnnotations(annotations)
+}
+
+// refuse leaves of an object's metadata what identifies it.
+func (b *Border) refuse(o metav1.Object, reason string) {
+	o.SetLabels(nil)
+	o.SetAnnotations(nil)
+	o.SetOwnerReferences(nil)
+	o.SetFinalizers(nil)
+	b.set(o, Refused, reason)
+}
+
+// finished returns Withdrawn for an object whose owner has ended it, and else Full.
+func finished(o metav1.Object) State {
+	if o.GetAnnotations()[names.AnnotationState] == names.StateWithdrawn {
+		return Withdrawn
+	}
+	return Full
+}
+
+// record validates a record. One of this cluster's own is compared with what it should be, and stays as it is.
+func (b *Border) record(record *brokerv1alpha1.ExportedService) {
+	spec := record.Spec
+	cluster := names.ClusterID(spec.ClusterID)
+	problem := validation.IdentityProblem(spec)
+	if name := names.Export(cluster, spec.ServiceNamespace, spec.ServiceName); problem == "" && record.Name != name {
+		problem = fmt.Sprintf("its name would be %q", name)
+	}
+	switch {
+	case problem != "":
+		record.Spec = brokerv1alpha1.ExportedServiceSpec{}
+		b.refuse(record, problem)
+		return
+	case cluster == b.self:
+		b.set(record, finished(record), "")
+		return
+	}
+	state, revision := finished(record), record.Annotations[names.AnnotationRevision]
+	clean, refused := validation.Record(spec)
+	record.Spec, record.Annotations = clean, map[string]string{names.AnnotationRevision: revision}
+	if len(refused) > 0 {
+		record.Annotations[names.AnnotationRefused] = validation.FormatRefused(refused)
+	}
+	b.set(record, state, "")
+}
+
+// slice validates an EndpointSlice, and makes a stub of one that is not needed.
+func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
+	cluster := names.ClusterID(slice.Labels[names.LabelSourceCluster])
+	namespace, source := slice.Labels[names.LabelServiceNamespace], slice.Annotations[names.AnnotationSourceSlice]
+	if name := names.BrokerSlice(cluster, namespace, source); slice.Name != name {
+		b.budget.Forget(slice.Name)
+		slice.Endpoints, slice.Ports = nil, nil
+		b.refuse(slice, fmt.Sprintf("its name would be %.300q", name))
+		return
+	}
+	if cluster == b.self {
+		b.set(slice, finished(slice), "")
+		return
+	}
+	state, hash := finished(slice), Hash(slice)
+	validation.CleanSlice(slice)
+	if count, summary := validation.RefusedOf(slice); count > 0 && len(slice.Endpoints) == 0 {
+		b.budget.Forget(slice.Name)
+		slice.Ports = nil
+		b.refuse(slice, summary)
+		return
+	}
+	switch {
+	case state == Withdrawn:
+		b.budget.Forget(slice.Name)
+		slice.Endpoints, slice.Ports = nil, nil
+	case !b.needs(namespace):
+		b.budget.Forget(slice.Name)
+		state = Stub
+	case !b.budget.Hold(cluster.String(), slice.Name, int64(slice.Size())):
+		state = Stub
+	}
+	if state == Stub {
+		slice.Endpoints, slice.Ports = nil, nil
+		b.set(slice, Stub, hash)
+		return
+	}
+	_, _ = informers.Trim(slice) // which returns no error
+	b.set(slice, state, "")
+}
+
+// Hash is a hash of what an EndpointSlice on the broker says of endpoints.
+func Hash(slice *discoveryv1.EndpointSlice) string {
+	content := discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints, Ports: slice.Ports}
+	data, _ := content.Marshal() // of values in memory, which can't fail
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}

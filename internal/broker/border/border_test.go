@@ -1,0 +1,222 @@
+package border
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// here needs the endpoints of namespaces that begin with "shop".
+func here(budget *Budget) *Border {
+	return New("c1", func(namespace string) bool { return strings.HasPrefix(namespace, "shop") }, budget)
+}
+
+func slice(cluster, namespace, source string, addresses ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: names.BrokerSlice(names.ClusterID(cluster), namespace, source), Namespace: "clusterset", ResourceVersion: "7",
+			Labels: map[string]string{
+				names.LabelSourceCluster: cluster, names.LabelServiceNamespace: namespace, names.LabelServiceName: "web", discoveryv1.LabelManagedBy: names.AgentManager,
+			},
+			Annotations:   map[string]string{names.AnnotationSourceSlice: source, names.AnnotationRevision: "3"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](80), Protocol: ptr.To(corev1.ProtocolTCP)}},
+	}
+	for _, a := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+	}
+	return s
+}
+
+func altered[T any](object T, change func(T)) T {
+	change(object)
+	return object
+}
+
+func withdrawn(o metav1.Object) {
+	o.SetAnnotations(map[string]string{names.AnnotationState: names.StateWithdrawn, names.AnnotationSourceSlice: "web-x", names.AnnotationRevision: "3"})
+}
+
+func TestSlices(t *testing.T) {
+	good := slice("c2", "shop", "web-x", "10.2.0.1")
+	for name, tt := range map[string]struct {
+		slice     *discoveryv1.EndpointSlice
+		state     State
+		detail    string // a part of it
+		endpoints int
+	}{
+		"valid":                              {good.DeepCopy(), Full, "", 1},
+		"one endpoint invalid":               {slice("c2", "shop", "web-x", "10.2.0.1", "127.0.0.1"), Full, "", 1},
+		"nothing valid":                      {slice("c2", "shop", "web-x", "127.0.0.1"), Refused, "127.0.0.1", 0},
+		"domain names":                       {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.AddressType = discoveryv1.AddressTypeFQDN }), Refused, "FQDN", 0},
+		"no endpoints":                       {slice("c2", "shop", "web-x"), Full, "", 0},
+		"a namespace that there is not here": {slice("c2", "other", "web-x", "10.2.0.1"), Stub, Hash(good), 0},
+		"withdrawn":                          {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { withdrawn(s) }), Withdrawn, "", 0},
+		"withdrawn elsewhere":                {altered(slice("c2", "other", "web-x", "10.2.0.1"), func(s *discoveryv1.EndpointSlice) { withdrawn(s) }), Withdrawn, "", 0},
+		"its own":                            {slice("c1", "other", "web-x", "127.0.0.1"), Full, "", 1},
+		"another slice's name":               {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Name = "web-y.shop.c2" }), Refused, "web-x.shop.c2", 0},
+		"another cluster's id":               {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Labels[names.LabelSourceCluster] = "c3" }), Refused, "web-x.shop.c3", 0},
+		"no source": {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) {
+			delete(s.Annotations, names.AnnotationSourceSlice)
+			s.Name = names.BrokerSlice("c2", "shop", "")
+		}), Refused, "no name of an EndpointSlice", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := here(NewBudget(0, nil))
+			if _, err := b.Transform(tt.slice); err != nil {
+				t.Fatal(err)
+			}
+			state, detail := b.State(tt.slice)
+			if state != tt.state || !strings.Contains(detail, tt.detail) || len(tt.slice.Endpoints) != tt.endpoints || tt.slice.ManagedFields != nil {
+				t.Errorf("%s %q: %+v", state, detail, tt.slice)
+			}
+			if state != Refused && (tt.slice.Annotations[names.AnnotationRevision] != "3" || tt.slice.Labels[names.LabelServiceName] != "web") {
+				t.Errorf("it lacks its revision or service: %+v", tt.slice.ObjectMeta)
+			}
+		})
+	}
+}
+
+func TestRecords(t *testing.T) {
+	record := func(change func(*brokerv1alpha1.ExportedService)) *brokerv1alpha1.ExportedService {
+		return altered(&brokerv1alpha1.ExportedService{
+			ObjectMeta: metav1.ObjectMeta{Name: "web.shop.c2", Annotations: map[string]string{names.AnnotationRevision: "3", "other": "x"}},
+			Spec: brokerv1alpha1.ExportedServiceSpec{
+				ClusterID: "c2", ServiceNamespace: "shop", ServiceName: "web", ExportedAt: metav1.Unix(1_700_000_000, 0), Type: mcsv1beta1.ClusterSetIP,
+				Ports: []mcsv1beta1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
+			},
+		}, change)
+	}
+	for name, tt := range map[string]struct {
+		record *brokerv1alpha1.ExportedService
+		state  State
+		detail string
+		ports  int
+	}{
+		"valid": {record(func(*brokerv1alpha1.ExportedService) {}), Full, "", 1},
+		"one port invalid": {record(func(r *brokerv1alpha1.ExportedService) {
+			r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: "bad", Port: 70000})
+		}), Full, "", 1},
+		"another's name":      {record(func(r *brokerv1alpha1.ExportedService) { r.Name = "web.shop.c3" }), Refused, `would be "web.shop.c2"`, 0},
+		"a type that is none": {record(func(r *brokerv1alpha1.ExportedService) { r.Spec.Type = "Anycast" }), Refused, "Anycast", 0},
+		"withdrawn":           {record(func(r *brokerv1alpha1.ExportedService) { withdrawn(r) }), Withdrawn, "", 1},
+		"its own, with anything": {record(func(r *brokerv1alpha1.ExportedService) {
+			r.Name, r.Spec.ClusterID, r.Spec.Ports[0].Port = "web.shop.c1", "c1", 70000
+		}), Full, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := here(NewBudget(0, nil))
+			if _, err := b.Transform(tt.record); err != nil {
+				t.Fatal(err)
+			}
+			if state, detail := b.State(tt.record); state != tt.state || !strings.Contains(detail, tt.detail) || len(tt.record.Spec.Ports) != tt.ports {
+				t.Errorf("%s %q: %+v", state, detail, tt.record)
+			}
+		})
+	}
+}
+
+// First lists run a transform twice; objects of another process, or of a member that forges the mark, count as not seen.
+func TestTransformIsIdempotent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		budget := NewBudget(rapid.Int64Range(0, 1000).Draw(t, "limit"), nil)
+		b, other := here(budget), here(NewBudget(0, nil))
+		namespace := rapid.SampledFrom([]string{"shop", "shop-2", "other"}).Draw(t, "namespace")
+		s := slice(rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cluster"), namespace, "web-x",
+			rapid.SliceOfN(rapid.SampledFrom([]string{"10.2.0.1", "10.2.0.2", "127.0.0.1"}), 0, 40).Draw(t, "addresses")...)
+		if rapid.Bool().Draw(t, "withdrawn") {
+			s.Annotations[names.AnnotationState] = names.StateWithdrawn
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "forged") {
+		case 1:
+			s.Annotations[annotation] = "mark Full"
+		case 2:
+			other.set(s, Full, "")
+		}
+		if state, _ := b.State(s); state != Refused {
+			t.Fatalf("an object that is not from the cache is %s", state)
+		}
+		b.Transform(s)
+		once, used := s.DeepCopy(), budget.Usage()
+		b.Transform(s)
+		if diff := cmp.Diff(once, s); diff != "" {
+			t.Fatalf("the second time (-once +twice):\n%s", diff)
+		}
+		if diff := cmp.Diff(used, budget.Usage()); diff != "" {
+			t.Fatalf("the second time (-once +twice):\n%s", diff)
+		}
+		for _, e := range s.Endpoints {
+			if s.Labels[names.LabelSourceCluster] != "c1" && e.Addresses[0] == "127.0.0.1" {
+				t.Fatal("an invalid endpoint is in the cache")
+			}
+		}
+	})
+}
+
+// The ledger agrees with what the cache holds whatever comes and goes, no member exceeds its limit, and nobody waits for ever.
+func TestBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const limit = 1000
+		waits := map[string]bool{}
+		budget := NewBudget(limit, func(waiting []string) {
+			for _, name := range waiting {
+				delete(waits, name)
+			}
+		})
+		held := map[string]int64{}
+		t.Repeat(map[string]func(*rapid.T){
+			"hold": func(t *rapid.T) {
+				member, number := rapid.SampledFrom([]string{"c2", "c3"}).Draw(t, "member"), rapid.IntRange(0, 5).Draw(t, "slice")
+				name, bytes := fmt.Sprintf("s%d.%s", number, member), rapid.Int64Range(1, 600).Draw(t, "bytes")
+				delete(waits, name)
+				if budget.Hold(member, name, bytes) {
+					held[name] = bytes
+				} else {
+					delete(held, name)
+					waits[name] = true
+				}
+			},
+			"forget": func(t *rapid.T) {
+				name := fmt.Sprintf("s%d.%s", rapid.IntRange(0, 5).Draw(t, "slice"), rapid.SampledFrom([]string{"c2", "c3"}).Draw(t, "member"))
+				budget.Forget(name)
+				delete(held, name)
+				delete(waits, name)
+			},
+			"": func(t *rapid.T) {
+				want := map[string]int64{}
+				for name, bytes := range held {
+					_, member, _ := strings.Cut(name, ".")
+					want[member] += bytes
+				}
+				for member, used := range budget.Usage() {
+					if used.Bytes != want[member] || used.Bytes > limit {
+						t.Fatalf("%s uses %+v, and holds %v", member, used, held)
+					}
+					delete(want, member)
+				}
+				if len(want) > 0 {
+					t.Fatalf("%v count as nothing", want)
+				}
+				for name := range waits {
+					_, member, _ := strings.Cut(name, ".")
+					if budget.Usage()[member].Waiting == 0 {
+						t.Fatalf("nobody knows that %s waits", name)
+					}
+				}
+			},
+		})
+	})
+}

@@ -1,0 +1,109 @@
+package border
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Budget bounds how many bytes of each member's EndpointSlices a cluster's cache holds. It is a ledger by slice: one that is counted twice counts once.
+type Budget struct {
+	limit int64
+	room  func(waiting []string)
+
+	mu      sync.Mutex
+	slices  map[string]entry // by their names on the broker
+	members map[string]*member
+}
+
+// entry is what one slice takes of its member's budget, 0 bytes for one that had no room.
+type entry struct {
+	member string
+	bytes  int64
+}
+
+type member struct {
+	bytes   int64
+	held    int
+	waiting map[string]bool // slices that had no room
+}
+
+// Usage is what one member uses of its budget.
+type Usage struct {
+	// Bytes are those of the slices that are held, by their size on the wire.
+	Bytes int64
+	// Waiting is how many slices are stubs because there is no room for them.
+	Waiting int
+}
+
+// NewBudget returns a budget of a number of bytes for each member, 0 for any number. room, or nil, is called without any lock when a member that gives
+// something up is a tenth below the limit, with the slices of it that had no room.
+func NewBudget(limit int64, room func(waiting []string)) *Budget {
+	if room == nil {
+		room = func([]string) {}
+	}
+	return &Budget{limit: limit, room: room, slices: map[string]entry{}, members: map[string]*member{}}
+}
+
+// Hold counts a slice with these bytes, in place of what it was before, and tells whether there is room for it. One that may grow no more is not held
+// any more.
+func (b *Budget) Hold(of, slice string, bytes int64) (ok bool) {
+	b.change(slice, func(had int64) {
+		m := b.members[of]
+		if m == nil {
+			m = &member{waiting: map[string]bool{}}
+			b.members[of] = m
+		}
+		if ok = b.limit <= 0 || bytes <= had || m.bytes+bytes <= b.limit; !ok {
+			m.waiting[slice], bytes = true, 0
+		} else {
+			m.held++
+		}
+		m.bytes += bytes
+		b.slices[slice] = entry{of, bytes}
+	})
+	return ok
+}
+
+// Forget counts a slice no longer.
+func (b *Budget) Forget(slice string) { b.change(slice, func(int64) {}) }
+
+// change has a slice count as nothing, and then as what set says, which is called with the bytes that it had.
+func (b *Budget) change(slice string, set func(had int64)) {
+	b.mu.Lock()
+	old := b.slices[slice]
+	m := b.members[old.member]
+	delete(b.slices, slice)
+	if m != nil {
+		if m.bytes -= old.bytes; m.waiting[slice] {
+			delete(m.waiting, slice)
+		} else {
+			m.held--
+		}
+	}
+	set(old.bytes)
+	var waiting []string
+	if m != nil {
+		if b.slices[slice].bytes < old.bytes && m.bytes <= b.limit-b.limit/10 {
+			waiting = slices.Sorted(maps.Keys(m.waiting))
+		}
+		if m.held+len(m.waiting) == 0 {
+			delete(b.members, old.member)
+		}
+	}
+	b.mu.Unlock()
+	if len(waiting) > 0 {
+		b.room(waiting)
+	}
+}
+
+// Usage returns what each member uses.
+func (b *Budget) Usage() map[string]Usage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]Usage{}
+	for name, m := range b.members {
+		all[name] = Usage{Bytes: m.bytes, Waiting: len(m.waiting)}
+	}
+	return all
+}
