@@ -1,7 +1,6 @@
 package bed
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -85,9 +84,6 @@ func TestObserverSeesWhatChanges(t *testing.T) {
 	slice(watch.Deleted, "a")
 	want(Vanished("1"), 5)
 	want(Endpoints("web", 1), 5)
-	if got := o.Addresses(); !slices.Equal(got, []string{"3"}) {
-		t.Errorf("addresses %v", got)
-	}
 	imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	o.onImport(watch.Event{Type: watch.Added, Object: imp}, time.Unix(7, 0))
 	want(Exists("web"), 7)

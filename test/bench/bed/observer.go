@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -213,15 +211,4 @@ func (o *Observer) Forget() {
 	for service, n := range o.counts {
 		o.note(Endpoints(service, n), now)
 	}
-}
-
-// Addresses returns all addresses that the imported slices hold, sorted.
-func (o *Observer) Addresses() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	all := map[string]bool{}
-	for _, slice := range o.slices {
-		maps.Copy(all, slice)
-	}
-	return slices.Sorted(maps.Keys(all))
 }

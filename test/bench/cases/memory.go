@@ -70,7 +70,7 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	c.Add(
 		on("live heap", heap, float64(bare.Heap)).AtMostFloors(2).
 			Because("the floor is a program that holds client-go's informer cache of the same slices on the broker and nothing else"),
-		on("of that, for the imports", heap-before, float64(bare.Heap)-float64(program.Heap)).AtMostFloors(2),
+		on("of that, for the imports", heap-before, float64(bare.Heap)-float64(program.Heap)),
 		on("memory of the process", float64(process.Memory)/mib, float64(bare.Memory)).Because("after a restart"),
 	)
 	return nil

@@ -183,13 +183,13 @@ func (b *bench) measureRate(ctx context.Context, servers []*server, ask string, 
 			}
 		}
 	}
-	for other, target := range map[string]float64{stock: 1.6, whoami: 0.9} {
-		if len(rates[other]) == 0 {
+	for _, other := range kinds {
+		if other.name == atoll || len(rates[other.name]) == 0 {
 			continue
 		}
-		name := fmt.Sprintf("%d services, %s, beside %s", b.services, ask, other)
-		c.Add(figure.Of(name, "queries/s", rates[atoll]).OnFloor(figure.Of("", "queries/s", rates[other])).AtLeastFloors(target),
-			figure.Of(name+", processor time", "µs", work[atoll]).OnFloor(figure.Of("", "µs", work[other])))
+		name := fmt.Sprintf("%d services, %s, beside %s", b.services, ask, other.name)
+		c.Add(figure.Of(name, "queries/s", rates[atoll]).OnFloor(figure.Of("", "queries/s", rates[other.name])).AtLeastFloors(other.target),
+			figure.Of(name+", processor time", "µs", work[atoll]).OnFloor(figure.Of("", "µs", work[other.name])))
 	}
 	return nil
 }

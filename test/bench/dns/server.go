@@ -28,6 +28,8 @@ type kind struct {
 	block string // of the Corefile; %[1]s is a kubeconfig
 	// cluster says that the server reads the cluster's objects, and can be asked everything.
 	cluster bool
+	// target is how many times as many questions Atoll is to answer at least.
+	target float64
 }
 
 // Names of kinds.
@@ -39,9 +41,9 @@ const (
 
 var kinds = []kind{
 	{name: atoll, cluster: true, block: "clusterset {\n kubeconfig %[1]s\n}"},
-	{name: stock, cluster: true, block: "kubernetes clusterset.local {\n kubeconfig %[1]s\n multicluster clusterset.local\n}"},
+	{name: stock, cluster: true, target: 1.6, block: "kubernetes clusterset.local {\n kubeconfig %[1]s\n multicluster clusterset.local\n}"},
 	// Looks nothing up and answers with two records: about the server's own ceiling.
-	{name: whoami, block: "whoami%.0[1]s"},
+	{name: whoami, target: 0.9, block: "whoami%.0[1]s"},
 }
 
 // RoleServer is the name of the role Server.

@@ -71,6 +71,11 @@ func (b *bench) measureChange(ctx context.Context, s *server, c change, loaded b
 			_ = load.Wait() // it was killed
 		}()
 	}
+	began := time.Now()
+	before, err := s.Record.CPU()
+	if err != nil {
+		return err
+	}
 	var seen, answered []time.Duration
 	for range b.Rounds {
 		bySeen, byAnswer, err := b.update(ctx, s, c)
@@ -78,6 +83,13 @@ func (b *bench) measureChange(ctx context.Context, s *server, c change, loaded b
 			return err
 		}
 		seen, answered = append(seen, bySeen), append(answered, byAnswer)
+	}
+	after, err := s.Record.CPU()
+	if err != nil {
+		return err
+	}
+	if busy := (after - before).Seconds() / time.Since(began).Seconds(); loaded && busy < 0.2 {
+		return fmt.Errorf("%s was busy for %.0f %% of the time only, which is no full load", s.name, 100*busy)
 	}
 	into.Add(figure.Times(name, figure.Milliseconds, answered).OnFloor(figure.Times("", figure.Milliseconds, seen)))
 	return nil

@@ -17,9 +17,6 @@ const (
 	Writes       = "writes"
 )
 
-// Spread is how a figure that was taken several times is spread.
-type Spread = spread.Spread
-
 // Figure is one thing that was measured.
 type Figure struct {
 	Name string `json:"name"`
@@ -27,10 +24,10 @@ type Figure struct {
 	// Value is the figure: of several the median.
 	Value float64 `json:"value"`
 	// Spread is there where it was measured several times.
-	Spread *Spread `json:"spread,omitempty"`
+	Spread *spread.Spread `json:"spread,omitempty"`
 	// Floor is what the same costs without any logic, in the same run.
-	Floor       *float64 `json:"floor,omitempty"`
-	FloorSpread *Spread  `json:"floorSpread,omitempty"`
+	Floor       *float64       `json:"floor,omitempty"`
+	FloorSpread *spread.Spread `json:"floorSpread,omitempty"`
 	// Ratio is the value by the floor.
 	Ratio *float64 `json:"ratio,omitempty"`
 	// Target says what should be reached, and Met whether it is.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/atoll-mcs/atoll/internal/spread"
 )
 
 // WriteJSON writes the report as one document.
@@ -59,7 +61,7 @@ func (t *Table) Print(w io.Writer) {
 	}
 }
 
-func p99(s *Spread) string {
+func p99(s *spread.Spread) string {
 	if s == nil {
 		return ""
 	}

@@ -54,15 +54,18 @@ func NewCopy(ctx context.Context, admins map[string]client.Client, writes map[st
 	return c, nil
 }
 
-// read returns a copy of a written object that can be created in a namespace, or nil if the object is gone.
+// read returns a copy of a written object that can be created in a namespace, or nil if there is nothing to copy.
 func read(ctx context.Context, admin client.Client, w audit.Write, namespace string) (*unstructured.Unstructured, error) {
+	if w.Namespace == "" || w.Name == "" {
+		return nil, nil
+	}
 	kind, err := admin.RESTMapper().KindFor(schema.GroupVersionResource{Resource: w.Resource})
 	if err != nil {
 		return nil, fmt.Errorf("copying %s: %w", w, err)
 	}
 	from := &unstructured.Unstructured{}
 	from.SetGroupVersionKind(kind)
-	if err := admin.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, from); apierrors.IsNotFound(err) || w.Namespace == "" || w.Name == "" {
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, from); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("copying %s: %w", w, err)
