@@ -2,78 +2,117 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// TestHelp compares what every command says of itself with testdata/help, a file for each command of the
-// first level with those below it. ATOLL_UPDATE=1 writes them anew; then read what has changed.
+// TestHelp compares the commands, their arguments and their flags with testdata/commands.txt, which ATOLL_UPDATE=1 writes.
+// Every command prints its help, and its examples name commands and flags that exist.
 func TestHelp(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	root := NewRoot("atoll")
-	want := map[string]string{"atoll": helpOf(t, root)}
-	for _, c := range root.Commands() {
-		if c.Name() == "completion" || c.Name() == "help" || c.Hidden {
-			continue // cobra's own, and what nobody calls by hand
-		}
-		want[c.Name()] = helpOfAll(t, c)
-	}
-	const folder = "testdata/help"
+	var got strings.Builder
+	describeCommands(t, NewRoot("atoll"), &got)
+	const golden = "testdata/commands.txt"
 	if os.Getenv("ATOLL_UPDATE") != "" {
-		if err := os.RemoveAll(folder); err != nil {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
-		}
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range want {
-			if err := os.WriteFile(filepath.Join(folder, name+".txt"), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
-	have, err := os.ReadDir(folder)
+	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range have {
-		if _, ok := want[strings.TrimSuffix(f.Name(), ".txt")]; !ok {
-			t.Errorf("%s is of no command", f.Name())
-		}
-	}
-	for name, text := range want {
-		golden, err := os.ReadFile(filepath.Join(folder, name+".txt"))
-		if err != nil {
-			t.Error(err)
-		} else if string(golden) != text {
-			t.Errorf("the help of %s is\n%s\nwant\n%s\n(ATOLL_UPDATE=1 go test ./internal/cli writes it anew)", name, text, golden)
-		}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("the commands differ from %s (ATOLL_UPDATE=1 go test ./internal/cli writes it):\n%s", golden, diff)
 	}
 }
 
-func helpOfAll(t *testing.T, c *cobra.Command) string {
+// describeCommands writes a command and the commands below it: a line with the arguments, then the flags.
+func describeCommands(t *testing.T, c *cobra.Command, b *strings.Builder) {
 	t.Helper()
-	text := helpOf(t, c)
-	for _, sub := range c.Commands() {
-		if !sub.Hidden {
-			text += "\n" + helpOfAll(t, sub)
+	checkHelp(t, c)
+	fmt.Fprintf(b, "%s\n", c.UseLine())
+	var words []string
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { words = append(words, strings.Fields(describeFlag(t, f))...) })
+	c.PersistentFlags().VisitAll(func(f *pflag.Flag) { words = append(words, strings.Fields(describeFlag(t, f)+" (inherited)")...) })
+	for len(words) > 0 {
+		line := "   "
+		for len(words) > 0 && len(line)+len(words[0]) < 130 {
+			line += " " + words[0]
+			words = words[1:]
 		}
+		b.WriteString(line + "\n")
 	}
-	return text
+	for _, sub := range c.Commands() {
+		if sub.Name() == "completion" || sub.Name() == "help" || sub.Hidden {
+			continue // of cobra, or not called by hand
+		}
+		describeCommands(t, sub, b)
+	}
 }
 
-func helpOf(t *testing.T, c *cobra.Command) string {
+func describeFlag(t *testing.T, f *pflag.Flag) string {
+	t.Helper()
+	if f.Usage == "" {
+		t.Errorf("--%s has no description", f.Name)
+	}
+	text := "--" + f.Name
+	if f.Shorthand != "" {
+		text = "-" + f.Shorthand + " " + text
+	}
+	if f.Hidden {
+		text += " (hidden)"
+	}
+	return fmt.Sprintf("%s=%s:%s", text, f.DefValue, f.Value.Type())
+}
+
+func checkHelp(t *testing.T, c *cobra.Command) {
 	t.Helper()
 	line := append(strings.Fields(c.CommandPath())[1:], "--help")
 	var stdout, stderr bytes.Buffer
 	if status := Main(append([]string{"atoll"}, line...), nil, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
 		t.Errorf("atoll %s: status %d, %s", strings.Join(line, " "), status, stderr.String())
 	}
-	return "$ atoll " + strings.Join(line, " ") + "\n" + stdout.String()
+	for _, want := range []string{c.Long, c.UseLine(), c.Example} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("atoll %s does not have %q", strings.Join(line, " "), want)
+		}
+	}
+	if c.Short == "" {
+		t.Errorf("%s has no description", c.CommandPath())
+	}
+	for example := range strings.Lines(c.Example) {
+		checkExample(t, example)
+	}
+}
+
+var exampleCommand = regexp.MustCompile(`\batoll ([^#|()>]*)`)
+
+// checkExample reads the flags of the atoll commands in a line as the commands do.
+func checkExample(t *testing.T, line string) {
+	t.Helper()
+	for _, match := range exampleCommand.FindAllStringSubmatch(line, -1) {
+		words, _, _ := strings.Cut(match[1], " -- ")
+		command, rest, err := NewRoot("atoll").Find(strings.Fields(words))
+		if err == nil && command.HasSubCommands() {
+			err = errors.New("no such command")
+		}
+		if err == nil {
+			err = command.ParseFlags(rest)
+		}
+		if err != nil {
+			t.Errorf("example %q: %v", strings.TrimSpace(line), err)
+		}
+	}
 }
 
 // TestPlugin: called as kubectl calls it, the program shows its name there, and completes words.

@@ -68,8 +68,6 @@ func TestWithAPIServer(t *testing.T) {
 	c.testClusterSetIP()
 	c.testHeadless()
 	c.testPointers()
-	c.testLarge()
-	c.testPackets()
 	c.testReload()
 	c.testFailedReload()
 	c.testOutage()

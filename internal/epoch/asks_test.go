@@ -5,31 +5,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
-
-// What is asked is read as it was written, of so many as there is room for, and those are who have said something last.
-func TestAsksAreReadAsWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		asks := Asks(rapid.MapOf(rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?`), rapid.Int64Min(1)).Draw(t, "asks"))
-		read := ParseAsks(asks.String())
-		if want := min(len(asks), maxAsks); len(read) != want {
-			t.Fatalf("%d members are asked, want %d: %q", len(read), want, asks)
-		}
-		for id, later := range asks {
-			got, there := read[id]
-			if there && got != later {
-				t.Errorf("%s is asked for later than %d, want %d", id, got, later)
-			}
-			for other, time := range read {
-				if !there && time < later {
-					t.Errorf("%s is asked and not %s, who has said something later", other, id)
-				}
-			}
-		}
-	})
-}
 
 func TestParseAsks(t *testing.T) {
 	many := Asks{}

@@ -3,8 +3,6 @@ package names
 import (
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func TestClustersLabel(t *testing.T) {
@@ -26,14 +24,4 @@ func TestClustersLabel(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", ids, got, want)
 		}
 	}
-}
-
-func TestClustersLabelIsALabelValue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		ids := rapid.SliceOf(rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?(\.[a-z0-9]{1,20})?`)).Draw(t, "ids")
-		value := ClustersLabel(ids)
-		if len(value) > 63 || strings.Trim(value, "_-.") != value {
-			t.Fatalf("%q can't be a label's value", value)
-		}
-	})
 }

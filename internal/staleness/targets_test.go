@@ -48,17 +48,3 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
-
-// Of a large slice others are asked each time.
-func TestTargetsInAnotherOrder(t *testing.T) {
-	backwards := func(n int) (order []int) {
-		for i := range n {
-			order = append(order, n-1-i)
-		}
-		return order
-	}
-	got := Targets([]*discoveryv1.EndpointSlice{slice(80, "10.0.0.1", "10.0.0.2", "10.0.0.3")}, 2, backwards, func(netip.Addr) bool { return true })
-	if want := []string{"10.0.0.3:80", "10.0.0.2:80"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}

@@ -156,33 +156,6 @@ func TestUrgentReads(t *testing.T) {
 	})
 }
 
-// However much that is more urgent goes on, nothing waits for longer than its patience.
-func TestNothingStarves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate := &Gate{}
-		ctx, cancel := context.WithCancel(t.Context())
-		var others sync.WaitGroup
-		for i := range 2 {
-			others.Go(func() {
-				<-time.After(time.Duration(i) * 5 * time.Millisecond)
-				for ctx.Err() == nil {
-					leave := gate.Enter(ctx, Local, Now)
-					<-time.After(10 * time.Millisecond)
-					leave()
-				}
-			})
-		}
-		<-time.After(time.Millisecond)
-		start := time.Now()
-		gate.Enter(ctx, Local, Last)()
-		if waited := time.Since(start); waited != LastPatience {
-			t.Errorf("it waited for %v", waited)
-		}
-		cancel()
-		others.Wait()
-	})
-}
-
 // Who gives up does not go on waiting.
 func TestEnterEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -238,27 +211,6 @@ func TestBursts(t *testing.T) {
 			writes.Wait()
 		})
 	}
-}
-
-// Some exports at once, as of one application, cost what comes after them next to nothing.
-func TestACrowdAtOnceIsSoonOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate, start := &Gate{}, time.Now()
-		var writes sync.WaitGroup
-		for i := range 2 * crowd {
-			writes.Go(func() {
-				<-time.After(time.Duration(i) * time.Millisecond)
-				leave := gate.Enter(t.Context(), Local, First)
-				<-time.After(2 * time.Millisecond)
-				leave()
-			})
-		}
-		writes.Wait()
-		gate.Enter(t.Context(), Local, Next)()
-		if waited := time.Since(start); waited > 20*time.Millisecond {
-			t.Errorf("it began %v after the first, which were done after 17ms", waited)
-		}
-	})
 }
 
 // It is asked for each write that waits whenever another one ends: in a burst that was a sixth of what an agent allocated.

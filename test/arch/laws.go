@@ -20,7 +20,6 @@ var badFolders = []string{"pkg", "util", "utils", "common", "helper", "helpers",
 // sleepsAllowed are the files that may sleep in a test, with the reason.
 var sleepsAllowed = map[string]string{
 	"lab/process/process_test.go":   "asks again for what another process writes, until a deadline",
-	"lab/podrunner/cluster_test.go": "asks a real control plane again, until a deadline",
 }
 
 // folderNames finds folders whose name tells nothing.

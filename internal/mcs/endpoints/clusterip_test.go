@@ -2,7 +2,6 @@ package endpoints
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
@@ -148,31 +146,4 @@ func TestClusterIPIsImportedAsItIs(t *testing.T) {
 	if got := headless.Slice(slice); got != nil {
 		t.Errorf("a headless import has %+v", got)
 	}
-}
-
-func TestOneEndpointForEachFamilyWithReadyPods(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sources := drawSources(t)
-		got := byClusterIP("10.96.0.7 fd00::7", sources...)
-		if len(got) != 2 || got[0].Name == got[1].Name {
-			t.Fatalf("published %v", got)
-		}
-		for _, s := range got {
-			ready := slices.ContainsFunc(sources, func(o *discoveryv1.EndpointSlice) bool { return o.AddressType == s.AddressType && hasReady(o) })
-			if (len(s.Endpoints) == 1) != ready || len(s.Endpoints) > 1 {
-				t.Fatalf("%s has %d endpoints, where some are ready: %t", s.AddressType, len(s.Endpoints), ready)
-			}
-		}
-		// The order of the slices does not matter.
-		reversed := slices.Clone(sources)
-		slices.Reverse(reversed)
-		if diff := cmp.Diff(got, byClusterIP("10.96.0.7 fd00::7", reversed...)); diff != "" {
-			t.Fatalf("in another order (-want +got):\n%s", diff)
-		}
-		for _, s := range sources {
-			if name := published(s).Name; name == got[0].Name || name == got[1].Name {
-				t.Fatalf("both modes have a slice %s", name)
-			}
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"pgregory.net/rapid"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -56,35 +55,4 @@ func TestRefusal(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestRefusalSaysWhatToDo(t *testing.T) {
-	slice := byClusterIP("10.96.0.7")[0]
-	member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: []string{"10.96.0.0/12"}}}
-	got := OverlappingRanges(network(t, "10.96.0.0/16", ""), "c3", "c1", member, slice)
-	want := `Cluster "c1" advertises its Services by their cluster IPs, which mean something else in cluster "c3": ` +
-		`its 10.96.0.0/12 overlaps the Services 10.96.0.0/16 here. Its endpoints are not imported. ` +
-		`Give one of the two other ranges, or run the agent of "c1" with --advertise-mode=pods if its pods can be reached.`
-	if got != want {
-		t.Errorf("%q\nwant\n%q", got, want)
-	}
-}
-
-// An Event's note has room for 1024 characters, whatever another cluster says.
-func TestRefusalIsShortEnough(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var ranges []string
-		for range rapid.IntRange(1, 300).Draw(t, "ranges") {
-			ranges = append(ranges, "fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112")
-		}
-		own, err := validation.ParseNetwork([]string{"fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112"}, []string{"fd00:aaaa:bbbb:cccc:dddd:eeee:0:0/96"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: ranges}}
-		got := OverlappingRanges(own, "c3", "c1", member, byClusterIP("10.96.0.7")[0])
-		if len(got) == 0 || len(got) > 900 { // and cluster ids of 63 characters
-			t.Fatalf("%d characters: %s", len(got), got)
-		}
-	})
 }

@@ -1,0 +1,569 @@
+package lab_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// podLab is a lab of one node. Each test has a namespace in it.
+type podLab struct {
+	*lab.Lab
+	client kubernetes.Interface
+}
+
+// TestPods is about the lab's kubelet, as far as the scenario lab-pods does not go.
+func TestPods(t *testing.T) {
+	p := &podLab{Lab: up(t, options(t, lab.Shape{Clusters: 1, Nodes: 1, IPFamily: lab.Dual}))}
+	config, err := p.RESTConfig("c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.client = kubernetes.NewForConfigOrDie(config)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"deployment", p.testDeployment}, {"streams", p.testStreams}, {"attach", p.testAttach},
+		{"probes and restarts", p.testProbesAndRestarts}, {"containers of a pod", p.testContainersOfAPod},
+		{"certificates", p.testKubeletAPIWantsACertificate}, {"crash", p.testCrash},
+	} {
+		t.Run(test.name, test.run)
+	}
+	path, err := p.FindLog("c1/podrunner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, _ := os.ReadFile(path)
+	for _, bad := range []string{"DATA RACE", "panic: ", "clearing away", "removing container"} {
+		if _, found, ok := strings.Cut(string(log), bad); ok {
+			t.Errorf("the pod runner logs %s%.1000s", bad, found)
+		}
+	}
+	down(t, p.Lab)
+}
+
+func (p *podLab) command(args ...string) *exec.Cmd {
+	args = append([]string{"--kubeconfig", p.Kubeconfig(), "--context", "c1"}, args...)
+	return exec.Command(filepath.Join(p.Spec.Programs, "kubectl"), args...)
+}
+
+// kubectl runs kubectl. The error has its standard error.
+func (p *podLab) kubectl(stdin string, args ...string) (stdout string, err error) {
+	cmd := p.command(args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(errOut.Bytes()))
+	}
+	return out.String(), err
+}
+
+func (p *podLab) must(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, err := p.kubectl(stdin, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// apply applies manifests to a new namespace and returns its name.
+func (p *podLab) apply(t *testing.T, manifests string) string {
+	t.Helper()
+	_, name, _ := strings.Cut(t.Name(), "/")
+	ns := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+	p.must(t, "", "create", "namespace", ns)
+	t.Cleanup(func() {
+		if t.Failed() {
+			out, _ := p.kubectl("", "get", "pods,events", "-n", ns, "-o", "wide")
+			t.Log(out)
+		}
+		if _, err := p.kubectl("", "delete", "namespace", ns, "--wait=false"); err != nil {
+			t.Error(err)
+		}
+	})
+	// The API server accepts Pods once a controller has created the service account.
+	p.must(t, "", "wait", "--for=create", "--timeout=2m", "-n", ns, "serviceaccount/default")
+	p.must(t, manifests, "apply", "-n", ns, "-f", "-")
+	return ns
+}
+
+func eventually(t *testing.T, what string, check func() (ok bool, seen string)) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
+		ok, seen := check()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %s: still %s", what, seen)
+		}
+	}
+}
+
+func ready(p corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// waitReady waits until a namespace has just so many Pods, all ready.
+func (p *podLab) waitReady(t *testing.T, ns string, count int) (pods []corev1.Pod) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d ready pods", count), func() (bool, string) {
+		list, err := p.client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods = slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+		return len(pods) == count && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !ready(pod) }), fmt.Sprint(len(pods))
+	})
+	return pods
+}
+
+// waitPod waits until a Pod is as it should be.
+func (p *podLab) waitPod(t *testing.T, ns, name, what string, check func(*corev1.Pod) bool) (pod *corev1.Pod) {
+	t.Helper()
+	eventually(t, name+" to be "+what, func() (bool, string) {
+		var err error
+		if pod, err = p.client.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			return false, err.Error()
+		}
+		return check(pod), fmt.Sprintf("%s %+v", pod.Status.Phase, pod.Status.ContainerStatuses)
+	})
+	return pod
+}
+
+// follow follows a container's log. It returns when it has read a line; rest returns the lines after that, to the container's end.
+func (p *podLab) follow(t *testing.T, ns, pod, container string) (rest func() string) {
+	t.Helper()
+	cmd := p.command("logs", "-f", "-n", ns, pod, "-c", container)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(out)
+	if line, err := reader.ReadString('\n'); err != nil {
+		t.Fatalf("following the log: got %q, %v", line, err)
+	}
+	return func() string {
+		text, _ := io.ReadAll(reader)
+		_ = cmd.Wait()
+		return string(text)
+	}
+}
+
+const sideManifest = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {page: "one\n"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 300
+      containers:
+      - name: side
+        image: any
+        command: ["/bin/sh", "-c", "trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.1; done"]
+        volumeMounts: [{name: settings, mountPath: /settings}]
+      volumes: [{name: settings, configMap: {name: settings}}]
+`
+
+func (p *podLab) testDeployment(t *testing.T) {
+	ns := p.apply(t, sideManifest)
+	pod := p.waitReady(t, ns, 2)[0]
+	inPod := func(script string) string { return p.must(t, "", "exec", "-n", ns, pod.Name, "--", "sh", "-c", script) }
+
+	from := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(from, []byte("content"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.must(t, "", "cp", "-n", ns, from, pod.Name+":/srv/copied")
+	if out := inPod("cat /srv/copied"); out != "content" {
+		t.Errorf("copied: %q", out)
+	}
+	if _, err := os.Stat("/srv/copied"); err == nil {
+		t.Error("the copied file is on the host")
+	}
+	out := p.must(t, "", "logs", "-n", ns, pod.Name, "--tail=1", "--timestamps")
+	if at, err := time.Parse(time.RFC3339Nano, strings.Fields(out)[0]); err != nil || strings.Count(out, "\n") != 1 {
+		t.Errorf("log: %q: %v %v", out, at, err)
+	}
+	p.must(t, "", "patch", "configmap", "-n", ns, "settings", "-p", `{"data":{"page":"two\n"}}`)
+	eventually(t, "the new page", func() (bool, string) {
+		out := inPod("cat /settings/page")
+		return out == "two\n", out
+	})
+	terminal, code := p.onTerminal(t, "exec", "-it", "-n", ns, pod.Name, "--",
+		"sh", "-c", `tty; while [ "$(stty size)" != '7 90' ]; do :; done; echo right size; exit 5`)
+	if code != 5 || !strings.HasPrefix(terminal, "/dev/pts/0\r\nright size\r\n") {
+		t.Errorf("terminal: code %d: %q", code, terminal)
+	}
+
+	rest := p.follow(t, ns, pod.Name, "side")
+	p.must(t, "", "delete", "pod", "-n", ns, pod.Name, "--timeout=2m")
+	if out := rest(); out != "bye\n" {
+		t.Errorf("the container was not asked to end: %q", out)
+	}
+	eventually(t, "the pod's network namespace to go", func() (bool, string) {
+		_, err := os.Stat("/run/netns/atoll-" + p.Name() + "-c1-pod-" + string(pod.UID)[:8])
+		return os.IsNotExist(err), "there"
+	})
+	p.waitReady(t, ns, 2)
+}
+
+// onTerminal runs kubectl on a terminal of 7 lines of 90 characters.
+func (p *podLab) onTerminal(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	cmd := p.command(args...)
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 7, Cols: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	text, _ := io.ReadAll(terminal) // ends with EIO
+	_ = cmd.Wait()
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// testStreams executes commands by both protocols that kubectl speaks.
+func (p *podLab) testStreams(t *testing.T) {
+	ns := p.apply(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: c, image: any, command: ["sleep", "inf"]}]
+`)
+	p.waitReady(t, ns, 1)
+	for protocol, setting := range map[string]string{"SPDY": "false", "websocket": "true"} {
+		for name, tc := range map[string]struct {
+			flag, script, stdin string
+			stdout, stderr      string
+			code                int
+		}{
+			"separate outputs": {script: "echo out; echo err >&2; exit 3", stdout: "out\n", stderr: "err\n", code: 3},
+			"input":            {flag: "-i", script: "cat", stdin: "some\ntext", stdout: "some\ntext"},
+			"much output":      {script: "head -c 3000000 /dev/zero | tr '\\0' x", stdout: strings.Repeat("x", 3000000)},
+			"much input":       {flag: "-i", script: "wc -c", stdin: strings.Repeat("x", 3000000), stdout: "3000000\n"},
+			"input that nobody reads": {flag: "-i", script: "exec <&-; echo done",
+				stdin: strings.Repeat("x", 3000000), stdout: "done\n"},
+		} {
+			t.Run(protocol+"/"+name, func(t *testing.T) {
+				if protocol == "SPDY" && strings.HasSuffix(name, "nobody reads") {
+					t.Skip("an API server that ends a connection with input under way may take the output with it, as with any kubelet")
+				}
+				args := []string{"exec", "-n", ns, "p"}
+				if tc.flag != "" {
+					args = append(args, tc.flag)
+				}
+				cmd := p.command(append(args, "--", "sh", "-c", tc.script)...)
+				cmd.Env = append(os.Environ(), "KUBECTL_REMOTE_COMMAND_WEBSOCKETS="+setting)
+				var stdout, stderr bytes.Buffer
+				cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(tc.stdin), &stdout, &stderr
+				err := cmd.Run()
+				var exit *exec.ExitError
+				if err != nil && !errors.As(err, &exit) {
+					t.Fatal(err)
+				}
+				said, _, _ := strings.Cut(stderr.String(), "command terminated with")
+				if _, own, ok := strings.Cut(said, "Copying stdin failed"); ok { // kubectl's own word
+					_, said, _ = strings.Cut(own, "\n")
+				}
+				if stdout.String() != tc.stdout || said != tc.stderr || cmd.ProcessState.ExitCode() != tc.code {
+					t.Errorf("got %.100q, %.100q, code %d", stdout.String(), stderr.String(), cmd.ProcessState.ExitCode())
+				}
+			})
+		}
+	}
+}
+
+func (p *podLab) testAttach(t *testing.T) {
+	ns := p.apply(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: chatty}
+spec:
+  restartPolicy: Never
+  containers: [{name: c, image: any, stdin: true, stdinOnce: true, command: ["sh", "-c", "while read x; do echo got $x; done; echo end"]}]
+`)
+	p.waitReady(t, ns, 1)
+	if out := p.must(t, "one\ntwo\n", "attach", "-i", "-n", ns, "chatty"); !strings.Contains(out, "got one\ngot two\nend\n") {
+		t.Errorf("got %q", out)
+	}
+	p.waitPod(t, ns, "chatty", "done", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+}
+
+func (p *podLab) testProbesAndRestarts(t *testing.T) {
+	ns := p.apply(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: sick}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: c
+    image: any
+    command: ["sh", "-c", "echo run; touch /tmp/well; sleep inf"]
+    startupProbe: {exec: {command: ["test", "-e", "/tmp/well"]}, periodSeconds: 1, timeoutSeconds: 30}
+    livenessProbe: {exec: {command: ["test", "-e", "/tmp/well"]}, periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 2}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: crashing}
+spec:
+  containers: [{name: c, image: any, command: ["sh", "-c", "echo last words > /dev/termination-log; exit 9"]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: no-program}
+spec: {containers: [{name: c, image: any, command: ["no-such-program"]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: no-image}
+spec: {containers: [{name: c, image: nginx}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: no-config}
+spec: {containers: [{name: c, image: any, command: ["sleep", "inf"], envFrom: [{configMapRef: {name: later}}]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: no-volume}
+spec:
+  containers: [{name: c, image: any, command: ["sleep", "inf"], volumeMounts: [{name: v, mountPath: /v}]}]
+  volumes: [{name: v, secret: {secretName: later}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: overdue}
+spec:
+  activeDeadlineSeconds: 1
+  terminationGracePeriodSeconds: 1
+  containers: [{name: c, image: any, command: ["sleep", "inf"]}]
+`)
+	waiting := func(reason, message string) func(*corev1.Pod) bool {
+		return func(pod *corev1.Pod) bool {
+			s := pod.Status.ContainerStatuses
+			return len(s) > 0 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == reason &&
+				strings.Contains(s[0].State.Waiting.Message, message)
+		}
+	}
+	running := func(pod *corev1.Pod) bool { return ready(*pod) }
+
+	p.waitPod(t, ns, "sick", "running", running)
+	p.must(t, "", "exec", "-n", ns, "sick", "--", "rm", "/tmp/well")
+	p.waitPod(t, ns, "sick", "restarted", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount == 1 && ready(*pod) })
+	if out := p.must(t, "", "logs", "-p", "-n", ns, "sick"); out != "run\n" {
+		t.Errorf("previous log: %q", out)
+	}
+
+	p.waitPod(t, ns, "crashing", "looping", waiting("CrashLoopBackOff", "back-off"))
+	pod := p.waitPod(t, ns, "crashing", "restarted", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount >= 2 })
+	last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated
+	if last == nil || last.ExitCode != 9 || last.Message != "last words\n" {
+		t.Errorf("last state %+v", last)
+	}
+	p.waitPod(t, ns, "no-program", "failing", func(pod *corev1.Pod) bool {
+		s := pod.Status.ContainerStatuses
+		return len(s) > 0 && s[0].LastTerminationState.Terminated != nil && s[0].LastTerminationState.Terminated.ExitCode == 128 &&
+			strings.Contains(s[0].LastTerminationState.Terminated.Message, "not found in $PATH")
+	})
+	p.waitPod(t, ns, "no-image", "without image", waiting("ErrImagePull", "give the container a command"))
+	p.waitPod(t, ns, "no-config", "without config", waiting("CreateContainerConfigError", `configmap "later" not found`))
+	p.must(t, "", "create", "configmap", "-n", ns, "later", "--from-literal=a=b")
+	p.waitPod(t, ns, "no-config", "running", running)
+	p.waitPod(t, ns, "no-volume", "without volume", waiting("ContainerCreating", ""))
+	p.must(t, "", "create", "secret", "generic", "-n", ns, "later", "--from-literal=a=b")
+	p.waitPod(t, ns, "no-volume", "running", running)
+	p.waitPod(t, ns, "overdue", "failed", func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "DeadlineExceeded"
+	})
+}
+
+func (p *podLab) testContainersOfAPod(t *testing.T) {
+	ns := p.apply(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: staged, labels: {app: x}}
+spec:
+  terminationGracePeriodSeconds: 1
+  restartPolicy: Never
+  initContainers:
+  - {name: first, image: any, command: ["sh", "-c", "echo first > /data/log"], volumeMounts: [{name: data, mountPath: /data}]}
+  - name: sidecar
+    image: any
+    restartPolicy: Always
+    command: ["sh", "-c", "echo sidecar >> /data/log; touch /data/up; sleep inf"]
+    startupProbe: {exec: {command: ["test", "-e", "/data/up"]}, periodSeconds: 1, timeoutSeconds: 30}
+    volumeMounts: [{name: data, mountPath: /data}]
+  - {name: second, image: any, command: ["sh", "-c", "echo second >> /data/log"], volumeMounts: [{name: data, mountPath: /data}]}
+  containers:
+  - name: main
+    image: any
+    command: ["sh", "-c", "exec 2>&1; cat /data/log; id -u; cat /info/app /key/sub; echo x > /key/sub; exit 0"]
+    securityContext: {runAsUser: 1234}
+    volumeMounts: [{name: data, mountPath: /data}, {name: info, mountPath: /info}, {name: key, mountPath: /key/sub, subPath: k}]
+  volumes:
+  - {name: data, emptyDir: {medium: Memory}}
+  - {name: info, downwardAPI: {items: [{path: app, fieldRef: {fieldPath: "metadata.labels['app']"}}]}}
+  - {name: key, secret: {secretName: key}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: key}
+stringData: {k: "value\n"}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: hooked}
+spec:
+  terminationGracePeriodSeconds: 10
+  containers:
+  - name: c
+    image: any
+    command: ["sh", "-c", "trap 'cat /tmp/hook; exit' TERM; echo up; while :; do sleep 0.1; done"]
+    lifecycle:
+      postStart: {exec: {command: ["sh", "-c", "echo started > /tmp/hook"]}}
+      preStop: {exec: {command: ["sh", "-c", "echo stopping >> /tmp/hook"]}}
+`)
+	p.waitPod(t, ns, "staged", "done", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+	want := "first\nsidecar\nsecond\n1234\nxvalue\nsh: 1: cannot create /key/sub: Read-only file system\n"
+	if out := p.must(t, "", "logs", "-n", ns, "staged", "-c", "main"); out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	p.waitPod(t, ns, "hooked", "ready", func(pod *corev1.Pod) bool { return ready(*pod) })
+	rest := p.follow(t, ns, "hooked", "c")
+	p.must(t, "", "delete", "pod", "-n", ns, "hooked")
+	if out := rest(); out != "started\nstopping\n" {
+		t.Errorf("hooks: %q", out)
+	}
+}
+
+func (p *podLab) testKubeletAPIWantsACertificate(t *testing.T) {
+	node, err := p.client.CoreV1().Nodes().Get(t.Context(), "c1-n1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := p.Namespace("c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(user string, groups ...string) (int, error) {
+		config := &tls.Config{InsecureSkipVerify: true}
+		if user != "" {
+			config.Certificates = []tls.Certificate{p.certificate(t, user, groups...)}
+		}
+		client := &http.Client{Transport: &http.Transport{DialContext: namespace.DialContext, TLSClientConfig: config}}
+		response, err := client.Get(fmt.Sprintf("https://%s:%d/healthz", node.Status.Addresses[0].Address, node.Status.DaemonEndpoints.KubeletEndpoint.Port))
+		if err != nil {
+			return 0, err
+		}
+		response.Body.Close()
+		return response.StatusCode, nil
+	}
+	if code, err := get("admin", "system:masters"); code != http.StatusOK {
+		t.Errorf("admin: %d, %v", code, err)
+	}
+	if code, err := get("nobody"); code != http.StatusForbidden {
+		t.Errorf("nobody: %d, %v", code, err)
+	}
+	if _, err := get(""); err == nil {
+		t.Error("no certificate was accepted")
+	}
+}
+
+func (p *podLab) certificate(t *testing.T, user string, groups ...string) tls.Certificate {
+	t.Helper()
+	kubeconfig, err := p.UserKubeconfig("c1", user, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err == nil {
+		err = rest.LoadTLSFiles(config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(config.CertData, config.KeyData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+// testCrash kills the pod runner, and starts it again.
+func (p *podLab) testCrash(t *testing.T) {
+	ns := p.apply(t, sideManifest)
+	before := p.waitReady(t, ns, 2)
+	containers := func() string {
+		out, _ := exec.Command("pgrep", "-f", regexp.QuoteMeta(p.Spec.Atoll+" lab container-init")).Output() // fails where there are none
+		return string(out)
+	}
+	if containers() == "" {
+		t.Fatal("the containers are not found")
+	}
+	if err := p.Kill(t.Context(), "c1/podrunner"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the containers to end", func() (bool, string) {
+		out := containers()
+		return out == "", out
+	})
+	// While it is down, one Pod goes.
+	p.must(t, "", "delete", "pod", "-n", ns, before[0].Name, "--force", "--grace-period=0")
+	if err := p.Start(t.Context(), "c1/podrunner"); err != nil {
+		t.Fatal(err)
+	}
+	p.waitPod(t, ns, before[1].Name, "restarted", func(pod *corev1.Pod) bool {
+		return ready(*pod) && pod.Status.ContainerStatuses[0].RestartCount == 1
+	})
+	for _, pod := range p.waitReady(t, ns, 2) {
+		for _, old := range before {
+			if pod.Status.PodIP == old.Status.PodIP {
+				t.Errorf("%s has an address that was in use before", pod.Name)
+			}
+		}
+	}
+	p.must(t, "", "delete", "deployment,pods", "--all", "-n", ns)
+	if mounts, _ := os.ReadFile("/proc/self/mountinfo"); strings.Contains(string(mounts), p.Dir("")) {
+		t.Error("mounts left behind")
+	}
+}
