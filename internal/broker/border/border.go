@@ -2,7 +2,8 @@
 //
 // Border.Transform is the transform of that cache, so nothing invalid is ever in it and controllers do not validate. A transform cannot drop an
 // object. Of an object that must not be used it leaves a refused stub, with the reason; of an EndpointSlice that this cluster does not need, or whose
-// member is over its budget, a stub: what it is made from, its revision and a hash of its content. State reads a cached object's state.
+// member is over its budget, a stub: what it is made from, its revision and a hash of its content. State reads a cached object's state. Pace delays
+// what a member changes too fast.
 package border
 
 import (
