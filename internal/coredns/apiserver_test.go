@@ -65,38 +65,12 @@ func TestWithAPIServer(t *testing.T) {
 	c.wantReady(http.StatusOK)
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	c.testClusterSetIP()
 	c.testHeadless()
 	c.testPointers()
 	c.testReload()
 	c.testFailedReload()
 	c.testOutage()
 	c.testEnd()
-}
-
-func (c *cluster) testClusterSetIP() {
-	web := &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-		Spec: mcsv1beta1.ServiceImportSpec{
-			Type:  mcsv1beta1.ClusterSetIP,
-			IPs:   []string{"10.101.0.7", "fd00:20:1::7"},
-			Ports: []mcsv1beta1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
-		},
-	}
-	c.create(web)
-	c.eventually("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.101.0.7")
-	c.want("web.shop.svc.clusterset.local.", dns.TypeAAAA, dns.RcodeSuccess, "fd00:20:1::7")
-	c.want("_http._tcp.web.shop.svc.clusterset.local.", dns.TypeSRV, dns.RcodeSuccess, "0 100 80 web.shop.svc.clusterset.local.")
-	c.want("dns-version.clusterset.local.", dns.TypeTXT, dns.RcodeSuccess, `"1.0.0"`)
-
-	web.Spec.IPs = []string{"10.101.0.8"}
-	c.must(c.client.Update(c.Context(), web))
-	c.eventually("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeSuccess, "10.101.0.8")
-	c.want("web.shop.svc.clusterset.local.", dns.TypeAAAA, dns.RcodeSuccess)
-
-	c.must(c.client.Delete(c.Context(), web))
-	c.eventually("web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
-	c.want("shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError)
 }
 
 func (c *cluster) testHeadless() {

@@ -88,14 +88,6 @@ func TestWhoCannotSeeFindsNobodyLost(t *testing.T) {
 	s.live("b", "self")
 }
 
-func TestOneOwnRenewalMayBeMissing(t *testing.T) {
-	s := newScene(t)
-	s.see(0, "a self", "a")
-	s.see(20, "self")
-	s.see(40, "self", "a")
-	s.live("self")
-}
-
 func TestADeletedHeartbeat(t *testing.T) {
 	s := newScene(t)
 	s.see(0, "a self", "a")

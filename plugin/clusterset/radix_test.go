@@ -1,7 +1,6 @@
 package clusterset
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -104,24 +103,6 @@ func TestRadixIsPersistent(t *testing.T) {
 			if got := tree.under(wholeOf(ip)) != nil; got != (i < v) {
 				t.Fatalf("version %d: %v is there: %v", v, ip, got)
 			}
-		}
-	}
-}
-
-func TestPrefix(t *testing.T) {
-	p := wholeOf(netip.MustParseAddr("2001:db8::ff00:1"))
-	q := prefix{}
-	for _, digit := range "20010db80000000000000000ff000001" {
-		var value uint64
-		fmt.Sscanf(string(digit), "%x", &value)
-		q = q.with(value, 4)
-	}
-	if p != q {
-		t.Errorf("%x, by digits %x", p, q)
-	}
-	for _, bits := range []int{0, 1, 63, 64, 65, 127, 128} {
-		if c := p.cut(bits); c.common(p) != bits || c.bits != bits {
-			t.Errorf("first %d bits have %d in common with the whole: %x", bits, c.common(p), c)
 		}
 	}
 }

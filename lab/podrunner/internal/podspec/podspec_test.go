@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"pgregory.net/rapid"
 )
 
 func TestExpand(t *testing.T) {
@@ -38,19 +37,6 @@ func TestExpand(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
-}
-
-func TestExpandLeavesTextWithoutDollarsAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := strings.ReplaceAll(rapid.String().Draw(t, "text"), "$", "")
-		if got := Expand(text, nil); got != text {
-			t.Fatalf("got %q, want %q", got, text)
-		}
-		all := func(string) (string, bool) { return "v", true }
-		if got := Expand(strings.ReplaceAll(text, "(", "$$("), all); got != strings.ReplaceAll(text, "(", "$(") {
-			t.Fatalf("escaped: got %q", got)
-		}
-	})
 }
 
 func testPod() *corev1.Pod {
