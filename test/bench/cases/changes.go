@@ -164,7 +164,6 @@ func successive(r *Run) comparison {
 		},
 		results: []result{{"change", "until the importing cluster has it", figure.Milliseconds, 3,
 			"the floor is a plain relay of the slice: watch, write, watch, write"}},
-		slices: func(f figure.Figure) figure.Figure { return f.AtMost(1) },
 	}
 }
 

@@ -45,6 +45,7 @@ var columns = []string{
 // growth lets the clusterset grow, and shows what each setting needs.
 func growth(ctx context.Context, r *Run, c *figure.Case) error {
 	table := figure.Table{Title: "What a clusterset needs", Columns: columns}
+	defer func() { c.Tables = append(c.Tables, table) }() // also what there is when the case is given up
 	for i, s := range r.settings() {
 		r.Say("growth: %d clusters, %d services, %d endpoints, %d namespaces", s.clusters, s.services, s.endpoints, s.namespaces)
 		found, err := r.grow(ctx, fmt.Sprintf("growth-%d", i), s)
@@ -57,7 +58,6 @@ func growth(ctx context.Context, r *Run, c *figure.Case) error {
 		}
 		table.Add(row...)
 	}
-	c.Tables = append(c.Tables, table)
 	c.Notes = append(c.Notes,
 		"all agents, the broker and two real clusters share this machine's processors; the broker's CPU, requests, events and bytes do not depend on that",
 		"live heaps are those after garbage collections, of the broker's API server, which remembers the latest changes of each kind, and of one agent")
