@@ -19,7 +19,7 @@ var badFolders = []string{"pkg", "util", "utils", "common", "helper", "helpers",
 
 // sleepsAllowed are the files that may sleep in a test, with the reason.
 var sleepsAllowed = map[string]string{
-	"lab/process/process_test.go":   "asks again for what another process writes, until a deadline",
+	"lab/process/process_test.go": "asks again for what another process writes, until a deadline",
 }
 
 // folderNames finds folders whose name tells nothing.
