@@ -33,7 +33,7 @@ root:
 # Scenarios wait more than they compute, and so do tests with API servers: they run side by side.
 .PHONY: test
 test: kube ## Everything that must pass, in a quarter of an hour (as root)
-	@$(MAKE) --no-print-directory --output-sync=line -j 2 test-scenarios test-parts
+	@$(MAKE) --no-print-directory -j 2 test-scenarios test-parts
 
 ##@ Building
 
