@@ -48,30 +48,12 @@ func assertVerbs() []Verb {
 		},
 		{
 			Name: "save", Args: "NAME [REGEXP]", Min: 1, Max: 2, Always: true,
-			Summary: "keeps the last output, without the space around it, or what the pattern matches in it, as `$NAME`, and as `$NAME_HOST` for URLs, with brackets around an IPv6 address",
+			Summary: "keeps the last output, without the space around it, or what the pattern matches in it, as `$NAME`, and as `$NAME_HOST` for URLs, with brackets around an IPv6 address; set already are `$LAB_CLUSTERS` (`c1,c2,c3`) and, by the IP family of c1, `$LAB_A`, the record type of its primary addresses (`A` or `AAAA`), and `$LAB_FAMILIES`, how many it has (`1` or `2`)",
 			Check: func(_ *Script, _ bool, args []string) error {
 				_, err := regexp.Compile(strings.Join(args[1:], ""))
 				return err
 			},
 			Run: func(_ context.Context, r *Run, args []string) error { return r.save(args[0], args[1:]...) },
-		},
-		{
-			Name: "env", Args: "NAME=VALUE", Min: 1, Max: 1, Always: true,
-			Summary: "sets `$NAME`; set already are `$LAB_CLUSTERS` (`c1,c2,c3`) and, by the IP family of c1, `$LAB_A`, the record type of its primary addresses (`A` or `AAAA`), and `$LAB_FAMILIES`, how many it has (`1` or `2`)",
-			Check: func(_ *Script, _ bool, args []string) error {
-				if args[0] != unknown && !strings.Contains(args[0], "=") {
-					return errors.New("usage: env NAME=VALUE")
-				}
-				return nil
-			},
-			Run: func(_ context.Context, r *Run, args []string) error {
-				name, value, ok := strings.Cut(args[0], "=")
-				if !ok {
-					return usageErrorf("usage: env NAME=VALUE")
-				}
-				r.env[name] = value
-				return nil
-			},
 		},
 		{
 			Name: "equal", Args: "A B", Min: 2, Max: 2,

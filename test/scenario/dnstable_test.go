@@ -20,10 +20,11 @@ func TestSummary(t *testing.T) {
 		},
 		"no data":       {header + soa, "no data, SOA with minimum 5"},
 		"no SOA":        {header, "no data"},
-		"no name":       {";; status: NXDOMAIN, id: 1\n;; flags: qr; QUERY: 1\n" + soa, "NXDOMAIN, SOA with minimum 5"},
+		"no name":       {";; status: NXDOMAIN, id: 1\n;; flags: qr; QUERY: 1\n" + soa, "NXDOMAIN, not authoritative, SOA with minimum 5"},
 		"a serial":      {header + ";; ANSWER SECTION:\nx. 5 IN SOA ns.dns.x. hostmaster.x. 17 7200 1800 86400 5\n", "SOA ns.dns.x. hostmaster.x."},
-		"many":          {header + ";; ANSWER SECTION:\n" + many, "9 × A"},
+		"many":          {header + ";; ANSWER SECTION:\n" + many, "13 × A"},
 		"too many":      {";; status: NOERROR, id: 1\n;; flags: qr aa tc rd; QUERY: 1\n;; ANSWER SECTION:\n" + many, "as many A as fit, truncated"},
+		"a long TTL":    {header + ";; ANSWER SECTION:\nx. 60 IN TXT a\nx. 5 IN TXT b\n", "TXT a, TXT b, TTL 60"},
 		"not an answer": {"", ""},
 	} {
 		got, err := summary(test.output)

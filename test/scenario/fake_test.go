@@ -14,7 +14,6 @@ type fakeLab struct {
 	shape   Shape
 	kubectl func(cluster string, command Command) Result
 	exec    func(cluster string, args []string) Result
-	forward func() (string, error)
 	hang    bool // kubectl delete never ends
 
 	mu    sync.Mutex
@@ -97,13 +96,8 @@ func (f *fakeLab) Exec(_ context.Context, cluster string, args ...string) Result
 	return f.exec(cluster, args)
 }
 
-func (f *fakeLab) PortForward(_ context.Context, cluster, namespace, pod, port string) (string, func(), error) {
-	f.note("%s forward %s/%s %s", cluster, namespace, pod, port)
-	if f.forward == nil {
-		return "", nil, errors.New("no forwarding")
-	}
-	address, err := f.forward()
-	return address, func() { f.note("%s forward stopped", cluster) }, err
+func (f *fakeLab) PortForward(context.Context, string, string, string, string) (string, func(), error) {
+	return "", nil, errors.New("no forwarding")
 }
 
 func (f *fakeLab) Cut(_ context.Context, a, b string) error {
@@ -116,13 +110,13 @@ func (f *fakeLab) Heal(_ context.Context, a, b string) error {
 	return nil
 }
 
-func (f *fakeLab) Kill(_ context.Context, cluster, unit string) error {
-	f.note("kill %s/%s", cluster, unit)
+func (f *fakeLab) Kill(_ context.Context, unit string) error {
+	f.note("kill %s", unit)
 	return nil
 }
 
-func (f *fakeLab) Start(_ context.Context, cluster, unit string) error {
-	f.note("start %s/%s", cluster, unit)
+func (f *fakeLab) Start(_ context.Context, unit string) error {
+	f.note("start %s", unit)
 	return nil
 }
 

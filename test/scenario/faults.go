@@ -47,8 +47,7 @@ func faultVerbs() []Verb {
 			Check:   checkUnit,
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				r.killed[args[0]] = true
-				cluster, unit, _ := strings.Cut(args[0], "/")
-				return r.lab.Kill(ctx, cluster, unit)
+				return r.lab.Kill(ctx, args[0])
 			},
 		},
 		{
@@ -145,8 +144,7 @@ func checkUnit(s *Script, _ bool, args []string) error {
 }
 
 func (r *Run) startUnit(ctx context.Context, name string) error {
-	cluster, unit, _ := strings.Cut(name, "/")
-	if err := r.lab.Start(ctx, cluster, unit); err != nil {
+	if err := r.lab.Start(ctx, name); err != nil {
 		return err
 	}
 	delete(r.killed, name)

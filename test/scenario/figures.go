@@ -163,7 +163,7 @@ func appendLine(name, text string) error {
 const batterNames = 10
 
 func runBatter(ctx context.Context, r *Run, args []string) error {
-	cluster, unit, _ := strings.Cut(args[0], "/")
+	cluster, _, _ := strings.Cut(args[0], "/")
 	times, err := parseTimes(args[2])
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func runBatter(ctx context.Context, r *Run, args []string) error {
 		case <-ctx.Done():
 		}
 		r.killed[args[0]] = true
-		err := r.lab.Kill(ctx, cluster, unit)
+		err := r.lab.Kill(ctx, args[0])
 		if err == nil {
 			err = r.startUnit(ctx, args[0])
 		}

@@ -7,6 +7,15 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
+// burst returns the file burst.yaml: the Services b0 to b9, which batter exports.
+func burst() txtar.File {
+	var b strings.Builder
+	for i := range batterNames {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Service\nmetadata: {name: b%d}\nspec: {selector: {app: burst}, ports: [{port: 80}]}\n", i)
+	}
+	return txtar.File{Name: "burst.yaml", Data: []byte(b.String())}
+}
+
 // thousand returns the file thousand.yaml, which every script can apply: a headless import of
 // 1,000 endpoints that no cluster exports, to compare DNS answers. It is generated because its
 // lines differ by a number only.

@@ -32,10 +32,10 @@ type Lab interface {
 	Cut(ctx context.Context, a, b string) error
 	// Heal undoes Cut; two empty names undo every cut.
 	Heal(ctx context.Context, a, b string) error
-	// Kill ends one of a cluster's programs (apiserver, etcd, kube-proxy, …) without warning.
-	Kill(ctx context.Context, cluster, unit string) error
+	// Kill ends one of a cluster's programs, CLUSTER/UNIT, without warning.
+	Kill(ctx context.Context, unit string) error
 	// Start starts what Kill ended and returns when it is ready.
-	Start(ctx context.Context, cluster, unit string) error
+	Start(ctx context.Context, unit string) error
 	// Snapshot keeps a copy of the broker's data under a name, and Restore puts it back to that.
 	Snapshot(ctx context.Context, name string) error
 	Restore(ctx context.Context, name string) error

@@ -23,7 +23,7 @@ import (
 
 // realLab is a lab that runs.
 type realLab struct {
-	lab     *lab.Lab
+	*lab.Lab
 	getters *getters
 }
 
@@ -31,16 +31,16 @@ type realLab struct {
 func Use(l *lab.Lab) Lab { return realLab{l, &getters{of: map[string]*getter{}}} }
 
 func (r realLab) Shape() Shape {
-	s := r.lab.Spec.Shape
+	s := r.Spec.Shape
 	return Shape{Clusters: s.Clusters, Nodes: s.Nodes, IPFamily: s.IPFamily, Bare: s.Bare, Empty: s.Bare, Hub: s.Hub, AdvertiseMode: string(s.AdvertiseMode), DNS: string(s.DNS)}
 }
 
 // command makes a kubectl command. Its discovery cache is the lab's own: labs
 // use the same ports one after the other.
 func (r realLab) command(ctx context.Context, cluster string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(r.lab.Spec.Programs, "kubectl"), append([]string{
-		"--kubeconfig=" + r.lab.Kubeconfig(), "--context=" + cluster,
-		"--cache-dir=" + filepath.Join(r.lab.Dir(cluster), "kubectl-cache"),
+	cmd := exec.CommandContext(ctx, filepath.Join(r.Spec.Programs, "kubectl"), append([]string{
+		"--kubeconfig=" + r.Kubeconfig(), "--context=" + cluster,
+		"--cache-dir=" + filepath.Join(r.Dir(cluster), "kubectl-cache"),
 	}, args...)...)
 	cmd.WaitDelay = time.Second
 	return cmd
@@ -57,6 +57,11 @@ func (r realLab) Kubectl(ctx context.Context, cluster string, command Command) R
 	if command.Stdin != "" {
 		cmd.Stdin = strings.NewReader(command.Stdin)
 	}
+	return outputs(cmd)
+}
+
+// outputs runs the command and keeps what it writes.
+func outputs(cmd *exec.Cmd) Result {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -72,7 +77,7 @@ func (r realLab) get(ctx context.Context, cluster string, command Command) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	in, err := r.getters.in(cluster, r.lab.RESTConfig)
+	in, err := r.getters.in(cluster, r.RESTConfig)
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,12 +101,9 @@ func onTerminal(cmd *exec.Cmd) Result {
 }
 
 func (r realLab) Atoll(ctx context.Context, cluster string, args ...string) Result {
-	cmd := exec.CommandContext(ctx, r.lab.Spec.Atoll, append(slices.Clone(args), "--kubeconfig="+r.lab.Kubeconfig(), "--context="+cluster)...)
+	cmd := exec.CommandContext(ctx, r.Spec.Atoll, append(slices.Clone(args), "--kubeconfig="+r.Kubeconfig(), "--context="+cluster)...)
 	cmd.WaitDelay = time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
+	return outputs(cmd)
 }
 
 func (r realLab) Helm(ctx context.Context, cluster string, args ...string) Result {
@@ -109,19 +111,16 @@ func (r realLab) Helm(ctx context.Context, cluster string, args ...string) Resul
 	if err != nil {
 		return Result{Err: err}
 	}
-	cmd := exec.CommandContext(ctx, program, append(slices.Clone(args), "--kubeconfig="+r.lab.Kubeconfig(), "--kube-context="+cluster)...)
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(args), "--kubeconfig="+r.Kubeconfig(), "--kube-context="+cluster)...)
 	cmd.Dir, cmd.WaitDelay = charts.Root(), time.Second
-	folder := filepath.Join(r.lab.Dir(cluster), "helm") // labs use the same ports one after the other
+	folder := filepath.Join(r.Dir(cluster), "helm") // labs use the same ports one after the other
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
+	return outputs(cmd)
 }
 
 func (r realLab) Exec(ctx context.Context, cluster string, args ...string) Result {
 	var stdout, stderr bytes.Buffer
-	err := r.lab.Exec(ctx, cluster, args, lab.Streams{Out: &stdout, Err: &stderr})
+	err := r.Lab.Exec(ctx, cluster, args, lab.Streams{Out: &stdout, Err: &stderr})
 	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
 }
 
@@ -173,33 +172,9 @@ func firstMatch(from io.Reader, pattern *regexp.Regexp) (string, error) {
 	}
 }
 
-func (r realLab) Cut(ctx context.Context, a, b string) error { return r.lab.Cut(ctx, a, b) }
-
 func (r realLab) Heal(ctx context.Context, a, b string) error {
 	if a == "" {
-		return r.lab.HealAll(ctx)
+		return r.HealAll(ctx)
 	}
-	return r.lab.Heal(ctx, a, b)
-}
-
-func (r realLab) Kill(ctx context.Context, cluster, unit string) error {
-	return r.lab.Kill(ctx, cluster+"/"+unit)
-}
-
-func (r realLab) Start(ctx context.Context, cluster, unit string) error {
-	return r.lab.Start(ctx, cluster+"/"+unit)
-}
-
-func (r realLab) Snapshot(ctx context.Context, name string) error { return r.lab.Snapshot(ctx, name) }
-
-func (r realLab) Restore(ctx context.Context, name string) error { return r.lab.Restore(ctx, name) }
-
-func (r realLab) Wipe(ctx context.Context) error { return r.lab.Wipe(ctx) }
-
-func (r realLab) Rename(ctx context.Context, cluster, id string) error {
-	return r.lab.Rename(ctx, cluster, id)
-}
-
-func (r realLab) Rejoin(ctx context.Context, clusters ...string) error {
-	return r.lab.Rejoin(ctx, clusters...)
+	return r.Lab.Heal(ctx, a, b)
 }

@@ -141,7 +141,7 @@ type call struct {
 }
 
 // ParseFile reads and checks the script in the file. Besides its own files it
-// can apply those in the folder "manifests" beside it, and thousand.yaml.
+// can apply those in the folder "manifests" beside it, and the generated ones.
 func ParseFile(file string) (*Script, error) {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
@@ -158,7 +158,7 @@ func ParseFile(file string) (*Script, error) {
 		}
 		archive.Files = append(archive.Files, txtar.File{Name: filepath.Base(name), Data: data})
 	}
-	archive.Files = append(archive.Files, thousand())
+	archive.Files = append(archive.Files, thousand(), burst())
 	return parseArchive(file, archive)
 }
 

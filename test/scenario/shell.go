@@ -30,7 +30,7 @@ func (r realLab) Shell(ctx context.Context, cluster, folder, script string) Resu
 		"bash", "-e", "-o", "pipefail", file,
 	}
 	var output bytes.Buffer
-	if err = r.lab.Exec(ctx, cluster, argv, lab.Streams{Out: &output, Err: &output}); err != nil {
+	if err = r.Lab.Exec(ctx, cluster, argv, lab.Streams{Out: &output, Err: &output}); err != nil {
 		err = fmt.Errorf("%w: %s", err, lastLines(output.String()))
 	}
 	return Result{Stdout: output.String(), Err: err}

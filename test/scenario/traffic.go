@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,15 +46,6 @@ func trafficVerbs() []Verb {
 			Name: "answered-by", Args: "CLUSTER/POD…", Min: 1, Max: -1,
 			Summary: "the kept answers came from exactly these pods",
 			Run:     func(_ context.Context, r *Run, args []string) error { return r.answeredBy(args) },
-		},
-		{
-			Name: "forwarded", Args: "CLUSTER/NS/POD PORT PATH", Min: 3, Max: 3,
-			Summary: "one HTTP request from the host through kubectl port-forward",
-			Check: func(s *Script, _ bool, args []string) error {
-				_, err := s.checkPod(args[0])
-				return err
-			},
-			Run: runForwarded,
 		},
 	}
 }
@@ -247,37 +235,4 @@ func sortedSet(values []string) []string {
 	values = slices.Clone(values)
 	slices.Sort(values)
 	return slices.Compact(values)
-}
-
-// runForwarded asks a pod by HTTP through port-forward.
-func runForwarded(ctx context.Context, r *Run, args []string) error {
-	r.answers, r.output = nil, ""
-	pod, err := parsePod(args[0])
-	if err != nil {
-		return err
-	}
-	address, stop, err := r.lab.PortForward(ctx, pod.cluster, pod.namespace, pod.pod, args[1])
-	if err != nil {
-		return err
-	}
-	defer stop()
-	target := url.URL{Scheme: "http", Host: address, Path: args[2]}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return usageErrorf("%v", err)
-	}
-	// A transport of its own: a kept connection would outlive the forwarding.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	r.output = string(body)
-	r.answers = parseAnswers(r.output)
-	if err == nil && response.StatusCode >= 300 {
-		err = errors.New(response.Status)
-	}
-	return err
 }

@@ -31,7 +31,7 @@ type Verb struct {
 // verbs lists all verbs by name.
 func verbs() map[string]Verb {
 	all := map[string]Verb{}
-	for _, group := range [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsTableVerbs(), transcriptVerbs(), queryVerbs(), followVerbs()} {
+	for _, group := range [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsTableVerbs(), queryVerbs(), followVerbs()} {
 		for _, verb := range group {
 			all[verb.Name] = verb
 		}
