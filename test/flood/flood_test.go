@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,10 +29,10 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/quota"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -56,9 +55,9 @@ func TestFlood(t *testing.T) {
 	}
 	b := newBed(t)
 	web := bed.Service{Namespace: flooded, Name: "web", Endpoints: 1}
-	must(t, b.Namespace(t.Context(), flooded, b.Members...))
-	must(t, web.Create(t.Context(), b.On["c1"]))
-	must(t, web.Export(t.Context(), b.On["c1"]))
+	planes.NoError(t, b.Namespace(t.Context(), flooded, b.Members...))
+	planes.NoError(t, web.Create(t.Context(), b.On["c1"]))
+	planes.NoError(t, web.Export(t.Context(), b.On["c1"]))
 	follow := newFollower(t, b, web)
 	follow.change(t)
 
@@ -103,11 +102,11 @@ func cutOff(t *testing.T, b *bed.Bed) error {
 func newBed(t *testing.T) *bed.Bed {
 	t.Helper()
 	programs, remove, err := planes.Programs(t.Context())
-	must(t, err)
+	planes.NoError(t, err)
 	t.Cleanup(remove)
 	b, err := bed.Up(t.Context(), bed.Options{Name: fmt.Sprintf("flood-%d", os.Getpid()), Programs: programs, Clusters: 2, Progress: os.Stderr})
-	must(t, err)
-	t.Cleanup(func() { must(t, b.Down(context.Background())) })
+	planes.NoError(t, err)
+	t.Cleanup(func() { planes.NoError(t, b.Down(context.Background())) })
 	return b
 }
 
@@ -115,15 +114,8 @@ func newBed(t *testing.T) *bed.Bed {
 func importer(t *testing.T, b *bed.Bed) bed.Metrics {
 	t.Helper()
 	metrics, err := b.AgentMetrics(t.Context(), "c2")
-	must(t, err)
+	planes.NoError(t, err)
 	return metrics
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func median(all []time.Duration) time.Duration { return slices.Sorted(slices.Values(all))[len(all)/2] }
@@ -139,9 +131,9 @@ type follower struct {
 func newFollower(t *testing.T, b *bed.Bed, s bed.Service) *follower {
 	t.Helper()
 	o, err := bed.Observe(t.Context(), b.On["c2"], s.Namespace)
-	must(t, err)
+	planes.NoError(t, err)
 	source := s.Slices()[0]
-	must(t, b.On["c1"].Get(t.Context(), client.ObjectKeyFromObject(source), source))
+	planes.NoError(t, b.On["c1"].Get(t.Context(), client.ObjectKeyFromObject(source), source))
 	return &follower{exporter: b.On["c1"], importer: o, source: source}
 }
 
@@ -164,9 +156,9 @@ func (f *follower) change(t *testing.T) time.Duration {
 	ctx, cancel := context.WithTimeout(t.Context(), planes.Patience)
 	defer cancel()
 	begun := time.Now()
-	must(t, f.exporter.Update(ctx, f.source))
+	planes.NoError(t, f.exporter.Update(ctx, f.source))
 	at, err := f.importer.Await(ctx, bed.Appeared(f.source.Endpoints[0].Addresses[0]))
-	must(t, err)
+	planes.NoError(t, err)
 	return at.Sub(begun)
 }
 
@@ -180,16 +172,12 @@ type flood struct {
 func newFlood(t *testing.T, b *bed.Bed) *flood {
 	t.Helper()
 	clusterset, err := b.Broker()
-	must(t, err)
+	planes.NoError(t, err)
 	config, err := clusterset.Invite(t.Context(), flooder)
-	must(t, err)
+	planes.NoError(t, err)
 	member, err := client.New(config, client.Options{Scheme: planes.Scheme()})
-	must(t, err)
-	meta := metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: flooder, Labels: map[string]string{names.LabelSourceCluster: flooder}}
-	must(t, member.Create(t.Context(), &brokerv1alpha1.MemberCluster{ObjectMeta: meta, Spec: brokerv1alpha1.MemberClusterSpec{
-		ClusterID: flooder, ClusterUID: flooder, AdvertiseMode: brokerv1alpha1.AdvertisePods,
-	}}))
-	must(t, member.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: meta}))
+	planes.NoError(t, err)
+	planes.Create(t, member, objects.Member(flooder), objects.Lease(flooder))
 	return &flood{config: config, answers: map[string]int{}}
 }
 
@@ -234,18 +222,9 @@ func flows() (all []requests) {
 }
 
 func floodSlice(service string, n, ports, endpoints int) *discoveryv1.EndpointSlice {
-	s := &discoveryv1.EndpointSlice{
-		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: broker.DefaultNamespace, Name: names.BrokerSlice(flooder, flooded, service),
-			Labels: map[string]string{
-				names.LabelSourceCluster: flooder, names.LabelServiceNamespace: flooded, names.LabelServiceName: service,
-				discoveryv1.LabelManagedBy: names.AgentManager,
-			},
-			Annotations: map[string]string{names.AnnotationSourceSlice: service},
-		},
-		AddressType: discoveryv1.AddressTypeIPv4,
-	}
+	s := objects.Published(flooder, flooded, service, service)
+	s.TypeMeta = metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}
+	s.Ports = nil
 	for p := range ports {
 		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To(fmt.Sprintf("p%d", p)), Port: ptr.To(int32(1 + n + p)), Protocol: ptr.To(corev1.ProtocolTCP)})
 	}
@@ -256,17 +235,9 @@ func floodSlice(service string, n, ports, endpoints int) *discoveryv1.EndpointSl
 }
 
 func floodRecord(service string, n, ports int) *brokerv1alpha1.ExportedService {
-	r := &brokerv1alpha1.ExportedService{
-		TypeMeta: metav1.TypeMeta{APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "ExportedService"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: broker.DefaultNamespace, Name: names.Export(flooder, flooded, service),
-			Labels: map[string]string{names.LabelSourceCluster: flooder, names.LabelServiceNamespace: flooded, names.LabelServiceName: service},
-		},
-		Spec: brokerv1alpha1.ExportedServiceSpec{
-			ClusterID: flooder, ServiceNamespace: flooded, ServiceName: service, ExportedAt: metav1.NewTime(time.Unix(1_700_000_000, 0)),
-			Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
-		},
-	}
+	r := objects.Record(flooder, flooded, service)
+	r.TypeMeta = metav1.TypeMeta{APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "ExportedService"}
+	r.Spec.ExportedAt = metav1.Unix(1_700_000_000, 0)
 	for p := range ports {
 		r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: fmt.Sprintf("p%d", p), Protocol: corev1.ProtocolTCP, Port: int32(1 + n + p)})
 	}

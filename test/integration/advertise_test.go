@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // advertise starts a cluster's agent again in a mode, and waits until it says so. After
@@ -31,22 +32,16 @@ import (
 func advertise(t *testing.T, cluster string, mode brokerv1alpha1.AdvertiseMode) {
 	t.Helper()
 	units, err := theLab.Units()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	i := slices.IndexFunc(units, func(u lab.Unit) bool { return u.String() == cluster+"/agent" })
 	usual, changed := units[i], units[i]
 	changed.Argv = slices.Clone(usual.Argv)
 	flag := slices.IndexFunc(changed.Argv, func(arg string) bool { return strings.HasPrefix(arg, "--advertise-mode=") })
 	changed.Argv[flag] = "--advertise-mode=" + string(mode)
 	t.Cleanup(func() {
-		if err := theLab.Run(context.Background(), usual); err != nil {
-			t.Error(err)
-		}
+		noError(t, theLab.Run(context.Background(), usual))
 	})
-	if err := theLab.Run(t.Context(), changed); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, theLab.Run(t.Context(), changed))
 	eventually(t, cluster+" is in mode "+string(mode), func() error {
 		member := &brokerv1alpha1.MemberCluster{}
 		key := client.ObjectKey{Namespace: broker.DefaultNamespace, Name: cluster}
@@ -67,8 +62,7 @@ func TestClusterIPIsPublishedWhileAPodIsReady(t *testing.T) {
 	web := service(ns, "web", 80)
 	create(t, "c1", web)
 	source := slice(ns, "web-x", "web", "10.1.1.1", "10.1.1.2")
-	create(t, "c1", source)
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", source, export(ns, "web"))
 	vip := "c1/" + web.Spec.ClusterIP
 	expectAddresses(t, "c2", ns, vip)
 	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c1/10.1.1.2") // the own part is always pods
@@ -91,9 +85,7 @@ func TestClusterIPIsPublishedWhileAPodIsReady(t *testing.T) {
 	// A headless Service has no address of its own.
 	db := service(ns, "db", 80)
 	db.Spec.ClusterIP = corev1.ClusterIPNone
-	create(t, "c1", db)
-	create(t, "c1", slice(ns, "db-x", "db", "10.1.1.9"))
-	create(t, "c1", export(ns, "db"))
+	create(t, "c1", db, slice(ns, "db-x", "db", "10.1.1.9"), export(ns, "db"))
 	expectAddresses(t, "c2", ns, vip, "c1/10.1.1.9")
 }
 
@@ -103,15 +95,11 @@ func TestClusterIPIsNoEndpointOfAHeadlessService(t *testing.T) {
 	advertise(t, "c2", brokerv1alpha1.AdvertiseClusterIP)
 	namespace(t, ns, "c1", "c2")
 	web := service(ns, "web", 80)
-	create(t, "c2", web)
-	create(t, "c2", slice(ns, "web-x", "web", "10.2.1.1"))
-	create(t, "c2", export(ns, "web"))
+	create(t, "c2", web, slice(ns, "web-x", "web", "10.2.1.1"), export(ns, "web"))
 	expectAddresses(t, "c1", ns, "c2/"+web.Spec.ClusterIP)
-	older := recordOf("c0", ns, "web") // by its id, should it be of the same second
-	older.Labels = map[string]string{names.LabelSourceCluster: "c0", names.LabelServiceNamespace: ns, names.LabelServiceName: "web"}
+	older := objects.Record("c0", ns, "web") // by its id, should it be of the same second
 	older.Spec.Type, older.Spec.ExportedAt = mcsv1beta1.Headless, metav1.Unix(1_700_000_000, 0)
-	create(t, lab.Broker, older)
-	cleanUp(t, lab.Broker, older)
+	temporary(t, lab.Broker, older)
 	expectAddresses(t, "c1", ns, "c2/10.2.1.1")
 	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
 		if imp.Spec.Type != mcsv1beta1.Headless {
@@ -127,10 +115,7 @@ func TestModeIsChangedWithoutLosingTheService(t *testing.T) {
 	const ns = "mode"
 	namespace(t, ns, "c1", "c2")
 	web := service(ns, "web", 80)
-	create(t, "c1", web)
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
-	create(t, "c1", slice(ns, "web-y", "web", "10.1.1.2"))
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", web, slice(ns, "web-x", "web", "10.1.1.1"), slice(ns, "web-y", "web", "10.1.1.2"), export(ns, "web"))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
 	imported := follow(t, "c2", ns)
 	atBroker := follow(t, lab.Broker, broker.DefaultNamespace, client.MatchingLabels{names.LabelServiceNamespace: ns})
@@ -152,9 +137,7 @@ func follow(t *testing.T, cluster, namespace string, of ...client.ListOption) fu
 	t.Helper()
 	of = append(of, client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster})
 	w, err := on[cluster].Watch(t.Context(), &discoveryv1.EndpointSliceList{}, of...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var mu sync.Mutex
 	endpoints, versions, least := map[string]int{}, map[string]string{}, -1
 	go func() {
@@ -206,9 +189,7 @@ func follow(t *testing.T, cluster, namespace string, of ...client.ListOption) fu
 func TestOverlappingRangesAreRefused(t *testing.T) {
 	const ns = "overlap"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
-	create(t, "c1", export(ns, "web"))
+	share(t, "c1", ns, "web", "10.1.1.1")
 	c9 := stranger(t, "c9", ns, "10.102.0.9", "10.102.0.0/16")
 	// c1's Services have other addresses.
 	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c9/10.102.0.9")
@@ -252,39 +233,15 @@ type member struct {
 // stranger makes a cluster known that exports web of a namespace by its cluster IP.
 func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR string) member {
 	t.Helper()
-	labels := map[string]string{names.LabelSourceCluster: id.String(), names.LabelServiceNamespace: namespace, names.LabelServiceName: "web"}
 	source := slice(namespace, "web-x", "web", "10.9.1.1")
 	ports := []mcsv1beta1.ServicePort{{Name: "p80", Protocol: corev1.ProtocolTCP, Port: 80}}
 	service := types.NamespacedName{Namespace: namespace, Name: "web"}
 	published := endpoints.Export{Cluster: id, Service: service, BrokerNamespace: broker.DefaultNamespace, Ports: ports}.ClusterIPSlices(
 		[]string{ip}, []*discoveryv1.EndpointSlice{source})
-	m := member{
-		member: &brokerv1alpha1.MemberCluster{
-			ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: id.String(), Labels: labels},
-			Spec: brokerv1alpha1.MemberClusterSpec{
-				ClusterID: id.String(), ClusterUID: id.String(), ServiceCIDRs: []string{serviceCIDR}, AdvertiseMode: brokerv1alpha1.AdvertiseClusterIP,
-			},
-		},
-		slice: published[names.ClusterIPSlice("web", string(discoveryv1.AddressTypeIPv4))],
-	}
-	record := recordOf(id, namespace, "web")
-	record.Labels, record.Spec.Ports = labels, ports
-	for _, object := range []client.Object{m.member, record, m.slice} {
-		create(t, lab.Broker, object)
-		cleanUp(t, lab.Broker, object)
-	}
+	m := member{objects.Member(id.String()), published[names.ClusterIPSlice("web", string(discoveryv1.AddressTypeIPv4))]}
+	m.member.Spec.ServiceCIDRs, m.member.Spec.AdvertiseMode = []string{serviceCIDR}, brokerv1alpha1.AdvertiseClusterIP
+	temporary(t, lab.Broker, m.member, objects.Record(id.String(), namespace, "web", ports...), m.slice)
 	return m
-}
-
-// recordOf is an export that a cluster has on the broker.
-func recordOf(id names.ClusterID, namespace, service string) *brokerv1alpha1.ExportedService {
-	return &brokerv1alpha1.ExportedService{
-		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.Export(id, namespace, service)},
-		Spec: brokerv1alpha1.ExportedServiceSpec{
-			ClusterID: id.String(), ServiceNamespace: namespace, ServiceName: service, ExportedAt: metav1.Now(),
-			Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
-		},
-	}
 }
 
 // expectRefusals waits until c2 has said these, each once, about the import of web.

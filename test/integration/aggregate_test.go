@@ -14,22 +14,9 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
-
-// aggregate is an entry of the catalogue as a cluster would write it.
-func aggregate(namespace, name, clustersLabel, clustersAnnotation string) *mcsv1beta1.ServiceImport {
-	return &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: broker.DefaultNamespace, Name: name + "." + namespace,
-			Labels: map[string]string{
-				"atoll.dev/managed-by": "aggregate.atoll.dev", "atoll.dev/clusters": clustersLabel,
-				"atoll.dev/service-namespace": namespace, "multicluster.kubernetes.io/service-name": name,
-			},
-			Annotations: map[string]string{"atoll.dev/clusters": clustersAnnotation},
-		},
-		Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{}},
-	}
-}
 
 // expectAggregate waits until the broker shows the service once, as exported by these
 // clusters. It returns the entry.
@@ -130,9 +117,7 @@ func TestAggregateOfADeadWriter(t *testing.T) {
 	remove(t, "c1", exports["c1"])
 	remove(t, "c2", exports["c2"])
 	for _, cluster := range []string{"c2", "c1"} {
-		if err := theLab.Start(t.Context(), cluster+"/agent"); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, theLab.Start(t.Context(), cluster+"/agent"))
 	}
 	expectBrokerEmpty(t, ns)
 }
@@ -141,7 +126,7 @@ func TestAggregateOfADeadWriter(t *testing.T) {
 func expectPorts(t *testing.T, namespace, name string, want ...int32) {
 	t.Helper()
 	eventually(t, "ports of the aggregate of "+namespace+"/"+name, func() error {
-		entry := aggregate(namespace, name, "", "")
+		entry := objects.Entry(namespace, name, "", "")
 		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
 			return err
 		}
@@ -159,13 +144,9 @@ func expectPorts(t *testing.T, namespace, name string, want ...int32) {
 // killAgent kills a cluster's agent, and has it started again after the test.
 func killAgent(t *testing.T, cluster string) {
 	t.Helper()
-	if err := theLab.Kill(t.Context(), cluster+"/agent"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, theLab.Kill(t.Context(), cluster+"/agent"))
 	t.Cleanup(func() {
-		if err := theLab.Start(context.Background(), cluster+"/agent"); err != nil {
-			t.Error(err)
-		}
+		noError(t, theLab.Start(context.Background(), cluster+"/agent"))
 	})
 }
 
@@ -174,16 +155,15 @@ func TestAggregateIsPutRight(t *testing.T) {
 	namespace(t, ns, "c1", "c2")
 	// Of services that nobody exports, whether those that they name live or not.
 	for name, cluster := range map[string]string{"alive": "c2", "dead": "c9"} {
-		create(t, lab.Broker, aggregate(ns, name, cluster, cluster))
+		create(t, lab.Broker, objects.Entry(ns, name, cluster, cluster))
 	}
-	create(t, lab.Broker, aggregate(ns, "nobody", "", ""))
+	create(t, lab.Broker, objects.Entry(ns, "nobody", "", ""))
 	// Somebody else's object of that name is left alone.
 	foreign := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "api." + ns},
 		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}},
 	}
-	create(t, lab.Broker, foreign)
-	cleanUp(t, lab.Broker, foreign)
+	temporary(t, lab.Broker, foreign)
 	exportFrom(t, "c1", ns, "api", 80)
 	exportFrom(t, "c1", ns, "web", 80)
 
@@ -195,22 +175,16 @@ func TestAggregateIsPutRight(t *testing.T) {
 		e.Labels["more"] = "x"
 	})
 	expectPorts(t, ns, "web", 80)
-	eventually(t, "the rest is put right too", func() error {
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
-			return err
-		}
+	planes.Until(t, "the rest is put right too", on[lab.Broker], entry, func() error {
 		if entry.Spec.Type != mcsv1beta1.ClusterSetIP || len(entry.Finalizers) > 0 || entry.Labels["more"] != "" {
 			return fmt.Errorf("it is %+v", entry)
 		}
 		return nil
 	})
 	for _, name := range []string{"alive", "dead", "nobody"} {
-		expectGone(t, lab.Broker, aggregate(ns, name, "", ""))
+		expectGone(t, lab.Broker, objects.Entry(ns, name, "", ""))
 	}
-	before := foreign.ResourceVersion
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.ResourceVersion != before {
-		t.Errorf("somebody else's object is %+v, %v", foreign, err)
-	}
+	expectUntouched(t, lab.Broker, foreign)
 	remove(t, lab.Broker, foreign)
 	expectAggregate(t, ns, "api", "c1")
 }
@@ -228,20 +202,19 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "foreign." + ns},
 		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}},
 	}
-	create(t, lab.Broker, foreign)
-	cleanUp(t, lab.Broker, foreign)
+	temporary(t, lab.Broker, foreign)
 
 	const naming = "annotation atoll.dev/clusters must name c2"
 	// made tries to create an entry that is right but for one change.
 	made := func(change func(*mcsv1beta1.ServiceImport)) error {
-		e := aggregate(ns, "made", "c2", "c2")
+		e := objects.Entry(ns, "made", "c2", "c2")
 		change(e)
 		return member.Create(ctx, e)
 	}
 	// joined tries to change c1's entry to one that names c2 too, but for one change.
 	joined := func(object *mcsv1beta1.ServiceImport, change func(*mcsv1beta1.ServiceImport)) error {
 		e := object.DeepCopy()
-		e.Labels, e.Annotations = aggregate(ns, "web", "c1_c2", "c1,c2").Labels, aggregate(ns, "web", "c1_c2", "c1,c2").Annotations
+		e.Labels, e.Annotations = objects.Entry(ns, "web", "c1_c2", "c1,c2").Labels, objects.Entry(ns, "web", "c1_c2", "c1,c2").Annotations
 		change(e)
 		return member.Update(ctx, e)
 	}
@@ -287,7 +260,7 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 		expectForbidden(t, tt.what, tt.err, tt.words)
 	}
 	// What it can do is name itself, and that does not last.
-	create2 := aggregate(ns, "made", "c2", "c2")
+	create2 := objects.Entry(ns, "made", "c2", "c2")
 	if err := member.Create(ctx, create2); err != nil {
 		t.Fatalf("an entry that names it: %v", err)
 	}

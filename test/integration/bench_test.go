@@ -110,9 +110,7 @@ func interrupted(t *testing.T) {
 func expectMeasured(t *testing.T, floor, text string) {
 	t.Helper()
 	var r bench.Report
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(text), &r))
 	wantTrips := map[string]int{bench.OverBroker: 3, bench.Direct: 2, bench.None: 2}[floor]
 	if r.Floor != floor || r.From != "c1" || len(r.To) != 1 || r.To[0] != "c2" || r.Rounds != 2 || len(r.RoundTrips) != wantTrips || len(r.Figures) != 3 {
 		t.Fatalf("%s", text)

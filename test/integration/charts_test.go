@@ -20,9 +20,7 @@ func TestChartsAreValid(t *testing.T) {
 	} {
 		words := strings.Fields(chart)
 		objects, err := charts.Objects(t.Context(), words[0], words[1:]...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if len(objects) < 20 {
 			t.Errorf("%s: only %d objects", chart, len(objects))
 		}

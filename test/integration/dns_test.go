@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/internal/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // wired are the clusters, as their distributions make them, that TestDNSWiring wires.
@@ -42,9 +43,7 @@ func TestDNSWiring(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if strings.Contains(string(archive.Files[0].Data), "# BEGIN atoll") {
 				return // is wired already, and so will not be what it was
 			}
@@ -86,9 +85,7 @@ func dnsService(t *testing.T) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-system", Name: "atoll-dns"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}}},
 	}
-	if err := on["c1"].Create(t.Context(), service); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].Create(t.Context(), service))
 	t.Cleanup(func() { removeNow(t, service) })
 	return service.Spec.ClusterIP
 }
@@ -98,20 +95,12 @@ func dnsService(t *testing.T) string {
 func installOpenShiftCRD(t *testing.T) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/dns.operator.openshift.io.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	config, err := theLab.RESTConfig("c1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(data, &crd.Object); err != nil {
-		t.Fatal(err)
-	}
-	if err := on["c1"].Create(t.Context(), crd); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal(data, &crd.Object))
+	noError(t, on["c1"].Create(t.Context(), crd))
 	t.Cleanup(func() { removeNow(t, crd) })
 	eventually(t, "the kind of OpenShift's DNS operator", func() error {
 		fresh, err := client.New(config, client.Options{}) // knows the kinds of now
@@ -130,9 +119,7 @@ func createAll(t *testing.T, stream []byte) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for text := range strings.SplitSeq(string(stream), "---\n") {
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, yaml.Unmarshal([]byte(text), &o.Object))
 		if o.GetKind() == "Deployment" {
 			o.Object["spec"] = map[string]any{
 				"selector": map[string]any{"matchLabels": map[string]any{"k8s-app": "kube-dns"}},
@@ -143,9 +130,7 @@ func createAll(t *testing.T, stream []byte) []*unstructured.Unstructured {
 			}
 		}
 		o.SetFinalizers(nil) // nobody would take them off
-		if err := on["c1"].Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, on["c1"].Create(t.Context(), o))
 		t.Cleanup(func() { removeNow(t, o) })
 		objects = append(objects, o)
 	}
@@ -178,17 +163,13 @@ func stateOf(t *testing.T, objects []*unstructured.Unstructured) string {
 		if o.GetKind() == "Deployment" {
 			continue // which has a status
 		}
-		if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			t.Fatal(err)
-		}
+		planes.Read(t, on["c1"], o)
 		o := o.DeepCopy()
 		o.SetManagedFields(nil)
 		o.SetResourceVersion("")
 		o.SetGeneration(0)
 		data, err := yaml.Marshal(o.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		b.Write(data)
 	}
 	return b.String()
@@ -199,17 +180,13 @@ func dnsVersions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	list := &corev1.ConfigMapList{}
-	if err := on["c1"].List(t.Context(), list, client.InNamespace("kube-system")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].List(t.Context(), list, client.InNamespace("kube-system")))
 	for _, cm := range list.Items {
 		all[cm.Name] = cm.ResourceVersion
 	}
 	dnses := &unstructured.UnstructuredList{}
 	dnses.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "DNSList"})
-	if err := on["c1"].List(t.Context(), dnses); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].List(t.Context(), dnses))
 	for _, o := range dnses.Items {
 		all["openshift "+o.GetName()] = o.GetResourceVersion()
 	}
@@ -234,13 +211,9 @@ func TestDNSWiringAgainstOthers(t *testing.T) {
 	server := dnsService(t)
 	cm := createAll(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: coredns, namespace: kube-system}\ndata: {Corefile: \".:53 {\\n reload\\n kubernetes cluster.local\\n}\\n\"}\n"))[0]
 	config, err := theLab.RESTConfig("c1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	c, err := clusterdns.Connect(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	servers, err := clusterdns.Servers(t.Context(), c, client.ObjectKey{Namespace: "atoll-system", Name: "atoll-dns"})
 	if err != nil || len(servers) != 1 || servers[0].String() != server {
 		t.Fatalf("the servers are %v, %v", servers, err)
@@ -253,27 +226,19 @@ func TestDNSWiringAgainstOthers(t *testing.T) {
 		case 1: // edited in between
 			other := found.CoreDNS.DeepCopy()
 			other.Data["Corefile"] = "# other\n" + other.Data["Corefile"]
-			if err := c.Update(t.Context(), other); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, c.Update(t.Context(), other))
 		case 2: // deleted in between, and made again
-			if err := c.Delete(t.Context(), found.CoreDNS.DeepCopy()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, c.Delete(t.Context(), found.CoreDNS.DeepCopy()))
 			again := found.CoreDNS.DeepCopy()
 			again.ResourceVersion, again.UID = "", ""
-			if err := c.Create(t.Context(), again); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, c.Create(t.Context(), again))
 		}
 		return install(found)
 	}, false)
 	if err != nil || decided != 3 || len(changes) != 1 || changes[0].None() {
 		t.Fatalf("decided %d times, did %v, %v", decided, changes, err)
 	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))
 	text, _, _ := unstructured.NestedString(cm.Object, "data", "Corefile")
 	if !strings.HasPrefix(text, "# other\n.:53") || !strings.Contains(text, "forward . "+server) {
 		t.Errorf("the Corefile is %q", text)

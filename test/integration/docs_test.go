@@ -21,9 +21,7 @@ func TestDocumentedManifests(t *testing.T) {
 	const ns = "documented"
 	namespace(t, ns, "c1", lab.Broker)
 	all, err := pages.Read("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	tried := 0
 	for _, page := range all {
 		for _, block := range page.Blocks {

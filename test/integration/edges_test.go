@@ -14,6 +14,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // An agent that starts while the broker is away learns all of its first list when it is back:
@@ -25,23 +27,17 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	gone := map[string]*mcsv1beta1.ServiceExport{}
 	for i := range services {
 		name := fmt.Sprintf("gone-%d", i)
-		create(t, "c2", service(ns, name, 80))
-		create(t, "c2", slice(ns, name+"-x", name, fmt.Sprintf("10.2.1.%d", i)))
-		gone[name] = export(ns, name)
-		create(t, "c2", gone[name])
+		gone[name] = share(t, "c2", ns, name, fmt.Sprintf("10.2.1.%d", i))
 	}
 	for name := range gone {
 		expectImport(t, "c1", ns, name, from("c2"))
 	}
 	bereft, lost := export(ns, "bereft"), service(ns, "bereft", 80)
-	create(t, "c2", lost)
-	create(t, "c2", bereft)
+	create(t, "c2", lost, bereft)
 	expectCondition(t, "c2", bereft, "Ready", metav1.ConditionTrue, "Exported")
 	do := func(what func() error) {
 		t.Helper()
-		if err := what(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, what())
 	}
 	ctx := t.Context()
 	do(func() error { return theLab.Kill(ctx, "c2/agent") })
@@ -51,9 +47,7 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	remove(t, "c2", lost)
 	for i := range services {
 		name := fmt.Sprintf("new-%d", i)
-		create(t, "c1", service(ns, name, 80))
-		create(t, "c1", slice(ns, name+"-x", name, fmt.Sprintf("10.1.1.%d", i)))
-		create(t, "c1", export(ns, name))
+		share(t, "c1", ns, name, fmt.Sprintf("10.1.1.%d", i))
 		expectImport(t, "c1", ns, name, from("c1"))
 	}
 	do(func() error { return theLab.Kill(ctx, lab.Broker+"/apiserver") })
@@ -71,7 +65,7 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	expectAddresses(t, "c2", ns, want...)
 	for name := range gone {
 		for _, cluster := range []string{"c1", "c2"} {
-			expectGone(t, cluster, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})
+			expectGone(t, cluster, objects.Import(ns, name))
 		}
 	}
 	expectAddresses(t, "c1", ns, want...)
@@ -83,8 +77,7 @@ func TestClustersetIPSurvives(t *testing.T) {
 	const ns = "survives"
 	namespace(t, ns, "c1", "c2")
 	exported := service(ns, "web", 80)
-	create(t, "c1", exported)
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", exported, export(ns, "web"))
 	before := expectImport(t, "c2", ns, "web", from("c1")).Spec.IPs[0]
 	derived := service(ns, "web-clusterset")
 	ready := conditionsSeen(t, "c2", ns, &mcsv1beta1.ServiceImportList{})
@@ -122,10 +115,7 @@ func TestClustersetIPSurvives(t *testing.T) {
 	for range 10 {
 		uid := derived.UID
 		remove(t, "c2", derived)
-		eventually(t, "it is made again", func() error {
-			if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(derived), derived); err != nil {
-				return err
-			}
+		planes.Until(t, "it is made again", on["c2"], derived, func() error {
 			if derived.UID == uid {
 				return errors.New("it is the old one")
 			}
@@ -223,8 +213,7 @@ func TestAddressLivesAsLongAsTheImport(t *testing.T) {
 	const ns = "lives"
 	namespace(t, ns, "c1", "c2")
 	first := service(ns, "web", 80)
-	create(t, "c1", first)
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", first, export(ns, "web"))
 	before := expectImport(t, "c2", ns, "web", from("c1"))
 	create(t, "c2", service(ns, "web", 80))
 	second := export(ns, "web")
@@ -243,7 +232,7 @@ func TestAddressLivesAsLongAsTheImport(t *testing.T) {
 	remove(t, "c2", second)
 	expectImport(t, "c2", ns, "web", from("c1"))
 	remove(t, "c1", first)
-	expectGone(t, "c2", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectGone(t, "c2", objects.Import(ns, "web"))
 	other := service(ns, "other", 80)
 	other.Spec.ClusterIP = before.Spec.IPs[0]
 	eventually(t, "the address is free", func() error { return on["c2"].Create(t.Context(), other) })
@@ -262,8 +251,7 @@ func TestDerivedServiceKeepsItsOtherName(t *testing.T) {
 	other := service(ns, "web-clusterset", 1)
 	create(t, "c2", other)
 	exported := service(ns, "web", 80)
-	create(t, "c1", exported)
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", exported, export(ns, "web"))
 	before := expectImport(t, "c2", ns, "web", from("c1"))
 	remove(t, "c2", other)
 	change(t, "c1", exported, func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 81).Spec.Ports })

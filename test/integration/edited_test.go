@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // An import is ready, also one without any endpoint whose namespace comes later.
@@ -32,8 +34,7 @@ func TestImportedSliceIsTakenBack(t *testing.T) {
 	namespace(t, ns, "c1", "c2")
 	create(t, "c1", service(ns, "web", 80))
 	source := slice(ns, "web-x", "web", "10.1.1.1")
-	create(t, "c1", source)
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", source, export(ns, "web"))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	imported := slicesOf(t, "c2", ns)[0].DeepCopy()
 	uid := imported.UID
@@ -45,10 +46,7 @@ func TestImportedSliceIsTakenBack(t *testing.T) {
 		change(t, "c2", imported, func(s *discoveryv1.EndpointSlice) { edit(s.Labels) })
 		address := fmt.Sprintf("10.1.1.%d", i+2)
 		change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{address} })
-		eventually(t, "the slice is as it should be", func() error {
-			if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(imported), imported); err != nil {
-				return err
-			}
+		planes.Until(t, "the slice is as it should be", on["c2"], imported, func() error {
 			labels := imported.Labels
 			if labels[discoveryv1.LabelManagedBy] != "agent.atoll.dev" || labels["atoll.dev/service-namespace"] != "" || labels[discoveryv1.LabelServiceName] != "web-clusterset" {
 				return fmt.Errorf("labels %v", labels)
@@ -65,9 +63,7 @@ func TestImportedSliceIsTakenBack(t *testing.T) {
 func TestImportedSliceOfAnotherCluster(t *testing.T) {
 	const ns = "renamed"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
-	create(t, "c1", export(ns, "web"))
+	share(t, "c1", ns, "web", "10.1.1.1")
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	change(t, "c2", slicesOf(t, "c2", ns)[0].DeepCopy(), func(s *discoveryv1.EndpointSlice) {
 		s.Labels["multicluster.kubernetes.io/source-cluster"] = "c9"
@@ -85,9 +81,7 @@ func TestOthersConditionsStay(t *testing.T) {
 	imp := expectImport(t, "c2", ns, "web", from("c1"))
 	before := imp.DeepCopy()
 	meta.SetStatusCondition(&imp.Status.Conditions, metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "So"})
-	if err := on["c2"].Status().Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c2"].Status().Patch(t.Context(), imp, client.MergeFrom(before)))
 	quota := limit(t, "c2", ns, "count/endpointslices.discovery.k8s.io", "0")
 	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
 	both := func(ready metav1.ConditionStatus) func(*mcsv1beta1.ServiceImport) error {
@@ -104,8 +98,7 @@ func TestOthersConditionsStay(t *testing.T) {
 	expectImport(t, "c2", ns, "web", both(metav1.ConditionFalse))
 	remove(t, "c2", quota)
 	expectImport(t, "c2", ns, "web", both(metav1.ConditionTrue))
-	create(t, "c2", service(ns, "web", 80))
-	create(t, "c2", export(ns, "web"))
+	create(t, "c2", service(ns, "web", 80), export(ns, "web"))
 	expectImport(t, "c2", ns, "web", from("c1", "c2"))
 	expectImport(t, "c2", ns, "web", both(metav1.ConditionTrue))
 }

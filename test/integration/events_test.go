@@ -60,9 +60,7 @@ func expectEvents(t *testing.T, namespace string, uids map[types.UID]string, wan
 func reasonsOf(t *testing.T, namespace string, uids map[types.UID]string) map[string][]string {
 	t.Helper()
 	list := &eventsv1.EventList{}
-	if err := on["c1"].List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].List(t.Context(), list, client.InNamespace(namespace)))
 	reasons := map[string][]string{}
 	for _, e := range list.Items {
 		name, ok := uids[e.Regarding.UID]

@@ -21,27 +21,22 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/setup"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // stop ends one of the lab's programs, and has it be started again after the test at the latest.
 func stop(t *testing.T, unit string) {
 	t.Helper()
-	if err := theLab.Kill(t.Context(), unit); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, theLab.Kill(t.Context(), unit))
 	t.Cleanup(func() {
-		if err := theLab.Start(context.Background(), unit); err != nil {
-			t.Error(err)
-		}
+		noError(t, theLab.Start(context.Background(), unit))
 		answers(t, unit)
 	})
 }
 
 func start(t *testing.T, unit string) {
 	t.Helper()
-	if err := theLab.Start(t.Context(), unit); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, theLab.Start(t.Context(), unit))
 	answers(t, unit)
 }
 
@@ -72,9 +67,7 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	create(t, lab.Broker, mcs)
 	expectImport(t, "c2", ns, "web", from("c1"))
 	e := export(ns, "web")
-	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on["c1"], e)
 	key := client.ObjectKeyFromObject(e)
 	stands := func(when string) {
 		t.Helper()
@@ -94,8 +87,7 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	// Another Service's export and import prove that the agents have gone on since.
 	other := func(name string) {
 		t.Helper()
-		create(t, "c1", service(ns, name, 80))
-		create(t, "c1", export(ns, name))
+		create(t, "c1", service(ns, name, 80), export(ns, name))
 		expectImport(t, "c2", ns, name, from("c1"))
 	}
 	other("after")
@@ -137,9 +129,7 @@ func TestWebhookCertificate(t *testing.T) {
 	}
 	works("at first")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: names.HubWebhookSecret}}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on[lab.Broker], secret)
 	before := secret.Data[corev1.TLSCertKey]
 	remove(t, lab.Broker, secret)
 	eventually(t, "another certificate", func() error {
@@ -208,9 +198,7 @@ func TestRightsForPolicies(t *testing.T) {
 	}
 	expectForbidden(t, "a member's policy", member.Create(t.Context(), policy))
 	hub := &brokerv1alpha1.Hub{}
-	if err := member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: brokerv1alpha1.HubName}, hub); err != nil {
-		t.Error(err)
-	}
+	noError(t, member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: brokerv1alpha1.HubName}, hub))
 	hub.Spec.Policies = 0
 	expectForbidden(t, "a member's word for the hub's", member.Update(t.Context(), hub))
 
@@ -236,23 +224,17 @@ func TestRemoveHub(t *testing.T) {
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c1", ns, true)
 	target := targetOf(t, lab.Broker)
-	if err := setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false))
 	// No member, but the hub; once, for it is not there at once each time.
 	rejoin := sync.OnceValue(func() error { return theLab.Rejoin(context.Background()) })
 	t.Cleanup(func() {
-		if err := rejoin(); err != nil {
-			t.Error(err)
-		}
+		noError(t, rejoin())
 	})
 	expectExport(t, "c1", ns, false)
 	if err := on[lab.Broker].Create(t.Context(), manifest(t, ns, "{types: [CrossCluster], ports: [{port: 99}]}"), client.DryRunAll); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("nobody is asked any more, and it is there: %v", err)
 	}
-	if err := rejoin(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, rejoin())
 	expectExport(t, "c1", ns, true)
 	eventually(t, "the next hub's answers, which other tests need", func() error {
 		err := on[lab.Broker].Create(t.Context(), manifest(t, ns, "{types: [CrossCluster]}"), client.DryRunAll)

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -20,16 +19,16 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // exposed is a MultiClusterService of a Service web with ports p80 and p81 on the hub, in the
 // form of a manifest's spec.
 func exposed(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClusterService {
 	t.Helper()
-	mcs := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
-	if err := yaml.UnmarshalStrict([]byte(spec), &mcs.Spec); err != nil {
-		t.Fatal(err)
-	}
+	mcs := objects.Exposed(namespace, "web")
+	noError(t, yaml.UnmarshalStrict([]byte(spec), &mcs.Spec))
 	return mcs
 }
 
@@ -38,9 +37,7 @@ func manifest(t *testing.T, namespace, spec string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	text := fmt.Sprintf("apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: %s, name: web}\nspec: %s", namespace, spec)
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -74,16 +71,7 @@ func TestMultiClusterServiceIsValidated(t *testing.T) {
 // expectExposed waits for a condition of a MultiClusterService.
 func expectExposed(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind string, status metav1.ConditionStatus, message string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("condition %s of %s", kind, mcs.Name), func() error {
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(mcs), mcs); err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(mcs.Status.Conditions, kind)
-		if c == nil || c.Status != status || !strings.Contains(c.Message, message) || c.ObservedGeneration != mcs.Generation {
-			return fmt.Errorf("want %s with %q, have %+v", status, message, mcs.Status.Conditions)
-		}
-		return nil
-	})
+	planes.Condition(t, on[lab.Broker], mcs, kind, string(status), message)
 }
 
 // provider makes the Service web in a cluster, with two ports and an endpoint.
@@ -116,7 +104,7 @@ func expectExport(t *testing.T, cluster, ns string, want bool) {
 
 func noImport(t *testing.T, cluster, ns string) {
 	t.Helper()
-	expectGone(t, cluster, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectGone(t, cluster, objects.Import(ns, "web"))
 	expectAddresses(t, cluster, ns)
 }
 
@@ -149,12 +137,7 @@ func TestCrossCluster(t *testing.T) {
 	setSpec(t, mcs, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}, providerClusters: [{name: c1}]}")
 	noImport(t, "c1", ns)
 	expectExport(t, "c2", ns, false)
-	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Port != 80 {
-			return fmt.Errorf("ports %v", imp.Spec.Ports)
-		}
-		return from("c1")(imp)
-	})
+	expectImport(t, "c2", ns, "web", withPorts(from("c1"), 80))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	eventually(t, "only port p80 is exposed anywhere", func() error {
 		derived := service(ns, "web-clusterset")
@@ -229,23 +212,13 @@ func TestUsersOwnExportSurvives(t *testing.T) {
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c2", ns, true)
 	noImport(t, "c1", ns)
-	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Name != "p81" {
-			return fmt.Errorf("ports %v", imp.Spec.Ports)
-		}
-		return from("c1", "c2")(imp)
-	})
+	expectImport(t, "c2", ns, "web", withPorts(from("c1", "c2"), 81))
 	change(t, "c2", export(ns, "web"), func(e *mcsv1beta1.ServiceExport) { // as kubectl apply does
 		e.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
 	})
 	remove(t, lab.Broker, mcs)
 	for _, cluster := range []string{"c1", "c2"} {
-		expectImport(t, cluster, ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-			if len(imp.Spec.Ports) != 2 {
-				return fmt.Errorf("ports %v", imp.Spec.Ports)
-			}
-			return from("c1", "c2")(imp)
-		})
+		expectImport(t, cluster, ns, "web", withPorts(from("c1", "c2"), 80, 81))
 	}
 	uid := own.UID
 	for _, cluster := range []string{"c1", "c2"} {
@@ -275,12 +248,7 @@ func TestLoadBalancerAloneIsNoImport(t *testing.T) {
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c2", ns, true)
 	for _, cluster := range []string{"c1", "c2"} {
-		expectImport(t, cluster, ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-			if len(imp.Spec.Ports) != 2 {
-				return fmt.Errorf("ports %v", imp.Spec.Ports)
-			}
-			return from("c1")(imp)
-		})
+		expectImport(t, cluster, ns, "web", withPorts(from("c1"), 80, 81))
 	}
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `by "c1", "c2"`)
 	eventually(t, "what only the hub is for is published with the one port", func() error {
@@ -308,8 +276,6 @@ func TestLoadBalancerAloneIsNoImport(t *testing.T) {
 func eventsOn(t *testing.T, cluster, namespace, kind, name string) []eventsv1.Event {
 	t.Helper()
 	list := &eventsv1.EventList{}
-	if err := on[cluster].List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[cluster].List(t.Context(), list, client.InNamespace(namespace)))
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != kind || e.Regarding.Name != name })
 }

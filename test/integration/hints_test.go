@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,12 +10,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // nobody is the zone of hints for no zone of the cluster's.
@@ -26,12 +24,7 @@ const nobody = "nowhere.atoll.dev"
 func zoned(t *testing.T, cluster, name, zone string) *corev1.Node {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone}}}
-	create(t, cluster, node)
-	t.Cleanup(func() {
-		if err := on[cluster].Delete(context.Background(), node); client.IgnoreNotFound(err) != nil {
-			t.Logf("deleting node %s: %v", name, err)
-		}
-	})
+	temporary(t, cluster, node)
 	return node
 }
 
@@ -47,8 +40,7 @@ func distributed(t *testing.T, cluster, namespace string, distribution string) *
 	t.Helper()
 	s := service(namespace, "web", 80)
 	s.Spec.TrafficDistribution = &distribution
-	create(t, cluster, s)
-	create(t, cluster, export(namespace, "web"))
+	create(t, cluster, s, export(namespace, "web"))
 	return s
 }
 
@@ -159,16 +151,11 @@ func TestHintsOutliveTheAgent(t *testing.T) {
 	want := map[string]string{own: "a", other: nobody}
 	expectHints(t, "c1", ns, want)
 	before := sliceVersions(t, "c1", ns)
-	if err := theLab.Kill(t.Context(), "c1/agent"); err != nil {
-		t.Fatal(err)
-	}
-	if err := theLab.Start(t.Context(), "c1/agent"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, theLab.Kill(t.Context(), "c1/agent"))
+	noError(t, theLab.Start(t.Context(), "c1/agent"))
 	// A change of another service shows that the agent is at work, and one of this part
 	// that it has the whole service.
-	create(t, "c2", service(ns, "new", 80))
-	create(t, "c2", export(ns, "new"))
+	create(t, "c2", service(ns, "new", 80), export(ns, "new"))
 	expectImport(t, "c1", ns, "new", from("c2"))
 	expectHints(t, "c1", ns, want)
 	if after := sliceVersions(t, "c1", ns); !maps.Equal(before, after) {
@@ -202,31 +189,10 @@ func TestHintsPreferTheRegion(t *testing.T) {
 // Service with one ready endpoint.
 func standIn(t *testing.T, namespace, cluster, region, address string) *brokerv1alpha1.MemberCluster {
 	t.Helper()
-	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: name,
-			Labels: map[string]string{"multicluster.kubernetes.io/source-cluster": cluster}}
-	}
-	member := &brokerv1alpha1.MemberCluster{ObjectMeta: meta(cluster), Spec: brokerv1alpha1.MemberClusterSpec{
-		ClusterID: cluster, ClusterUID: cluster, Region: region, AdvertiseMode: brokerv1alpha1.AdvertisePods,
-	}}
-	record := &brokerv1alpha1.ExportedService{ObjectMeta: meta("web." + namespace + "." + cluster), Spec: brokerv1alpha1.ExportedServiceSpec{
-		ClusterID: cluster, ServiceNamespace: namespace, ServiceName: "web", ExportedAt: metav1.Now(),
-		Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, TrafficDistribution: ptr.To("PreferSameZone"),
-		Ports: []mcsv1beta1.ServicePort{{Name: "p80", Port: 80, Protocol: corev1.ProtocolTCP}},
-	}}
-	endpoints := slice(broker.DefaultNamespace, "web-x."+namespace+"."+cluster, "", address)
-	endpoints.Labels = map[string]string{
-		"multicluster.kubernetes.io/source-cluster": cluster, "multicluster.kubernetes.io/service-name": "web",
-		"atoll.dev/service-namespace": namespace, discoveryv1.LabelManagedBy: "agent.atoll.dev",
-	}
-	endpoints.Annotations = map[string]string{"atoll.dev/source-slice": "web-x"}
-	for _, object := range []client.Object{member, record, endpoints} {
-		create(t, lab.Broker, object)
-		t.Cleanup(func() {
-			if err := on[lab.Broker].Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
-				t.Logf("deleting %s: %v", object.GetName(), err)
-			}
-		})
-	}
+	member := objects.Member(cluster)
+	member.Spec.Region = region
+	record := objects.Record(cluster, namespace, "web", mcsv1beta1.ServicePort{Name: "p80", Port: 80, Protocol: corev1.ProtocolTCP})
+	record.Spec.TrafficDistribution = ptr.To("PreferSameZone")
+	temporary(t, lab.Broker, member, record, objects.Published(cluster, namespace, "web-x", "web", address))
 	return member
 }

@@ -109,9 +109,7 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 	}
 	for _, cluster := range []string{"c1", "c2"} {
 		events := &corev1.EventList{}
-		if err := on[cluster].List(t.Context(), events, client.InNamespace(ns)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, on[cluster].List(t.Context(), events, client.InNamespace(ns)))
 		for _, e := range events.Items {
 			// An API server that checks its addresses at that moment may have something to say too.
 			if e.Type == corev1.EventTypeWarning && e.ReportingController == "atoll-agent" {
@@ -147,9 +145,7 @@ func TestNewExportIsJudgedByItsServiceAsItIs(t *testing.T) {
 	for name, s := range wrong {
 		s.Spec.Type, s.Spec.ExternalName, s.Spec.Ports = corev1.ServiceTypeClusterIP, "", service(ns, name, 80).Spec.Ports
 		exports[name] = export(ns, name)
-		if err := on["c2"].Update(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, on["c2"].Update(t.Context(), s))
 		create(t, "c2", exports[name])
 	}
 	for name, e := range exports {

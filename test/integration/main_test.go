@@ -16,8 +16,6 @@ import (
 
 const patience = planes.Patience
 
-var eventually = planes.Eventually
-
 var (
 	// theLab has clusters c1 and c2 and a broker.
 	theLab *lab.Lab
@@ -48,7 +46,7 @@ func slicesOf(t *testing.T, cluster, namespace string) []discoveryv1.EndpointSli
 	t.Helper()
 	list := &discoveryv1.EndpointSliceList{}
 	if err := on[cluster].List(t.Context(), list, client.InNamespace(namespace),
-		client.MatchingLabels{discoveryv1.LabelManagedBy: "agent.atoll.dev"}); err != nil {
+		planes.Managed); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // A label that can't be exported, in an export that works, is left out and named; the service
@@ -16,8 +18,7 @@ import (
 func TestInvalidMetadataIsLeftOut(t *testing.T) {
 	const ns = "left-out"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
+	create(t, "c1", service(ns, "web", 80), slice(ns, "web-x", "web", "10.1.1.1"))
 	e := export(ns, "web")
 	e.Spec.ExportedLabels = map[string]string{"team": "a", "tier": "web"}
 	create(t, "c1", e)
@@ -44,12 +45,7 @@ func TestInvalidMetadataIsLeftOut(t *testing.T) {
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectAggregate(t, ns, "web", "c1")
 	const words = `Left out of the export is exported label "team": must be no more than 63`
-	eventually(t, "Ready says so", func() error {
-		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); !strings.Contains(ready.Message, words) {
-			return fmt.Errorf("it says %s", ready.Message)
-		}
-		return nil
-	})
+	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", words)
 	expectSaid(t, "c1", ns, "ServiceExport", "PartsInvalid", 1)
 
 	change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) {
@@ -61,12 +57,7 @@ func TestInvalidMetadataIsLeftOut(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "Ready says it no more", func() error {
-		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, "Left out") {
-			return fmt.Errorf("it says %s", ready.Message)
-		}
-		return nil
-	})
+	saysNoMore(t, e, "Left out")
 	for key, had := range seen() {
 		if len(had) != 1 {
 			t.Errorf("%s was %s", key, strings.Join(had, ", then "))
@@ -82,16 +73,13 @@ func TestRefusedServiceImportIsReported(t *testing.T) {
 	namespace(t, other, "c1", "c2")
 	quota := limit(t, "c2", ns, "count/serviceimports.multicluster.x-k8s.io", "0")
 	for _, name := range []string{"web", "db"} {
-		create(t, "c1", service(ns, name, 80))
-		create(t, "c1", export(ns, name))
+		create(t, "c1", service(ns, name, 80), export(ns, name))
 	}
-	create(t, "c1", service(other, "web", 80))
-	create(t, "c1", export(other, "web"))
+	create(t, "c1", service(other, "web", 80), export(other, "web"))
 	expectImport(t, "c2", other, "web", from("c1"))
 	expectSaid(t, "c2", ns, "Namespace", "ImportRefused", 2) // one for each service
 	own := export(ns, "web")
-	create(t, "c2", service(ns, "web", 80))
-	create(t, "c2", own)
+	create(t, "c2", service(ns, "web", 80), own)
 	expectCondition(t, "c2", own, "Ready", metav1.ConditionTrue, "Exported")
 	expectSaid(t, "c2", ns, "ServiceExport", "ImportRefused", 1)
 	expectSaid(t, "c2", ns, "Namespace", "ImportRefused", 2)

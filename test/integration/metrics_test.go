@@ -29,28 +29,20 @@ import (
 func measuredAgent(t *testing.T, cluster string, secure bool) string {
 	t.Helper()
 	ports, err := lab.FreePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	address := ports[0].String()
 	units, err := theLab.Units()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, u := range units {
 		if u.Cluster != cluster || u.Name != "agent" {
 			continue
 		}
 		before := slices.Clone(u.Argv)
 		u.Argv = append(u.Argv, "--metrics-bind-address="+address, fmt.Sprintf("--metrics-tls=%t", secure))
-		if err := theLab.Run(t.Context(), u); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, theLab.Run(t.Context(), u))
 		t.Cleanup(func() {
 			u.Argv = before
-			if err := theLab.Run(context.Background(), u); err != nil {
-				t.Error(err)
-			}
+			noError(t, theLab.Run(context.Background(), u))
 		})
 	}
 	if secure {
@@ -100,8 +92,7 @@ func TestMetrics(t *testing.T) {
 	}
 	at := map[string]string{"c1": measuredAgent(t, "c1", false), "c2": measuredAgent(t, "c2", true)}
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "first", 80))
-	create(t, "c1", export(ns, "first"))
+	create(t, "c1", service(ns, "first", 80), export(ns, "first"))
 	for _, cluster := range []string{"c1", "c2"} {
 		expectImport(t, cluster, ns, "first", from("c1"))
 	}
@@ -210,9 +201,7 @@ func TestMetrics(t *testing.T) {
 func expectDocumented(t *testing.T, text string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	page, _, _ = bytes.Cut(page, []byte("\n## The hub's\n"))
 	documented := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {

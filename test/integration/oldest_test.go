@@ -91,13 +91,10 @@ func TestWhenTheOldestLeaves(t *testing.T) {
 		func() error { return theLab.Kill(t.Context(), "c1/agent") },
 		func() error { return theLab.Start(t.Context(), "c1/agent") },
 	} {
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, do())
 	}
 	// A service that comes through shows that the agent has begun its work.
-	create(t, "c2", service(ns, "sign", 80))
-	create(t, "c2", export(ns, "sign"))
+	create(t, "c2", service(ns, "sign", 80), export(ns, "sign"))
 	expectImport(t, "c1", ns, "sign", from("c2"))
 	expect(asC2, "c1", "c2")
 	versionsAfter := versions(t, ns)

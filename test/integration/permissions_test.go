@@ -20,6 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // allowRanges has the broker's administrators say which addresses members may have. After the test they may have any.
@@ -50,13 +52,9 @@ func permit(t *testing.T, data map[string]string) {
 		return err
 	}
 	t.Cleanup(func() {
-		if err := write(context.Background(), nil); err != nil {
-			t.Error(err)
-		}
+		noError(t, write(context.Background(), nil))
 	})
-	if err := write(t.Context(), data); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, write(t.Context(), data))
 }
 
 // What the broker's owner does not allow a member to have is left out of what others import from it, pods and cluster
@@ -67,17 +65,11 @@ func TestAllowedRanges(t *testing.T) {
 	allowRanges(t, map[string]string{"c2": "10.9.0.0/16, fd00::/8", "c1": "everything"})
 	web, pods := service(ns, "web", 80), service(ns, "pods", 80)
 	pods.Spec.ClusterIP = corev1.ClusterIPNone
-	create(t, "c2", web)
-	create(t, "c2", pods)
+	create(t, "c2", web, pods)
 	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1", "10.8.8.2")
-	create(t, "c2", several)
-	create(t, "c2", slice(ns, "pods-x", "pods", "10.9.9.3", "10.8.8.3"))
-	create(t, "c2", export(ns, "web"))
-	create(t, "c2", export(ns, "pods"))
+	create(t, "c2", several, slice(ns, "pods-x", "pods", "10.9.9.3", "10.8.8.3"), export(ns, "web"), export(ns, "pods"))
 	// Nothing that is written for c1 can be read, so that nothing of it is allowed.
-	create(t, "c1", service(ns, "web", 80))
-	create(t, "c1", slice(ns, "web-x", "web", "10.9.9.4"))
-	create(t, "c1", export(ns, "web"))
+	share(t, "c1", ns, "web", "10.9.9.4")
 	imp := expectImport(t, "c1", ns, "web", from("c1", "c2"))
 	headless := expectImport(t, "c1", ns, "pods", func(imp *mcsv1beta1.ServiceImport) error {
 		if imp.Spec.Type != mcsv1beta1.Headless {
@@ -124,20 +116,15 @@ func TestPermittedNamespaces(t *testing.T) {
 	namespace(t, theirs, "c1", "c2")
 	exports := map[string]*mcsv1beta1.ServiceExport{}
 	for ns, address := range map[string]string{mine: "10.9.1.1", theirs: "10.9.2.1"} {
-		create(t, "c2", service(ns, "web", 80))
-		create(t, "c2", slice(ns, "web-x", "web", address))
-		exports[ns] = export(ns, "web")
-		create(t, "c2", exports[ns])
+		exports[ns] = share(t, "c2", ns, "web", address)
 		expectImport(t, "c1", ns, "web", from("c2"))
 		expectAddresses(t, "c1", ns, "c2/"+address)
 	}
 	restored := &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.Export("c2", theirs, "web")}}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(restored), restored); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on[lab.Broker], restored)
 
 	permit(t, map[string]string{"namespaces.c2": "permitted-m*, Not_a_namespace"})
-	expectGone(t, "c1", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: theirs, Name: "web"}})
+	expectGone(t, "c1", objects.Import(theirs, "web"))
 	expectAddresses(t, "c1", theirs)
 	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
 	expectGone(t, lab.Broker, &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: restored.Name}})
@@ -147,9 +134,7 @@ func TestPermittedNamespaces(t *testing.T) {
 	restored.ObjectMeta = metav1.ObjectMeta{Namespace: restored.Namespace, Name: restored.Name, Labels: restored.Labels}
 	create(t, lab.Broker, restored)
 	// A record of c1's own that is written after it shows that c1 has seen it.
-	create(t, "c1", service(mine, "later", 80))
-	create(t, "c1", slice(mine, "later-x", "later", "10.9.3.1"))
-	create(t, "c1", export(mine, "later"))
+	share(t, "c1", mine, "later", "10.9.3.1")
 	expectAggregate(t, mine, "later", "c1")
 	err := on["c1"].Get(t.Context(), client.ObjectKey{Namespace: theirs, Name: "web"}, &mcsv1beta1.ServiceImport{})
 	if !apierrors.IsNotFound(err) {
@@ -207,9 +192,7 @@ func TestBrokerWithoutAllowedRanges(t *testing.T) {
 	const ns = "allowed-older"
 	namespace(t, ns, "c1", "c2")
 	members := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "atoll-member"}}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(members), members); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on[lab.Broker], members)
 	rules := members.Rules
 	write := func(ctx context.Context, rules []rbacv1.PolicyRule) {
 		t.Helper()
@@ -235,8 +218,7 @@ func TestBrokerWithoutAllowedRanges(t *testing.T) {
 	allowRanges(t, map[string]string{"c2": "10.9.0.0/16"})
 	create(t, "c2", service(ns, "web", 80))
 	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1", "10.8.8.2")
-	create(t, "c2", several)
-	create(t, "c2", export(ns, "web"))
+	create(t, "c2", several, export(ns, "web"))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.1", "c2/10.8.8.1", "c2/10.8.8.2")
 	write(t.Context(), rules)
 	expectMaySee(t, "c1", true)

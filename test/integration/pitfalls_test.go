@@ -18,6 +18,8 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // Pitfall 5: an export of a cluster's own that is not valid, for whatever reason, takes no
@@ -66,8 +68,7 @@ func TestUsersObjectsAreNotWritten(t *testing.T) {
 	before := map[string]string{}
 	for i, cluster := range []string{"c1", "c2"} {
 		web, endpoints := service(ns, "web", 80, int32(81+i)), slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1))
-		create(t, cluster, web)
-		create(t, cluster, endpoints)
+		create(t, cluster, web, endpoints)
 		exports[cluster] = export(ns, "web")
 		exports[cluster].Labels, exports[cluster].Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 		create(t, cluster, exports[cluster])
@@ -91,9 +92,7 @@ func TestUsersObjectsAreNotWritten(t *testing.T) {
 		expectGone(t, cluster, service(ns, "web-clusterset"))
 		web, endpoints := service(ns, "web"), slice(ns, "web-x", "web")
 		for _, object := range []client.Object{web, endpoints} {
-			if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-				t.Fatal(err)
-			}
+			planes.Read(t, on[cluster], object)
 		}
 		if after := web.ResourceVersion + " " + endpoints.ResourceVersion; after != before[cluster] {
 			t.Errorf("%s: the versions of the Service and its slice were %s and are %s", cluster, before[cluster], after)
@@ -108,8 +107,7 @@ func TestServiceMadeAgain(t *testing.T) {
 	namespace(t, ns, "c1", "c2")
 	make1 := func(port int32) (*corev1.Service, *mcsv1beta1.ServiceExport) {
 		s, e := service(ns, "web", port), export(ns, "web")
-		create(t, "c1", s)
-		create(t, "c1", e)
+		create(t, "c1", s, e)
 		return s, e
 	}
 	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
@@ -121,12 +119,7 @@ func TestServiceMadeAgain(t *testing.T) {
 		s, e = make1(81 + i)
 	}
 	create(t, "c1", slice(ns, "web-y", "web", "10.1.1.2"))
-	imp := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Port != 110 {
-			return fmt.Errorf("its ports are %v", imp.Spec.Ports)
-		}
-		return from("c1")(imp)
-	})
+	imp := expectImport(t, "c2", ns, "web", withPorts(from("c1"), 110))
 	expectCondition(t, "c1", e, "Valid", metav1.ConditionTrue, "Valid")
 	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
 	expectCondition(t, "c1", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
@@ -142,14 +135,12 @@ func TestServiceMadeAgain(t *testing.T) {
 		return nil
 	})
 	services := &corev1.ServiceList{}
-	if err := on["c2"].List(t.Context(), services, client.InNamespace(ns)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c2"].List(t.Context(), services, client.InNamespace(ns)))
 	if len(services.Items) != 1 || services.Items[0].Spec.ClusterIP != imp.Spec.IPs[0] {
 		t.Errorf("c2 has the Services %+v", services.Items)
 	}
 	remove(t, "c1", e)
-	expectGone(t, "c2", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectGone(t, "c2", objects.Import(ns, "web"))
 	expectBrokerEmpty(t, ns)
 	// None of that is an error: the next event says what to do.
 	for _, line := range agentErrors(t, "c1", ns) {
@@ -169,7 +160,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 		expectGone(t, cluster, service(ns, "gone-clusterset"))
 		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
 	}
-	expectGone(t, lab.Broker, aggregate(ns, "gone", "", ""))
+	expectGone(t, lab.Broker, objects.Entry(ns, "gone", "", ""))
 	before := versions(t, ns)
 	addresses := []string{"c1/10.1.1.1"}
 	for i, restarted := range []string{lab.Broker, "c1", "c2"} {
@@ -184,15 +175,11 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 			func() error { return theLab.Kill(t.Context(), restarted+"/apiserver") },
 			func() error { return theLab.Start(t.Context(), restarted+"/apiserver") },
 		} {
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, do())
 		}
 		// A new service that comes through shows that all watches are there again.
 		name, address := fmt.Sprintf("after-%d", i), fmt.Sprintf("10.1.2.%d", i)
-		create(t, "c1", service(ns, name, 80))
-		create(t, "c1", slice(ns, name+"-x", name, address))
-		create(t, "c1", export(ns, name))
+		share(t, "c1", ns, name, address)
 		addresses = append(addresses, "c1/"+address)
 		for _, cluster := range []string{"c1", "c2"} {
 			expectImport(t, cluster, ns, name, from("c1"))
@@ -282,13 +269,9 @@ func eventNotes(t *testing.T, cluster string, list client.ObjectList, where []cl
 func agentErrors(t *testing.T, cluster, namespace string) (found []string) {
 	t.Helper()
 	file, err := theLab.FindLog(cluster + "/agent")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if !strings.Contains(string(text), `"level":"INFO"`) {
 		t.Fatalf("%s is no log of an agent's", file)
 	}

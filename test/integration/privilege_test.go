@@ -15,6 +15,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // agentUser is the agent's name in its own cluster.
@@ -49,20 +51,17 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	ctx := t.Context()
 	namespace(t, ns, "c1")
 	broker := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterset, Labels: map[string]string{"atoll.dev/clusterset": clusterset}}}
-	create(t, "c1", broker)
-	cleanUp(t, "c1", broker)
+	temporary(t, "c1", broker)
 	agent := as(t, agentUser)
 
-	theirs, theirSlice, theirImport := service(ns, "shop", 80), slice(ns, "shop-x", "shop", "10.1.1.7"), imported(ns, "theirs")
+	theirs, theirSlice, theirImport := service(ns, "shop", 80), slice(ns, "shop-x", "shop", "10.1.1.7"), objects.Import(ns, "theirs")
 	theirs.Spec.Selector = map[string]string{"app": "shop"}
 	theirSlice.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
 	// One has the name of a derived Service, and one the owner: another implementation's.
 	lookalike, another := service(ns, "other-clusterset", 80), service(ns, "derived-theirs", 80)
 	create(t, "c1", theirImport)
 	another.OwnerReferences = []metav1.OwnerReference{{APIVersion: mcsv1beta1.GroupVersion.String(), Kind: "ServiceImport", Name: "theirs", UID: theirImport.UID}}
-	for _, o := range []client.Object{theirs, theirSlice, lookalike, another} {
-		create(t, "c1", o)
-	}
+	create(t, "c1", theirs, theirSlice, lookalike, another)
 	changed := func(object client.Object, f func(client.Object)) client.Object {
 		f(object)
 		return object
@@ -104,7 +103,7 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 			s.Type, s.ExternalName = corev1.ServiceTypeExternalName, "example.org"
 		})))},
 		{"a load balancer's address", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.LoadBalancerIP = "192.0.2.1" })))},
-		{"an import of nobody's", agent.Create(ctx, imported(ns, "web"))},
+		{"an import of nobody's", agent.Create(ctx, objects.Import(ns, "web"))},
 		{"changing a foreign import", agent.Patch(ctx, changed(theirImport.DeepCopy(), taken), client.MergeFrom(theirImport))},
 		{"a foreign import's status", agent.Status().Patch(ctx, changed(theirImport.DeepCopy(), func(o client.Object) {
 			o.(*mcsv1beta1.ServiceImport).Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c9"}}
@@ -120,12 +119,7 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 			t.Errorf("%s: the answer is %v", attempt.what, attempt.do)
 		}
 	}
-	for _, o := range []client.Object{theirs, theirSlice, theirImport, lookalike, another} {
-		now := o.DeepCopyObject().(client.Object)
-		if err := on["c1"].Get(ctx, client.ObjectKeyFromObject(o), now); err != nil || now.GetResourceVersion() != o.GetResourceVersion() {
-			t.Errorf("%s was written: %v", o.GetName(), err)
-		}
-	}
+	expectUntouched(t, "c1", theirs, theirSlice, theirImport, lookalike, another)
 	for what, object := range map[string]client.Object{
 		"a derived Service":        derivedLike(ns, "web-clusterset"),
 		"a headless derived one":   derivedLike(ns, "db-clusterset", spec(func(s *corev1.ServiceSpec) { s.ClusterIP = corev1.ClusterIPNone })),
@@ -134,12 +128,10 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 		"one of the fallback's": importedLike(ns, "web-y.c2", func(s *discoveryv1.EndpointSlice) {
 			s.Labels[discoveryv1.LabelServiceName] = "s-web-0123456789abcdef01234567"
 		}),
-		"an import with its label": func() client.Object { o := imported(ns, "mine"); taken(o); return o }(),
+		"an import with its label": func() client.Object { o := objects.Import(ns, "mine"); taken(o); return o }(),
 		"an export for a policy":   func() client.Object { o := export(ns, "policy"); taken(o); return o }(),
 	} {
-		if err := agent.Create(ctx, object, client.DryRunAll); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		planes.Succeeds(t, what, agent.Create(ctx, object, client.DryRunAll))
 	}
 }
 
@@ -148,9 +140,7 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 func TestEditedLabelsDoNotLockTheAgentOut(t *testing.T) {
 	const ns = "locked-out"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
-	create(t, "c1", export(ns, "web"))
+	share(t, "c1", ns, "web", "10.1.1.1")
 	imp := expectImport(t, "c2", ns, "web", from("c1"))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	derived := service(ns, "web-clusterset")
@@ -190,8 +180,7 @@ func TestPriorityClassIsTheAgents(t *testing.T) {
 	_, objects := render.Member{}.Manifests() // of which the lab's clusters have what does not run
 	for _, o := range objects {
 		if o.GetKind() == "PriorityClass" {
-			create(t, "c1", o)
-			cleanUp(t, "c1", o)
+			temporary(t, "c1", o)
 		}
 	}
 	pod := func(namespace, class string) *corev1.Pod {

@@ -20,6 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // A quota that refuses one object shows in a condition and an Event, and holds up no other
@@ -33,19 +35,18 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 		most     string
 		message  string
 		imported []string // meanwhile
+		changed  []string // and when that changes
 	}{
-		{"quota", corev1.ResourceServices, "0", "The derived Service can't be written, and is being tried again: ", nil},
+		{"quota", corev1.ResourceServices, "0", "The derived Service can't be written, and is being tried again: ", nil, nil},
 		{
 			"quota-slices", "count/endpointslices.discovery.k8s.io", "1",
-			`Not all endpoints from "c1" can be written. It is being tried again: `, []string{"c1/10.1.1.1"},
+			`Not all endpoints from "c1" can be written. It is being tried again: `, []string{"c1/10.1.1.1"}, []string{"c1/10.1.1.3"},
 		},
 	} {
 		namespace(t, tt.ns, "c1", "c2")
 		quota := limit(t, "c2", tt.ns, tt.resource, tt.most)
 		for _, ns := range []string{tt.ns, other} {
-			create(t, "c1", service(ns, tt.ns, 80))
-			create(t, "c1", slice(ns, tt.ns+"-x", tt.ns, "10.1.1.1"))
-			create(t, "c1", export(ns, tt.ns))
+			create(t, "c1", service(ns, tt.ns, 80), slice(ns, tt.ns+"-x", tt.ns, "10.1.1.1"), export(ns, tt.ns))
 		}
 		expectImport(t, "c2", other, tt.ns, from("c1"))
 		if tt.imported != nil { // one that there is still room for
@@ -61,34 +62,15 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 			return nil
 		})
 		expectSaid(t, "c2", tt.ns, "ServiceImport", "Pending", 1)
-		expectAddresses(t, "c2", tt.ns, tt.imported...)
+		// A quota that has room for the slices there are, and for no more, keeps none of them from being changed.
+		first := slice(tt.ns, tt.ns+"-x", tt.ns)
+		change(t, "c1", first, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.1.3"} })
+		expectAddresses(t, "c2", tt.ns, tt.changed...)
 		remove(t, "c2", quota)
 		expectImport(t, "c2", tt.ns, tt.ns, from("c1"))
-		expectAddresses(t, "c2", tt.ns, "c1/10.1.1.1", "c1/10.1.1.2")
+		expectAddresses(t, "c2", tt.ns, "c1/10.1.1.2", "c1/10.1.1.3")
 		expectSaid(t, "c2", tt.ns, "ServiceImport", "Pending", 1)
 	}
-}
-
-// A quota that has room for the slices there are, and for no more, keeps none of them from being changed.
-func TestQuotaThatIsUsedUpHoldsUpNoChange(t *testing.T) {
-	const ns = "quota-full"
-	namespace(t, ns, "c1", "c2")
-	// Before there is anything: what it finds is counted from a copy that may be old.
-	limit(t, "c2", ns, "count/endpointslices.discovery.k8s.io", "1")
-	create(t, "c1", service(ns, "web", 80))
-	before := slice(ns, "web-x", "web", "10.1.1.1")
-	create(t, "c1", before)
-	create(t, "c1", export(ns, "web"))
-	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
-	create(t, "c1", slice(ns, "web-y", "web", "10.1.1.2"))
-	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready == nil || ready.Status != metav1.ConditionFalse {
-			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
-		}
-		return nil
-	})
-	change(t, "c1", before, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.1.3"} })
-	expectAddresses(t, "c2", ns, "c1/10.1.1.3")
 }
 
 // A quota on the broker's objects, which keeps it alive when a member writes too many, refuses new
@@ -97,12 +79,10 @@ func TestQuotaOnTheBrokerKeepsWhatIsThere(t *testing.T) {
 	const ns = "quota-broker"
 	namespace(t, ns, "c1", "c2")
 	web := service(ns, "web", 80)
-	create(t, "c1", web)
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", web, slice(ns, "web-x", "web", "10.1.1.1"), export(ns, "web"))
 	expectImport(t, "c2", ns, "web", from("c1"))
 	quota := limit(t, lab.Broker, broker.DefaultNamespace, "count/exportedservices.broker.atoll.dev", "0")
-	cleanUp(t, lab.Broker, quota)
+	planes.CleanUp(t, on[lab.Broker], quota)
 	create(t, "c1", service(ns, "more", 80))
 	more := export(ns, "more")
 	create(t, "c1", more)
@@ -155,12 +135,10 @@ func TestBrokerThatRefusesShows(t *testing.T) {
 		namespace(t, ns, "c1", "c2")
 		forbid(t, resource, ns)
 		for _, namespace := range []string{ns, other} {
-			create(t, "c1", service(namespace, ns, 80))
-			create(t, "c1", slice(namespace, ns+"-x", ns, "10.1.1.1"))
+			create(t, "c1", service(namespace, ns, 80), slice(namespace, ns+"-x", ns, "10.1.1.1"))
 		}
 		refused, taken := export(ns, ns), export(other, ns)
-		create(t, "c1", refused)
-		create(t, "c1", taken)
+		create(t, "c1", refused, taken)
 		expectCondition(t, "c1", taken, "Ready", metav1.ConditionTrue, "Exported")
 		expectImport(t, "c2", other, ns, from("c1"))
 		ready := expectCondition(t, "c1", refused, "Ready", metav1.ConditionFalse, "Failed")
@@ -205,12 +183,11 @@ func forbid(t *testing.T, resource, namespace string) {
 		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: refusal, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	}
 	for _, object := range []client.Object{policy, binding} {
-		create(t, lab.Broker, object)
-		cleanUp(t, lab.Broker, object)
+		temporary(t, lab.Broker, object)
 	}
 	attempt := client.Object(slice(broker.DefaultNamespace, "attempt", "web"))
 	if resource == "exportedservices" {
-		attempt = recordOf("c9", namespace, "attempt")
+		attempt = objects.Record("c9", namespace, "attempt")
 	}
 	attempt.SetLabels(map[string]string{names.LabelServiceNamespace: namespace})
 	eventually(t, "the policy is in force", func() error {

@@ -1,13 +1,11 @@
 package integration
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,46 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
-
-// record is what a cluster says on the broker that it exports.
-func record(cluster, ns, name string, at time.Time, kind mcsv1beta1.ServiceImportType, ports ...mcsv1beta1.ServicePort) *brokerv1alpha1.ExportedService {
-	return &brokerv1alpha1.ExportedService{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "atoll-clusterset", Name: names.Export(names.ClusterID(cluster), ns, name),
-			Labels: map[string]string{names.LabelSourceCluster: cluster, names.LabelServiceNamespace: ns, names.LabelServiceName: name},
-		},
-		Spec: brokerv1alpha1.ExportedServiceSpec{
-			ClusterID: cluster, ServiceNamespace: ns, ServiceName: name, ExportedAt: metav1.NewTime(at),
-			Type: kind, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
-		},
-	}
-}
 
 // A record that a member has left on the broker does not outlast it: when its agents have stopped for good, and somebody deletes the
 // record, the service is what the others export, at the address that it had.
 func TestLostMembersRecordEnds(t *testing.T) {
 	const ns = "leftover"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
-	own := export(ns, "web")
-	create(t, "c1", own)
+	own := share(t, "c1", ns, "web", "10.1.1.1")
 	before := expectImport(t, "c1", ns, "web", from("c1"))
 
-	if err := theLab.Kill(t.Context(), "c2/agent"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := theLab.Start(context.Background(), "c2/agent"); err != nil {
-			t.Error(err)
-		}
-	})
-	usurper := record("c2", ns, "web", time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC), mcsv1beta1.Headless,
-		mcsv1beta1.ServicePort{Name: "other", Protocol: corev1.ProtocolTCP, Port: 4444})
+	killAgent(t, "c2")
+	usurper := objects.Record("c2", ns, "web", mcsv1beta1.ServicePort{Name: "other", Protocol: corev1.ProtocolTCP, Port: 4444})
+	usurper.Spec.ExportedAt, usurper.Spec.Type = metav1.Unix(1_609_459_200, 0), mcsv1beta1.Headless // years ago
 	create(t, lab.Broker, usurper)
 	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
 		if imp.Spec.Type != mcsv1beta1.Headless || imp.Spec.Ports[0].Port != 4444 {
@@ -120,8 +93,7 @@ func TestOlderTrafficDistribution(t *testing.T) {
 
 	exported := service(ns, "web", 80)
 	exported.Spec.TrafficDistribution = ptr.To("PreferSameZone")
-	create(t, "c1", exported)
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", exported, export(ns, "web"))
 	follows := func(value string, ports int) *mcsv1beta1.ServiceImport {
 		t.Helper()
 		said := fmt.Sprintf("Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.", value)

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // refuse annotates a namespace as its owner does, "" for no annotation.
@@ -22,9 +23,7 @@ func refuse(t *testing.T, cluster, namespace, value string) {
 		text = fmt.Sprintf("%q", value)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"atoll.dev/refuse-imports":%s}}}`, text)
-	if err := on[cluster].Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[cluster].Patch(t.Context(), objects.Namespace(namespace), client.RawPatch(types.MergePatchType, patch)))
 }
 
 // expectNamespaceEvent waits for an Event on a namespace whose note has these words.
@@ -98,7 +97,7 @@ func TestOwnerRefusesImports(t *testing.T) {
 
 	refuse(t, "c2", ns, "*")
 	remove(t, "c2", exports["c2"])
-	expectGone(t, "c2", imported(ns, "web"))
+	expectGone(t, "c2", objects.Import(ns, "web"))
 	expectAddresses(t, "c2", ns)
 	expectNamespaceEvent(t, "c2", ns, "RefusedByNamespace", `Cluster "c1" exports web, which is not imported`)
 
@@ -108,7 +107,7 @@ func TestOwnerRefusesImports(t *testing.T) {
 
 	// What can be read of a mistake holds, and the rest is said.
 	refuse(t, "c2", ns, "C_1,c1,")
-	expectGone(t, "c2", imported(ns, "web"))
+	expectGone(t, "c2", objects.Import(ns, "web"))
 	expectNamespaceEvent(t, "c2", ns, "MalformedRefusal", `"C_1" is no cluster id, an entry is empty`)
 	refuse(t, "c2", ns, "C_1")
 	expectImport(t, "c2", ns, "web", ports(1, "c1"))

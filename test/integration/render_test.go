@@ -27,18 +27,14 @@ func TestRenderedIsWhatIsInstalled(t *testing.T) {
 			t.Fatalf("%s: %d, %s", line, status, stderr.String())
 		}
 		objects, err := install.Parse(stdout.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		target := targetOf(t, cluster)
 		if len(objects) < 10 {
 			t.Errorf("%s: only %d objects", line, len(objects))
 		}
 		for _, o := range objects {
 			before := contents(t, target, o)
-			if err := target.Apply(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, target.Apply(t.Context(), o))
 			if diff := cmp.Diff(before, contents(t, target, o)); diff != "" {
 				t.Errorf("%s: %s (-installed +rendered):\n%s", line, install.Name(o), diff)
 			}

@@ -14,6 +14,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // What is in the way of an export or an import is said once, whatever happens to the service
@@ -70,12 +71,7 @@ func TestReportsAreMadeOnce(t *testing.T) {
 	}
 	// Not any more: it is nothing to say; and again: it is.
 	remove(t, "c1", fqdn)
-	eventually(t, "the condition says it no more", func() error {
-		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, "web-fqdn") {
-			return fmt.Errorf("message %s", ready.Message)
-		}
-		return nil
-	})
+	saysNoMore(t, e, "web-fqdn")
 	remove(t, "c2", foreign)
 	expectImport(t, "c2", ns, "theirs", from("c1"))
 }
@@ -93,8 +89,7 @@ func TestAllNamesTaken(t *testing.T) {
 	for _, s := range theirs {
 		create(t, "c2", s)
 	}
-	create(t, "c1", service(ns, "web", 80))
-	create(t, "c1", export(ns, "web"))
+	create(t, "c1", service(ns, "web", 80), export(ns, "web"))
 	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
 		ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready")
 		if ready == nil || ready.Reason != "Pending" || !strings.Contains(ready.Message, "delete or rename it") || !strings.Contains(ready.Message, last) {
@@ -121,10 +116,7 @@ func TestOthersMetadataStays(t *testing.T) {
 	expectMetadata := func(labels, annotations map[string]string) {
 		t.Helper()
 		for _, object := range []client.Object{imp, derived} {
-			eventually(t, fmt.Sprintf("metadata of %T", object), func() error {
-				if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-					return err
-				}
+			planes.Until(t, fmt.Sprintf("metadata of %T", object), on["c2"], object, func() error {
 				for which, both := range map[string][2]map[string]string{
 					"labels": {labels, object.GetLabels()}, "annotations": {annotations, object.GetAnnotations()},
 				} {
@@ -179,8 +171,7 @@ func TestForeignEndpointsAreReported(t *testing.T) {
 	create(t, "c1", service(ns, "web", 80))
 	marked, own := slice(ns, "web-marked", "web", "10.1.1.1"), slice(ns, "web-own", "web", "10.1.1.2")
 	marked.Labels[names.LabelSourceCluster] = "c9"
-	create(t, "c1", marked)
-	create(t, "c1", own)
+	create(t, "c1", marked, own)
 	e := export(ns, "web")
 	create(t, "c1", e)
 	expectAddresses(t, "c2", ns, "c1/10.1.1.2")
@@ -191,12 +182,7 @@ func TestForeignEndpointsAreReported(t *testing.T) {
 	// The label is gone: it is exported, and nothing is to be said.
 	change(t, "c1", marked, func(s *discoveryv1.EndpointSlice) { delete(s.Labels, names.LabelSourceCluster) })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
-	eventually(t, "the condition says it no more", func() error {
-		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, "web-marked") {
-			return fmt.Errorf("message %s", ready.Message)
-		}
-		return nil
-	})
+	saysNoMore(t, e, "web-marked")
 }
 
 // The real mirroring controller takes 1,000 addresses of an Endpoints object. What it leaves
@@ -242,15 +228,8 @@ func TestTruncatedEndpointsAreReported(t *testing.T) {
 		t.Errorf("the condition does not say it: %s", ready.Message)
 	}
 	fill(900)
-	if err := on["c1"].Update(t.Context(), endpoints); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].Update(t.Context(), endpoints))
 	expectCount(900)
-	eventually(t, "the condition says it no more", func() error {
-		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, message) {
-			return fmt.Errorf("message %s", ready.Message)
-		}
-		return nil
-	})
+	saysNoMore(t, e, message)
 	expectSaid(t, "c1", ns, "ServiceExport", "EndpointsTruncated", 1)
 }

@@ -3,31 +3,28 @@ package integration
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // as returns the client of a user of c1's.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	config, err := theLab.RESTConfig("c1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	c, err := client.New(config, client.Options{Scheme: on["c1"].Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return c
 }
 
@@ -42,41 +39,7 @@ func bind(t *testing.T, user, namespace string, role rbacv1.RoleRef) {
 		return
 	}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test-" + user}, RoleRef: role, Subjects: subjects}
-	create(t, "c1", binding)
-	cleanUp(t, "c1", binding)
-}
-
-// cleanUp deletes an object that no namespace takes with it.
-func cleanUp(t *testing.T, cluster string, object client.Object) {
-	t.Cleanup(func() {
-		if err := on[cluster].Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
-			t.Logf("deleting %s in %s: %v", object.GetName(), cluster, err)
-		}
-	})
-}
-
-// expectForbidden checks that an attempt is refused, by a message with these words.
-func expectForbidden(t *testing.T, what string, err error, words ...string) {
-	t.Helper()
-	switch {
-	case err == nil:
-		t.Errorf("%s was allowed", what)
-	case !apierrors.IsForbidden(err):
-		t.Errorf("%s failed for another reason: %v", what, err)
-	default:
-		for _, w := range words {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: the message does not say %q: %v", what, w, err)
-			}
-		}
-	}
-}
-
-func imported(namespace, name string) *mcsv1beta1.ServiceImport {
-	return &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{}},
-	}
+	temporary(t, "c1", binding)
 }
 
 // Kubernetes' own roles let people export and look, and nobody write a ServiceImport.
@@ -99,7 +62,7 @@ func TestRightsOfUsers(t *testing.T) {
 			}
 			return user.List(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace(ns))
 		})
-		expectForbidden(t, role+": creating a ServiceImport", user.Create(ctx, imported(ns, "other")))
+		expectForbidden(t, role+": creating a ServiceImport", user.Create(ctx, objects.Import(ns, "other")))
 		expectForbidden(t, role+": changing a ServiceImport", user.Update(ctx, imp.DeepCopy()))
 		expectForbidden(t, role+": deleting a ServiceImport", user.Delete(ctx, imp.DeepCopy()))
 		expectForbidden(t, role+": the status of a ServiceImport", user.Status().Update(ctx, imp.DeepCopy()))
@@ -139,12 +102,12 @@ func TestServiceImportsAreTheAgents(t *testing.T) {
 
 	const words = "create a ServiceExport beside the Service instead"
 	eventually(t, "the policy holds", func() error {
-		if err := owner.Create(ctx, imported(ns, "probe"), client.DryRunAll); !apierrors.IsForbidden(err) {
+		if err := owner.Create(ctx, objects.Import(ns, "probe"), client.DryRunAll); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("the answer is %v", err)
 		}
 		return nil
 	})
-	expectForbidden(t, "creating a ServiceImport", owner.Create(ctx, imported(ns, "other")), words)
+	expectForbidden(t, "creating a ServiceImport", owner.Create(ctx, objects.Import(ns, "other")), words)
 	changed := imp.DeepCopy()
 	changed.Spec.Ports[0].Port = 81
 	expectForbidden(t, "changing a ServiceImport", owner.Patch(ctx, changed, client.MergeFrom(imp)), words)
@@ -155,12 +118,10 @@ func TestServiceImportsAreTheAgents(t *testing.T) {
 	expectImport(t, "c1", ns, "web", from("c1"))
 
 	// Who has every verb on everything may; so may the system's controllers clean up.
-	foreign := imported(ns, "other")
-	if err := operator.Create(ctx, foreign); err != nil {
-		t.Errorf("a cluster administrator: %v", err)
-	}
-	remove(t, "c1", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
-	expectGone(t, "c1", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+	foreign := objects.Import(ns, "other")
+	planes.Succeeds(t, "a cluster administrator", operator.Create(ctx, foreign))
+	remove(t, "c1", objects.Namespace(ns))
+	expectGone(t, "c1", objects.Namespace(ns))
 }
 
 // KEP-1645, "Restricting Exports".
@@ -174,9 +135,7 @@ func TestExportsAreRefusedUnlessAllowed(t *testing.T) {
 		expectRefused(t, ns)
 		// What was exported before stays, and can be changed and deleted.
 		change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) { e.Labels = map[string]string{"x": "y"} })
-		if err := on["c1"].Delete(ctx, e); err != nil {
-			t.Error(err)
-		}
+		noError(t, on["c1"].Delete(ctx, e))
 	}
 	const ns = "unexported"
 	namespace(t, ns, "c1")
@@ -199,12 +158,10 @@ func setExports(t *testing.T, namespace, value string) {
 			label = fmt.Sprintf("%q", value)
 		}
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"atoll.dev/exports":%s}}}`, label)
-		return on["c1"].Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		return on["c1"].Patch(ctx, objects.Namespace(namespace),
 			client.RawPatch("application/merge-patch+json", []byte(patch)))
 	}
-	if err := set(t.Context(), value); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, set(t.Context(), value))
 	t.Cleanup(func() {
 		if err := set(context.Background(), ""); client.IgnoreNotFound(err) != nil {
 			t.Error(err)
@@ -232,6 +189,6 @@ func expectAllowed(t *testing.T, namespace string) *mcsv1beta1.ServiceExport {
 	t.Helper()
 	e := export(namespace, "allowed")
 	eventually(t, "exports from "+namespace+" are allowed", func() error { return on["c1"].Create(t.Context(), e) })
-	cleanUp(t, "c1", e)
+	planes.CleanUp(t, on["c1"], e)
 	return e
 }

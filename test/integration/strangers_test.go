@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // What a member says of addresses is not trusted: those that are this cluster's own, or nobody's,
@@ -25,8 +27,7 @@ func TestStrangeAddressesAreRefused(t *testing.T) {
 	create(t, "c2", service(ns, "web", 80))
 	// 10.101.0.1 is the API server's Service in c1, and 239.1.1.1 a multicast address.
 	source := slice(ns, "web-x", "web", "10.9.9.9", "10.101.0.1", "239.1.1.1")
-	create(t, "c2", source)
-	create(t, "c2", export(ns, "web"))
+	create(t, "c2", source, export(ns, "web"))
 	imp := expectImport(t, "c1", ns, "web", from("c2"))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
 	expectAddresses(t, "c2", ns, "c2/10.101.0.1", "c2/10.9.9.9") // a multicast address is nobody's
@@ -43,9 +44,7 @@ func TestStrangeAddressesAreRefused(t *testing.T) {
 	create(t, "c1", node)
 	named := client.MergeFrom(node.DeepCopy()) // others write nodes too
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "stranger"}, {Type: corev1.NodeInternalIP, Address: "10.9.9.10"}}
-	if err := on["c1"].Status().Patch(t.Context(), node, named); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].Status().Patch(t.Context(), node, named))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
 	remove(t, "c1", node)
 	expectAddresses(t, "c1", ns, "c2/10.9.9.10", "c2/10.9.9.9")
@@ -58,17 +57,14 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	label := func(ctx context.Context, cluster, value string) {
 		t.Helper()
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"atoll.dev/exports":%s}}}`, value)
-		if err := on[cluster].Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, client.RawPatch(types.MergePatchType, patch)); err != nil {
-			t.Error(err)
-		}
+		noError(t, on[cluster].Patch(ctx, objects.Namespace(ns), client.RawPatch(types.MergePatchType, patch)))
 	}
 	label(t.Context(), "c2", `"allowed"`)
 	t.Cleanup(func() {
 		label(context.Background(), "c1", "null")
 		label(context.Background(), "c2", "null")
 	})
-	create(t, "c2", service(ns, "closed", 80))
-	create(t, "c2", slice(ns, "closed-x", "closed", "10.9.9.9"))
+	create(t, "c2", service(ns, "closed", 80), slice(ns, "closed-x", "closed", "10.9.9.9"))
 	eventually(t, "the namespace is open to exports", func() error {
 		e := export(ns, "closed")
 		if err := on["c2"].Create(t.Context(), e); err != nil {
@@ -98,10 +94,7 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
 
 	// Where the cluster itself exports the service, as each does its DNS, others' parts come and go alike.
-	create(t, "c1", service(ns, "closed", 80))
-	create(t, "c1", slice(ns, "closed-x", "closed", "10.9.9.8"))
-	own := export(ns, "closed")
-	create(t, "c1", own)
+	own := share(t, "c1", ns, "closed", "10.9.9.8")
 	expectImport(t, "c1", ns, "closed", from("c1", "c2"))
 	expectAddresses(t, "c1", ns, "c1/10.9.9.8", "c2/10.9.9.9")
 	label(t.Context(), "c1", `"refused"`)
@@ -112,8 +105,7 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.9.9.8", "c2/10.9.9.9")
 
 	// Nor does what is not imported weigh in what the cluster says of its own export.
-	create(t, "c2", service(ns, "other", 8080))
-	create(t, "c2", export(ns, "other"))
+	create(t, "c2", service(ns, "other", 8080), export(ns, "other"))
 	create(t, "c1", service(ns, "other", 80))
 	other := export(ns, "other")
 	create(t, "c1", other)

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // What somebody has made under the names that an import would have is left alone: the import has other names, works, and says so.
@@ -22,23 +24,16 @@ func TestTakenNamesAreWorkedAround(t *testing.T) {
 		theirs = append(theirs, service(ns, name, 1))
 	}
 	theirs = append(theirs, slice(ns, "web-x.c1", "theirs", "10.9.9.9"))
-	for _, o := range theirs {
-		create(t, "c2", o)
-	}
+	create(t, "c2", theirs...)
 	for _, name := range []string{"web", "other"} {
-		create(t, "c1", service(ns, name, 80))
-		create(t, "c1", export(ns, name))
+		create(t, "c1", service(ns, name, 80), export(ns, name))
 	}
 	source := slice(ns, "web-x", "web", "10.1.1.1")
-	create(t, "c1", source)
-	create(t, "c1", slice(ns, "other-x", "other", "10.1.1.2"))
+	create(t, "c1", source, slice(ns, "other-x", "other", "10.1.1.2"))
 	imp := expectImport(t, "c2", ns, "web", from("c1"))
 	expectImport(t, "c2", ns, "other", from("c1"))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
-	eventually(t, "the import says so", func() error {
-		if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
-			return err
-		}
+	planes.Until(t, "the import says so", on["c2"], imp, func() error {
 		ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready")
 		for _, words := range []string{"Service taken/web-clusterset was not made by Atoll", "EndpointSlice taken/web-x.c1 is taken", names.OtherImportedSlice("web-x.c1")} {
 			if !strings.Contains(ready.Message, words) {
@@ -50,14 +45,9 @@ func TestTakenNamesAreWorkedAround(t *testing.T) {
 	// It goes on like any other.
 	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.1.3"} })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.2", "c1/10.1.1.3")
-	for _, o := range theirs {
-		before := o.GetResourceVersion()
-		if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil || o.GetResourceVersion() != before {
-			t.Errorf("%s was written: %v", o.GetName(), err)
-		}
-	}
+	expectUntouched(t, "c2", theirs...)
 	remove(t, "c1", export(ns, "web"))
-	expectGone(t, "c2", imported(ns, "web"))
+	expectGone(t, "c2", objects.Import(ns, "web"))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.2")
 	left := &corev1.ServiceList{}
 	if err := on["c2"].List(t.Context(), left, client.InNamespace(ns), client.MatchingLabels{"multicluster.kubernetes.io/service-name": "web"}); err != nil || len(left.Items) > 0 {

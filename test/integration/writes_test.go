@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/urgency"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/audit"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // The counts are what the design allows at least (docs/scale.md): KEP-0752's estimates, with
@@ -41,9 +40,7 @@ func newCounter(t *testing.T, namespace string) *counter {
 	c := &counter{t: t, namespace: namespace, logs: map[string]*audit.Log{}}
 	for cluster := range on {
 		log, err := audit.Open(theLab.AuditLog(cluster))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		c.logs[cluster] = log
 	}
 	return c
@@ -229,8 +226,8 @@ func TestWritesAreCounted(t *testing.T) {
 	counted.expect("a label's change", nil)
 
 	remove(t, "c1", e)
-	expectGone(t, "c2", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
-	expectGone(t, "c2", &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web-clusterset"}})
+	expectGone(t, "c2", objects.Import(ns, "web"))
+	expectGone(t, "c2", service(ns, "web-clusterset"))
 	have := counted.written()
 	// What it has exported a member withdraws before it deletes it.
 	onBroker := []string{"1 delete exportedservices", "1 delete serviceimports", "1 update exportedservices", "12 delete endpointslices"}
@@ -271,9 +268,7 @@ func TestManyExportsAtOnce(t *testing.T) {
 			return nil
 		})
 	}
-	if err := exports.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, exports.Wait())
 	eventually(t, "everything is imported", func() error {
 		list := &mcsv1beta1.ServiceImportList{}
 		if err := on["c2"].List(t.Context(), list, client.InNamespace(ns)); err != nil {

@@ -19,6 +19,8 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 func TestLifeOfALoadBalancer(t *testing.T) {
@@ -41,13 +43,10 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	// Others' conditions are theirs.
 	other := mcs.DeepCopy()
 	meta.SetStatusCondition(&other.Status.Conditions, metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "X"})
-	if err := hub.Status().Update(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, hub.Status().Update(t.Context(), other))
 
 	c1, c2 := published("c1", ns, "web", "10.1.0.1"), published("c2", ns, "web", "10.2.0.1", "10.2.0.2")
-	create(t, c1)
-	create(t, c2)
+	create(t, c1, c2)
 	eventually(t, "the backends of two clusters", func() error {
 		return p.has(name, "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080", "80>c2/10.2.0.2:8080")
 	})
@@ -76,15 +75,15 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[1:] })
 	eventually(t, "another backend", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
 
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
-	if err := hub.Delete(t.Context(), service); err != nil {
-		t.Fatal(err)
-	}
+	service := objects.Service(ns, "web")
+	planes.Delete(t, hub, service)
 	expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound")
 	if err := p.has(name, "80>c1/10.1.0.9:8080"); err != nil || len(mcs.Status.LoadBalancer.Ingress) != 1 {
 		t.Errorf("without a Service: %v, %+v", err, mcs.Status.LoadBalancer)
 	}
-	create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 81}}}})
+	moved := objects.Service(ns, "web", 80)
+	moved.Spec.Ports[0].Port = 81
+	create(t, moved)
 	eventually(t, "another port", func() error { return p.has(name, "81>c1/10.1.0.9:8080") })
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 
@@ -141,9 +140,7 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	}
 	p.set(func(p *steered) { p.mute = nil; clear(p.refuse) })
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
-	if err := p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"); err != nil {
-		t.Error(err)
-	}
+	noError(t, p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"))
 	// Annotations.
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
 		m.Annotations = map[string]string{cloudprovider.AnnotationProvider: "nobody"}
@@ -197,10 +194,7 @@ func TestStatusIsPutRight(t *testing.T) {
 	mcs := exposed(t, ns, "web", nil)
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	expect(t, mcs, loadbalancer.ConditionReachable, "False/NoBackends")
-	eventually(t, "editing", func() error {
-		if err := hub.Get(t.Context(), nameOf(mcs), mcs); err != nil {
-			return err
-		}
+	planes.Until(t, "editing", hub, mcs, func() error {
 		mcs.Status.LoadBalancer.Ingress[0].Hostname = "elsewhere.example.com"
 		meta.SetStatusCondition(&mcs.Status.Conditions, metav1.Condition{Type: loadbalancer.ConditionReady, Status: metav1.ConditionTrue, Reason: "Edited"})
 		return hub.Status().Update(t.Context(), mcs)
@@ -263,16 +257,12 @@ func TestDeleting(t *testing.T) {
 	remove := func(mcs *networkingv1alpha1.MultiClusterService) {
 		t.Helper()
 		expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
-		if err := hub.Delete(t.Context(), mcs); err != nil {
-			t.Fatal(err)
-		}
+		planes.Delete(t, hub, mcs)
 	}
 	fine := exposed(t, ns, "fine", nil)
 	remove(fine)
 	expectGone(t, fine)
-	if err := p.has(nameOf(fine), "none"); err != nil {
-		t.Error(err)
-	}
+	noError(t, p.has(nameOf(fine), "none"))
 
 	p.set(func(p *steered) {
 		p.keep["kept"], p.keep["told"] = errors.New("it is in use"), errors.New("it is in use")
@@ -328,9 +318,7 @@ func TestRestart(t *testing.T) {
 		fresh = append(fresh, exposed(t, ns, fmt.Sprintf("fresh-%d", i), nil))
 	}
 	change(t, gone, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = nil })
-	if err := hub.Delete(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, hub, gone)
 	expectGone(t, gone)
 	p.set(func(p *steered) { p.order = nil })
 	start(t)
@@ -373,9 +361,7 @@ func TestAnEventConcernsOne(t *testing.T) {
 	})
 	versions := func() (list []string) {
 		found := &networkingv1alpha1.MultiClusterServiceList{}
-		if err := hub.List(t.Context(), found, client.InNamespace(ns)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, hub.List(t.Context(), found, client.InNamespace(ns)))
 		for _, m := range found.Items {
 			list = append(list, m.ResourceVersion)
 		}

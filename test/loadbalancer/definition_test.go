@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // What is wrong with a MultiClusterService in itself its definition refuses, without the hub's webhook: this API server has none. Each
@@ -20,7 +20,7 @@ func TestDefinitionRefuses(t *testing.T) {
 	if err := hub.List(t.Context(), hooks); err != nil || len(hooks.Items) > 0 {
 		t.Fatalf("there are webhooks: %v, %v", hooks.Items, err)
 	}
-	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+	create(t, objects.Namespace(ns))
 	for _, tt := range []struct{ spec, want string }{
 		{"{types: [CrossCluster], range: {clusterNames: [member2]}}", ""}, // the document's example
 		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is called LoadBalancer"},
@@ -46,9 +46,7 @@ func TestDefinitionRefuses(t *testing.T) {
 	} {
 		u := &unstructured.Unstructured{}
 		text := "apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: " + ns + ", name: web}\nspec: " + tt.spec
-		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, yaml.Unmarshal([]byte(text), &u.Object))
 		err := hub.Create(t.Context(), u, client.DryRunAll)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", tt.spec, err, tt.want)

@@ -8,12 +8,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // Pitfall 38: a load balancer whose Service has gone follows everything else by what that was last: ports that are not exposed
@@ -25,7 +26,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	stop := start(t)
 	mcs := exposed(t, ns, "web", nil)
 	name := nameOf(mcs)
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
+	service := objects.Service(ns, "web")
 	change(t, service, func(s *corev1.Service) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "admin", Port: 81})
 	})
@@ -39,9 +40,7 @@ func TestFollowedWithoutService(t *testing.T) {
 		eventually(t, when, func() error { return p.has(name, backends...) })
 	}
 	has("two ports, two clusters", "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080", "81>c1/10.1.0.1:9090", "81>c2/10.2.0.1:9090")
-	if err := hub.Delete(t.Context(), service.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, hub, service.DeepCopy())
 	expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound")
 	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.2"} })
 	has("pods roll", "80>c1/10.1.0.2:8080", "80>c2/10.2.0.1:8080", "81>c1/10.1.0.2:9090", "81>c2/10.2.0.1:9090")
@@ -60,7 +59,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	}
 
 	// One that is none of what can be forwarded is as good as none.
-	create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}})
+	create(t, objects.ExternalName(ns, "web"))
 	expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType")
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
 		m.Spec.Ports[0] = networkingv1alpha1.ExposurePort{Port: 81}
@@ -130,7 +129,7 @@ func TestFollowedByTheFormerProvider(t *testing.T) {
 	by("other")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/ProviderFailed")
 	rolls("10.1.0.3")
-	change(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}, func(s *corev1.Service) {
+	change(t, objects.Service(ns, "web"), func(s *corev1.Service) {
 		s.Spec.Ports = append([]corev1.ServicePort{{Name: "more", Port: 82}}, s.Spec.Ports...)
 	})
 	rolls("10.1.0.4")

@@ -1,7 +1,6 @@
 package loadbalancer
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -9,14 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // What a member publishes and no backend may be is left out alone: the condition says which cluster's, how many and why, and all
@@ -28,15 +27,10 @@ func TestBackendsAreRefused(t *testing.T) {
 	// The API server of the hub, by its Service and by itself, and the hub's node (main_test.go). One that listens at a loopback address,
 	// as this one, writes no EndpointSlice.
 	api := &corev1.Service{}
-	if err := hub.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kubernetes"}, api); err != nil {
-		t.Fatal(err)
-	}
-	server := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},
-		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.8.8.8"}}},
-	}
+	noError(t, hub.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kubernetes"}, api))
+	server := objects.Slice("default", "kubernetes", "kubernetes", "10.8.8.8")
 	create(t, server)
-	t.Cleanup(func() { _ = hub.Delete(context.Background(), server) })
+	planes.CleanUp(t, hub, server)
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
 	expect(t, mcs, loadbalancer.ConditionAccepted, "True/Accepted")
@@ -62,13 +56,8 @@ func TestBackendsAreRefused(t *testing.T) {
 	expectEvent(t, ns, "Refused")
 
 	// A record that nothing can be used of has its cluster's endpoints be left out.
-	record := &brokerv1alpha1.ExportedService{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.Export("c2", ns, "web")},
-		Spec: brokerv1alpha1.ExportedServiceSpec{
-			ClusterID: "c3", ServiceNamespace: ns, ServiceName: "web", Type: mcsv1beta1.ClusterSetIP, ExportedAt: metav1.Now(),
-			Ports: []mcsv1beta1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
-		},
-	}
+	record := objects.Record("c2", ns, "web", mcsv1beta1.ServicePort{Name: "p80", Port: 80, Protocol: corev1.ProtocolTCP})
+	record.Labels, record.Spec.ClusterID = nil, "c3"
 	create(t, record)
 	change(t, hostile, func(s *discoveryv1.EndpointSlice) { s.Endpoints, s.Ports = s.Endpoints[:1], s.Ports[:1] })
 	eventually(t, "the other cluster's", func() error { return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080") })
@@ -79,9 +68,7 @@ func TestBackendsAreRefused(t *testing.T) {
 		}
 		return nil
 	})
-	if err := hub.Delete(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, hub, record)
 	// What has come to be right is used again.
 	expect(t, mcs, loadbalancer.ConditionAccepted, "True/Accepted")
 	eventually(t, "all backends", func() error { return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080") })

@@ -18,8 +18,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +27,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // balanced deploys a hub, and has it carry port 18080 of a Service by a load balancer, to nobody yet. It returns where.
@@ -40,23 +40,15 @@ func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkin
 		o.Addresses, o.ProviderOptions = []string{address}, []string{"drain=100ms"}
 	})...)
 	web := service(ns, "web")
-	web.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 18080}}
+	web.Spec.Ports[0].Port = 18080
 	create(t, lab.Broker, namespace(ns), web)
-	mcs := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
-	mcs.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}
+	mcs := objects.Exposed(ns, "web", networkingv1alpha1.ExposureTypeLoadBalancer)
 	eventually(t, "the hub's webhook answers", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
 	expectCondition(t, mcs, "LoadBalancerReady", metav1.ConditionTrue, address)
 	t.Cleanup(func() { // before the hub goes, which frees it
 		ctx := context.Background()
-		if err := on[lab.Broker].Delete(ctx, mcs); err != nil {
-			t.Error(err)
-		}
-		eventually(t, "it is gone", func() error {
-			if err := on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(mcs), mcs); err == nil || client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("it is there: %w", err)
-			}
-			return nil
-		})
+		noError(t, on[lab.Broker].Delete(ctx, mcs))
+		eventually(t, "it is gone", func() error { return planes.IsGone(on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(mcs), mcs)) })
 	})
 	return mcs, net.JoinHostPort(address, "18080")
 }
@@ -77,16 +69,11 @@ func accepts(address string) error {
 // is the leader again, it does again, at the same address.
 func TestFormerLeaderStandsDown(t *testing.T) {
 	mcs, address := balanced(t, "standing-down", func(o *hub.Options) { o.LeaderElect = true })
-	if err := accepts(address); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, accepts(address))
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: "atoll-hub.atoll.dev"}}
 	hold := func(who string) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("the lease is held by %q", who), func() error {
-			if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil {
-				return err
-			}
+		planes.Until(t, fmt.Sprintf("the lease is held by %q", who), on[lab.Broker], lease, func() error {
 			lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To(who), ptr.To(metav1.NowMicro())
 			return on[lab.Broker].Update(t.Context(), lease)
 		})
@@ -94,18 +81,13 @@ func TestFormerLeaderStandsDown(t *testing.T) {
 	// Lost and had back at once, it makes no difference.
 	hold("another-replica")
 	hold("")
-	eventually(t, "the hub has its lease back", func() error {
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil {
-			return err
-		}
+	planes.Until(t, "the hub has its lease back", on[lab.Broker], lease, func() error {
 		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
 			return errors.New("nobody has it")
 		}
 		return nil
 	})
-	if err := accepts(address); err != nil {
-		t.Errorf("after that: %v", err)
-	}
+	planes.Succeeds(t, "after that", accepts(address))
 	hold("another-replica")
 	eventually(t, "it carries no traffic", func() error {
 		if err := accepts(address); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -121,23 +103,17 @@ func TestFormerLeaderStandsDown(t *testing.T) {
 // What the hub measures is what it does, and all of it is documented.
 func TestHubServesMetrics(t *testing.T) {
 	ports, err := lab.FreePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	at := ports[0].String()
 	const ns = "measured"
 	_, address := balanced(t, ns, func(o *hub.Options) { o.MetricsAddress = at })
 	read := func() string {
 		t.Helper()
 		response, err := http.Get("http://" + at + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return string(text)
 	}
 	expect := func(when string, want map[string]float64) {
@@ -159,14 +135,7 @@ func TestHubServesMetrics(t *testing.T) {
 	})
 
 	// What an agent publishes; whether anybody has this address, and answers, depends on the machine's network.
-	create(t, lab.Broker, &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "web-x", Labels: map[string]string{
-			names.LabelServiceName: "web", names.LabelServiceNamespace: ns, names.LabelSourceCluster: "c1", discoveryv1.LabelManagedBy: names.AgentManager,
-		}, Annotations: map[string]string{names.AnnotationSourceSlice: "web-x"}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"203.0.113.1"}}},
-	})
+	create(t, lab.Broker, objects.Published("c1", ns, "web-x", "web", "203.0.113.1"))
 	expect("with one", map[string]float64{"_backends": 1, "_backends state draining": 0})
 	if got := bed.ParseMetrics(read()).Sum("atoll_loadbalancer_call_duration_seconds_count", "operation", "update", "result", "success"); got < 1 {
 		t.Errorf("%v calls", got)
@@ -178,9 +147,7 @@ func TestHubServesMetrics(t *testing.T) {
 func expectDocumented(t *testing.T, text string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, table, found := strings.Cut(string(page), "\n## The hub's\n")
 	documented, served := map[string]string{}, map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(table, -1) {

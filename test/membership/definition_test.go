@@ -15,6 +15,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // older is a definition with the fields that Karmada's has had in some of its versions.
@@ -54,20 +56,12 @@ const definitionName = "multiclusterservices.networking.karmada.io"
 func define(t *testing.T, crd *unstructured.Unstructured) {
 	t.Helper()
 	target, err := theLab.RESTConfig(lab.Broker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	as, err := install.NewTarget(target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.IgnoreNotFound(as.Client.Delete(t.Context(), crd.DeepCopy())); err != nil {
-		t.Fatal(err)
-	}
-	expectGone(t, lab.Broker, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metaOf(definitionName)})
-	if err := as.Client.Create(t.Context(), crd.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
+	noError(t, client.IgnoreNotFound(as.Client.Delete(t.Context(), crd.DeepCopy())))
+	expectGone(t, lab.Broker, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: objects.Meta("", definitionName)})
+	noError(t, as.Client.Create(t.Context(), crd.DeepCopy()))
 }
 
 // complete is Atoll's definition as it is without what checks values, in somebody else's name.
@@ -96,9 +90,7 @@ func unchecked(value any) any {
 func isOurs(t *testing.T) bool {
 	t.Helper()
 	have := &apiextensionsv1.CustomResourceDefinition{}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: definitionName}, have); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: definitionName}, have))
 	return have.Labels["atoll.dev/crd-revision"] != ""
 }
 
@@ -109,13 +101,9 @@ func TestForeignDefinition(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
 	create(t, lab.Broker, namespace(ns), service(ns, "web"), service(ns, "other"))
 	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(older), &crd.Object); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(older), &crd.Object))
 	defer func() {
-		if err := on[lab.Broker].Delete(t.Context(), crd); err != nil {
-			t.Error(err)
-		}
+		planes.Delete(t, on[lab.Broker], crd)
 	}()
 	define(t, crd)
 	for _, flags := range []string{"", " --keep-crds"} {
@@ -133,8 +121,7 @@ func TestForeignDefinition(t *testing.T) {
 			t.Error("the definition is not Atoll's")
 		}
 		expectCondition(t, standing, "ServiceFound", "True", "")
-		mcs := &networkingv1alpha1.MultiClusterService{ObjectMeta: metaOf("other")}
-		mcs.Namespace, mcs.Spec.Types = ns, []networkingv1alpha1.ExposureType{"LoadBalance"}
+		mcs := objects.Exposed(ns, "other", "LoadBalance")
 		if err := on[lab.Broker].Create(t.Context(), mcs, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "the type is called LoadBalancer") {
 			t.Errorf("got %v", err)
 		}
@@ -150,8 +137,7 @@ func TestForeignDefinition(t *testing.T) {
 		}
 		mcs := expose(t, ns, "other")
 		expectCondition(t, mcs, "ServiceFound", "True", "")
-		wrong := &networkingv1alpha1.MultiClusterService{ObjectMeta: metaOf("web")}
-		wrong.Namespace, wrong.Spec.Types = ns, []networkingv1alpha1.ExposureType{"LoadBalance"}
+		wrong := objects.Exposed(ns, "web", "LoadBalance")
 		if err := on[lab.Broker].Create(t.Context(), wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "the type is called LoadBalancer") {
 			t.Errorf("the webhook, in place of the definition: %v", err)
 		}
@@ -162,13 +148,9 @@ func TestForeignDefinition(t *testing.T) {
 	held := &networkingv1alpha1.MultiClusterService{}
 	finalizers := func(list ...string) {
 		t.Helper()
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(standing), held); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(standing), held))
 		held.Finalizers = list
-		if err := on[lab.Broker].Update(t.Context(), held); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, on[lab.Broker].Update(t.Context(), held))
 	}
 	finalizers("example.org/others", "lb.atoll.dev/embedded")
 	if r := atoll("", "hub remove --dry-run --context broker"); r.status != 0 || strings.Contains(r.stderr, "example.org") ||

@@ -4,24 +4,22 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // deployHub puts a hub beside the broker, by the command and its flags, and runs it with the rights that it has there,
@@ -29,22 +27,12 @@ import (
 func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restart func()) {
 	t.Helper()
 	ports, err := lab.FreePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	address := ports[0].String()
 	must(t, "", fmt.Sprintf("hub deploy --no-workloads --webhook-url https://%s/ --context broker %s", address, flags))
-	request := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: names.HubAccount}}
-	if err := on[lab.Broker].SubResource("token").Create(t.Context(), account, request); err != nil {
-		t.Fatal(err)
-	}
 	config, err := theLab.RESTConfig(lab.Broker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = rest.AnonymousClientConfig(config)
-	config.BearerToken = request.Status.Token
+	noError(t, err)
+	config = planes.AsAccount(t, on[lab.Broker], config, names.HubNamespace, names.HubAccount)
 	options := hub.Options{
 		Config: config, Clusterset: "atoll-clusterset", WebhookAddress: address, MetricsAddress: "0", HealthAddress: "0",
 		Provider: "embedded", AbandonAfter: time.Second,
@@ -68,9 +56,7 @@ func runHub(t *testing.T, options hub.Options) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := hub.Run(ctx, options, slog.New(slog.NewTextHandler(t.Output(), nil))); err != nil {
-			t.Errorf("the hub has ended: %v", err)
-		}
+		planes.Succeeds(t, "the hub has ended", hub.Run(ctx, options, slog.New(slog.NewTextHandler(t.Output(), nil))))
 	}()
 	return func() {
 		cancel()
@@ -81,34 +67,17 @@ func runHub(t *testing.T, options hub.Options) (stop func()) {
 // expose creates a MultiClusterService of the type CrossCluster as soon as the hub lets it.
 func expose(t *testing.T, namespace, name string, consumers ...string) *networkingv1alpha1.MultiClusterService {
 	t.Helper()
-	mcs := &networkingv1alpha1.MultiClusterService{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: networkingv1alpha1.MultiClusterServiceSpec{
-			Types: []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster},
-			Range: networkingv1alpha1.ExposureRange{ClusterNames: consumers},
-		},
-	}
+	mcs := objects.Exposed(namespace, name, networkingv1alpha1.ExposureTypeCrossCluster)
+	mcs.Spec.Range.ClusterNames = consumers
 	eventually(t, "the hub's webhook answers", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
-	t.Cleanup(func() {
-		if err := on[lab.Broker].Delete(context.Background(), mcs); client.IgnoreNotFound(err) != nil {
-			t.Error(err)
-		}
-	})
+	planes.CleanUp(t, on[lab.Broker], mcs)
 	return mcs
 }
 
 // expectCondition waits for a condition with a status, and a message that has the words.
 func expectCondition(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind string, status metav1.ConditionStatus, words string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s of %s being %s", kind, mcs.Name, status), func() error {
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(mcs), mcs); err != nil {
-			return err
-		}
-		if c := meta.FindStatusCondition(mcs.Status.Conditions, kind); c == nil || c.Status != status || !strings.Contains(c.Message, words) {
-			return fmt.Errorf("there is %+v", mcs.Status.Conditions)
-		}
-		return nil
-	})
+	planes.Condition(t, on[lab.Broker], mcs, kind, string(status), words)
 }
 
 // expectWarning waits for a warning Event about an object.
@@ -184,15 +153,13 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		expectPolicyExport(t, "c2", ns, "named", true)
 		expectCondition(t, named, "ClustersFound", metav1.ConditionTrue, "")
 		expectCondition(t, named, "Exported", metav1.ConditionTrue, `Exported by "c1", "c2.eu", to "c2.eu"`)
-		if err := imported(t.Context(), "c1", ns, "named"); !apierrors.IsNotFound(err) {
+		if err := planes.Imported(t.Context(), on["c1"], ns, "named"); !apierrors.IsNotFound(err) {
 			t.Errorf("c1 is no consumer, and has an import: %v", err)
 		}
 
 		if round == 1 { // one is a person's too by now
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`))
-			if err := on["c2"].Patch(t.Context(), applied, patch); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, on["c2"].Patch(t.Context(), applied, patch))
 		}
 
 		stop() // as its pods are when their Deployment is deleted
@@ -211,24 +178,20 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 			t.Errorf("the user's own export: %v", err)
 		}
 		eventually(t, "what was imported from it is gone", func() error {
-			if err := imported(t.Context(), "c1", ns, "own"); !apierrors.IsNotFound(err) {
+			if err := planes.Imported(t.Context(), on["c1"], ns, "own"); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("it is there: %v", err)
 			}
 			return nil
 		})
 	}
 	for _, mcs := range []*networkingv1alpha1.MultiClusterService{all, named} {
-		if err := on[lab.Broker].Delete(t.Context(), mcs); err != nil {
-			t.Fatal(err)
-		}
+		planes.Delete(t, on[lab.Broker], mcs)
 		expectPolicyExport(t, "c1", ns, mcs.Name, false)
 	}
 	stopFirst()
 	must(t, "", "leave --context c1")
 	for _, e := range []client.Object{export(ns, "own"), applied} {
-		if err := on["c2"].Delete(t.Context(), e); err != nil {
-			t.Error(err)
-		}
+		planes.Delete(t, on["c2"], e)
 	}
 	must(t, "", "leave --context c2") // which has that definition still
 }

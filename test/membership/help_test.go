@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/trial"
 	"github.com/atoll-mcs/atoll/internal/verify"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // joined makes a cluster a member, without agents, until the test ends.
@@ -48,9 +49,7 @@ func TestGatherHoldsNoSecret(t *testing.T) {
 		"copy": "the token is " + m.Token + ", keep it", "config": "password: hunter2",
 		"encoded": base64.StdEncoding.EncodeToString([]byte(m.Token)),
 	}}
-	if err := on["c1"].Create(t.Context(), note); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].Create(t.Context(), note))
 	path := filepath.Join(t.TempDir(), "c1.tar.gz")
 	must(t, "", "gather --context c1 --file "+path)
 	must(t, "", "gather --context c1 --file "+path) // over the one before
@@ -77,27 +76,19 @@ func TestGatherHoldsNoSecret(t *testing.T) {
 func unpack(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer file.Close()
 	zip, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	files := map[string]string{}
 	for in := tar.NewReader(zip); ; {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		text, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		_, name, _ := strings.Cut(header.Name, "/")
 		files[name] = string(text)
 	}
@@ -147,17 +138,11 @@ func TestCheckAsksAPIServers(t *testing.T) {
 		check.AgentRuns: check.Error, check.Credentials: check.OK, check.Heartbeat: check.Error, check.BrokerHere: check.OK,
 	})
 	role := &rbacv1.ClusterRole{}
-	if err := on["c1"].Get(t.Context(), client.ObjectKey{Name: "atoll-dns"}, role); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].Get(t.Context(), client.ObjectKey{Name: "atoll-dns"}, role))
 	role.Rules = role.Rules[:1]
-	if err := on["c1"].Update(t.Context(), role); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].Update(t.Context(), role))
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "member-c1"}}
-	if err := on[lab.Broker].Delete(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, on[lab.Broker], binding)
 	eventually(t, "both are noticed", func() error {
 		got := checked(t, "--context c1")
 		if got[check.DNSRights] != check.Error || got[check.AgentRights] != check.OK || got[check.BrokerHere] != check.Warning {
@@ -172,9 +157,7 @@ func TestCheckAsksAPIServers(t *testing.T) {
 // killed leaves it to the next one, which does not touch those of commands that run.
 func TestOutpostsAreTakenAway(t *testing.T) {
 	config, err := theLab.RESTConfig("c2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	left := func(name string, until time.Duration) *corev1.Namespace {
 		n := namespace(name)
 		n.Labels = map[string]string{outpost.Label: "check"}

@@ -6,35 +6,25 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // expectEndpoints waits until a cluster has just these addresses of another's in a namespace.
 func expectEndpoints(t *testing.T, cluster, namespace string, want ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s has %v", cluster, want), func() error {
-		list := &discoveryv1.EndpointSliceList{}
-		if err := on[cluster].List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: "agent.atoll.dev"}); err != nil {
-			return err
+		have, err := planes.Endpoints(t.Context(), on[cluster], client.InNamespace(namespace))
+		if err == nil && !slices.Equal(have, want) {
+			err = fmt.Errorf("it has %v", have)
 		}
-		var have []string
-		for _, s := range list.Items {
-			for _, e := range s.Endpoints {
-				have = append(have, e.Addresses...)
-			}
-		}
-		if slices.Sort(have); !slices.Equal(have, want) {
-			return fmt.Errorf("it has %v", have)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -57,14 +47,7 @@ func TestNodesSayWherePodsAre(t *testing.T) {
 	for _, c := range []string{"c1", "c2"} {
 		stop[c] = startAgent(t, asAgent(t, c), t.Output())
 	}
-	create(t, "c2", service(ns, "web"), export(ns, "web"), &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web-x", Labels: map[string]string{
-			discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: "test",
-		}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](80)}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.77.0.5"}}, {Addresses: []string{"10.77.2.5"}}, {Addresses: []string{"10.88.0.5"}}},
-	})
+	create(t, "c2", service(ns, "web"), export(ns, "web"), objects.Slice(ns, "web-x", "web", "10.77.0.5", "10.77.2.5", "10.88.0.5"))
 	expectImport(t, "c1", ns, "web", "c2")
 	expectEndpoints(t, "c1", ns, "10.77.0.5", "10.77.2.5", "10.88.0.5")
 
@@ -91,9 +74,7 @@ func TestNodesSayWherePodsAre(t *testing.T) {
 	create(t, "c1", node(1), node(2))
 	expectEndpoints(t, "c1", ns, "10.88.0.5")
 	published("10.77.0.0/22")
-	if err := on["c1"].Delete(t.Context(), node(0)); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, on["c1"], node(0))
 	expectEndpoints(t, "c1", ns, "10.77.0.5", "10.88.0.5")
 	published("10.77.0.0/22") // a node's going is no news to the others
 
@@ -101,7 +82,7 @@ func TestNodesSayWherePodsAre(t *testing.T) {
 	stop["c1"] = startAgent(t, asAgent(t, "c1"), t.Output(), func(o *agent.Options) {
 		o.RefuseImportsFrom, o.PodCIDRs = []string{"c9", "c2"}, []string{"10.1.0.0/16"}
 	})
-	expectGone(t, "c1", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectGone(t, "c1", objects.Import(ns, "web"))
 	expectEndpoints(t, "c1", ns)
 	expectEndpoints(t, "c2", ns, "10.77.0.5", "10.77.2.5", "10.88.0.5")
 	published("10.1.0.0/16")

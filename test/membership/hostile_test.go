@@ -30,6 +30,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -38,32 +39,9 @@ var update = flag.Bool("update", false, "write the list of attempts into the man
 // place is the clusterset's namespace.
 const place = broker.DefaultNamespace
 
-func entry(id string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: place, Name: id, Labels: map[string]string{names.LabelSourceCluster: id}}
-}
-
-func memberOf(id string) *brokerv1alpha1.MemberCluster {
-	return &brokerv1alpha1.MemberCluster{ObjectMeta: entry(id), Spec: brokerv1alpha1.MemberClusterSpec{
-		ClusterID: id, ClusterUID: "u-" + id, AdvertiseMode: brokerv1alpha1.AdvertisePods,
-	}}
-}
-
-func leaseOf(id string) *coordinationv1.Lease { return &coordinationv1.Lease{ObjectMeta: entry(id)} }
-
-func recordOf(id, namespace, service string) *brokerv1alpha1.ExportedService {
-	meta := entry(id)
-	meta.Name = service + "." + namespace + "." + id
-	return &brokerv1alpha1.ExportedService{ObjectMeta: meta, Spec: brokerv1alpha1.ExportedServiceSpec{
-		ClusterID: id, ServiceNamespace: namespace, ServiceName: service, ExportedAt: metav1.Now(), Type: mcsv1beta1.ClusterSetIP,
-	}}
-}
-
+// sliceOf is what a member has on the broker of a Service without endpoints.
 func sliceOf(id, namespace, name string) *discoveryv1.EndpointSlice {
-	meta := entry(id)
-	meta.Name = name + "." + namespace + "." + id
-	meta.Labels[names.LabelServiceNamespace] = namespace
-	meta.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
-	return &discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4}
+	return objects.Published(id, namespace, name, name)
 }
 
 // permitted is what the broker's administrators permit one member.
@@ -129,7 +107,7 @@ func applying(what string, object client.Object, kind string) attempt {
 
 // badRecord tries to create a record that is all right but for a change.
 func badRecord(what string, change func(*brokerv1alpha1.ExportedService)) attempt {
-	return creating("a record with "+what, altered(recordOf("c2", "shop", "db"), change))
+	return creating("a record with "+what, altered(objects.Record("c2", "shop", "db"), change))
 }
 
 // badSlice does so with a slice.
@@ -183,20 +161,6 @@ func fill(s *discoveryv1.EndpointSlice, ports, endpoints int) {
 	}
 }
 
-// catalogueOf is an entry of the catalogue as a member writes it.
-func catalogueOf(id, namespace, service string) *mcsv1beta1.ServiceImport {
-	return &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: place, Name: service + "." + namespace,
-			Labels: map[string]string{
-				names.LabelManagedBy: names.AggregateManager, names.LabelServiceName: service, names.LabelServiceNamespace: namespace, names.LabelClusters: id,
-			},
-			Annotations: map[string]string{names.AnnotationClusters: id},
-		},
-		Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{}},
-	}
-}
-
 // attempts are those of c2 against c1, c1.eu, the clusterset, and the broker's own cluster. eu is
 // a member too, with an id that c1.eu's ends with.
 func attempts() []attempt {
@@ -205,29 +169,29 @@ func attempts() []attempt {
 	long := authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(30 * 24 * time.Hour / time.Second))}
 	return []attempt{
 		// What is another member's.
-		creating("a member of another id", memberOf("c9")),
-		creating("an entry with another's name", altered(memberOf("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Name = "c9" })),
-		creating("an entry with another's id in it", altered(memberOf("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Spec.ClusterID = "c9" })),
-		patching("changing another's entry", memberOf("c1"), `{"spec":{"region":"nowhere"}}`),
-		patching("taking another's entry over", memberOf("c1"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c2"}}}`),
-		patching("giving its own entry away", memberOf("c2"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c1"}}}`),
-		patching("calling itself another", memberOf("c2"), `{"spec":{"clusterID":"c1"}}`),
-		deleting("deleting another's entry", memberOf("c1")),
+		creating("a member of another id", objects.Member("c9")),
+		creating("an entry with another's name", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Name = "c9" })),
+		creating("an entry with another's id in it", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Spec.ClusterID = "c9" })),
+		patching("changing another's entry", objects.Member("c1"), `{"spec":{"region":"nowhere"}}`),
+		patching("taking another's entry over", objects.Member("c1"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c2"}}}`),
+		patching("giving its own entry away", objects.Member("c2"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c1"}}}`),
+		patching("calling itself another", objects.Member("c2"), `{"spec":{"clusterID":"c1"}}`),
+		deleting("deleting another's entry", objects.Member("c1")),
 		deletingAll("deleting all entries", &brokerv1alpha1.MemberCluster{}),
-		applying("applying another's entry", memberOf("c1"), "MemberCluster"),
-		creating("another's heartbeat", leaseOf("c9")),
-		creating("a heartbeat with another's name", altered(leaseOf("c2"), func(l *coordinationv1.Lease) { l.Name = "c9" })),
-		patching("stopping another's heartbeat", leaseOf("c1"), `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
-		deleting("deleting another's heartbeat", leaseOf("c1")),
+		applying("applying another's entry", objects.Member("c1"), "MemberCluster"),
+		creating("another's heartbeat", objects.Lease("c9")),
+		creating("a heartbeat with another's name", altered(objects.Lease("c2"), func(l *coordinationv1.Lease) { l.Name = "c9" })),
+		patching("stopping another's heartbeat", objects.Lease("c1"), `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
+		deleting("deleting another's heartbeat", objects.Lease("c1")),
 		deletingAll("deleting all heartbeats", &coordinationv1.Lease{}),
-		creating("a record of another's", recordOf("c1", "shop", "db")),
-		creating("a record with another's name", altered(recordOf("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Name = "db.shop.c1" })),
-		creating("a record with another's id", altered(recordOf("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ClusterID = "c1" })),
-		patching("changing another's record", recordOf("c1", "shop", "web"), `{"spec":{"exportedAt":"2020-02-02T00:00:00Z"}}`),
-		patching("having its own record be of another service", recordOf("c2", "shop", "web"), `{"spec":{"serviceName":"db"}}`),
-		deleting("deleting another's record", recordOf("c1", "shop", "web")),
+		creating("a record of another's", objects.Record("c1", "shop", "db")),
+		creating("a record with another's name", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Name = "db.shop.c1" })),
+		creating("a record with another's id", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ClusterID = "c1" })),
+		patching("changing another's record", objects.Record("c1", "shop", "web"), `{"spec":{"exportedAt":"2020-02-02T00:00:00Z"}}`),
+		patching("having its own record be of another service", objects.Record("c2", "shop", "web"), `{"spec":{"serviceName":"db"}}`),
+		deleting("deleting another's record", objects.Record("c1", "shop", "web")),
 		deletingAll("deleting all records", &brokerv1alpha1.ExportedService{}),
-		applying("applying another's record", recordOf("c1", "shop", "web"), "ExportedService"),
+		applying("applying another's record", objects.Record("c1", "shop", "web"), "ExportedService"),
 		creating("a slice of another's", sliceOf("c1", "shop", "db")),
 		creating("a slice of nobody's", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { delete(s.Labels, names.LabelSourceCluster) })),
 		creating("a slice with the name of another's", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1" })),
@@ -239,22 +203,22 @@ func attempts() []attempt {
 		creating("a slice that the broker's own controller manages", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) {
 			s.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
 		})),
-		creating("a record that can't be deleted", altered(recordOf("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Finalizers = []string{"mallory.example/stay"} })),
-		patching("an entry that can't be deleted", memberOf("c2"), `{"metadata":{"finalizers":["mallory.example/stay"]}}`),
-		creating("a record older than the API", altered(recordOf("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedAt = metav1.Unix(0, 0) })),
-		creating("a record of a service with a dot", recordOf("c2", "shop.x", "db")),
+		creating("a record that can't be deleted", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Finalizers = []string{"mallory.example/stay"} })),
+		patching("an entry that can't be deleted", objects.Member("c2"), `{"metadata":{"finalizers":["mallory.example/stay"]}}`),
+		creating("a record older than the API", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedAt = metav1.Unix(0, 0) })),
+		creating("a record of a service with a dot", objects.Record("c2", "shop.x", "db")),
 		creating("a catalogue entry without its name", &mcsv1beta1.ServiceImport{ObjectMeta: in("db.shop"), Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}}}),
 		// A namespace that it may not export.
-		creating("a record of a namespace that it may not export", recordOf("c2", "payments", "db")),
-		creating("a record of a namespace whose name begins as one that it may export", recordOf("c2", "shopping", "db")),
+		creating("a record of a namespace that it may not export", objects.Record("c2", "payments", "db")),
+		creating("a record of a namespace whose name begins as one that it may export", objects.Record("c2", "shopping", "db")),
 		creating("a slice of a namespace that it may not export", withEndpoints(sliceOf("c2", "payments", "db"), 1)),
 		creating("a slice of such a namespace with a digest for its name", altered(withEndpoints(sliceOf("c2", "payments", "db"), 1), func(s *discoveryv1.EndpointSlice) { s.Name = "0123456789abcdef" })),
 		patching("moving its own slice into such a namespace", sliceOf("c2", "shop", "spare"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"payments"}}}`),
-		applying("applying a record of such a namespace", recordOf("c2", "payments", "db"), "ExportedService"),
+		applying("applying a record of such a namespace", objects.Record("c2", "payments", "db"), "ExportedService"),
 		patching("filling a slice of such a namespace that was empty", sliceOf("c2", "payments", "spare"), `{"endpoints":[{"addresses":["10.2.0.9"]}]}`),
-		patching("publishing again a withdrawn record of such a namespace", recordOf("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationWithdrawn+`":null}}}`),
+		patching("publishing again a withdrawn record of such a namespace", objects.Record("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationWithdrawn+`":null}}}`),
 		// What no cluster can use, or what costs others more than it may.
-		patching("moving its own exportedAt backwards", recordOf("c2", "shop", "web"), `{"spec":{"exportedAt":"2021-01-01T00:00:00Z"}}`),
+		patching("moving its own exportedAt backwards", objects.Record("c2", "shop", "web"), `{"spec":{"exportedAt":"2021-01-01T00:00:00Z"}}`),
 		badRecord("a port 0", ports(mcsv1beta1.ServicePort{Port: 0})),
 		badRecord("a port 70000", ports(mcsv1beta1.ServicePort{Port: 70000})),
 		badRecord("a negative port", ports(mcsv1beta1.ServicePort{Port: -1})),
@@ -291,12 +255,12 @@ func attempts() []attempt {
 			e.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
 		}),
 		badRecord("2,000 annotations of its own", func(e *brokerv1alpha1.ExportedService) { e.Annotations = manyKeys(2000) }),
-		creating("a record of a Service with a name in capitals", recordOf("c2", "shop", "DB")),
-		patching("an entry with annotations of 200 KiB", memberOf("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
-		patching("an entry with a region of 100 KiB", memberOf("c2"), `{"spec":{"region":"`+strings.Repeat("x", 100<<10)+`"}}`),
-		patching("an entry with 1,000 ranges of pods", memberOf("c2"), `{"spec":{"podCIDRs":["10.0.0.0/8"`+strings.Repeat(`,"10.0.0.0/8"`, 999)+`]}}`),
-		patching("a heartbeat with annotations of 200 KiB", leaseOf("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
-		patching("a heartbeat with a holder of 100 KiB", leaseOf("c2"), `{"spec":{"holderIdentity":"`+strings.Repeat("x", 100<<10)+`"}}`),
+		creating("a record of a Service with a name in capitals", objects.Record("c2", "shop", "DB")),
+		patching("an entry with annotations of 200 KiB", objects.Member("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
+		patching("an entry with a region of 100 KiB", objects.Member("c2"), `{"spec":{"region":"`+strings.Repeat("x", 100<<10)+`"}}`),
+		patching("an entry with 1,000 ranges of pods", objects.Member("c2"), `{"spec":{"podCIDRs":["10.0.0.0/8"`+strings.Repeat(`,"10.0.0.0/8"`, 999)+`]}}`),
+		patching("a heartbeat with annotations of 200 KiB", objects.Lease("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
+		patching("a heartbeat with a holder of 100 KiB", objects.Lease("c2"), `{"spec":{"holderIdentity":"`+strings.Repeat("x", 100<<10)+`"}}`),
 		badSlice("a port 70000", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(70000)) }),
 		badSlice("a port 0", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(0)) }),
 		badSlice("a negative port", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(-1)) }),
@@ -319,9 +283,9 @@ func attempts() []attempt {
 		badSlice("annotations of 200 KiB", func(s *discoveryv1.EndpointSlice) {
 			s.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
 		}),
-		creating("a catalogue entry with annotations of 200 KiB", altered(catalogueOf("c2", "shop", "db"), func(i *mcsv1beta1.ServiceImport) { i.Annotations["note"] = strings.Repeat("x", 200<<10) })),
-		creating("a catalogue entry with 1,001 ports", altered(catalogueOf("c2", "shop", "db"), func(i *mcsv1beta1.ServiceImport) { i.Spec.Ports = manyPorts(1001) })),
-		creating("a catalogue entry with a traffic distribution of 100 KiB", altered(catalogueOf("c2", "shop", "db"), func(i *mcsv1beta1.ServiceImport) { i.Spec.TrafficDistribution = ptr.To(strings.Repeat("x", 100<<10)) })),
+		creating("a catalogue entry with annotations of 200 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Annotations["note"] = strings.Repeat("x", 200<<10) })),
+		creating("a catalogue entry with 1,001 ports", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.Ports = manyPorts(1001) })),
+		creating("a catalogue entry with a traffic distribution of 100 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.TrafficDistribution = ptr.To(strings.Repeat("x", 100<<10)) })),
 		// What the broker's cluster has besides.
 		listing("reading Secrets", &corev1.SecretList{}, place),
 		listing("reading everybody's Secrets", &corev1.SecretList{}, ""),
@@ -345,7 +309,7 @@ func attempts() []attempt {
 		listing("reading another clusterset's records", &brokerv1alpha1.ExportedServiceList{}, "staging"),
 		listing("reading another clusterset's heartbeats", &coordinationv1.LeaseList{}, "staging"),
 		listing("reading all slices", &discoveryv1.EndpointSliceList{}, ""),
-		creating("a record in another clusterset", altered(recordOf("c2", "shop", "web"), func(e *brokerv1alpha1.ExportedService) { e.Namespace = "staging" })),
+		creating("a record in another clusterset", altered(objects.Record("c2", "shop", "web"), func(e *brokerv1alpha1.ExportedService) { e.Namespace = "staging" })),
 		creating("a slice in the broker's own namespace", altered(sliceOf("c2", "shop", "web"), func(s *discoveryv1.EndpointSlice) { s.Namespace = "default" })),
 		creating("a Service", &corev1.Service{ObjectMeta: in("web"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}),
 		creating("a pod", &corev1.Pod{ObjectMeta: in("shell"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}}),
@@ -369,10 +333,10 @@ func attempts() []attempt {
 // attemptsOfEU are those of eu against c1.eu, whose id ends with its own, and whose names it could take.
 func attemptsOfEU() []attempt {
 	return []attempt{
-		creating("a record with a name of c1.eu's", altered(recordOf("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
+		creating("a record with a name of c1.eu's", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
 		creating("a slice with a name of c1.eu's", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
 		creating("a slice with such a name, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
-		deleting("a record of c1.eu's", recordOf("c1.eu", "shop", "web")),
+		deleting("a record of c1.eu's", objects.Record("c1.eu", "shop", "web")),
 	}
 }
 
@@ -388,14 +352,14 @@ func TestHostileMember(t *testing.T) {
 		memberships[id] = invited(t, id)
 		asMembers[id] = asMember(t, memberships[id])
 		t.Cleanup(func() { must(t, "", "broker remove "+id+" --context broker --force") })
-		for _, o := range []client.Object{memberOf(id), leaseOf(id), recordOf(id, "shop", "web"), sliceOf(id, "shop", "web")} {
+		for _, o := range []client.Object{objects.Member(id), objects.Lease(id), objects.Record(id, "shop", "web"), sliceOf(id, "shop", "web")} {
 			if err := asMembers[id].Create(t.Context(), o); err != nil {
 				t.Fatalf("what is its own, %T: %v", o, err)
 			}
 		}
 	}
 	// What c2 has of a namespace that it may not export it has taken away.
-	spare := altered(recordOf("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
+	spare := altered(objects.Record("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
 		e.Annotations = map[string]string{names.AnnotationWithdrawn: "true"}
 	})
 	for _, o := range []client.Object{sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare} {
@@ -405,7 +369,7 @@ func TestHostileMember(t *testing.T) {
 	}
 	permitAllAfterwards(t)
 	must(t, "", "broker members set c2 --ranges 10.2.0.0/16 --namespaces shop,team-a-* --context broker")
-	awaitPermissions(t, asMembers["c2"], recordOf("c2", "payments", "probe"))
+	awaitPermissions(t, asMembers["c2"], objects.Record("c2", "payments", "probe"))
 	before := inventory(t, lab.Broker)
 	all := attempts()
 	for _, a := range all {
@@ -438,14 +402,12 @@ func TestHostileMember(t *testing.T) {
 			t.Errorf("what is allowed, as %s shows it, is %+v, %v", what, have, err)
 		}
 	}
-	have := memberOf("c1")
+	have := objects.Member("c1")
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || have.Spec.Region != "" {
 		t.Errorf("c1's entry is %+v, %v", have.Spec, err)
 	}
 	expectAccepted(t, asMembers["c2"])
-	if err := on[lab.Broker].Delete(t.Context(), namespace("staging")); err != nil {
-		t.Error(err)
-	}
+	planes.Delete(t, on[lab.Broker], namespace("staging"))
 	expectGone(t, lab.Broker, namespace("staging"))
 }
 
@@ -465,7 +427,7 @@ func awaitPermissions(t *testing.T, member client.Client, refused client.Object)
 // expectAccepted checks that a member may write what agents do, as large as it may be, and take away whatever it has.
 func expectAccepted(t *testing.T, c2 client.Client) {
 	t.Helper()
-	large := altered(recordOf("c2", "team-a-b", "large"), func(e *brokerv1alpha1.ExportedService) {
+	large := altered(objects.Record("c2", "team-a-b", "large"), func(e *brokerv1alpha1.ExportedService) {
 		e.Labels[names.LabelServiceName], e.Labels[names.LabelServiceNamespace] = "large", "team-a-b"
 		e.Spec.Ports = manyPorts(100)
 		e.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
@@ -493,11 +455,11 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	headless.Ports = nil
 	v6 := withEndpoints(sliceOf("c2", "shop", "v6"), 1)
 	v6.AddressType, v6.Endpoints[0].Addresses = discoveryv1.AddressTypeIPv6, []string{"fd00:2::1"}
-	digit := recordOf("c2", "shop", "1-digit-first")
+	digit := objects.Record("c2", "shop", "1-digit-first")
 	digit.Spec.Ports = []mcsv1beta1.ServicePort{{Port: 65535}} // of no name and, by default, TCP
-	dns := recordOf("c2", "shop", "dns")
+	dns := objects.Record("c2", "shop", "dns")
 	dns.Spec.Ports = []mcsv1beta1.ServicePort{{Name: "udp", Port: 53, Protocol: corev1.ProtocolUDP}, {Name: "tcp", Port: 53, Protocol: corev1.ProtocolTCP}}
-	catalogue := catalogueOf("c2", "shop", "large")
+	catalogue := objects.Entry("shop", "large", "c2", "c2")
 	catalogue.Annotations["note"] = strings.Repeat("x", validation.MaxMetadata)
 	catalogue.Spec.Ports = manyPorts(1000)
 	for _, o := range []client.Object{large, wide, long, headless, v6, digit, dns, catalogue} {
@@ -508,13 +470,13 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 		}
 		t.Logf("%T %s was created in %v", o, o.GetName(), time.Since(began).Round(time.Millisecond))
 	}
-	later := recordOf("c2", "shop", "web")
+	later := objects.Record("c2", "shop", "web")
 	if err := planes.Merge(t.Context(), c2, later, `{"spec":{"exportedAt":"2035-01-01T00:00:00Z"}}`); err != nil {
 		t.Errorf("moving exportedAt forwards: %v", err)
 	}
 	// What was there before the permissions were may be taken away, in each of the ways that agents have.
 	must(t, "", "broker members set c2 --no-namespaces --context broker")
-	awaitPermissions(t, c2, recordOf("c2", "shop", "probe"))
+	awaitPermissions(t, c2, objects.Record("c2", "shop", "probe"))
 	err := planes.Merge(t.Context(), c2, wide, `{"metadata":{"annotations":{"note":"x"}}}`)
 	expectRefused(t, "changing a slice of a namespace that it may not export any more", err)
 	for what, do := range map[string]func() error{
@@ -527,16 +489,12 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 		"deleting a record": func() error { return c2.Delete(t.Context(), dns) },
 		"deleting a slice":  func() error { return c2.Delete(t.Context(), long) },
 	} {
-		if err := do(); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		planes.Succeeds(t, what, do())
 	}
 	// Without a ConfigMap nothing is refused: importing clusters go by what it said last.
-	if err := on[lab.Broker].Delete(t.Context(), permitted("")); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, on[lab.Broker], permitted(""))
 	eventually(t, "the broker restricts nobody", func() error {
-		return c2.Create(t.Context(), recordOf("c2", "payments", "probe"), client.DryRunAll)
+		return c2.Create(t.Context(), objects.Record("c2", "payments", "probe"), client.DryRunAll)
 	})
 	must(t, "", "broker deploy --context broker")
 }
@@ -546,9 +504,7 @@ func expectListed(t *testing.T, all []attempt) {
 	t.Helper()
 	const manual, begin, end = "../../docs/security.md", "<!-- attempts -->\n", "<!-- /attempts -->"
 	page, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var list strings.Builder
 	for i, a := range all {
 		fmt.Fprintf(&list, "%d. %s\n", i+1, a.what)
@@ -559,28 +515,10 @@ func expectListed(t *testing.T, all []attempt) {
 	case !ok:
 		t.Errorf("%s has no place for the list of attempts", manual)
 	case *update:
-		if err := os.WriteFile(manual, []byte(before+begin+list.String()+end+after), 0o644); err != nil {
-			t.Error(err)
-		}
+		noError(t, os.WriteFile(manual, []byte(before+begin+list.String()+end+after), 0o644))
 	case listed != list.String():
 		t.Errorf("%s: the list of attempts is not true any more; go test ./test/membership -run TestHostileMember -args -update writes it", manual)
 	}
-}
-
-// invited is what a member has got when it has joined.
-func invited(t *testing.T, id string) credential.Membership {
-	t.Helper()
-	m, err := credential.ParseJoinFile([]byte(joinFile(t, id)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: names.MemberAccount(m.ClusterID)}}
-	if err := on[lab.Broker].SubResource("token").Create(t.Context(), account, request); err != nil {
-		t.Fatal(err)
-	}
-	m.Token = request.Status.Token
-	return m
 }
 
 // expectRefused wants the refusal of an authorizer, of an admission policy or by a kind's schema, and no other error.
@@ -592,4 +530,12 @@ func expectRefused(t *testing.T, what string, err error) {
 	case !strings.Contains(err.Error(), "is forbidden: User") && !strings.Contains(err.Error(), "denied request") && !apierrors.IsInvalid(err):
 		t.Errorf("%s failed for another reason: %v", what, err)
 	}
+}
+
+// invited is what a member has got when it has joined.
+func invited(t *testing.T, id string) credential.Membership {
+	t.Helper()
+	m := parsed(t, joinFile(t, id))
+	m.Token = planes.Token(t, on[lab.Broker], place, names.MemberAccount(m.ClusterID))
+	return m
 }

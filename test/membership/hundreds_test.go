@@ -14,18 +14,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/hub"
-	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -103,12 +99,7 @@ func (h *hundreds) each(f func(i int) error) {
 }
 
 func (h *hundreds) mcs(i int) *networkingv1alpha1.MultiClusterService {
-	return &networkingv1alpha1.MultiClusterService{
-		ObjectMeta: metav1.ObjectMeta{Namespace: h.ns, Name: fmt.Sprintf("web-%d", i)},
-		Spec: networkingv1alpha1.MultiClusterServiceSpec{Types: []networkingv1alpha1.ExposureType{
-			networkingv1alpha1.ExposureTypeCrossCluster, networkingv1alpha1.ExposureTypeLoadBalancer,
-		}},
-	}
+	return objects.Exposed(h.ns, fmt.Sprintf("web-%d", i), networkingv1alpha1.ExposureTypeCrossCluster, networkingv1alpha1.ExposureTypeLoadBalancer)
 }
 
 // addresses waits until all have one and all conditions, and returns them by name.
@@ -173,7 +164,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 	create(t, lab.Broker, namespace(h.ns))
 	h.each(func(i int) error {
 		s := service(h.ns, h.mcs(i).Name)
-		s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 18080}}
+		s.Spec.Ports[0].Port = 18080
 		return on[lab.Broker].Create(t.Context(), s)
 	})
 	h.quiet()
@@ -188,9 +179,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 	})
 	t.Cleanup(func() {
 		ctx := context.Background()
-		if err := on[lab.Broker].DeleteAllOf(ctx, &networkingv1alpha1.MultiClusterService{}, client.InNamespace(h.ns)); err != nil {
-			t.Error(err)
-		}
+		noError(t, on[lab.Broker].DeleteAllOf(ctx, &networkingv1alpha1.MultiClusterService{}, client.InNamespace(h.ns)))
 		eventually(t, "all are gone", func() error {
 			list := &networkingv1alpha1.MultiClusterServiceList{}
 			if err := on[lab.Broker].List(ctx, list, client.InNamespace(h.ns)); err != nil || len(list.Items) > 0 {
@@ -207,14 +196,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 		"PUT hubs": 1, // of these, at most
 	})
 
-	create(t, lab.Broker, &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "web-7-x", Labels: map[string]string{
-			names.LabelServiceName: "web-7", names.LabelServiceNamespace: h.ns, names.LabelSourceCluster: "c1", discoveryv1.LabelManagedBy: names.AgentManager,
-		}, Annotations: map[string]string{names.AnnotationSourceSlice: "web-7-x"}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"203.0.113.1"}}},
-	})
+	create(t, lab.Broker, objects.Published("c1", h.ns, "web-7-x", "web-7", "203.0.113.1"))
 	eventually(t, "backends are noticed", func() error {
 		m := h.mcs(7)
 		err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(m), m)
@@ -226,21 +208,14 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 	// Whether that address answers depends on the machine's network, and is told when it is known: after two attempts of 2 s each.
 	h.expect("one whose backends change", h.quietFor(8*time.Second), 1, map[string]int{"PATCH multiclusterservices/status": 2})
 
-	member := &brokerv1alpha1.MemberCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "c9"},
-		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: "c9", ClusterUID: "u9", AdvertiseMode: brokerv1alpha1.AdvertisePods},
-	}
+	member := objects.Member("c9")
 	create(t, lab.Broker, member)
 	h.expect("a member more, that no object names", h.quiet(), 1, nil)
 
 	seven := h.mcs(7)
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(seven), seven); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on[lab.Broker], seven)
 	seven.Spec.ProviderClusters = []networkingv1alpha1.ClusterSelector{{Name: "c9"}}
-	if err := on[lab.Broker].Update(t.Context(), seven); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[lab.Broker].Update(t.Context(), seven))
 	eventually(t, "its policy changes", func() error {
 		policy := &brokerv1alpha1.ServicePolicy{}
 		err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web-7." + h.ns}, policy)
@@ -258,20 +233,11 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 		t.Errorf("addresses have moved: %v, and were %v", after, before)
 	}
 
-	if err := on[lab.Broker].Delete(t.Context(), h.mcs(9)); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, on[lab.Broker], h.mcs(9))
 	eventually(t, "its policy goes", func() error {
-		return isGone(on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web-9." + h.ns}, &brokerv1alpha1.ServicePolicy{}))
+		return planes.IsGone(on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web-9." + h.ns}, &brokerv1alpha1.ServicePolicy{}))
 	})
 	h.expect("one that is deleted", h.quiet(), 1, map[string]int{"DELETE servicepolicies": 1, "PATCH multiclusterservices": 1, "PUT hubs": 1})
-}
-
-func isGone(err error) error {
-	if err == nil {
-		return errors.New("it is there")
-	}
-	return client.IgnoreNotFound(err)
 }
 
 // expect compares what was written with the most that n events may cost. Events are not counted, which tell people of

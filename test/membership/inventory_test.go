@@ -18,23 +18,15 @@ import (
 func inventory(t *testing.T, cluster string) map[string]bool {
 	t.Helper()
 	config, err := theLab.RESTConfig(cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	dynamicClient, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	found := map[string]bool{}
 	for _, list := range lists {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, r := range list.APIResources {
 			if !slices.Contains(r.Verbs, "list") || r.Name == "events" || r.Name == "apiservices" || r.Name == "endpoints" || r.Name == "componentstatuses" {
 				continue

@@ -1,50 +1,21 @@
 package membership
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
-
-func imported(ctx context.Context, cluster, namespace, name string, from ...string) error {
-	imp := &mcsv1beta1.ServiceImport{}
-	if err := on[cluster].Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, imp); err != nil {
-		return err
-	}
-	var have []string
-	for _, c := range imp.Status.Clusters {
-		have = append(have, c.Cluster)
-	}
-	if slices.Sort(have); !slices.Equal(have, from) {
-		return fmt.Errorf("it comes from %v, not %v", have, from)
-	}
-	return nil
-}
-
-func expectGone(t *testing.T, cluster string, object client.Object) {
-	t.Helper()
-	eventually(t, object.GetName()+" is gone in "+cluster, func() error {
-		err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("it is there: %v", err)
-	})
-}
 
 // Pitfall 32: two clusters, and the broker itself, become members and stop being it, and leave
 // nothing behind that they had not made themselves.
@@ -113,14 +84,10 @@ func TestJoinAndLeave(t *testing.T) {
 			if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(dns), dns); err != nil || dns.Data["Corefile"] != corefile {
 				t.Errorf("after leaving the Corefile is %q, %v", dns.Data["Corefile"], err)
 			}
-			if err := on[c].Delete(t.Context(), dns); err != nil {
-				t.Error(err)
-			}
+			planes.Delete(t, on[c], dns)
 		}
 		mine := service(ns, "web")
-		if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
-			t.Fatal(err)
-		}
+		planes.Read(t, on[c], mine)
 		kept := []string{"/" + ns, " shop/", "serviceexports.multicluster.x-k8s.io", mine.Spec.ClusterIP}
 		if c == lab.Broker {
 			expectInventory(t, c, deployed, kept...)
@@ -135,16 +102,12 @@ func TestJoinAndLeave(t *testing.T) {
 			expectImport(t, other, ns, "web", all[i+1:]...)
 		}
 		// Without it, nothing is left to do but to remove the definition.
-		if err := on[c].Delete(t.Context(), e); err != nil {
-			t.Error(err)
-		}
+		planes.Delete(t, on[c], e)
 		must(t, "", "leave --context "+c)
 	}
 	for _, c := range clusters {
 		for _, o := range []client.Object{service(ns, "web"), namespace(ns)} {
-			if err := on[c].Delete(t.Context(), o); err != nil {
-				t.Error(err)
-			}
+			planes.Delete(t, on[c], o)
 		}
 		if c == lab.Broker {
 			expectInventory(t, c, deployed)
@@ -167,9 +130,7 @@ func TestLeavingKeepsTheClustersetsSlices(t *testing.T) {
 	create(t, lab.Broker, slice)
 	expectClustersColumn(t)
 	must(t, "", "leave --context broker")
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
-		t.Errorf("another member's slice: %v", err)
-	}
+	planes.Succeeds(t, "another member's slice", on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(slice), slice))
 }
 
 // expectClustersColumn checks that the broker's catalogue is shown with the clusters.
@@ -178,9 +139,7 @@ func expectClustersColumn(t *testing.T) {
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind("CustomResourceDefinition")
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: "serviceimports.multicluster.x-k8s.io"}, crd); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: "serviceimports.multicluster.x-k8s.io"}, crd))
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
 		if columns := fmt.Sprint(v.(map[string]any)["additionalPrinterColumns"]); !strings.Contains(columns, "name:Clusters") {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,33 +29,29 @@ import (
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // kubeAs is the broker for whoever has the membership's token.
 func kubeAs(t *testing.T, m credential.Membership) kubernetes.Interface {
 	t.Helper()
 	kube, err := kubernetes.NewForConfig(broker.NewToken(m.Token, nil).Config(m))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return kube
 }
 
 func parsed(t *testing.T, file string) credential.Membership {
 	t.Helper()
 	m, err := credential.ParseJoinFile([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return m
 }
 
 func claimsOf(t *testing.T, token string) credential.Claims {
 	t.Helper()
 	claims, err := credential.ParseToken(token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return claims
 }
 
@@ -118,9 +113,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	}
 	policiesHold(t, file)
 	account := &corev1.ServiceAccount{ObjectMeta: onBroker("member-c1")}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on[lab.Broker], account)
 	joiner := types.UID(claimsOf(t, file.Token).AccountUID)
 	good := func() *corev1.Secret { return rights.NewCredential(place, "c1", joiner, account.UID) }
 
@@ -158,15 +151,11 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	if err := createdBy(t, confusable, good()); err == nil || !strings.Contains(err.Error(), "denied request") {
 		t.Errorf("with the file of c1-x, the Secret of c1: %v", err)
 	}
-	if err := createdBy(t, file, good(), metav1.DryRunAll); err != nil {
-		t.Errorf("using the file, as a dry run: %v", err)
-	}
+	planes.Succeeds(t, "using the file, as a dry run", createdBy(t, file, good(), metav1.DryRunAll))
 
 	// It is used, and then by somebody who has a copy of it.
 	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if again, err := joining.Use(t.Context(), kubeAs(t, file), file); !apierrors.IsAlreadyExists(err) || again.UID != "" || strings.Contains(err.Error(), bound.UID) {
 		t.Errorf("using the file again: %+v, %v", again, err)
 	}
@@ -197,7 +186,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 		"a join file: another member's account":     errorOf(kubeAs(t, file).CoreV1().ServiceAccounts(place).Get(t.Context(), "member-c2", metav1.GetOptions{})),
 		"a join file: a Secret elsewhere":           errorOf(kubeAs(t, file).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: bound.Name}}, metav1.CreateOptions{})),
 		"a join file: the records":                  asMember(t, file).List(t.Context(), &brokerv1alpha1.ExportedServiceList{}, client.InNamespace(place)),
-		"a join file: a Lease":                      asMember(t, file).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: entry("c1")}),
+		"a join file: a Lease":                      asMember(t, file).Create(t.Context(), objects.Lease("c1")),
 		"a member: an unbound token":                mintedBy(t, member, "member-c2", authenticationv1.TokenRequestSpec{}),
 		"a member: a token without the UID":         mintedBy(t, member, "member-c2", boundTo(credential.Binding{Name: of.Name})),
 		"a member: bound to another's Secret":       mintedBy(t, member, "member-c2", boundTo(bound)),
@@ -225,9 +214,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 		"a join file: the member's": mintedBy(t, file, "member-c1", boundTo(bound)),
 		"a member: its own":         mintedBy(t, member, "member-c2", boundTo(of)),
 	} {
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		planes.Succeeds(t, what, err)
 	}
 	must(t, "", "leave --context c2")
 }
@@ -238,13 +225,9 @@ func errorOf[T any](_ T, err error) error { return err }
 func minted(t *testing.T, file credential.Membership) credential.Membership {
 	t.Helper()
 	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	token, err := joining.Token(t.Context(), kubeAs(t, file), file, bound, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	file.Token = token.Token
 	return file
 }
@@ -268,18 +251,14 @@ func TestStolenJoinFile(t *testing.T) {
 	// The thief can't have the use be forgotten without the file being worth nothing.
 	asThief := kubeAs(t, thief).CoreV1()
 	expectForbidden(t, "deleting the Secret", asThief.Secrets(place).Delete(t.Context(), claimsOf(t, thief.Token).Binding.Name, metav1.DeleteOptions{}))
-	if err := asThief.ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, asThief.ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}))
 	refused(t, text, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 
 	must(t, "", "broker remove c1 --context broker --force")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	eventually(t, "the thief's token is not accepted", func() error { return unauthorized(accepted(t.Context(), t, thief)) })
 	m, _ := membershipOf(t, "c1")
-	if err := accepted(t.Context(), t, m); err != nil {
-		t.Errorf("the member's token: %v", err)
-	}
+	planes.Succeeds(t, "the member's token", accepted(t.Context(), t, m))
 	must(t, "", "leave --context c1")
 }
 
@@ -336,19 +315,13 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	joinFile(t, "c1")
 	expectListedTokens(t, "c1", "unused", "used")
 	account := &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on[lab.Broker], account)
 	metav1.SetMetaDataAnnotation(&account.ObjectMeta, names.AnnotationExpires, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
-	if err := on[lab.Broker].Update(t.Context(), account); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[lab.Broker].Update(t.Context(), account))
 	expectListedTokens(t, "c1", "expired", "used")
 	must(t, "", "broker token revoke c1 --context broker")
 	expectGone(t, lab.Broker, &rbacv1.Role{ObjectMeta: onBroker("join-c1")}) // the garbage collector has been there
-	if err := accepted(t.Context(), t, before); err != nil {
-		t.Errorf("after a file was revoked, the member's token: %v", err)
-	}
+	planes.Succeeds(t, "after a file was revoked, the member's token", accepted(t.Context(), t, before))
 
 	// Joining again: with the file that is used already, with an older one, with a new one.
 	must(t, second, "join - --no-workloads --context c1")
@@ -358,21 +331,14 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	}
 	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 	third := joinFile(t, "c1")
-	if err := accepted(t.Context(), t, before); err != nil {
-		t.Errorf("before the new file is used, the member's token: %v", err)
-	}
+	planes.Succeeds(t, "before the new file is used, the member's token", accepted(t.Context(), t, before))
 	must(t, third, "join - --no-workloads --context c1")
 	after, _ := membershipOf(t, "c1")
 	expectGone(t, lab.Broker, &corev1.Secret{ObjectMeta: onBroker(claimsOf(t, before.Token).Binding.Name)})
 	eventually(t, "the former token is not accepted", func() error { return unauthorized(accepted(t.Context(), t, before)) })
-	if err := accepted(t.Context(), t, after); err != nil {
-		t.Errorf("the new token: %v", err)
-	}
+	planes.Succeeds(t, "the new token", accepted(t.Context(), t, after))
 	owned := &corev1.Secret{ObjectMeta: onBroker(claimsOf(t, after.Token).Binding.Name)}
-	eventually(t, "the credentials go with the member's account", func() error {
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(owned), owned); err != nil {
-			return err
-		}
+	planes.Until(t, "the credentials go with the member's account", on[lab.Broker], owned, func() error {
 		if o := owned.OwnerReferences; len(o) != 1 || o[0].Name != "member-c1" {
 			return fmt.Errorf("the owners are %v", o)
 		}
@@ -401,9 +367,7 @@ func TestWrongClustersJoinFile(t *testing.T) {
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "join-c1"}, &corev1.ServiceAccount{}); err != nil {
 		t.Errorf("the join is taken for complete: %v", err)
 	}
-	if err := accepted(t.Context(), t, owner); err != nil {
-		t.Errorf("the owner's token: %v", err)
-	}
+	planes.Succeeds(t, "the owner's token", accepted(t.Context(), t, owner))
 	stopWrong()
 	must(t, "", "leave --offline --context c2")
 	stop()
@@ -475,21 +439,15 @@ func TestJoinFileIsPrivate(t *testing.T) {
 		}
 		refused(t, "", line, "exists already", "--force")
 		if umask == 0 {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.Remove(path))
 		}
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if life := time.Until(claimsOf(t, parsed(t, string(text)).Token).Expires); life < 110*time.Minute || life > 2*time.Hour {
 		t.Errorf("the file is good for %v", life)
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Chmod(path, 0o644))
 	if r := atoll("", "join "+path+" --dry-run --context c1"); r.status != 0 || !strings.Contains(r.stderr, "warning: other users of this machine can read "+path+" (mode 0644)") {
 		t.Errorf("join: status %d\n%s", r.status, r.stderr)
 	}
@@ -513,13 +471,9 @@ func TestJoinFileIsPrivate(t *testing.T) {
 func TestNoJoinFileWithoutThePolicy(t *testing.T) {
 	must(t, "", "broker deploy --context broker")
 	config, err := theLab.RESTConfig(lab.Broker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	policies := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	if err := policies.Delete(t.Context(), rights.JoinerPolicyName(place), metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, policies.Delete(t.Context(), rights.JoinerPolicyName(place), metav1.DeleteOptions{}))
 	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --namespace atoll-clusterset")
 	must(t, "", "broker deploy --context broker")
 	joinFile(t, "c1")

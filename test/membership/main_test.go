@@ -15,10 +15,18 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-var eventually = planes.Eventually
+var (
+	eventually      = planes.Eventually
+	noError         = planes.NoError
+	asMember        = planes.AsMember
+	expectForbidden = planes.Refused
+	namespace       = objects.Namespace
+	export          = objects.Export
+)
 
 // clusters are the contexts of the lab's kubeconfig.
 var clusters = []string{"c1", "c2", lab.Broker}
@@ -75,20 +83,14 @@ func refused(t *testing.T, stdin, line string, words ...string) {
 	if r.status != 1 {
 		t.Errorf("atoll %s: status %d\n%s", line, r.status, r.stderr)
 	}
-	for _, w := range words {
-		if !strings.Contains(r.stderr, w) {
-			t.Errorf("atoll %s: does not say %q but\n%s", line, w, r.stderr)
-		}
-	}
+	planes.Says(t, "atoll "+line, r.stderr, words...)
 }
 
 // server is the broker's URL for the members.
 func server(t *testing.T) string {
 	t.Helper()
 	c, err := theLab.Spec.Cluster(lab.Broker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return "https://" + c.APIServer.String()
 }
 
@@ -102,8 +104,11 @@ func joinFile(t *testing.T, id string, flags ...string) string {
 func write(t *testing.T, name, text string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+func expectGone(t *testing.T, cluster string, all ...client.Object) {
+	t.Helper()
+	planes.Gone(t, on[cluster], all...)
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // The broker's administrators say what members are permitted, see what is left out, and take it back.
@@ -64,10 +66,8 @@ func TestPermissionsOfMembers(t *testing.T) {
 	published := sliceOf("c2", "shop", "web")
 	published.Labels[names.LabelServiceName] = "web"
 	published.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.2.0.1"}}, {Addresses: []string{"10.3.0.1"}}, {Addresses: []string{"10.2.0.2"}}}
-	for _, o := range []client.Object{memberOf("c2"), leaseOf("c2"), recordOf("c2", "shop", "web"), recordOf("c2", "team-a-x", "api"), published} {
-		if err := c2.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+	for _, o := range []client.Object{objects.Member("c2"), objects.Lease("c2"), objects.Record("c2", "shop", "web"), objects.Record("c2", "team-a-x", "api"), published} {
+		noError(t, c2.Create(t.Context(), o))
 	}
 	must(t, "", members+"set c3 --no-namespaces"+at)
 	must(t, "", members+"set c2 --namespaces team-a-*"+at)
@@ -101,14 +101,10 @@ func TestPermissionsOfMembers(t *testing.T) {
 
 	// What somebody has written by hand and can't be read is told.
 	config := permitted("")
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(config), config); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on[lab.Broker], config)
 	config.Data["ranges.c2"], config.Data["namespaces.c2"], config.Data["Somebody"] = "10.2.0.0/16 10.3.0.1", "shop, Team", "10.0.0.0/8"
 	config.BinaryData = map[string][]byte{"namespaces.c4": {0xff}}
-	if err := on[lab.Broker].Update(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[lab.Broker].Update(t.Context(), config))
 	table := must(t, "", members+"list"+at)
 	for _, want := range []string{"range of it alone is 10.3.0.1/32", `"Team" is neither`, "Somebody", "c4 none 0 0 any"} {
 		if !strings.Contains(strings.Join(strings.Fields(table), " "), want) {
@@ -123,9 +119,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 		t.Errorf("the names are\n%s", rows)
 	}
 	// Agents go on by what the ConfigMap said last when it is gone, so creating it is told.
-	if err := on[lab.Broker].Delete(t.Context(), permitted("")); err != nil {
-		t.Fatal(err)
-	}
+	planes.Delete(t, on[lab.Broker], permitted(""))
 	if r := atoll("", members+"set c3 --namespaces *"+at); r.status != 0 || !strings.Contains(r.stderr, "has lost it") || !strings.Contains(r.stdout, "c2") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -133,13 +127,9 @@ func TestPermissionsOfMembers(t *testing.T) {
 
 	// Where the broker was deployed by an older version nobody can read it, and so it is said.
 	role := &rbacv1.Role{}
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: rights.MemberRole}, role); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: rights.MemberRole}, role))
 	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })
-	if err := on[lab.Broker].Update(t.Context(), role); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[lab.Broker].Update(t.Context(), role))
 	for _, line := range []string{"list", "set c2 --ranges 10.2.0.0/16", "set c2 --ranges any"} {
 		r := atoll("", members+line+at)
 		if r.status != 0 || !strings.Contains(r.stderr, "The role atoll-member does not let its holders read") || !strings.Contains(r.stderr, "Run: atoll broker deploy --context broker\n") {

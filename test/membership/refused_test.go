@@ -19,6 +19,8 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // What can't be done is said so before anything is changed, with what to do about it. Pitfall 34: an
@@ -42,20 +44,14 @@ func TestCommandsRefuse(t *testing.T) {
 	wrong := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
 	refused(t, wrong, "join - --context c1", "can't be reached from here", "--broker-server URL", "--offline")
 	c2, err := theLab.Spec.Cluster("c2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	refused(t, strings.Replace(file, server(t), "https://"+c2.APIServer.String(), 1), "join - --context c1", "is not who the join file says")
 	refused(t, file, "join - --dry-run --context c1 --broker-server https://"+c2.APIServer.String(), "is not who the join file says")
 	m, err := credential.ParseJoinFile([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	m.Token = forge(t, m.Token, -2*3600, -3600)
 	expired, err := m.JoinFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 --namespace atoll-clusterset")
 	limited(t)
 	refused(t, file, "join - --context limited", "may not create and patch: clusterproperties, clusterrolebindings, ", "rights of a cluster administrator: --context")
@@ -64,10 +60,7 @@ func TestCommandsRefuse(t *testing.T) {
 
 	// c2 has taken the id.
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c2")
-	create(t, lab.Broker, &brokerv1alpha1.MemberCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "c1"},
-		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "another", AdvertiseMode: brokerv1alpha1.AdvertisePods},
-	})
+	create(t, lab.Broker, objects.Member("c1"))
 	refused(t, file, "join - --context c1", "it was used, revoked or replaced by a newer join file")
 	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster already`, "atoll broker remove c1")
 	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave")
@@ -90,9 +83,7 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	_, owners := membershipOf(t, "c1")
 	_, copied := membershipOf(t, "c2")
 	copied.Data = owners.Data
-	if err := on["c2"].Update(t.Context(), copied); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c2"].Update(t.Context(), copied))
 	for _, mode := range []string{"--dry-run ", ""} {
 		r := atoll("", "leave "+mode+"--context c2")
 		if r.status != 0 || !strings.Contains(r.stderr, `cluster id "c1" belongs to another cluster`) || strings.Contains(r.stdout, "ExportedService") {
@@ -120,9 +111,7 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	expectImport(t, "c1", ns, "late", "c1") // the owner goes on
 	must(t, "", "broker remove c2 --context broker --force")
 	for _, name := range []string{"web", "late"} { // their definition stays as long as there are any
-		if err := on["c1"].Delete(t.Context(), export(ns, name)); err != nil {
-			t.Error(err)
-		}
+		planes.Delete(t, on["c1"], export(ns, name))
 	}
 	stop()
 	must(t, "", "leave --context c1")
@@ -132,9 +121,7 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 func limited(t *testing.T) {
 	t.Helper()
 	config, err := theLab.UserKubeconfig("c1", "nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	text := strings.NewReplacer("name: c1\n", "name: limited\n", "cluster: c1\n", "cluster: limited\n", "user: c1\n", "user: limited\n").Replace(string(config))
 	t.Setenv("KUBECONFIG", theLab.Kubeconfig()+":"+write(t, "limited", text))
 	binding := &unstructured.Unstructured{Object: map[string]any{
@@ -151,9 +138,7 @@ func limited(t *testing.T) {
 	second.Object["roleRef"].(map[string]any)["name"] = "test-limited"
 	create(t, "c1", binding, role, second)
 	limitedConfig, err := clientcmd.RESTConfigFromKubeConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	kube := kubernetes.NewForConfigOrDie(limitedConfig)
 	eventually(t, "the rights count", func() error {
 		_, view := kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -198,24 +183,16 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 	// The cluster has an id before it joins.
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	property := &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClusterIDProperty}}
-	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property); err != nil {
-		t.Fatal(err)
-	}
+	planes.Read(t, on["c1"], property)
 	property.Labels = nil // as if somebody else had made it
 	property.Spec.Value = "prod"
-	if err := on["c1"].Update(t.Context(), property); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on["c1"].Update(t.Context(), property))
 	must(t, "", "leave --context c1")
-	if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property); err != nil {
-		t.Errorf("somebody else's property: %v", err)
-	}
+	planes.Succeeds(t, "somebody else's property", on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property))
 	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io says "prod"`, "atoll broker token create prod")
 	must(t, joinFile(t, "prod"), "join - --no-workloads --context c1")
 	must(t, "", "leave --context c1")
-	if err := on["c1"].Delete(t.Context(), property); err != nil {
-		t.Errorf("somebody else's property: %v", err)
-	}
+	planes.Succeeds(t, "somebody else's property", on["c1"].Delete(t.Context(), property))
 }
 
 // One broker holds several clustersets, whose members have nothing to do with each other.
@@ -245,9 +222,7 @@ func TestTwoClustersets(t *testing.T) {
 	refused(t, "", "broker remove c1 --context broker --namespace staging", "seems to be alive", "--force")
 	stopSecond()
 	must(t, "", "leave --context c2")
-	if err := on[lab.Broker].Delete(t.Context(), namespace("staging")); err != nil {
-		t.Error(err)
-	}
+	planes.Delete(t, on[lab.Broker], namespace("staging"))
 	expectGone(t, lab.Broker, namespace("staging"))
 	for _, c := range []string{"c1", "c2"} {
 		if left := fmt.Sprint(inventory(t, c)); strings.Contains(left, "atoll") {

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,11 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/credential"
-	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // forge signs a token of the broker's anew, with other times, in seconds from now: tokens
@@ -39,62 +37,32 @@ func forge(t *testing.T, token string, issued, expires int64) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	claims := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.UseNumber()
-	if err := decoder.Decode(&claims); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, decoder.Decode(&claims))
 	at := time.Now().Unix()
 	claims["iat"], claims["nbf"], claims["exp"] = at+issued, at+issued, at+expires
-	if payload, err = json.Marshal(claims); err != nil {
-		t.Fatal(err)
-	}
+	payload, err = json.Marshal(claims)
+	noError(t, err)
 	text := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
 	keyPEM, err := os.ReadFile(filepath.Join(theLab.Dir(lab.Broker), "pki", "service-accounts.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	key, err := keyutil.ParsePrivateKeyPEM(keyPEM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	digest := sha256.Sum256([]byte(text))
 	r, s, err := ecdsa.Sign(rand.Reader, key.(*ecdsa.PrivateKey), digest[:]) // ES256, RFC 7518 section 3.4
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	signature := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
-}
-
-// asMember is the broker as a member reaches it.
-func asMember(t *testing.T, m credential.Membership) client.WithWatch {
-	t.Helper()
-	c, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func expectForbidden(t *testing.T, what string, err error) {
-	t.Helper()
-	if !apierrors.IsForbidden(err) {
-		t.Errorf("%s: %v", what, err)
-	}
 }
 
 // setToken puts another token into a cluster's Secret.
 func setToken(t *testing.T, cluster string, secret *corev1.Secret, token string) {
 	t.Helper()
 	secret.Data[credential.KeyToken] = []byte(token)
-	if err := on[cluster].Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, on[cluster].Update(t.Context(), secret))
 }
 
 // log is what an agent says, for tests that wait for it.
@@ -171,34 +139,24 @@ func TestRevocation(t *testing.T) {
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	m, _ := membershipOf(t, "c1")
 	as := asMember(t, m)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: m.Clusterset, Name: "c1", Labels: map[string]string{names.LabelSourceCluster: "c1"},
-	}}
-	if err := as.Create(t.Context(), lease); err != nil {
-		t.Fatal(err)
-	}
+	lease := objects.Lease("c1")
+	noError(t, as.Create(t.Context(), lease))
 	open, err := as.Watch(t.Context(), &brokerv1alpha1.MemberClusterList{}, client.InNamespace(m.Clusterset))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer open.Stop()
 	if plan := must(t, "", "broker remove c1 --context broker --dry-run"); !strings.Contains(plan, "delete RoleBinding atoll-clusterset/member-c1\n") ||
 		!strings.Contains(plan, "delete Lease atoll-clusterset/c1\n") {
 		t.Errorf("remove --dry-run printed\n%s", plan)
 	}
 	lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
-	if err := as.Update(t.Context(), lease); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, as.Update(t.Context(), lease))
 	refused(t, "", "broker remove c1 --context broker", "cluster c1 seems to be alive", "atoll leave", "--force")
 
 	revoked := time.Now()
 	removed := make(chan result, 1)
 	go func() { removed <- atoll("", "broker remove c1 --context broker --force") }()
 	eventually(t, "writes are refused", func() error {
-		err := as.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: m.Clusterset, Name: "c1", Labels: map[string]string{names.LabelSourceCluster: "c1"},
-		}})
+		err := as.Create(t.Context(), objects.Lease("c1"))
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 			return nil
 		}
@@ -208,10 +166,7 @@ func TestRevocation(t *testing.T) {
 	if r := <-removed; r.status != 0 {
 		t.Fatal(r.stderr)
 	}
-	create(t, lab.Broker, &brokerv1alpha1.MemberCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.Clusterset, Name: "c9"},
-		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: "c9", ClusterUID: "x", AdvertiseMode: brokerv1alpha1.AdvertisePods},
-	})
+	create(t, lab.Broker, objects.Member("c9"))
 	for event := range open.ResultChan() {
 		if event.Type == watch.Added && event.Object.(client.Object).GetName() == "c9" {
 			break // as documented

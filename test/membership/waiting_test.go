@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // member joins c1 and has it leave after the test, when its agents have ended.
@@ -36,9 +37,7 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	local := asAgent(t, "c1")
 	do := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	}
 	ctx := t.Context()
 
@@ -83,23 +82,17 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	do(on["c1"].Create(ctx, export(ns, "web")))
 	expectImport(t, "c1", ns, "web", "c1")
 	do(on["c1"].Delete(ctx, export(ns, "web")))
-	expectGone(t, "c1", &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}})
+	expectGone(t, "c1", objects.Import(ns, "web"))
 }
 
 // apply makes custom resource definitions again.
 func apply(t *testing.T, crds []*unstructured.Unstructured) {
 	t.Helper()
 	config, err := theLab.RESTConfig("c1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	target, err := install.NewTarget(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := target.CRDs(t.Context(), crds, false); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
+	noError(t, target.CRDs(t.Context(), crds, false))
 }
 
 // A leader whose lease somebody else has got stops, and works again when it gets it back; the
@@ -115,10 +108,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 	expectImport(t, "c1", ns, "web", "c1")
 
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: "atoll-agent.atoll.dev"}}
-	eventually(t, "the lease is taken", func() error {
-		if err := on["c1"].Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil {
-			return err
-		}
+	planes.Until(t, "the lease is taken", on["c1"], lease, func() error {
 		lease.Spec.HolderIdentity = ptr.To("somebody-else")
 		lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 		return on["c1"].Update(t.Context(), lease)

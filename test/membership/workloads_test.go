@@ -13,6 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/names"
 	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // What joining makes run is let in where a pod with rights on its node is not, and joining
@@ -52,9 +53,7 @@ func TestDeployRunsHub(t *testing.T) {
 	letIn := func(onNodes bool) {
 		t.Helper()
 		d := &appsv1.Deployment{}
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: names.HubNamespace, Name: render.HubName}, d); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: names.HubNamespace, Name: render.HubName}, d))
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "hub", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
 		if err := on[lab.Broker].Create(t.Context(), pod, client.DryRunAll); err != nil || len(pod.Spec.Containers) != 2 || pod.Spec.HostNetwork != onNodes {
 			t.Errorf("on nodes %v: %v, %+v", onNodes, err, pod.Spec)
@@ -65,9 +64,7 @@ func TestDeployRunsHub(t *testing.T) {
 	letIn(false)
 	must(t, "", "broker deploy --context broker --namespace second")
 	refused(t, "", deploy+" --namespace second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove --namespace atoll-clusterset")
-	if err := on[lab.Broker].Delete(t.Context(), namespace("second")); err != nil {
-		t.Error(err)
-	}
+	planes.Delete(t, on[lab.Broker], namespace("second"))
 	root := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: "root"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}},

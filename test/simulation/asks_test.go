@@ -15,6 +15,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // TestNobodyIsAwaitedForEver has a member's clock be set back by an hour while its agent is away and the broker is put back: what the agent says then
@@ -25,29 +26,27 @@ func TestNobodyIsAwaitedForEver(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	b, admin, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	n := newNetwork(b)
 	members := joinAll(t, n, 2, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
 	exporter, importer := members[0], members[1]
-	for _, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	}
+	shop(t, members...)
 	export(t, exporter, "web", "10.201.0.1", "")
 	expect(t, "it is imported", importer, "10.201.0.1")
 
 	entry := &brokerv1alpha1.MemberCluster{}
 	says := func(ago time.Duration) {
 		t.Helper()
-		must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: exporter.ID.String()}, entry))
+		planes.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: exporter.ID.String()}, entry))
 		entry.Spec.Published.At = metav1.NewMicroTime(time.Now().Add(-ago).Truncate(time.Microsecond))
-		must(t, admin.Update(t.Context(), entry))
+		planes.NoError(t, admin.Update(t.Context(), entry))
 	}
-	must(t, exporter.Stop())
+	planes.NoError(t, exporter.Stop())
 	ahead := time.Now().Add(time.Hour)
 	says(-time.Hour)
 	says(time.Minute)
 	// Somebody deletes what it has on the broker, at which others look, and find what it says to be from before.
-	must(t, admin.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace)))
+	planes.NoError(t, admin.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace)))
 	eventually(t, "it is awaited", func(ctx context.Context) error {
 		memory := &corev1.ConfigMap{}
 		if err := importer.Client.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.BrokerMemory}, memory); err != nil {
@@ -61,10 +60,10 @@ func TestNobodyIsAwaitedForEver(t *testing.T) {
 	expect(t, "what is imported is kept", importer, "10.201.0.1")
 	// The exporter's endpoints change meanwhile.
 	slice := &discoveryv1.EndpointSlice{}
-	must(t, exporter.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-1"}, slice))
+	planes.NoError(t, exporter.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-1"}, slice))
 	slice.Endpoints[0].Addresses[0] = "10.201.0.9"
-	must(t, exporter.Client.Update(t.Context(), slice))
-	must(t, exporter.Start(t.Context()))
+	planes.NoError(t, exporter.Client.Update(t.Context(), slice))
+	planes.NoError(t, exporter.Start(t.Context()))
 	expect(t, "what has changed is imported", importer, "10.201.0.9")
 	eventually(t, "it has said something later", func(ctx context.Context) error {
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // TestCatalogueIsNotFoughtOver has two members take an entry of the catalogue for theirs, because
@@ -26,18 +26,18 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	var deaf atomic.Bool
 	first, err := Join(t.Context(), b, 1, Options{})
-	must(t, err)
+	planes.NoError(t, err)
 	second, err := Join(t.Context(), b, 2, Options{})
-	must(t, err)
+	planes.NoError(t, err)
 	t.Cleanup(func() {
 		if err := StopAll([]*Member{first, second}); err != nil {
 			t.Error(err)
 		}
 	})
-	must(t, second.Stop())
+	planes.NoError(t, second.Stop())
 	second.options.Broker = rest.CopyConfig(second.options.Broker)
 	second.options.Broker.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
@@ -48,14 +48,12 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 			return response, err
 		})
 	})
-	must(t, second.Start(t.Context()))
-	web := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
+	planes.NoError(t, second.Start(t.Context()))
 	service := func(m *Member) {
-		must(t, m.Client.Create(t.Context(), &corev1.Service{ObjectMeta: web, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
+		planes.Create(t, m.Client, objects.Service("shop", "web", 80))
 	}
 	for _, m := range []*Member{first, second} {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-		must(t, m.Client.Create(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: web}))
+		planes.Create(t, m.Client, objects.Namespace("shop"), objects.Export("shop", "web"))
 	}
 	entry := client.ObjectKey{Namespace: broker.DefaultNamespace, Name: "web.shop"}
 	service(second)

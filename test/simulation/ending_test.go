@@ -7,16 +7,18 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // TestAgentEndsWhileItsClusterIsAway tells an agent to end that waits for an API server which went
 // away while the agent began.
 func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
 	b, _, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	m, err := Join(t.Context(), b, 1, Options{})
-	must(t, err)
-	must(t, m.Stop())
+	planes.NoError(t, err)
+	planes.NoError(t, m.Stop())
 	asked := make(chan struct{}, 1)
 	m.options.Local = rest.CopyConfig(m.options.Local)
 	m.options.Local.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -31,13 +33,13 @@ func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	must(t, m.Start(t.Context()))
+	planes.NoError(t, m.Start(t.Context()))
 	<-asked
 	ended := make(chan error, 1)
 	go func() { ended <- m.Stop() }()
 	select {
 	case err := <-ended:
-		must(t, err)
+		planes.NoError(t, err)
 	case <-time.After(20 * time.Second):
 		t.Fatal("it goes on")
 	}

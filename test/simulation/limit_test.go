@@ -8,20 +8,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // What one member exports beyond a limit is not imported, whatever others export; what was
 // imported first stays, after a restart too, and what was left out comes in when there is room.
 func TestOneMemberExportsTooMuch(t *testing.T) {
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	members := joinAll(t, b, 3, Options{Args: []string{"--max-services-per-member=2", "--max-endpoints-per-member=3"}})
-	for _, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	}
+	shop(t, members...)
 	greedy, other, importer := members[0], members[1], members[2]
 	imports := func(what string, wanted ...string) {
 		t.Helper()
@@ -70,18 +70,18 @@ func TestOneMemberExportsTooMuch(t *testing.T) {
 	grow := func(name string, addresses ...string) {
 		t.Helper()
 		source := &discoveryv1.EndpointSlice{}
-		must(t, greedy.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name + "-1"}, source))
+		planes.NoError(t, greedy.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name + "-1"}, source))
 		source.Endpoints = nil
 		for _, a := range addresses {
 			source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
 		}
-		must(t, greedy.Client.Update(t.Context(), source))
+		planes.NoError(t, greedy.Client.Update(t.Context(), source))
 	}
 	grow("c", "10.1.0.3", "10.1.3.1", "10.1.3.2")
 	has("as many endpoints as there is room for", "10.1.0.2", "10.1.0.3", "10.1.3.1", "10.2.0.1", "10.2.0.4")
 	said.once(t, "EndpointsLimited", "c")
 	// Who comes first with a new agent does not matter.
-	must(t, importer.Stop())
+	planes.NoError(t, importer.Stop())
 	grow("b", "10.1.0.2", "10.1.2.1", "10.1.2.2")
 	eventually(t, "it is on the broker", func(ctx context.Context) error {
 		list := &discoveryv1.EndpointSliceList{}
@@ -96,7 +96,7 @@ func TestOneMemberExportsTooMuch(t *testing.T) {
 		return fmt.Errorf("it is not")
 	})
 	said = listen(importer)
-	must(t, importer.Start(t.Context()))
+	planes.NoError(t, importer.Start(t.Context()))
 	said.once(t, "EndpointsLimited", "b")
 	said.once(t, "EndpointsLimited", "c")
 	said.once(t, "ServicesLimited", "shop")
@@ -104,7 +104,7 @@ func TestOneMemberExportsTooMuch(t *testing.T) {
 	imports("the same after a restart", "sim1/b", "sim1/c", "sim2/a", "sim2/d")
 	has("the same endpoints after a restart", "10.1.0.2", "10.1.0.3", "10.1.3.1", "10.2.0.1", "10.2.0.4")
 
-	must(t, greedy.Client.Delete(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"}}))
+	planes.Delete(t, greedy.Client, objects.Export("shop", "b"))
 	eventually(t, "another takes its place", func(ctx context.Context) error {
 		imp := &mcsv1beta1.ServiceImport{}
 		for _, name := range []string{"a", "d"} {
@@ -131,12 +131,12 @@ func TestOneMemberExportsTooMuch(t *testing.T) {
 // deals with the first. Afterwards it goes on dealing with others.
 func TestANamespaceThatGoesLeavesRoom(t *testing.T) {
 	b, _, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	members := joinAll(t, b, 3, Options{Args: []string{"--max-services-per-member=1"}})
 	importer := members[1].Client
 	namespace := func(number int) *corev1.Namespace {
-		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(number)}}
-		must(t, importer.Create(t.Context(), n))
+		n := objects.Namespace(namespaceOf(number))
+		planes.Create(t, importer, n)
 		return n
 	}
 	slicesIn := func(number, n int) func(context.Context) error {
@@ -155,8 +155,8 @@ func TestANamespaceThatGoesLeavesRoom(t *testing.T) {
 	eventually(t, "the first is imported", slicesIn(0, 1))
 	exportFrom(t, members[0], 1, 1)
 	settled(t, members)
-	must(t, slicesIn(1, 0)(t.Context()))
-	must(t, importer.Delete(t.Context(), first))
+	planes.NoError(t, slicesIn(1, 0)(t.Context()))
+	planes.Delete(t, importer, first)
 	eventually(t, "the other one is imported", slicesIn(1, 1))
 	namespace(2)
 	exportFrom(t, members[2], 2, 1)
@@ -167,11 +167,11 @@ func TestANamespaceThatGoesLeavesRoom(t *testing.T) {
 // longer.
 func TestRoomGoesToWhatCanBeImported(t *testing.T) {
 	b, _, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	members := joinAll(t, b, 2, Options{Args: []string{"--max-services-per-member=1"}})
 	importer := members[1].Client
 	for _, number := range []int{0, 1, 2, 3} {
-		must(t, importer.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(number)}}))
+		planes.Create(t, importer, objects.Namespace(namespaceOf(number)))
 	}
 	imported := func(wanted ...string) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -190,7 +190,7 @@ func TestRoomGoesToWhatCanBeImported(t *testing.T) {
 		}
 	}
 	remove := func(number int) {
-		must(t, importer.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(number)}}))
+		planes.Delete(t, importer, objects.Namespace(namespaceOf(number)))
 	}
 	for i, number := range []int{0, 1, 2} {
 		exportFrom(t, members[0], number, 1)
@@ -200,7 +200,7 @@ func TestRoomGoesToWhatCanBeImported(t *testing.T) {
 			settled(t, members)
 		}
 	}
-	must(t, imported(namespaceOf(0))(t.Context()))
+	planes.NoError(t, imported(namespaceOf(0))(t.Context()))
 	remove(1) // of what waits the first
 	remove(0)
 	eventually(t, "the one is imported that is left", imported(namespaceOf(2)))

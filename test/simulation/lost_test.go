@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -15,15 +14,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // network is what gets through: between members and the broker, and to members' pods.
@@ -124,39 +121,6 @@ func (n *network) dials(prefix string) int {
 	return n.dialled[prefix]
 }
 
-// export makes a Service with one endpoint, and exports it.
-func export(t *testing.T, m *Member, name, address, onLoss string) {
-	t.Helper()
-	meta := metav1.ObjectMeta{Namespace: "shop", Name: name}
-	must(t, m.Client.Create(t.Context(), &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
-	must(t, m.Client.Create(t.Context(), &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: name}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080))}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}}},
-	}))
-	if onLoss != "" {
-		meta.Annotations = map[string]string{names.AnnotationOnClusterLoss: onLoss}
-	}
-	must(t, m.Client.Create(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: meta}))
-}
-
-// endpoints are those that a member has imported, sorted.
-func endpoints(ctx context.Context, m *Member) ([]string, error) {
-	list := &discoveryv1.EndpointSliceList{}
-	if err := m.Client.List(ctx, list, managed); err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, s := range list.Items {
-		for _, e := range s.Endpoints {
-			all = append(all, e.Addresses...)
-		}
-	}
-	slices.Sort(all)
-	return all, nil
-}
-
 func expect(t *testing.T, what string, m *Member, want ...string) {
 	t.Helper()
 	eventually(t, m.ID.String()+": "+what, func(ctx context.Context) error {
@@ -227,11 +191,11 @@ func TestLostMembers(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	b, _, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	n := newNetwork(b)
 	members := joinAll(t, n, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
 	for i, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+		planes.Create(t, m.Client, objects.Namespace("shop"))
 		export(t, m, "web", fmt.Sprintf("10.20%d.0.1", i+1), "")
 		export(t, m, "db", fmt.Sprintf("10.20%d.0.2", i+1), "keep")
 	}
@@ -268,8 +232,8 @@ func TestLostMembers(t *testing.T) {
 	n.pods("10.201.0", false)
 	n.pods("10.202.0", false)
 	// A new process knows what the one before knew.
-	must(t, first.Stop())
-	must(t, first.Start(t.Context()))
+	planes.NoError(t, first.Stop())
+	planes.NoError(t, first.Start(t.Context()))
 	expect(t, "nothing dead comes back with a new agent", first, without...)
 	eventually(t, "it is asked again", func(context.Context) error {
 		if got := n.dials("10.203.0"); got < 40 {
@@ -314,21 +278,15 @@ type refusal struct {
 	refused atomic.Int32
 }
 
-// refusing is a way to such an API server.
-type refusing struct {
-	*refusal
-	next http.RoundTripper
-}
-
-func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
-	if r.Load() && strings.HasSuffix(request.URL.Path, "/configmaps/"+names.LostClusters) {
-		r.refused.Add(1)
-		return &http.Response{
-			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
-			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)),
-		}, nil
-	}
-	return r.next.RoundTrip(request)
+// of is a way to such an API server.
+func (f *refusal) of(next http.RoundTripper) http.RoundTripper {
+	return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		if !f.Load() || !strings.HasSuffix(r.URL.Path, "/configmaps/"+names.LostClusters) {
+			return next.RoundTrip(r)
+		}
+		f.refused.Add(1)
+		return nil, errors.New("refused")
+	})
 }
 
 // TestWhoIsLostCanNotBeRead has an agent start that may not read who was lost before. What is heard
@@ -340,13 +298,11 @@ func TestWhoIsLostCanNotBeRead(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	b, _, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	n := newNetwork(b)
 	members := joinAll(t, n, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
 	dying, alive, judging := members[0], members[1], members[2]
-	for _, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	}
+	shop(t, members...)
 	export(t, dying, "web", "10.201.0.1", "")
 	export(t, alive, "web", "10.202.0.1", "")
 	expect(t, "everything is imported", judging, "10.201.0.1", "10.202.0.1")
@@ -354,11 +310,11 @@ func TestWhoIsLostCanNotBeRead(t *testing.T) {
 	way := &refusal{}
 	way.Store(true)
 	judging.options.Local = rest.CopyConfig(judging.options.Local)
-	judging.options.Local.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusing{way, next} })
+	judging.options.Local.Wrap(way.of)
 	restart := func() {
 		t.Helper()
-		must(t, judging.Stop())
-		must(t, judging.Start(t.Context()))
+		planes.NoError(t, judging.Stop())
+		planes.NoError(t, judging.Start(t.Context()))
 		before := way.refused.Load()
 		eventually(t, "it tries to read who is lost", func(context.Context) error {
 			if way.refused.Load() <= before {

@@ -9,30 +9,30 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // A member that changes more than another one accepts is cut off alone, and both say so for as long as that lasts.
 func TestMemberOverBudget(t *testing.T) {
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	lease := "--lease-timeout=2s" // which is how soon MemberClusters are looked after
 	members := joinAll(t, b, 2, Options{Args: []string{lease}})
 	greedy, other := members[0], members[1]
 	importer, err := Join(t.Context(), b, 3, Options{Args: []string{lease, "--member-budget=0.002"}}) // 10 changes at once
-	must(t, err)
-	t.Cleanup(func() { must(t, importer.Stop()) })
+	planes.NoError(t, err)
+	t.Cleanup(func() { planes.NoError(t, importer.Stop()) })
 	var ahead atomic.Int64 // of the importer's clock
-	must(t, importer.Stop())
+	planes.NoError(t, importer.Stop())
 	importer.options.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	must(t, importer.Start(t.Context()))
+	planes.NoError(t, importer.Start(t.Context()))
 	for _, m := range []*Member{greedy, other, importer} {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+		planes.Create(t, m.Client, objects.Namespace("shop"))
 	}
 	names := func(want ...brokerv1alpha1.OverBudgetReason) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -75,7 +75,7 @@ func TestMemberOverBudget(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, names(brokerv1alpha1.OverBudgetChanges)(t.Context()))
+	planes.NoError(t, names(brokerv1alpha1.OverBudgetChanges)(t.Context()))
 
 	ahead.Store(int64(time.Minute))
 	eventually(t, "the entry goes with the cut-off", names())

@@ -15,6 +15,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // allow has the broker's owner say what members may have.
@@ -27,10 +28,10 @@ func allow(t *testing.T, onBroker client.Client, data map[string]string) {
 		config.Data["ranges."+id] = ranges
 	}
 	if err != nil {
-		must(t, onBroker.Create(t.Context(), config))
+		planes.Create(t, onBroker, config)
 		return
 	}
-	must(t, onBroker.Update(t.Context(), config))
+	planes.NoError(t, onBroker.Update(t.Context(), config))
 }
 
 // What a member may have the broker's owner says, and what he has said holds: whatever the member does, and where the
@@ -40,20 +41,18 @@ func TestAllowedRangesHold(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	allow(t, onBroker, map[string]string{"sim1": "10.1.0.0/16"})
 	members := joinAll(t, b, 3, Options{})
-	for _, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	}
+	shop(t, members...)
 	hostile, other, importer := members[0], members[1], members[2]
 	for i, name := range []string{"a", "b", "c"} {
 		export(t, hostile, name, fmt.Sprintf("10.1.0.%d", i+1), "")
 		export(t, other, name, fmt.Sprintf("10.2.0.%d", i+1), "")
 		source := &discoveryv1.EndpointSlice{}
-		must(t, hostile.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name + "-1"}, source))
+		planes.NoError(t, hostile.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name + "-1"}, source))
 		source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.7.0.%d", i+1)}}, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.1.1.%d", i+1)}})
-		must(t, hostile.Client.Update(t.Context(), source))
+		planes.NoError(t, hostile.Client.Update(t.Context(), source))
 	}
 	others := []string{"10.2.0.1", "10.2.0.2", "10.2.0.3"}
 	within := []string{"10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.1.1", "10.1.1.2", "10.1.1.3"}
@@ -91,10 +90,10 @@ func TestAllowedRangesHold(t *testing.T) {
 	}
 
 	// What the others keep, because it was taken away in a way that they doubt, has to be allowed all the same.
-	must(t, hostile.Stop())
+	planes.NoError(t, hostile.Stop())
 	for _, name := range []string{"a", "b"} {
-		must(t, onBroker.Delete(t.Context(), &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: name + ".shop.sim1"}}))
-		must(t, onBroker.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace),
+		planes.Delete(t, onBroker, &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: name + ".shop.sim1"}})
+		planes.NoError(t, onBroker.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace),
 			client.MatchingLabels{names.LabelSourceCluster: "sim1", names.LabelServiceName: name}))
 	}
 	settled(t, members[1:])
@@ -103,7 +102,7 @@ func TestAllowedRangesHold(t *testing.T) {
 	expect(t, "what is in doubt and allowed", importer, all(within, others)...)
 
 	// Where the broker has lost it, it still holds; and for an agent that starts then.
-	must(t, onBroker.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}}))
+	planes.Delete(t, onBroker, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}})
 	eventually(t, "it is remembered", func(ctx context.Context) error {
 		memory := &corev1.ConfigMap{}
 		if err := importer.Client.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.BrokerMemory}, memory); err != nil {
@@ -114,9 +113,9 @@ func TestAllowedRangesHold(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, importer.Stop())
-	must(t, importer.Start(t.Context()))
-	must(t, hostile.Start(t.Context()))
+	planes.NoError(t, importer.Stop())
+	planes.NoError(t, importer.Start(t.Context()))
+	planes.NoError(t, hostile.Start(t.Context()))
 	eventually(t, "the hostile member has published all again", func(ctx context.Context) error { return holds(ctx, onBroker, all(within, outside)) })
 	export(t, hostile, "d", "10.1.0.4", "")
 	export(t, hostile, "e", "10.7.0.5", "")

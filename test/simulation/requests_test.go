@@ -10,15 +10,13 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // encodings notes in what form requests and answers about built-in kinds travel.
@@ -56,17 +54,17 @@ func (e *encodings) of(next http.RoundTripper) http.RoundTripper {
 // on the broker: JSON of the same slices costs several times the processor time to read.
 func TestBuiltInKindsTravelAsProtobuf(t *testing.T) {
 	b, _, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	members := joinAll(t, b, 2, Options{})
 	watched := members[1]
-	must(t, watched.Stop())
+	planes.NoError(t, watched.Stop())
 	travels := &encodings{seen: map[string]int{}}
 	watched.options.Local.Wrap(travels.of)
 	watched.options.Broker.Wrap(travels.of)
-	must(t, watched.Start(t.Context()))
+	planes.NoError(t, watched.Start(t.Context()))
 	for i, m := range members {
 		exportFrom(t, m, i, 1)
-		must(t, members[1-i].Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}}))
+		planes.NoError(t, members[1-i].Client.Create(t.Context(), objects.Namespace(namespaceOf(i))))
 	}
 	for _, m := range members {
 		eventually(t, "both are imported", func(ctx context.Context) error { return importsReady(ctx, m, 2, 2) })
@@ -120,7 +118,7 @@ func (g *gate) begun() []string {
 func queued(t *testing.T) (n float64) {
 	t.Helper()
 	families, err := ctrlmetrics.Registry.Gather()
-	must(t, err)
+	planes.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() != "workqueue_depth" {
 			continue
@@ -143,21 +141,22 @@ func queued(t *testing.T) (n float64) {
 func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 	const services, workers = 100, 8
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	members := joinAll(t, b, 2, Options{})
 	exporter, importer := members[0], members[1]
 	ns := namespaceOf(0)
 	for _, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
+		planes.Create(t, m.Client, objects.Namespace(ns))
 	}
 	for i := range services {
-		exportOf(t, exporter, ns, fmt.Sprintf("s%d", i), address(1, i))
+		name := fmt.Sprintf("s%d", i)
+		planes.Create(t, exporter.Client, objects.Service(ns, name, 80), objects.Slice(ns, name, name, address(1, i)), objects.Export(ns, name))
 	}
 	eventually(t, "all is imported", func(ctx context.Context) error { return importsReady(ctx, importer, services, services) })
 
-	must(t, importer.Stop())
+	planes.NoError(t, importer.Stop())
 	sources := &discoveryv1.EndpointSliceList{}
-	must(t, exporter.Client.List(t.Context(), sources, client.InNamespace(ns), client.HasLabels{discoveryv1.LabelServiceName}))
+	planes.NoError(t, exporter.Client.List(t.Context(), sources, client.InNamespace(ns), client.HasLabels{discoveryv1.LabelServiceName}))
 	var changed []string
 	for _, s := range sources.Items {
 		if s.Labels[names.LabelServiceName] != "" {
@@ -168,18 +167,18 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Endpoints[0].Addresses[0] = address(2, i)
-		must(t, exporter.Client.Update(t.Context(), &s))
+		planes.NoError(t, exporter.Client.Update(t.Context(), &s))
 		changed = append(changed, address(2, i))
 	}
 	eventually(t, "all changes are on the broker", func(ctx context.Context) error { return holds(ctx, onBroker, changed) })
-	must(t, exporter.Stop()) // whose own requests would be in the same metric
+	planes.NoError(t, exporter.Stop()) // whose own requests would be in the same metric
 
 	left := queued(t)
 	held := &gate{pass: make(chan struct{})}
 	open := sync.OnceFunc(func() { close(held.pass) })
 	t.Cleanup(open)
 	importer.options.Local.Wrap(held.of)
-	must(t, importer.Start(t.Context()))
+	planes.NoError(t, importer.Start(t.Context()))
 	eventually(t, "all workers are writing", func(context.Context) error {
 		if n := len(held.begun()); n < workers {
 			return fmt.Errorf("%d are", n)
@@ -191,12 +190,12 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 	}
 	late := notBegun(t, importer, held)
 	onItsWay := &discoveryv1.EndpointSliceList{}
-	must(t, onBroker.List(t.Context(), onItsWay, client.MatchingLabels{names.LabelServiceName: late.Labels[names.LabelServiceName]}))
+	planes.NoError(t, onBroker.List(t.Context(), onItsWay, client.MatchingLabels{names.LabelServiceName: late.Labels[names.LabelServiceName]}))
 	if len(onItsWay.Items) != 1 {
 		t.Fatalf("%d slices on the broker", len(onItsWay.Items))
 	}
 	onItsWay.Items[0].Endpoints[0].Addresses[0] = "10.250.0.1"
-	must(t, onBroker.Update(t.Context(), &onItsWay.Items[0]))
+	planes.NoError(t, onBroker.Update(t.Context(), &onItsWay.Items[0]))
 	eventually(t, "the change waits for a worker", func(context.Context) error {
 		if queued(t)-left < 1 {
 			return fmt.Errorf("it does not")
@@ -224,25 +223,11 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 
 func address(third, i int) string { return fmt.Sprintf("10.99.%d.%d", third, i+1) }
 
-// exportOf has a member export a Service of one endpoint.
-func exportOf(t *testing.T, m *Member, namespace, name, address string) {
-	t.Helper()
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	must(t, m.Client.Create(t.Context(), &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
-	must(t, m.Client.Create(t.Context(), &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080))}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}}},
-	}))
-	must(t, m.Client.Create(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: meta}))
-}
-
 // notBegun is an imported slice whose write has not begun.
 func notBegun(t *testing.T, m *Member, g *gate) discoveryv1.EndpointSlice {
 	t.Helper()
 	list := &discoveryv1.EndpointSliceList{}
-	must(t, m.Client.List(t.Context(), list, managed))
+	planes.NoError(t, m.Client.List(t.Context(), list, planes.Managed))
 	begun := g.begun()
 	i := slices.IndexFunc(list.Items, func(s discoveryv1.EndpointSlice) bool { return !slices.Contains(begun, s.Name) })
 	if i < 0 {

@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // TestRestartWritesWhatHasChanged restarts an agent that has imported 1,500 slices from 40
@@ -28,7 +30,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	}
 	const clusters, slicesInAll, changed = 40, 1500, 3
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	members := joinAll(t, b, clusters+1, Options{})
 	importer := members[clusters]
 	var sources []*discoveryv1.EndpointSlice // the first of each cluster
@@ -39,7 +41,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 		}
 		sources = append(sources, exportFrom(t, m, i, n)...)
 		if m != importer {
-			must(t, importer.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}}))
+			planes.Create(t, importer.Client, objects.Namespace(namespaceOf(i)))
 		}
 	}
 	eventually(t, "everything is imported", func(ctx context.Context) error {
@@ -51,12 +53,12 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	})
 	settled(t, members)
 
-	must(t, importer.Stop())
+	planes.NoError(t, importer.Stop())
 	var want []string
 	for _, i := range []int{0, 7, clusters - 1, clusters}[:changed+1] {
 		address := fmt.Sprintf("10.250.0.%d", i+1)
 		sources[i].Endpoints[0].Addresses[0] = address
-		must(t, members[i].Client.Update(t.Context(), sources[i]))
+		planes.NoError(t, members[i].Client.Update(t.Context(), sources[i]))
 		want = append(want, address)
 	}
 	eventually(t, "changes are on the broker", func(ctx context.Context) error {
@@ -69,7 +71,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	api := b.(memoryBroker).api
 	wastedBefore := api.Wasted()
 	began := time.Now()
-	must(t, importer.Start(t.Context()))
+	planes.NoError(t, importer.Start(t.Context()))
 	eventually(t, "changes are imported", func(ctx context.Context) error { return holds(ctx, importer.Client, want) })
 	t.Logf("current again after %v", time.Since(began).Round(time.Millisecond))
 	settled(t, members)
@@ -99,10 +101,10 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 func TestSlicesAreWrittenOnce(t *testing.T) {
 	const n = 100
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	members := joinAll(t, b, 4, Options{})
 	for _, m := range members[1:] {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(0)}}))
+		planes.Create(t, m.Client, objects.Namespace(namespaceOf(0)))
 	}
 	exportFrom(t, members[0], 0, n)
 	for _, m := range members {
@@ -115,9 +117,14 @@ func TestSlicesAreWrittenOnce(t *testing.T) {
 			t.Errorf("in %s %d writes of slices, and %d that changed nothing; want %d and none", m.ID, written, unchanged, n)
 		}
 	}
-	must(t, members[0].Client.Delete(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(0), Name: "web"}}))
+	planes.NoError(t, members[0].Client.Delete(t.Context(), objects.Export(namespaceOf(0), "web")))
+	for _, m := range members {
+		eventually(t, m.ID.String()+" has nothing left", func(ctx context.Context) error {
+			return none(ctx, m.Client, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{}, planes.Managed)
+		})
+	}
 	eventually(t, "the broker has nothing left", func(ctx context.Context) error {
-		return none(ctx, onBroker, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{})
+		return none(ctx, onBroker, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{})
 	})
 	settled(t, members)
 	api := b.(memoryBroker).api
@@ -133,25 +140,18 @@ func namespaceOf(i int) string { return fmt.Sprintf("of-%d", i) }
 func exportFrom(t *testing.T, m *Member, number, n int) []*discoveryv1.EndpointSlice {
 	t.Helper()
 	ns := namespaceOf(number)
-	must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
-	web := metav1.ObjectMeta{Namespace: ns, Name: "web"}
-	must(t, m.Client.Create(t.Context(), &corev1.Service{ObjectMeta: web, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
+	planes.Create(t, m.Client, objects.Namespace(ns))
+	planes.Create(t, m.Client, objects.Service(ns, "web", 80))
 	var first []*discoveryv1.EndpointSlice
 	for i := range n {
-		s := &discoveryv1.EndpointSlice{
-			ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("web-%d", i), Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
-			AddressType: discoveryv1.AddressTypeIPv4,
-			Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080))}},
-			Endpoints: []discoveryv1.Endpoint{
-				{Addresses: []string{fmt.Sprintf("10.%d.%d.1", 100+number, i)}}, {Addresses: []string{fmt.Sprintf("10.%d.%d.2", 100+number, i)}},
-			},
-		}
-		must(t, m.Client.Create(t.Context(), s))
+		prefix := fmt.Sprintf("10.%d.%d.", 100+number, i)
+		s := objects.Slice(ns, fmt.Sprintf("web-%d", i), "web", prefix+"1", prefix+"2")
+		planes.Create(t, m.Client, s)
 		if i == 0 {
 			first = append(first, s)
 		}
 	}
-	must(t, m.Client.Create(t.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: web}))
+	planes.Create(t, m.Client, objects.Export(ns, "web"))
 	return first
 }
 
@@ -169,7 +169,7 @@ func importsReady(ctx context.Context, m *Member, imports, inAll int) error {
 		}
 	}
 	imported := &discoveryv1.EndpointSliceList{}
-	if err := m.Client.List(ctx, imported, managed); err != nil {
+	if err := m.Client.List(ctx, imported, planes.Managed); err != nil {
 		return err
 	}
 	if ready != imports || len(imported.Items) != inAll {
@@ -180,23 +180,13 @@ func importsReady(ctx context.Context, m *Member, imports, inAll int) error {
 
 // holds is nil when all addresses are in an API server's managed slices.
 func holds(ctx context.Context, c client.Client, addresses []string) error {
-	list := &discoveryv1.EndpointSliceList{}
-	if err := c.List(ctx, list, managed); err != nil {
-		return err
-	}
-	have := map[string]bool{}
-	for _, s := range list.Items {
-		for _, e := range s.Endpoints {
-			have[e.Addresses[0]] = true
-		}
-	}
-	var failed error
+	have, err := planes.Endpoints(ctx, c)
 	for _, a := range addresses {
-		if !have[a] {
-			failed = errors.Join(failed, fmt.Errorf("%s is missing", a))
+		if err == nil && !slices.Contains(have, a) {
+			err = fmt.Errorf("%s is missing", a)
 		}
 	}
-	return failed
+	return err
 }
 
 // counts are requests for writes, by what became of them and the resource.
@@ -252,7 +242,7 @@ func settled(t *testing.T, members []*Member) {
 func versionsOf(t *testing.T, c client.Client) map[string]string {
 	t.Helper()
 	list := &discoveryv1.EndpointSliceList{}
-	must(t, c.List(t.Context(), list))
+	planes.NoError(t, c.List(t.Context(), list))
 	versions := map[string]string{}
 	for _, s := range list.Items {
 		versions[s.Name] = s.ResourceVersion

@@ -9,14 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // record is what agents log.
@@ -49,12 +48,10 @@ func (r *record) has(words ...string) bool {
 // Pitfall 34.
 func TestAnIDIsTakenAtRunTime(t *testing.T) {
 	b, onBroker, err := MemoryBroker()
-	must(t, err)
+	planes.NoError(t, err)
 	var log record
 	members := joinAll(t, b, 2, Options{Args: []string{"--lease-timeout=4s"}, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	for _, m := range members {
-		must(t, m.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	}
+	shop(t, members...)
 	export(t, members[0], "web", "10.201.0.1", "")
 	imported := func(address string) func(context.Context) error {
 		return func(ctx context.Context) error { return importsAddress(ctx, members[1], address) }
@@ -71,7 +68,7 @@ func TestAnIDIsTakenAtRunTime(t *testing.T) {
 	})
 	change(t, members[0], "10.201.0.2")
 	settled(t, members)
-	must(t, imported("10.201.0.1")(t.Context()))
+	planes.NoError(t, imported("10.201.0.1")(t.Context()))
 
 	ownedBy(t, onBroker, members[0], owner)
 	eventually(t, "it goes on", imported("10.201.0.2"))
@@ -81,7 +78,7 @@ func TestAnIDIsTakenAtRunTime(t *testing.T) {
 func ownedBy(t *testing.T, onBroker client.Client, m *Member, uid string) (was string) {
 	t.Helper()
 	// Its agent may write it at the same time.
-	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	planes.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		entry := &brokerv1alpha1.MemberCluster{}
 		if err := onBroker.Get(t.Context(), client.ObjectKey{Namespace: brokerpkg.DefaultNamespace, Name: m.ID.String()}, entry); err != nil {
 			return err
@@ -95,9 +92,9 @@ func ownedBy(t *testing.T, onBroker client.Client, m *Member, uid string) (was s
 func change(t *testing.T, m *Member, address string) {
 	t.Helper()
 	slice := &discoveryv1.EndpointSlice{}
-	must(t, m.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-1"}, slice))
+	planes.NoError(t, m.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-1"}, slice))
 	slice.Endpoints[0].Addresses[0] = address
-	must(t, m.Client.Update(t.Context(), slice))
+	planes.NoError(t, m.Client.Update(t.Context(), slice))
 }
 
 func importsAddress(ctx context.Context, m *Member, address string) error {

@@ -1,0 +1,253 @@
+package planes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/names"
+)
+
+// NoError ends the test if there is an error.
+func NoError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Succeeds wants an attempt to have no error, and has the test go on if it has one.
+func Succeeds(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// Create creates objects.
+func Create(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("creating %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// Delete deletes objects.
+func Delete(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Fatalf("deleting %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// CleanUp has objects deleted after the test, those that are still there.
+func CleanUp(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Cleanup(func() {
+		for _, o := range objects {
+			if err := c.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
+				t.Errorf("deleting %T %s: %v", o, o.GetName(), err)
+			}
+		}
+	})
+}
+
+// Read reads an object's newest version.
+func Read(t *testing.T, c client.Client, object client.Object) {
+	t.Helper()
+	NoError(t, read(t.Context(), c, object))
+}
+
+// read leaves nothing of what the object was before, as decoding into it does where the newest version has no such field.
+func read(ctx context.Context, c client.Client, object client.Object) error {
+	into := reflect.ValueOf(object).Elem()
+	fresh := reflect.New(into.Type()).Interface().(client.Object)
+	fresh.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // the kind of unstructured ones
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), fresh); err != nil {
+		return err
+	}
+	into.Set(reflect.ValueOf(fresh).Elem())
+	return nil
+}
+
+// Change reads an object, changes it and writes it back, as a person's kubectl edit does.
+func Change[T client.Object](t *testing.T, c client.Client, object T, f func(T)) {
+	t.Helper()
+	Until(t, "changing "+object.GetName(), c, object, func() error {
+		f(object)
+		return c.Update(t.Context(), object)
+	})
+}
+
+// Until reads an object again and again until it is there and check returns nil.
+func Until(t *testing.T, what string, c client.Client, object client.Object, check func() error) {
+	t.Helper()
+	Eventually(t, what, func() error {
+		if err := read(t.Context(), c, object); err != nil {
+			return err
+		}
+		return check()
+	})
+}
+
+// IsGone returns nil if an object was not found.
+func IsGone(err error) error {
+	if err == nil {
+		return errors.New("it is there")
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// Gone waits until objects are not there.
+func Gone(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		Eventually(t, fmt.Sprintf("%T %s is gone", o, o.GetName()), func() error {
+			return IsGone(c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+		})
+	}
+}
+
+// Condition waits until an object has a condition of its newest generation with a status, and a reason where want has one after a slash,
+// and a message that has the words. It returns the condition.
+func Condition(t *testing.T, c client.Client, object client.Object, kind, want, words string) (found metav1.Condition) {
+	t.Helper()
+	Until(t, fmt.Sprintf("condition %s of %s being %s", kind, object.GetName(), want), c, object, func() error {
+		all := conditions(object)
+		now := meta.FindStatusCondition(all, kind)
+		status, reason, _ := strings.Cut(want, "/")
+		if now == nil || string(now.Status) != status || reason != "" && now.Reason != reason || !strings.Contains(now.Message, words) ||
+			now.ObservedGeneration != object.GetGeneration() {
+			return fmt.Errorf("want %q, have %+v", words, all)
+		}
+		found = *now
+		return nil
+	})
+	return found
+}
+
+func conditions(object client.Object) []metav1.Condition {
+	switch o := object.(type) {
+	case *mcsv1beta1.ServiceExport:
+		return o.Status.Conditions
+	case *mcsv1beta1.ServiceImport:
+		return o.Status.Conditions
+	case *networkingv1alpha1.MultiClusterService:
+		return o.Status.Conditions
+	default:
+		return nil
+	}
+}
+
+// Exporters are the clusters that an import comes from, in their order.
+func Exporters(imp *mcsv1beta1.ServiceImport) (ids []string) {
+	for _, c := range imp.Status.Clusters {
+		ids = append(ids, c.Cluster)
+	}
+	return ids
+}
+
+// Imported returns nil if a service is imported from exactly these clusters.
+func Imported(ctx context.Context, c client.Client, namespace, name string, from ...string) error {
+	imp := &mcsv1beta1.ServiceImport{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, imp); err != nil {
+		return err
+	}
+	if have := Exporters(imp); !slices.Equal(slices.Sorted(slices.Values(have)), from) {
+		return fmt.Errorf("it comes from %v, not %v", have, from)
+	}
+	return nil
+}
+
+// Managed are the EndpointSlices that agents write.
+var Managed = client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
+
+// Endpoints returns the addresses in the slices that agents have written, sorted.
+func Endpoints(ctx context.Context, c client.Client, of ...client.ListOption) (all []string, err error) {
+	list := &discoveryv1.EndpointSliceList{}
+	err = c.List(ctx, list, append(of, Managed)...)
+	for _, s := range list.Items {
+		for _, e := range s.Endpoints {
+			all = append(all, e.Addresses...)
+		}
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// Refused wants an attempt to be forbidden, by a message with these words.
+func Refused(t *testing.T, what string, err error, words ...string) {
+	t.Helper()
+	switch {
+	case err == nil:
+		t.Errorf("%s was allowed", what)
+	case !apierrors.IsForbidden(err):
+		t.Errorf("%s failed for another reason: %v", what, err)
+	default:
+		Says(t, what, err.Error(), words...)
+	}
+}
+
+// Says wants a text to have these words.
+func Says(t *testing.T, what, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s: does not say %q but\n%s", what, w, text)
+		}
+	}
+}
+
+// AsAccount returns an account's way to the API server that an administrator reaches by c and config.
+func AsAccount(t *testing.T, c client.Client, config *rest.Config, namespace, account string) *rest.Config {
+	t.Helper()
+	as := rest.AnonymousClientConfig(config)
+	as.BearerToken = Token(t, c, namespace, account)
+	return as
+}
+
+// Token returns a token of an account.
+func Token(t *testing.T, c client.Client, namespace, account string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	NoError(t, c.SubResource("token").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}, request))
+	return request.Status.Token
+}
+
+// Membership reads what a cluster keeps of its membership.
+func Membership(t *testing.T, c client.Client) (credential.Membership, *corev1.Secret) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: credential.SecretName}}
+	Read(t, c, secret)
+	m, err := credential.FromSecret(secret)
+	NoError(t, err)
+	return m, secret
+}
+
+// AsMember is the broker as a member reaches it.
+func AsMember(t *testing.T, m credential.Membership) client.WithWatch {
+	t.Helper()
+	c, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m), nil)
+	NoError(t, err)
+	return c
+}
