@@ -96,7 +96,7 @@ clean: ## Remove what was built here; the user's cache of Kubernetes programs st
 .PHONY: check
 check: vet ## The quick loop, in a minute: format, vet, laws of the architecture, pages, and all tests that need no API server
 	@echo "== short tests"
-	@go test -vet=off -short ./... | { grep -v 'no test files' || true; }
+	@go test -vet=off -short ./... | { grep --line-buffered -v "no test files" || true; }
 
 .PHONY: vet
 vet:
@@ -126,7 +126,7 @@ test-parts: lint fuzz ## Tests of all packages, with real API servers, but no sc
 	@echo "== tests with real API servers"
 	@slow='/test/(membership|integration|loadbalancer)$$'; \
 		$(GO_TEST) -p 3 $$(go list ./... | grep -E "$$slow") & servers=$$!; failed=; \
-		$(GO_TEST) -p 1 $$(go list ./... | grep -v -E -e "$$slow" -e /test/scenario) | { grep -v 'no test files' || true; } || failed=1; \
+		$(GO_TEST) -p 1 $$(go list ./... | grep -v -E -e "$$slow" -e /test/scenario) | { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		wait $$servers || failed=1; test -z "$$failed"
 	@go -C tools test ./release
 

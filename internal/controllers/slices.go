@@ -111,22 +111,28 @@ const (
 )
 
 // MayGo returns 0 where a slice may lose its endpoints because its source is gone, or how long to wait before asking again, as long as changes of
-// other slices of the K are not written.
+// other slices of the K are not written, or not all of them have been reconciled since Begin, as after a restart.
 func (s *Slices[K]) MayGo(key K, name string, now time.Time) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.get(key)
-	delete(of.pending, name) // two that go do not wait for each other
-	if len(of.pending) == 0 {
-		return 0
-	}
 	if of.going[name].IsZero() {
 		of.going[name] = now
 	}
-	if now.Sub(of.going[name]) >= goingWait {
+	if now.Sub(of.going[name]) >= goingWait || !of.others(of.pending) && !of.others(of.untried) {
 		return 0
 	}
 	return goingPause
+}
+
+// others tells whether any of these slices is not going: those that go do not wait for each other.
+func (of *slicesOf) others(names map[string]bool) bool {
+	for name := range names {
+		if of.going[name].IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // Done notes what became of a slice, which was begun when Times was the given one.

@@ -88,4 +88,13 @@ func TestSlicesThatGoWaitForOthers(t *testing.T) {
 	if wait := s.MayGo("db", "old", now); wait != 0 {
 		t.Errorf("it waits %v for another service's", wait)
 	}
+	// After a restart nothing is queued because it has changed.
+	s.Begin("shop", []string{"old", "older", "new"}, nil, 0)
+	if s.MayGo("shop", "old", now) == 0 || s.MayGo("shop", "older", now) == 0 {
+		t.Error("it does not wait for what has not been reconciled")
+	}
+	s.Done("shop", "new", s.Times("shop"), SliceResult{})
+	if wait := s.MayGo("shop", "old", now); wait != 0 {
+		t.Errorf("it waits %v for one that goes too", wait)
+	}
 }
