@@ -106,20 +106,13 @@ func (l *Lab) start(u Unit) error {
 // environment is what every unit gets: its own programs before the machine's,
 // and no setting of the user's shell.
 func (l *Lab) environment() []string {
-	environment := []string{
+	return []string{
 		"PATH=" + os.Getenv("PATH") + ":" + l.Spec.Programs,
 		"HOME=" + l.dir,
 		"LANG=C.UTF-8",
 		"ATOLL_LAB=" + l.Name(),
 	}
-	if percent := os.Getenv(gogcVariable); percent != "" {
-		environment = append(environment, "GOGC="+percent)
-	}
-	return environment
 }
-
-// gogcVariable is the GOGC of a lab's programs, such as 300: they need less processor time then, and more memory.
-const gogcVariable = "ATOLL_LAB_GOGC"
 
 // kill ends a unit's process, if there is one, without giving it time.
 func (l *Lab) kill(ctx context.Context, u Unit) error {

@@ -51,7 +51,11 @@ func makeNamespace(ctx context.Context, r *Run, args []string) error {
 	}
 	r.namespaces[namespace] = append(r.namespaces[namespace], clusters...)
 	return r.each(ctx, clusters, func(ctx context.Context, cluster string) error {
-		return r.kubectl(ctx, cluster, "create", "namespace", namespace).Err
+		if err := r.kubectl(ctx, cluster, "create", "namespace", namespace).Err; err != nil {
+			return err
+		}
+		// Pods can't be created before their service account.
+		return r.kubectl(ctx, cluster, "wait", "--for=create", "serviceaccount/default", "-n", namespace, "--timeout=60s").Err
 	})
 }
 

@@ -104,12 +104,13 @@ func runForm(ctx context.Context, t *testing.T, labs *labs, f form) {
 		}()
 		if f.run != nil {
 			labs.get(ctx, t, f.shape)
+			t.Cleanup(func() { labs.down(t) }) // after all that f.run cleans up: the lab is not as others expect it
 			f.run(t, labs.current)
 		} else if why = executeIn(ctx, f.script, labs.get(ctx, t, f.shape), &labs.going, log); why != nil {
 			t.Error(why)
 		}
-		if t.Failed() || f.run != nil {
-			labs.down(t) // what it has changed besides is not as others expect it
+		if t.Failed() && f.run == nil {
+			labs.down(t) // what it has changed besides and would have put back at its end is not as others expect it
 		}
 	})
 }
