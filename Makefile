@@ -126,7 +126,7 @@ test-parts: lint fuzz ## Tests of all packages, with real API servers, but no sc
 	@echo "== tests with real API servers"
 	@slow='/test/(membership|integration|loadbalancer)$$'; \
 		$(GO_TEST) -p 3 $$(go list ./... | grep -E "$$slow") & servers=$$!; failed=; \
-		$(GO_TEST) -p 1 $$(go list ./... | grep -v -E -e "$$slow" -e /test/scenario) | { grep --line-buffered -v "no test files" || true; } || failed=1; \
+		$(GO_TEST) -p 2 $$(go list ./... | grep -v -E -e "$$slow" -e /test/scenario) | { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		wait $$servers || failed=1; test -z "$$failed"
 	@go -C tools test ./release
 
