@@ -30,10 +30,9 @@ demo: root build kube ## Start three clusters, export a Service in one and reach
 root:
 	@[ "$$(id -u)" = 0 ] || { echo "the demo makes network namespaces, which needs root: run it as root"; exit 1; }
 
-# Scenarios wait more than they compute, and so do tests with API servers: they run side by side.
+# One part after the other: together they would need more than two processors, and tests would wait in vain.
 .PHONY: test
-test: kube ## Everything that must pass, in a quarter of an hour (as root)
-	@$(MAKE) --no-print-directory -j 2 test-scenarios test-parts
+test: kube test-parts test-scenarios ## Everything that must pass (as root)
 
 ##@ Building
 
@@ -125,7 +124,7 @@ GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -timeout $(TES
 test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
 	@slow='/test/(membership|integration|loadbalancer)$$'; \
-		$(GO_TEST) -p 3 $$(go list ./... | grep -E "$$slow") & servers=$$!; failed=; \
+		$(GO_TEST) -p 2 $$(go list ./... | grep -E "$$slow") & servers=$$!; failed=; \
 		$(GO_TEST) -p 2 $$(go list ./... | grep -v -E -e "$$slow" -e /test/scenario) | { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		wait $$servers || failed=1; test -z "$$failed"
 	@go -C tools test ./release

@@ -111,7 +111,8 @@ const (
 )
 
 // MayGo returns 0 where a slice may lose its endpoints because its source is gone, or how long to wait before asking again, as long as changes of
-// other slices of the K are not written, or not all of them have been reconciled since Begin, as after a restart.
+// other slices of the K are not written, or not all of them have been reconciled since Begin, or Begin has not been called yet: after a restart
+// nothing is queued because it has changed.
 func (s *Slices[K]) MayGo(key K, name string, now time.Time) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *Slices[K]) MayGo(key K, name string, now time.Time) (wait time.Duration
 	if of.going[name].IsZero() {
 		of.going[name] = now
 	}
-	if now.Sub(of.going[name]) >= goingWait || !of.others(of.pending) && !of.others(of.untried) {
+	if now.Sub(of.going[name]) >= goingWait || of.times > 0 && !of.others(of.pending) && !of.others(of.untried) {
 		return 0
 	}
 	return goingPause

@@ -32,7 +32,6 @@ func TestMain(m *testing.M) {
 			AgentArgs: []string{"--lease-timeout=4s", "--service-grace=1s"},
 			Audit:     true, // for tests that count writes
 		},
-		Shards: 2,
 		Ready: func(_ context.Context, l *lab.Lab) (err error) {
 			theLab = l
 			on, err = planes.Clients(l, "c1", "c2", lab.Broker)

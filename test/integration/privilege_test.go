@@ -54,7 +54,9 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	temporary(t, "c1", broker)
 	agent := as(t, agentUser)
 
-	theirs, theirSlice, theirImport := service(ns, "shop", 80), slice(ns, "shop-x", "shop", "10.1.1.7"), objects.Import(ns, "theirs")
+	// The cluster's own controller would delete a slice that it manages of a Service with a selector.
+	theirs, theirSlice, theirImport := service(ns, "shop", 80), slice(ns, "plain-x", "plain", "10.1.1.7"), objects.Import(ns, "theirs")
+	create(t, "c1", service(ns, "plain", 80))
 	theirs.Spec.Selector = map[string]string{"app": "shop"}
 	theirSlice.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
 	// One has the name of a derived Service, and one the owner: another implementation's.

@@ -604,22 +604,24 @@ func (w *world) slice(family discoveryv1.AddressType, namespace, service string,
 
 // put writes an object on the broker with c1's credentials, whether it is there or not.
 func (w *world) put(ctx context.Context, object client.Object) error {
-	var err error
-	if object.GetResourceVersion() == "" {
-		err = w.member.Create(ctx, object)
-	} else {
-		err = w.member.Update(ctx, object)
-	}
-	for apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		have := object.DeepCopyObject().(client.Object)
-		if err = w.member.Get(ctx, client.ObjectKeyFromObject(object), have); err != nil {
+	for {
+		object.SetResourceVersion("")
+		object.SetUID("")
+		err := w.member.Create(ctx, object)
+		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		object.SetResourceVersion(have.GetResourceVersion())
-		object.SetUID(have.GetUID())
-		err = w.member.Update(ctx, object)
+		have := object.DeepCopyObject().(client.Object)
+		if err = w.member.Get(ctx, client.ObjectKeyFromObject(object), have); err == nil {
+			object.SetResourceVersion(have.GetResourceVersion())
+			object.SetUID(have.GetUID())
+			err = w.member.Update(ctx, object)
+		}
+		// On a broker without admission, the agent of the cluster that an object claims to be of may delete it meanwhile.
+		if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
 	}
-	return err
 }
 
 // refused tells whether an error is the broker's refusal.
