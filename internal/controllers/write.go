@@ -124,8 +124,8 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 // ErrOutdated says that an object is not the one that was decided on any more: what it is now is about to be seen.
 var ErrOutdated = errors.New("the object has changed meanwhile")
 
-// OutdatedPause is how long to wait after ErrOutdated: about as long as a copy is behind.
-const OutdatedPause = 20 * time.Millisecond
+// OutdatedPause is how long to wait after ErrOutdated, where the event that the copy is behind with does not come first.
+const OutdatedPause = time.Second
 
 // Slice makes an EndpointSlice what it should be: have is what the copy shows, want what it should be, and nil is none. It returns ErrOutdated where
 // the copy is behind.

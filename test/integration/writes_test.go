@@ -70,7 +70,7 @@ func (c *counter) written() map[string][]string {
 				}
 				if w.Succeeded() {
 					lines[cluster] = append(lines[cluster], line)
-				} else if w.Resource == "endpointslices" {
+				} else if w.Resource == "endpointslices" && w.Verb != "delete" { // which may be gone already
 					refused[cluster+" "+line+" "+w.Name]++
 				}
 			}

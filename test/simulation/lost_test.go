@@ -183,7 +183,7 @@ func (s *sayings) once(t *testing.T, reason, about string) {
 
 // TestLostMembers cuts members off: from the broker, and entirely. Only what does not answer is
 // withdrawn, and not where that is chosen; it comes back; a restart brings back nothing;
-// and who is cut off itself withdraws nothing, nor does who sees the majority go.
+// and who is cut off itself withdraws nothing. That the majority is never withdrawn, internal/staleness tests.
 //
 // Pitfall 29.
 func TestLostMembers(t *testing.T) {
@@ -199,7 +199,7 @@ func TestLostMembers(t *testing.T) {
 		export(t, m, "web", fmt.Sprintf("10.20%d.0.1", i+1), "")
 		export(t, m, "db", fmt.Sprintf("10.20%d.0.2", i+1), "keep")
 	}
-	first, second, third := members[0], members[1], members[2]
+	first, third := members[0], members[2]
 	said := listen(first)
 	all := []string{"10.201.0.1", "10.201.0.2", "10.202.0.1", "10.202.0.2", "10.203.0.1", "10.203.0.2"}
 	everybody := func(what string) {
@@ -252,24 +252,6 @@ func TestLostMembers(t *testing.T) {
 	n.heal(third.ID)
 	everybody("what was withdrawn is back")
 	said.once(t, "ClusterBack", "web")
-
-	// Two of three seem to be gone.
-	before := n.dials("10.202.0")
-	n.pods("10.202.0", false)
-	n.pods("10.203.0", false)
-	n.cutOff(second.ID)
-	n.cutOff(third.ID)
-	eventually(t, "both are asked", func(context.Context) error {
-		if got := n.dials("10.202.0") - before; got < 40 {
-			return fmt.Errorf("%d times", got)
-		}
-		return nil
-	})
-	for _, m := range members {
-		expect(t, "nothing is withdrawn where the majority seems to be gone", m, all...)
-	}
-	n.heal(second.ID)
-	n.heal(third.ID)
 }
 
 // refusal is whether an API server refuses the ConfigMap of lost members, and how often it has.
