@@ -72,12 +72,7 @@ func (b *Border) Transform(object any) (any, error) {
 	case *brokerv1alpha1.ExportedService:
 		b.record(o)
 	case *brokerv1alpha1.MemberCluster:
-		if o.Name != o.Spec.ClusterID {
-			b.refuse(o, fmt.Sprintf("it names cluster %.70q", o.Spec.ClusterID))
-			o.Spec = brokerv1alpha1.MemberClusterSpec{}
-		} else if o.Name != b.self.String() {
-			o.Spec.OverBudget = validation.OverBudget(o.Spec.OverBudget)
-		}
+		b.member(o)
 	}
 	return object, nil
 }
@@ -117,6 +112,19 @@ func finished(o metav1.Object) State {
 		return Withdrawn
 	}
 	return Full
+}
+
+// member validates a MemberCluster. This cluster's own is compared with what it should be, and stays as it is.
+func (b *Border) member(member *brokerv1alpha1.MemberCluster) {
+	if id := member.Spec.ClusterID; member.Name != id {
+		member.Spec = brokerv1alpha1.MemberClusterSpec{}
+		b.refuse(member, fmt.Sprintf("it names cluster %.70q", id))
+		return
+	}
+	if member.Name != b.self.String() {
+		member.Spec.OverBudget = validation.OverBudget(member.Spec.OverBudget)
+	}
+	b.set(member, Full, "")
 }
 
 // record validates a record. One of this cluster's own is compared with what it should be, and stays as it is.
@@ -159,34 +167,33 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		b.set(slice, finished(slice), "")
 		return
 	}
-	state, hash := finished(slice), Hash(slice)
+	state := finished(slice)
 	validation.CleanSlice(slice)
-	if count, summary := validation.RefusedOf(slice); count > 0 && len(slice.Endpoints) == 0 {
+	count, summary := validation.RefusedOf(slice)
+	refused := count > 0 && len(slice.Endpoints) == 0
+	held := false
+	if state == Full && !refused && b.needs(namespace) {
+		held = b.budget.Hold(cluster.String(), slice.Name, int64(slice.Size()))
+	} else {
 		b.budget.Forget(slice.Name)
-		slice.Ports = nil
+	}
+	if held {
+		_, _ = informers.Trim(slice) // which returns no error
+		b.set(slice, Full, "")
+		return
+	}
+	hash := ""
+	if state == Full {
+		state, hash = Stub, Hash(slice)
+	}
+	if slice.Endpoints, slice.Ports = nil, nil; refused {
 		b.refuse(slice, summary)
 		return
 	}
-	switch {
-	case state == Withdrawn:
-		b.budget.Forget(slice.Name)
-		slice.Endpoints, slice.Ports = nil, nil
-	case !b.needs(namespace):
-		b.budget.Forget(slice.Name)
-		state = Stub
-	case !b.budget.Hold(cluster.String(), slice.Name, int64(slice.Size())):
-		state = Stub
-	}
-	if state == Stub {
-		slice.Endpoints, slice.Ports = nil, nil
-		b.set(slice, Stub, hash)
-		return
-	}
-	_, _ = informers.Trim(slice) // which returns no error
-	b.set(slice, state, "")
+	b.set(slice, state, hash)
 }
 
-// Hash is a hash of what an EndpointSlice on the broker says of endpoints.
+// Hash is a hash of what a validated EndpointSlice says of endpoints.
 func Hash(slice *discoveryv1.EndpointSlice) string {
 	content := discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints, Ports: slice.Ports}
 	data, _ := content.Marshal() // of values in memory, which can't fail

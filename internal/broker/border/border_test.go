@@ -129,6 +129,22 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+func TestMembers(t *testing.T) {
+	for id, want := range map[string]State{"c1": Full, "c2": Full, "c3": Refused} {
+		m := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: brokerv1alpha1.MemberClusterSpec{ClusterID: id}}
+		if want == Refused {
+			m.Spec.ClusterID = "c2"
+		}
+		b := here(NewBudget(0, nil))
+		if _, err := b.Transform(m); err != nil {
+			t.Fatal(err)
+		}
+		if state, detail := b.State(m); state != want || (m.Spec.ClusterID == id) != (want == Full) {
+			t.Errorf("%s: %s %q, %+v", id, state, detail, m.Spec)
+		}
+	}
+}
+
 // First lists run a transform twice; objects of another process, or of a member that forges the mark, count as not seen.
 func TestTransformIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
