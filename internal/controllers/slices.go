@@ -9,7 +9,11 @@ import (
 	"sync"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -64,16 +68,13 @@ func (s *Slices[K]) get(key K) *slicesOf {
 
 // Begin has a K wait for all of its slices to be reconciled, these, and notes remarks about the K as a whole. Results of other slices are dropped.
 // round is that of status.Progress, if any, in which the caller has read what slices there are.
-func (s *Slices[K]) Begin(key K, names []string, general []status.Remark, round int) {
+func (s *Slices[K]) Begin(key K, names map[string]bool, general []status.Remark, round int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.get(key)
 	of.round, of.general = round, general
 	of.times++
-	clear(of.untried)
-	for _, name := range names {
-		of.untried[name] = true
-	}
+	of.untried = maps.Clone(names)
 	maps.DeleteFunc(of.results, func(name string, _ SliceResult) bool { return !of.untried[name] })
 }
 
@@ -220,4 +221,20 @@ func (s *Slices[K]) Counts() map[K]int {
 		}
 	}
 	return counts
+}
+
+// CountSlice counts a slice that is as wanted now, nil for none, and its write where it was not. It returns how many endpoints the write has added and
+// removed.
+func CountSlice(to *metrics.Slices, service metrics.Service, source string, have, want *discoveryv1.EndpointSlice) (changed int, written bool) {
+	count := 0
+	if want != nil {
+		count = len(want.Endpoints)
+	}
+	to.Note(service, source, count, want != nil)
+	if endpoints.Same(have, want) {
+		return 0, false
+	}
+	added, removed := endpoints.Changed(have, want)
+	to.Wrote(have != nil, want != nil, added, removed)
+	return added + removed, true
 }

@@ -35,7 +35,7 @@ func TestSlicesAreSummedUp(t *testing.T) {
 	s.Done("web", "a", s.Times("web"), SliceResult{Err: errors.New("no")})
 	expect("before all are tried", SlicesSummary{Err: errors.New("no")}, false)
 	general := []status.Remark{{Reason: "Z"}}
-	s.Begin("web", []string{"b", "c", "d"}, general, 3) // and not a
+	s.Begin("web", map[string]bool{"b": true, "c": true, "d": true}, general, 3) // and not a
 	expect("begun", SlicesSummary{Remarks: general, Round: 3}, false)
 	s.Done("web", "b", s.Times("web"), SliceResult{Err: errors.New("b fails")})
 	s.Done("web", "d", s.Times("web"), SliceResult{Err: errors.New("d fails"), Remarks: []status.Remark{{Reason: "A", Message: "of d"}}})
@@ -47,11 +47,11 @@ func TestSlicesAreSummedUp(t *testing.T) {
 	if got := s.Counts(); got["web"] != 3 || !s.Remarked("web") || s.Remarked("db") {
 		t.Errorf("counts %v", got)
 	}
-	s.Begin("web", []string{"b"}, nil, 4)
+	s.Begin("web", map[string]bool{"b": true}, nil, 4)
 	s.Done("web", "b", s.Times("web"), SliceResult{})
 	expect("all is well", SlicesSummary{Round: 4}, true)
 	times := s.Times("web")
-	s.Begin("web", []string{"b"}, nil, 5)
+	s.Begin("web", map[string]bool{"b": true}, nil, 5)
 	s.Done("web", "b", times, SliceResult{})
 	expect("what was begun before does not count", SlicesSummary{Round: 5}, false)
 	s.Forget("web")
@@ -93,7 +93,7 @@ func TestSlicesThatGoWaitForOthers(t *testing.T) {
 	if wait := s.MayGo("db", "old", now); wait != 0 {
 		t.Errorf("it waits %v for another service's", wait)
 	}
-	s.Begin("shop", []string{"old", "older", "new"}, nil, 0)
+	s.Begin("shop", map[string]bool{"old": true, "older": true, "new": true}, nil, 0)
 	if s.MayGo("shop", "old", now) == 0 || s.MayGo("shop", "older", now) == 0 {
 		t.Error("it does not wait for what has not been reconciled")
 	}

@@ -117,12 +117,8 @@ func (c *Controller) reconcileService(ctx context.Context, service types.Namespa
 	default:
 		remarks = notices(sources)
 	}
-	var list []string
+	c.slices.Begin(service, all, remarks, round)
 	for name := range all {
-		list = append(list, name)
-	}
-	c.slices.Begin(service, list, remarks, round)
-	for _, name := range list {
 		c.queue(Request{service, name}, true) // what changes by itself comes first
 	}
 	c.note(service, own)
@@ -229,21 +225,11 @@ func (c *Controller) write(ctx context.Context, req Request, have, want *discove
 	return nil
 }
 
-// measure counts what there is and what was written, and how long that took.
+// measure counts the slice and its write, and how long that took.
 func (c *Controller) measure(req Request, have, want *discoveryv1.EndpointSlice) {
 	service := metrics.Service{Namespace: req.Service.Namespace, Name: req.Service.Name, Cluster: c.broker.Self.String()}
-	count := 0
-	if want != nil {
-		count = len(want.Endpoints)
-	}
-	c.metrics.Exported.Note(service, req.Slice, count, want != nil)
-	took, live := c.seen.Stop(req)
-	if endpoints.Same(have, want) {
-		return
-	}
-	added, removed := endpoints.Changed(have, want)
-	c.metrics.Exported.Wrote(have != nil, want != nil, added, removed)
-	if live {
+	_, written := controllers.CountSlice(c.metrics.Exported, service, req.Slice, have, want)
+	if took, live := c.seen.Stop(req); live && written {
 		c.metrics.Publish.Observe(took.Seconds())
 	}
 }

@@ -138,12 +138,8 @@ func (c *Controller) reconcilePart(ctx context.Context, part local.Part, of inpu
 		}
 	}
 	delete(all, "")
-	var list []string
+	c.slices.Begin(part, all, of.remarks, 0)
 	for name := range all {
-		list = append(list, name)
-	}
-	c.slices.Begin(part, list, of.remarks, 0)
-	for _, name := range list {
 		c.queue(Request{part, name}, true) // what changes by itself comes first
 	}
 	c.note(part, of)
@@ -283,25 +279,16 @@ func (c *Controller) write(ctx context.Context, have, want *discoveryv1.Endpoint
 	return err
 }
 
-// measure counts what there is and what was written, and how long that took.
+// measure counts the slice and its write, and how long that took.
 func (c *Controller) measure(req Request, have, want *discoveryv1.EndpointSlice, now time.Time) {
 	service := metrics.Service{Namespace: req.Service.Namespace, Name: req.Service.Name, Cluster: req.Cluster.String()}
-	count := 0
-	if want != nil {
-		count = len(want.Endpoints)
-	}
-	c.metrics.Imported.Note(service, req.Slice, count, want != nil)
+	changed, written := controllers.CountSlice(c.metrics.Imported, service, req.Slice, have, want)
 	took, live := c.seen.Stop(req)
-	if endpoints.Same(have, want) {
-		return
-	}
-	added, removed := endpoints.Changed(have, want)
-	c.metrics.Imported.Wrote(have != nil, want != nil, added, removed)
-	if !live {
+	if !live || !written {
 		return
 	}
 	c.metrics.Import.Observe(took.Seconds())
-	if want == nil || added+removed == 0 {
+	if want == nil || changed == 0 {
 		return
 	}
 	// The time is the source cluster's, so that the two clusters' clocks have to agree, as kube-proxy's latency metric supposes too.
