@@ -123,10 +123,13 @@ GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -timeout $(TES
 .PHONY: test-parts
 test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
-	@slow='/test/(membership|integration|loadbalancer)$$'; \
-		$(GO_TEST) -p 2 $$(go list ./... | grep -E "$$slow") & servers=$$!; failed=; \
-		$(GO_TEST) -p 2 $$(go list ./... | grep -v -E -e "$$slow" -e /test/scenario) | { grep --line-buffered -v "no test files" || true; } || failed=1; \
-		wait $$servers || failed=1; test -z "$$failed"
+	@# Membership takes longest, and waits most of that time: those of its tests that have to do with a hub beside the rest of them.
+	@hub='Hub|MultiClusterService|Leader|Foreign'; failed=; \
+		$(GO_TEST) -run "$$hub" ./test/membership & first=$$!; $(GO_TEST) -skip "$$hub" ./test/membership & second=$$!; \
+		$(GO_TEST) ./test/integration & third=$$!; \
+		$(GO_TEST) -p 2 $$(go list ./... | grep -v -e /test/scenario -e /test/membership -e /test/integration) \
+			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
+		for p in $$first $$second $$third; do wait $$p || failed=1; done; test -z "$$failed"
 	@go -C tools test ./release
 
 .PHONY: test-scenarios

@@ -42,7 +42,6 @@ func TestMain(m *testing.M) {
 	planes.Suite{
 		Name:    "membership",
 		Options: lab.Options{Shape: lab.Shape{Clusters: 2, Bare: true}},
-		Shards:  2,
 		Ready: func(_ context.Context, l *lab.Lab) (err error) {
 			theLab = l
 			os.Setenv("KUBECONFIG", l.Kubeconfig())

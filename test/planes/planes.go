@@ -33,8 +33,6 @@ type Suite struct {
 	Name string
 	// Options are the lab's, but for its name, the programs and what all such labs have in common.
 	Options lab.Options
-	// Shards is how many processes share the tests, each with a lab of its own: tests wait more than they compute. 0 is 1.
-	Shards int
 	// Ready is called with the lab before any test.
 	Ready func(ctx context.Context, l *lab.Lab) error
 }
@@ -47,16 +45,10 @@ func (s Suite) Main(m *testing.M) {
 		fmt.Println("skipped: needs API servers")
 		return
 	}
-	if s.Shards > 1 && os.Getenv(shardVariable) == "" && flag.Lookup("test.list").Value.String() == "" {
-		os.Exit(s.fail(runShards(s.Shards)))
-	}
 	os.Exit(s.run(m))
 }
 
 func (s Suite) run(m *testing.M) (status int) {
-	if flag.Lookup("test.list").Value.String() != "" {
-		return m.Run()
-	}
 	ctx := context.Background()
 	options := s.Options
 	if !options.Bare {
@@ -84,11 +76,7 @@ func (s Suite) run(m *testing.M) (status int) {
 	return m.Run()
 }
 
-// fail returns 0 for no error.
 func (s Suite) fail(err error) (status int) {
-	if err == nil {
-		return 0
-	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
 	return 1
 }
