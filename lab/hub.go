@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/internal/setup"
 )

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/atoll-mcs/atoll/internal/controllers/member"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // That the id is another cluster's is said on the agent's Deployment, with its UID, by which kubectl describe finds

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/atoll-mcs/atoll/internal/ranges"
+	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
 // Ranges for benchmarks, in which there is nothing else (RFC 2544, RFC 5180).

@@ -22,9 +22,9 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/informers"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/permissions"
-	"github.com/atoll-mcs/atoll/internal/ranges"
 )
 
 // Permissions is a live copy of what the broker's administrators permit each member, from a ConfigMap that they alone may write

@@ -2,8 +2,8 @@ package broker
 
 import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/names"
 )
 
 // CleanRecord removes the invalid parts of a member's record in place (package validation), and annotates it with a summary of them.

@@ -9,7 +9,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/informers"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Services returns the services of which there is any record, also of members that may not export them.

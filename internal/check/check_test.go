@@ -16,7 +16,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/dnswiring"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/outpost"
 	"github.com/atoll-mcs/atoll/internal/probe"
 	"github.com/atoll-mcs/atoll/internal/render"

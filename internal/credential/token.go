@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Claims is what a service account's token says of itself. Nothing of it is verified: that is

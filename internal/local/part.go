@@ -3,7 +3,7 @@ package local
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Part is one source cluster's part of one imported service.

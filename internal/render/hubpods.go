@@ -16,7 +16,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/cloudprovider/haproxy"
 	"github.com/atoll-mcs/atoll/internal/install"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (

@@ -20,14 +20,14 @@ var (
 	// apiTypes are types without behaviour; no client, no machinery to run.
 	apiTypes = []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/mcs-api/pkg/apis", "./api"}
 	// k8s.io/utils/ptr makes pointers of values, as the API's optional fields are.
-	pure    = join(apiTypes, []string{"k8s.io/utils/ptr", "./internal/names"})
+	pure    = join(apiTypes, []string{"k8s.io/utils/ptr", "./internal/mcs"})
 	clients = []string{
 		"k8s.io/client-go", "k8s.io/apiextensions-apiserver/pkg/apis", "sigs.k8s.io/controller-runtime",
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
-	pureFolders = []string{"./internal/mcs/validation", "./internal/merge", "./internal/mcs/endpoints", "./internal/contribution", "./internal/derived", "./internal/epoch", "./internal/metadata", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/ranges", "./internal/refusal", "./internal/revision", "./internal/servingcert", "./internal/staleness", "./internal/topology"}
+	pureFolders = []string{"./internal/epoch", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/servingcert", "./internal/staleness"}
 )
 
 // table is the layout of the repository (docs/architecture.md). A folder that no row
@@ -48,26 +48,17 @@ var table = []row{
 	{folder: "cloudprovider/...", allowed: join(apiTypes, []string{"golang.org/x/sys/unix"})},
 
 	// Pure: values in, values out.
-	{folder: "internal/names"},
+	{folder: "internal/mcs/names"}, // which everything needs
+	{folder: "internal/mcs/...", allowed: pure},
 	{folder: "internal/version"},
 	{folder: "internal/liveness"},
 	{folder: "internal/epoch"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace", allowed: []string{"golang.org/x/time/rate"}},
-	{folder: "internal/revision", allowed: pure},
 	{folder: "internal/quota", allowed: []string{"golang.org/x/time/rate"}},
-	{folder: "internal/ranges", allowed: pure},
-	{folder: "internal/refusal", allowed: pure},
-	{folder: "internal/permissions", allowed: join(pure, []string{"./internal/ranges"})},
+	{folder: "internal/permissions", allowed: pure},
 	{folder: "internal/urgency"},
 	{folder: "internal/servingcert"},
-	{folder: "internal/mcs/validation", allowed: join(pure, []string{"./internal/ranges"})},
-	{folder: "internal/merge", allowed: join(pure, []string{"./internal/metadata"})},
-	{folder: "internal/mcs/endpoints", allowed: join(pure, []string{"./internal/merge", "./internal/derived", "./internal/mcs/validation", "./internal/revision"})},
-	{folder: "internal/contribution", allowed: join(pure, []string{"./internal/mcs/validation"})},
-	{folder: "internal/metadata", allowed: pure},
-	{folder: "internal/derived", allowed: join(pure, []string{"./internal/metadata"})},
-	{folder: "internal/topology", allowed: pure},
 	{folder: "internal/staleness", allowed: pure},
 	{folder: "internal/corefile"},
 	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
@@ -77,8 +68,8 @@ var table = []row{
 	{folder: "internal/lifecycle", allowed: []string{"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/util/uuid", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/client-go/tools/leaderelection/resourcelock", "k8s.io/utils/ptr", "./internal/informers",
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
-	{folder: "internal/informers", allowed: join(apiTypes, clients, []string{"k8s.io/klog/v2", "k8s.io/utils/ptr", "./internal/quota", "./internal/mcs/validation"})},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/permissions", "./internal/ranges", "./internal/credential", "./internal/informers", "./internal/mcs/validation"})},
+	{folder: "internal/informers", allowed: join(pure, clients, []string{"k8s.io/klog/v2", "./internal/quota"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/permissions", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients, []string{"golang.org/x/time/rate"})},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
@@ -95,8 +86,8 @@ var table = []row{
 
 	// What installs Atoll, and takes it away.
 	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
-	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/permissions", "./internal/ranges", "./internal/render"})},
-	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/mcs/validation", "./internal/merge", "./internal/permissions", "./internal/ranges", "./internal/refusal", "./internal/render", "./internal/survey"})},
+	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/permissions", "./internal/render"})},
+	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/permissions", "./internal/render", "./internal/survey"})},
 	// What a pod finds out for atoll check and atoll verify, and the pods; what was found out is judged apart.
 	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup"}},
 	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
@@ -109,7 +100,7 @@ var table = []row{
 	})},
 	{folder: "internal/spread"},
 	{folder: "internal/bench", allowed: join(pure, clients, []string{
-		"./internal/broker", "./internal/informers", "./internal/outpost", "./internal/ranges", "./internal/spread", "./internal/trial",
+		"./internal/broker", "./internal/informers", "./internal/outpost", "./internal/spread", "./internal/trial",
 	})},
 	{folder: "internal/checkup", allowed: join(pure, clients, []string{
 		"./deploy", "./internal/broker", "./internal/check", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install",
@@ -117,7 +108,7 @@ var table = []row{
 	})},
 	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./cloudprovider/haproxy", "./internal/broker", "./internal/install", "./internal/version"})},
 	{folder: "internal/setup", allowed: join(pure, clients, []string{
-		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/contribution", "./internal/credential", "./internal/install", "./internal/permissions", "./internal/ranges", "./internal/render",
+		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/install", "./internal/permissions", "./internal/render",
 	})},
 
 	// DNS answers without broker and agent, so it knows neither.
@@ -131,7 +122,7 @@ var table = []row{
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},
 	{folder: "deploy/...", allowed: []string{"sigs.k8s.io/mcs-api/config/crd"}}, // what is installed, embedded
-	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/names", "./internal/render", "./internal/setup"}}, // and what generates them
+	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/mcs", "./internal/render", "./internal/setup"}}, // and what generates them
 	{folder: "docs/..."},
 	{folder: "tools/...", open: true}, // a module of its own
 }

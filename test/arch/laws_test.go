@@ -37,18 +37,18 @@ func TestImportsCanFail(t *testing.T) {
 		imported string
 		ok       bool
 	}{
-		"internal/names/a.go":              {"strings", true},
-		"internal/names/b.go":              {"k8s.io/api/core/v1", false},
-		"internal/merge/a.go":              {"k8s.io/api/core/v1", true},
-		"internal/merge/b.go":              {"example.com/m/internal/names", true},
-		"internal/merge/c.go":              {"k8s.io/client-go/kubernetes", false},
-		"internal/merge/d.go":              {"sigs.k8s.io/controller-runtime/pkg/client", false},
-		"internal/merge/e.go":              {"sigs.k8s.io/mcs-api/pkg/apis/v1beta1", true},
-		"internal/merge/f.go":              {"sigs.k8s.io/mcs-api/pkg/client/clientset/versioned", false},
-		"internal/merge/g.go":              {"example.com/m/internal/broker", false},
-		"internal/merge/a_test.go":         {"k8s.io/client-go/kubernetes", true},
+		"internal/mcs/names/a.go":          {"strings", true},
+		"internal/mcs/names/b.go":          {"k8s.io/api/core/v1", false},
+		"internal/mcs/merge/a.go":          {"k8s.io/api/core/v1", true},
+		"internal/mcs/merge/b.go":          {"example.com/m/internal/mcs/names", true},
+		"internal/mcs/merge/c.go":          {"k8s.io/client-go/kubernetes", false},
+		"internal/mcs/merge/d.go":          {"sigs.k8s.io/controller-runtime/pkg/client", false},
+		"internal/mcs/merge/e.go":          {"sigs.k8s.io/mcs-api/pkg/apis/v1beta1", true},
+		"internal/mcs/merge/f.go":          {"sigs.k8s.io/mcs-api/pkg/client/clientset/versioned", false},
+		"internal/mcs/merge/g.go":          {"example.com/m/internal/broker", false},
+		"internal/mcs/merge/a_test.go":     {"k8s.io/client-go/kubernetes", true},
 		"internal/controllers/vip/a.go":    {"sigs.k8s.io/controller-runtime/pkg/client", true},
-		"internal/controllers/vip/b.go":    {"example.com/m/internal/merge", true},
+		"internal/controllers/vip/b.go":    {"example.com/m/internal/mcs/merge", true},
 		"internal/controllers/vip/c.go":    {"example.com/m/internal/controllers/export", false},
 		"internal/controllers/vip/e.go":    {"example.com/m/internal/controllers", true},
 		"internal/controllers/a.go":        {"example.com/m/internal/controllers/vip", false},
@@ -59,7 +59,7 @@ func TestImportsCanFail(t *testing.T) {
 		"internal/broker/a.go":             {"example.com/m/internal/controllers/export", false},
 		"api/broker/v1alpha1/a.go":         {"k8s.io/apimachinery/pkg/apis/meta/v1", true},
 		"api/broker/v1alpha1/b.go":         {"k8s.io/client-go/tools/cache", false},
-		"api/broker/v1alpha1/c.go":         {"example.com/m/internal/names", false},
+		"api/broker/v1alpha1/c.go":         {"example.com/m/internal/mcs/names", false},
 		"plugin/clusterset/a.go":           {"github.com/coredns/coredns/plugin", true},
 		"plugin/clusterset/b.go":           {"example.com/m/internal/controllers/imports", false},
 		"plugin/clusterset/c.go":           {"example.com/m/internal/broker", false},
@@ -78,10 +78,10 @@ func TestImportsCanFail(t *testing.T) {
 
 func TestFoldersCanFail(t *testing.T) {
 	packages := code(t, map[string]string{
-		"internal/merge/a.go":    "package merge",
-		"internal/surprise/a.go": "package surprise",
-		"main.go":                "package main",
-		"cmd/other/a.go":         "package main",
+		"internal/mcs/merge/a.go": "package merge",
+		"internal/surprise/a.go":  "package surprise",
+		"main.go":                 "package main",
+		"cmd/other/a.go":          "package main",
 	})
 	var got []string
 	for _, place := range folders(table, packages) {

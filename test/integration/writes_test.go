@@ -55,7 +55,7 @@ func (c *counter) ours(w audit.Write) bool {
 
 // written waits until nothing is written any more, and returns what agents have written
 // since the last time: by cluster, lines as "create endpointslices". A write that was refused since the agent's copy was a moment old is left out;
-// of EndpointSlices there may be two for each, when several things happen at once.
+// of EndpointSlices there may be two for each, when several things happen at once, and as many updates in a row as do not wait for each other.
 func (c *counter) written() map[string][]string {
 	c.t.Helper()
 	lines, refused := map[string][]string{}, map[string]int{}
@@ -77,7 +77,7 @@ func (c *counter) written() map[string][]string {
 		}
 	}
 	for write, n := range refused {
-		if n > 2 {
+		if n > 2 && (n > burst || !strings.Contains(write, " update ")) {
 			c.t.Errorf("refused %d times: %s", n, write)
 		}
 	}

@@ -15,11 +15,11 @@ ServiceExports and ServiceImports in [rules.md](../rules.md).
 
 // sections are the tables of the page: the constants of a package whose names begin so.
 var sections = []struct{ title, folder, prefix string }{
-	{"Labels", "internal/names", "Label"},
-	{"Annotations", "internal/names", "Annotation"},
+	{"Labels", "internal/mcs/names", "Label"},
+	{"Annotations", "internal/mcs/names", "Annotation"},
 	{"Annotations of a MultiClusterService, for its load balancer", "cloudprovider", "Annotation"},
-	{"Finalizers", "internal/names", "Finalizer"},
-	{"Values", "internal/names", "AgentManager AggregateManager ExportsAllowed OnLoss"},
+	{"Finalizers", "internal/mcs/names", "Finalizer"},
+	{"Values", "internal/mcs/names", "AgentManager AggregateManager ExportsAllowed OnLoss"},
 	{"Conditions of a MultiClusterService", "api/networking/v1alpha1", "Condition"},
 	{"Their reasons", "api/networking/v1alpha1", "Reason"},
 }

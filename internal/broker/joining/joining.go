@@ -17,7 +17,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/credential"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Use uses a join file up: it creates the Secret that the member's tokens are bound to, and returns its name and UID. on is the

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/atoll-mcs/atoll/internal/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 )
 
 // Pitfall 6: all conflicts are in one condition, none takes another's place; and when there

@@ -6,9 +6,9 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/local"
-	"github.com/atoll-mcs/atoll/internal/merge"
-	"github.com/atoll-mcs/atoll/internal/metadata"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // want is the ServiceImport that a resolution amounts to in a cluster with the given

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/atoll-mcs/atoll/internal/controllers"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // store is the ConfigMap: the members that are withdrawn, with the time since when, for people.

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 func source(name string, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // MaxOverBudget is how many members a MemberCluster names as over its budget.

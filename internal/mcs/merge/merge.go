@@ -17,7 +17,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/metadata"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 )
 
 // Export is one cluster's contribution. There is at most one from each cluster.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/metadata"
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Apply sets everything in service that Atoll decides, and leaves the rest as

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 func TestParse(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/atoll-mcs/atoll/internal/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Clusters are those from which nothing is imported. The zero value is none.
