@@ -25,6 +25,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -61,7 +62,7 @@ func Options[request comparable]() controller.TypedOptions[request] {
 	return controller.TypedOptions[request]{
 		MaxConcurrentReconciles: workers,
 		UsePriorityQueue:        ptr.To(true), // live changes before first lists
-		NewQueue:                newQueue[request],
+		NewQueue:                kit.NewQueue[request],
 		CacheSyncTimeout:        syncTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
 	}

@@ -1,4 +1,4 @@
-package controllers
+package kit
 
 import (
 	"math"
@@ -21,7 +21,8 @@ type endingQueue[T comparable] struct {
 	ended   bool
 }
 
-func newQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+// NewQueue returns a queue whose ShutDown always ends its workers. It is the NewQueue of a controller's options.
+func NewQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	return &endingQueue[T]{PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter })}
 }
 

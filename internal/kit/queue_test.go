@@ -1,4 +1,4 @@
-package controllers
+package kit
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ import (
 func TestQueueShutsDown(t *testing.T) {
 	for _, busy := range []bool{true, false} {
 		for range 200 {
-			q := newQueue[int]("shut-down", workqueue.DefaultTypedControllerRateLimiter[int]()).(priorityqueue.PriorityQueue[int])
+			q := NewQueue[int]("shut-down", workqueue.DefaultTypedControllerRateLimiter[int]()).(priorityqueue.PriorityQueue[int])
 			var workers sync.WaitGroup
 			started := make(chan struct{}, 20)
 			for range cap(started) {

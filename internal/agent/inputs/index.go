@@ -1,0 +1,104 @@
+package inputs
+
+import (
+	"context"
+	"fmt"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Indexes of the cache of this cluster's EndpointSlices.
+const (
+	// sourcesOf finds the slices of a Service that Atoll has not imported.
+	sourcesOf = "source"
+	// importsOf finds the imported slices of a service, importsFrom those of a cluster.
+	importsOf, importsFrom = "imported", "from"
+)
+
+// Index adds the indexes to this cluster's cache.
+func Index(ctx context.Context, to client.FieldIndexer) error {
+	for name, keys := range map[string]client.IndexerFunc{
+		sourcesOf: func(o client.Object) []string {
+			if service := SourceService(o.(*discoveryv1.EndpointSlice)); service.Name != "" {
+				return []string{service.Name}
+			}
+			return nil
+		},
+		importsOf: func(o client.Object) []string {
+			if IsImported(o) {
+				return []string{o.GetLabels()[names.LabelServiceName]}
+			}
+			return nil
+		},
+		importsFrom: func(o client.Object) []string {
+			if IsImported(o) {
+				return []string{layout.Cluster(o).String()}
+			}
+			return nil
+		},
+	} {
+		if err := to.IndexField(ctx, &discoveryv1.EndpointSlice{}, name, keys); err != nil {
+			return fmt.Errorf("indexing EndpointSlices by %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// IsImported tells whether an EndpointSlice of this cluster is one that Atoll has imported. Should the cluster be a broker too, what is published
+// on it is something else.
+func IsImported(slice client.Object) bool {
+	labels := slice.GetLabels()
+	_, published := labels[names.LabelServiceNamespace]
+	return labels[discoveryv1.LabelManagedBy] == names.AgentManager && !published
+}
+
+// SourceService returns the Service that an EndpointSlice of this cluster belongs to; the zero name for one that Atoll manages or that belongs to none.
+func SourceService(slice client.Object) types.NamespacedName {
+	labels := slice.GetLabels()
+	if labels[discoveryv1.LabelManagedBy] == names.AgentManager || labels[discoveryv1.LabelServiceName] == "" {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: slice.GetNamespace(), Name: labels[discoveryv1.LabelServiceName]}
+}
+
+// Sources returns a Service's own slices. They must not be changed.
+func (c *Cluster) Sources(ctx context.Context, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return slices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{sourcesOf: service.Name})
+}
+
+// Imported returns the imported slices of a service. They must not be changed.
+func (c *Cluster) Imported(ctx context.Context, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return slices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{importsOf: service.Name})
+}
+
+// ImportedFrom returns the slices that are imported from a cluster. They must not be changed.
+func (c *Cluster) ImportedFrom(ctx context.Context, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
+	return slices(ctx, c.Client, client.MatchingFields{importsFrom: cluster.String()})
+}
+
+// Published returns the slices of a service on the broker, of all clusters. They must not be changed.
+func (b *Broker) Published(ctx context.Context, clusterset string, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return slices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()})
+}
+
+// PublishedBy returns the slices of a cluster on the broker. They must not be changed.
+func (b *Broker) PublishedBy(ctx context.Context, clusterset string, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
+	return slices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: cluster.String()})
+}
+
+func slices(ctx context.Context, from client.Reader, options ...client.ListOption) ([]*discoveryv1.EndpointSlice, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := from.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, err
+	}
+	all := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
+}

@@ -1,0 +1,214 @@
+// Package inputs reads what the agent's controllers decide on: what this cluster exports, from its own objects, and what other clusters export, from
+// the cache of the broker.
+package inputs
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
+	"github.com/atoll-mcs/atoll/internal/permissions"
+)
+
+// Cluster is this cluster as a member of a clusterset.
+type Cluster struct {
+	ID names.ClusterID
+	// Clusterset is the clusterset's namespace on the broker.
+	Clusterset string
+	Network    local.ServiceNetwork
+	// Refuses are the clusters from which nothing is imported into any namespace.
+	Refuses refusal.Clusters
+	// Client reads this cluster from caches and writes to it. Live reads it past the caches.
+	Client client.Client
+	Live   client.Reader
+
+	broker atomic.Pointer[Broker]
+}
+
+// Broker is the broker as a session sees it.
+type Broker struct {
+	// Client reads the broker from a cache with the indexes of layout, and writes to it. Live reads it past the cache.
+	client.Client
+	Live   client.Reader
+	Border *border.Border
+	// Permissions returns what the broker's administrators permit members.
+	Permissions func() permissions.Members
+}
+
+// SetBroker has the cluster read the broker through a session's caches, once these are synced; nil when the session has ended.
+func (c *Cluster) SetBroker(b *Broker) { c.broker.Store(b) }
+
+// Broker returns the broker, nil as long as its caches have not been synced.
+func (c *Cluster) Broker() *Broker { return c.broker.Load() }
+
+// Own reads what the cluster itself has to do with a service. Without a broker the service's policy is not known, and it counts as having none.
+func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.Own, error) {
+	self, err := c.self(ctx, service)
+	if err != nil {
+		return local.Own{}, err
+	}
+	return local.Gather(ctx, c.Client, self, service)
+}
+
+// self is the cluster as package local has it, with what the broker says of a service.
+func (c *Cluster) self(ctx context.Context, service types.NamespacedName) (local.Cluster, error) {
+	self := local.Cluster{ID: c.ID, Network: c.Network, Refuses: c.Refuses, Clusterset: c.Clusterset}
+	b := c.Broker()
+	if b == nil {
+		return self, nil
+	}
+	policy, err := b.policy(ctx, c.Clusterset, service)
+	if err != nil {
+		return self, err
+	}
+	record, err := b.Record(ctx, c.Clusterset, c.ID, service)
+	if err != nil {
+		return self, err
+	}
+	self.Policy = func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec { return policy }
+	self.MayExport = func(namespace string) bool { return b.Permissions().MayExport(c.ID, namespace) }
+	self.Record = func(types.NamespacedName) *brokerv1alpha1.ExportedServiceSpec {
+		if record == nil || layout.Withdrawn(record) {
+			return nil
+		}
+		return &record.Spec
+	}
+	return self, nil
+}
+
+// Exports reads what is exported of a service: by this cluster, from its own objects, and by others, from the broker. It must have a broker.
+func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (local.Exported, error) {
+	self, err := c.self(ctx, service)
+	if err != nil {
+		return local.Exported{}, err
+	}
+	records, err := c.records(ctx, service)
+	if err != nil {
+		return local.Exported{}, err
+	}
+	policy := self.Policy(service)
+	return local.Exports(ctx, c.Client, self, service, func(_ types.NamespacedName, own *merge.Export) []merge.Export {
+		return constituents(policy, own, records)
+	})
+}
+
+// Conflicting reads the exports of a service that may be in conflict with this cluster's own, which is one of them.
+func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName, own *merge.Export) ([]merge.Export, error) {
+	self, err := c.self(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	records, err := c.records(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	return local.Weighing(ctx, c.Client, self, service, constituents(self.Policy(service), own, records))
+}
+
+// constituents are the exports of a service that are merged, with the ports that the hub's policy lets them have. Those that are for the hub alone
+// are none.
+func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, records []merge.Export) []merge.Export {
+	var all []merge.Export
+	if own != nil {
+		records = append([]merge.Export{*own}, records...)
+	}
+	for _, export := range records {
+		if export.Scope == brokerv1alpha1.ScopeHub {
+			continue
+		}
+		if restricted, some := policy.Restrict(export); some {
+			all = append(all, restricted)
+		}
+	}
+	return all
+}
+
+// records are what other clusters export of a service and may export.
+func (c *Cluster) records(ctx context.Context, service types.NamespacedName) ([]merge.Export, error) {
+	b := c.Broker()
+	if b == nil {
+		return nil, nil
+	}
+	list := &brokerv1alpha1.ExportedServiceList{}
+	if err := b.List(ctx, list, client.InNamespace(c.Clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the records of %s: %w", service, err)
+	}
+	var all []merge.Export
+	for i := range list.Items {
+		record := &list.Items[i]
+		if record.Spec.ClusterID != c.ID.String() && b.counts(record) {
+			all = append(all, record.Spec)
+		}
+	}
+	return all, nil
+}
+
+// counts tells whether another cluster's record takes part in anything.
+func (b *Broker) counts(record *brokerv1alpha1.ExportedService) bool {
+	state, _ := b.Border.State(record)
+	return state == border.Full && b.Permissions().MayExport(names.ClusterID(record.Spec.ClusterID), record.Spec.ServiceNamespace)
+}
+
+// Record returns a cluster's record of a service as the cache has it, nil where there is none.
+func (b *Broker) Record(ctx context.Context, clusterset string, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
+	record := &brokerv1alpha1.ExportedService{}
+	err := b.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}, record)
+	return found(record, err)
+}
+
+// Exported returns another cluster's record of a service where it takes part in anything, else nil.
+func (b *Broker) Exported(ctx context.Context, clusterset string, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
+	record, err := b.Record(ctx, clusterset, cluster, service)
+	if record == nil || !b.counts(record) {
+		return nil, err
+	}
+	return record, nil
+}
+
+// Slice returns the slice on the broker that a cluster made of one of its own, as the cache has it, nil where there is none.
+func (b *Broker) Slice(ctx context.Context, clusterset string, cluster names.ClusterID, source types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
+	slice := &discoveryv1.EndpointSlice{}
+	err := b.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.BrokerSlice(cluster, source.Namespace, source.Name)}, slice)
+	return found(slice, err)
+}
+
+// policy returns what the hub says of a service, nil where it says nothing.
+func (b *Broker) policy(ctx context.Context, clusterset string, service types.NamespacedName) (*brokerv1alpha1.ServicePolicySpec, error) {
+	policy := &brokerv1alpha1.ServicePolicy{}
+	err := b.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, policy)
+	if policy, err = found(policy, err); policy == nil || layout.Withdrawn(policy) || policy.Spec.Service() != service {
+		return nil, err
+	}
+	return &policy.Spec, nil
+}
+
+// Reference refers to a cluster's MemberCluster in an Event.
+func (c *Cluster) Reference(cluster names.ClusterID) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster", Namespace: c.Clusterset, Name: cluster.String(),
+	}
+}
+
+// found returns nil for an object that does not exist.
+func found[O any](object *O, err error) (*O, error) {
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object, nil
+}

@@ -1,0 +1,145 @@
+// Package record keeps this cluster's records on the broker: one ExportedService for each Service that it exports.
+package record
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Part is the controller's part of a service in status.Problems.
+const Part = "record"
+
+// Reconciler writes records.
+type Reconciler struct {
+	cluster *inputs.Cluster
+	broker  *inputs.Broker
+	// grace is how long the record of a Service that was deleted stays while its ServiceExport stands, so that a Service that is replaced keeps its
+	// imports and their addresses.
+	grace    time.Duration
+	problems *status.Problems
+
+	missing   sync.Map // of types.NamespacedName: when the Service of an export was first missed (time.Time)
+	withdrawn sync.Map // of types.NamespacedName: when a record was first seen to be withdrawn (time.Time)
+}
+
+// New returns the controller, which reads this cluster and the broker from the given caches.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems}
+	run, err := controller.NewTypedUnmanaged("record", kit.Options(r))
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
+		run.Watch(kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service])),
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.own)),
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+		})),
+		run.Watch(kit.Watch(broker, &corev1.ConfigMap{}, r.permissions)),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// own maps the cluster's own records to their services.
+func (r *Reconciler) own(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
+	if spec := e.Latest().Spec; spec.ClusterID == r.cluster.ID.String() {
+		return []reconcile.Request{{NamespacedName: spec.Service()}}
+	}
+	return nil
+}
+
+// permissions maps what members are permitted to all of the cluster's exports.
+func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
+	if e.Latest().Name != names.MemberPermissions {
+		return nil
+	}
+	exports, err := local.ServiceExports(ctx, r.cluster.Client)
+	if err != nil {
+		return nil // the cache has not synced yet: its first list queues every export
+	}
+	return exports
+}
+
+// Reconcile makes the record of one service what the cluster exports of it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	own, err := r.cluster.Own(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the export of %s: %w", req, err)
+	}
+	have, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the record of %s: %w", req, err)
+	}
+	now := time.Now()
+	left := time.Duration(0)
+	if own.Service == nil && own.Contribution != nil { // the one that the record has
+		left = r.grace - since(&r.missing, req.NamespacedName, now)
+	} else {
+		r.missing.Delete(req.NamespacedName)
+	}
+	if left <= 0 && own.Service == nil {
+		own.Contribution = nil
+	}
+	keep := time.Duration(0)
+	if have != nil && layout.Withdrawn(have) {
+		keep = keepWithdrawn - since(&r.withdrawn, req.NamespacedName, now)
+	} else {
+		r.withdrawn.Delete(req.NamespacedName)
+	}
+	result, refusal, err := kit.Outcome(r.apply(ctx, have, decide(r.cluster.Clusterset, have, own, keep <= 0)))
+	problem := status.Outcome{Failure: refusal}
+	if err != nil {
+		problem.Failure = err.Error()
+		err = fmt.Errorf("writing the record of %s: %w", req, err)
+	}
+	if own.Export == nil {
+		problem = status.Outcome{}
+	}
+	r.problems.Set(req.NamespacedName, Part, problem)
+	if err == nil && result.RequeueAfter == 0 && max(left, keep) > 0 {
+		result = kit.After(max(left, keep))
+	}
+	return result, err
+}
+
+// apply writes what decide has returned.
+func (r *Reconciler) apply(ctx context.Context, have *brokerv1alpha1.ExportedService, d decision) error {
+	switch {
+	case d.remove:
+		return kit.Delete(ctx, r.broker, have)
+	case d.write == nil:
+		return nil
+	case have == nil:
+		return kit.Create(ctx, r.broker, r.broker.Live, d.write, func(client.Object) bool { return true }) // no other member may create it
+	}
+	return kit.Update(ctx, r.broker, d.write)
+}
+
+// since returns how long ago a service was first looked at by this function.
+func since(times *sync.Map, service types.NamespacedName, now time.Time) time.Duration {
+	first, _ := times.LoadOrStore(service, now)
+	return now.Sub(first.(time.Time))
+}

@@ -1,0 +1,65 @@
+package record
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/local"
+)
+
+// keepWithdrawn is how long a withdrawn record stays on the broker. That it is withdrawn tells other clusters; its deletion says nothing.
+const keepWithdrawn = 10 * time.Minute
+
+// decision is what to do with a record: write it, delete it, or neither.
+type decision struct {
+	write  *brokerv1alpha1.ExportedService
+	remove bool
+}
+
+// decide compares a service's record on the broker, nil for none, with what the cluster exports. expired says that a withdrawn record has stood for
+// long enough.
+func decide(clusterset string, have *brokerv1alpha1.ExportedService, own local.Own, expired bool) decision {
+	want := own.Contribution
+	switch {
+	case want == nil && have == nil:
+		return decision{}
+	case want == nil && layout.Withdrawn(have):
+		return decision{remove: expired}
+	case want == nil:
+		record := have.DeepCopy()
+		layout.SetWithdrawn(record, true)
+		layout.SetRevision(record, layout.Revision(have), madeOf(own)...)
+		return decision{write: record}
+	case have == nil:
+		record := layout.Record(clusterset, *want)
+		layout.SetRevision(record, 0, madeOf(own)...)
+		return decision{write: record}
+	case want.ExportedAt.Before(&have.Spec.ExportedAt):
+		// The cluster was restored from a backup, and the broker lets no record become older.
+		return decision{remove: true}
+	case !layout.Withdrawn(have) && equality.Semantic.DeepEqual(have.Spec, *want):
+		return decision{}
+	}
+	record := have.DeepCopy()
+	record.Spec = *want
+	record.Labels = layout.Record(clusterset, *want).Labels
+	layout.SetWithdrawn(record, false)
+	layout.SetRevision(record, layout.Revision(have), madeOf(own)...)
+	return decision{write: record}
+}
+
+// madeOf returns the objects whose resource versions make a record's revision.
+func madeOf(own local.Own) []metav1.Object {
+	var all []metav1.Object
+	if own.Export != nil {
+		all = append(all, own.Export)
+	}
+	if own.Service != nil {
+		all = append(all, own.Service)
+	}
+	return all
+}

@@ -1,0 +1,129 @@
+// Package layout says how the objects of a clusterset are kept in its namespace on the broker: what they are named and labelled, which revision they
+// have, and by what a cache of them is indexed.
+package layout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/revision"
+)
+
+// Indexes of a cache of the broker. Their keys are what Service, Namespace and Cluster return.
+const (
+	// ByService finds records and slices of a service, of all clusters.
+	ByService = "service"
+	// ByNamespace finds records of services in a namespace.
+	ByNamespace = "namespace"
+	// ByCluster finds records and slices of a cluster.
+	ByCluster = "cluster"
+)
+
+// Labels are the labels of a record or a slice.
+func Labels(cluster names.ClusterID, service types.NamespacedName) map[string]string {
+	return map[string]string{
+		names.LabelSourceCluster:    cluster.String(),
+		names.LabelServiceNamespace: service.Namespace,
+		names.LabelServiceName:      service.Name,
+	}
+}
+
+// Record returns a record as it is created.
+func Record(clusterset string, spec brokerv1alpha1.ExportedServiceSpec) *brokerv1alpha1.ExportedService {
+	cluster := names.ClusterID(spec.ClusterID)
+	return &brokerv1alpha1.ExportedService{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: clusterset, Name: names.Export(cluster, spec.ServiceNamespace, spec.ServiceName), Labels: Labels(cluster, spec.Service()),
+		},
+		Spec: spec,
+	}
+}
+
+// Service returns the service of a slice on the broker, by its labels.
+func Service(slice metav1.Object) types.NamespacedName {
+	labels := slice.GetLabels()
+	return types.NamespacedName{Namespace: labels[names.LabelServiceNamespace], Name: labels[names.LabelServiceName]}
+}
+
+// Cluster returns the cluster that an object with labels of Atoll's comes from.
+func Cluster(object metav1.Object) names.ClusterID {
+	return names.ClusterID(object.GetLabels()[names.LabelSourceCluster])
+}
+
+// Source returns the name, in its own cluster, of the EndpointSlice that a slice was made of.
+func Source(slice metav1.Object) string { return slice.GetAnnotations()[names.AnnotationSourceSlice] }
+
+// Withdrawn tells whether an object's owner has ended it (DESIGN, rule 1).
+func Withdrawn(object metav1.Object) bool {
+	return object.GetAnnotations()[names.AnnotationState] == names.StateWithdrawn
+}
+
+// SetWithdrawn has an object say that its owner has ended it, or that it has not.
+func SetWithdrawn(object metav1.Object, withdrawn bool) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if delete(annotations, names.AnnotationState); withdrawn {
+		annotations[names.AnnotationState] = names.StateWithdrawn
+	}
+	object.SetAnnotations(annotations)
+}
+
+// SetRevision gives an object its revision: that of the newest of the objects that it is made of, by their resource versions, or the one that follows
+// last, its revision on the broker, if that is higher. No clock is involved.
+func SetRevision(object metav1.Object, last int64, madeOf ...metav1.Object) {
+	next := last + 1
+	for _, o := range madeOf {
+		version, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
+		if err == nil {
+			next = max(next, version)
+		}
+	}
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[names.AnnotationRevision] = strconv.FormatInt(next, 10)
+	object.SetAnnotations(annotations)
+}
+
+// Revision returns an object's revision, 0 where it has none that can be read.
+func Revision(object metav1.Object) int64 { return revision.Of(object) }
+
+// Index adds the indexes to a cache of the broker.
+func Index(ctx context.Context, to client.FieldIndexer) error {
+	record := func(key func(brokerv1alpha1.ExportedServiceSpec) string) client.IndexerFunc {
+		return func(object client.Object) []string {
+			if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ServiceName != "" { // of one that the border has refused
+				return []string{key(spec)}
+			}
+			return nil
+		}
+	}
+	for _, index := range []struct {
+		of   client.Object
+		name string
+		keys client.IndexerFunc
+	}{
+		{&brokerv1alpha1.ExportedService{}, ByService, record(func(s brokerv1alpha1.ExportedServiceSpec) string { return s.Service().String() })},
+		{&brokerv1alpha1.ExportedService{}, ByNamespace, record(func(s brokerv1alpha1.ExportedServiceSpec) string { return s.ServiceNamespace })},
+		{&brokerv1alpha1.ExportedService{}, ByCluster, record(func(s brokerv1alpha1.ExportedServiceSpec) string { return s.ClusterID })},
+		{&discoveryv1.EndpointSlice{}, ByService, func(o client.Object) []string { return []string{Service(o).String()} }},
+		{&discoveryv1.EndpointSlice{}, ByCluster, func(o client.Object) []string { return []string{Cluster(o).String()} }},
+	} {
+		if err := to.IndexField(ctx, index.of, index.name, index.keys); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", index.of, index.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+// Package kit holds what all controllers have in common: their options, their sources of requests (source.go), and what an error of a write means
+// (write.go).
+package kit
+
+import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = 30 * time.Second
+	workers    = 8
+	// syncTimeout is how long a controller waits for its caches before it fails. It outlasts the absence of an API server.
+	syncTimeout = 24 * time.Hour
+)
+
+// Options returns the options of a controller: parallel workers, a queue in which first lists come last, and an exponential backoff for each
+// request. There is no limit to the overall rate: the API server's priority and fairness sets it.
+func Options[R comparable](r reconcile.TypedReconciler[R]) controller.TypedOptions[R] {
+	return controller.TypedOptions[R]{
+		Reconciler:              r,
+		MaxConcurrentReconciles: workers,
+		UsePriorityQueue:        ptr.To(true),
+		NewQueue:                NewQueue[R],
+		CacheSyncTimeout:        syncTimeout,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry),
+		// A session's controllers have the names of those of the session before.
+		SkipNameValidation: ptr.To(true),
+	}
+}
+
+// After returns a result that has a request reconciled again. It comes before first lists then, of which it may be a part: a request of low
+// priority that is put off again and again would starve.
+func After(d time.Duration) reconcile.Result {
+	return reconcile.Result{RequeueAfter: d, Priority: ptr.To(0)}
+}

@@ -1,0 +1,135 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Event is a change of an object in a cache.
+type Event[O client.Object] struct {
+	// Old and New are the object before and after; nil where there was none, or is none.
+	Old, New O
+	// Initial says that the object was there when the controller started.
+	Initial bool
+}
+
+// Latest returns the object after the change, or the one that is gone.
+func (e Event[O]) Latest() O {
+	if any(e.New) == any(*new(O)) {
+		return e.Old
+	}
+	return e.New
+}
+
+// Deleted tells whether the object is gone.
+func (e Event[O]) Deleted() bool { return any(e.New) == any(*new(O)) }
+
+// Watch is a source of requests for the changes of objects in a cache. Unlike controller-runtime's source.Kind (v0.24.1) it removes its handler when
+// its controller ends, so that a cache may outlive the controllers that watch it. Objects of the first list get the low priority.
+func Watch[O client.Object, R comparable](from cache.Cache, of O, requests func(context.Context, Event[O]) []R) source.TypedSyncingSource[R] {
+	return &watch[O, R]{cache: from, object: of, requests: requests, synced: make(chan error, 1)}
+}
+
+type watch[O client.Object, R comparable] struct {
+	cache    cache.Cache
+	object   O
+	requests func(context.Context, Event[O]) []R
+	synced   chan error
+}
+
+// String names the source in logs.
+func (w *watch[O, R]) String() string { return fmt.Sprintf("watch of %T", w.object) }
+
+// Start implements source.TypedSource. It does not wait for the cache.
+func (w *watch[O, R]) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
+	go func() {
+		informer, err := w.cache.GetInformer(ctx, w.object)
+		if err != nil {
+			w.synced <- fmt.Errorf("getting the informer of %T: %w", w.object, err)
+			return
+		}
+		add := func(e Event[O]) { Add(queue, e.Initial, w.requests(ctx, e)...) }
+		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
+			AddFunc:    func(object any, initial bool) { add(Event[O]{New: object.(O), Initial: initial}) },
+			UpdateFunc: func(old, new any) { add(Event[O]{Old: old.(O), New: new.(O)}) },
+			DeleteFunc: func(object any) {
+				if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+					object = gone.Obj
+				}
+				if object, ok := object.(O); ok {
+					add(Event[O]{Old: object})
+				}
+			},
+		})
+		if err != nil {
+			w.synced <- fmt.Errorf("watching %T: %w", w.object, err)
+			return
+		}
+		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+			w.synced <- errors.New("the controller ended before its cache was synced")
+		}
+		close(w.synced)
+		<-ctx.Done()
+		_ = informer.RemoveEventHandler(registration) // fails where the cache has ended too
+	}()
+	return nil
+}
+
+// WaitForSync implements source.TypedSyncingSource.
+func (w *watch[O, R]) WaitForSync(ctx context.Context) error {
+	select {
+	case err := <-w.synced:
+		return err
+	case <-ctx.Done():
+		return nil // the controller ends
+	}
+}
+
+// Feed is a source of requests that come from elsewhere than a cache. The zero value is ready for use by one controller.
+type Feed[R comparable] struct {
+	started chan struct{}
+	queue   workqueue.TypedRateLimitingInterface[R]
+}
+
+// NewFeed returns a feed.
+func NewFeed[R comparable]() *Feed[R] { return &Feed[R]{started: make(chan struct{})} }
+
+// Start implements source.TypedSource.
+func (f *Feed[R]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
+	f.queue = queue
+	close(f.started)
+	return nil
+}
+
+// Add queues requests. Before the controller has started it does nothing: the controller then reconciles everything in its caches anyway.
+func (f *Feed[R]) Add(initial bool, requests ...R) {
+	select {
+	case <-f.started:
+		Add(f.queue, initial, requests...)
+	default:
+	}
+}
+
+// Add queues requests, those of first lists with the priority that controller-runtime gives first lists.
+func Add[R comparable](queue workqueue.TypedRateLimitingInterface[R], initial bool, requests ...R) {
+	priority := 0
+	if initial {
+		priority = handler.LowPriority
+	}
+	queue.(priorityqueue.PriorityQueue[R]).AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, requests...)
+}
+
+// Same maps an object to the request of its own name.
+func Same[O client.Object](_ context.Context, e Event[O]) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.Latest())}}
+}

@@ -1,0 +1,85 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const (
+	// outdatedPause is how long a request waits after a conflict. The event that the cache is behind with comes first, but there is none for an
+	// object that is not watched, or when a quota's own counter was in conflict.
+	outdatedPause = time.Second
+	// refusedPause is how long a request waits after the API server has refused an object: quotas, rights and webhooks change without an event.
+	refusedPause = time.Minute
+	jitter       = 0.5
+)
+
+// TakenError says that an object cannot be created because somebody else has one of its name.
+type TakenError struct{ Kind, Namespace, Name string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%s %s/%s exists already and was not made by Atoll: delete or rename it", e.Kind, e.Namespace, e.Name)
+}
+
+// Outcome is what an error of a write means. A conflict says that the cache is behind, and a namespace that is being deleted refuses everything:
+// neither is an error. What the API server refuses is returned as refusal, for a condition, and tried again after a minute. Anything else is
+// returned as the error, and tried again with backoff.
+func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
+	var taken *TakenError
+	switch {
+	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return reconcile.Result{}, "", nil
+	case apierrors.IsConflict(err):
+		return After(wait.Jitter(outdatedPause, jitter)), "", nil
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), errors.As(err, &taken):
+		return After(wait.Jitter(refusedPause, jitter)), err.Error(), nil
+	}
+	return reconcile.Result{}, "", err
+}
+
+// Create creates an object. Where there is one of its name already, which the cache does not show yet, it is read past the cache by live: one that
+// is ours makes a conflict, another one a TakenError.
+func Create(ctx context.Context, to client.Writer, live client.Reader, object client.Object, ours func(client.Object) bool) error {
+	err := to.Create(ctx, object)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	if readErr := live.Get(ctx, client.ObjectKeyFromObject(object), there); readErr != nil {
+		return client.IgnoreNotFound(readErr) // its deletion is the next event
+	}
+	if ours(there) {
+		return outdated(object, err)
+	}
+	return &TakenError{Kind: kind(object), Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// Update replaces an object if it is still of the resource version that was decided on. One that is gone makes a conflict too.
+func Update(ctx context.Context, to client.Writer, object client.Object) error {
+	err := to.Update(ctx, object)
+	if apierrors.IsNotFound(err) {
+		return outdated(object, err)
+	}
+	return err
+}
+
+// Delete deletes an object if it is still of the resource version that was decided on. That it is gone already is success.
+func Delete(ctx context.Context, to client.Writer, object client.Object) error {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return client.IgnoreNotFound(to.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+}
+
+func outdated(object client.Object, err error) error {
+	return apierrors.NewConflict(corev1.Resource(kind(object)), object.GetName(), err)
+}
+
+func kind(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }

@@ -1,0 +1,67 @@
+package status
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Problems are what controllers could not do for a service, or did otherwise than people may expect, for the controller that owns the service's
+// conditions. Each part of a service has one writer. The zero value has none.
+type Problems struct {
+	mu      sync.Mutex
+	of      map[types.NamespacedName]map[string]Outcome
+	changed []func(types.NamespacedName)
+}
+
+// Set notes the problem of one part of a service, such as an EndpointSlice; the zero Outcome is none.
+func (p *Problems) Set(service types.NamespacedName, part string, now Outcome) {
+	if !p.set(service, part, now) {
+		return
+	}
+	p.mu.Lock()
+	changed := p.changed
+	p.mu.Unlock()
+	for _, f := range changed {
+		f(service)
+	}
+}
+
+func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.of[service][part]
+	if before.Failure == now.Failure && slices.Equal(before.Remarks, now.Remarks) {
+		return false
+	}
+	if p.of == nil {
+		p.of = map[types.NamespacedName]map[string]Outcome{}
+	}
+	if p.of[service] == nil {
+		p.of[service] = map[string]Outcome{}
+	}
+	p.of[service][part] = now
+	if now.Failure == "" && len(now.Remarks) == 0 {
+		delete(p.of[service], part)
+	}
+	if len(p.of[service]) == 0 {
+		delete(p.of, service)
+	}
+	return true
+}
+
+// Of returns the problems of a service, by part.
+func (p *Problems) Of(service types.NamespacedName) map[string]Outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.of[service])
+}
+
+// OnChange has f called with each service whose problems change.
+func (p *Problems) OnChange(f func(types.NamespacedName)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed = append(p.changed, f)
+}
