@@ -77,6 +77,13 @@ func (b *Border) Transform(object any) (any, error) {
 	return object, nil
 }
 
+// Admit does to a slice that was read past the cache, because this has a stub of it, what Transform does to one that is needed and has room.
+func (b *Border) Admit(slice *discoveryv1.EndpointSlice) {
+	whole := *b
+	whole.needs, whole.budget = func(string) bool { return true }, NewBudget(0, nil)
+	_, _ = whole.Transform(slice) // which returns no error
+}
+
 // State returns the state of an object from the cache, and its detail: a stub's hash of the content, or why the object is refused.
 func (b *Border) State(o metav1.Object) (state State, detail string) {
 	rest, ours := strings.CutPrefix(o.GetAnnotations()[annotation], b.mark+" ")

@@ -1,0 +1,124 @@
+// Package hints gives imported EndpointSlices their topology hints. These depend on where the whole service has ready endpoints, as the imported
+// slices of this cluster say, and on the zones of this cluster's nodes. A slice is written again when one of that changes, never for the hints of
+// other slices.
+package hints
+
+import (
+	"context"
+	"sync"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/topology"
+)
+
+// Hints knows what hints depend on.
+type Hints struct {
+	self        names.ClusterID
+	region      string
+	sharedZones bool
+	client      client.Reader
+	zones       local.Zones
+	census      topology.Census
+
+	mu       sync.Mutex
+	regions  map[names.ClusterID]string
+	affected []func(types.NamespacedName)
+}
+
+// New returns hints for a cluster in a region, "" for one that is not known. sharedZones says that zones of one name are one zone in all clusters.
+func New(self names.ClusterID, region string, sharedZones bool, reader client.Reader) *Hints {
+	return &Hints{self: self, region: region, sharedZones: sharedZones, client: reader, regions: map[names.ClusterID]string{}}
+}
+
+// OnChange has f called with each service whose slices need other hints.
+func (h *Hints) OnChange(f func(service types.NamespacedName)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.affected = append(h.affected, f)
+}
+
+// Apply gives the endpoints of a slice that is about to be written their hints.
+func (h *Hints) Apply(imp *mcsv1beta1.ServiceImport, want *discoveryv1.EndpointSlice) {
+	if !topology.Wanted(imp) {
+		return
+	}
+	ready := h.census.Without(client.ObjectKeyFromObject(imp), want.Name)
+	ready.Add(want)
+	plan := []discoveryv1.EndpointSlice{*want}
+	topology.Hint(plan, imp, topology.Viewpoint{Cluster: h.self, Zones: h.zones.Sorted(), SharedZones: h.sharedZones, Near: h.isNear}, ready)
+	*want = plan[0]
+}
+
+func (h *Hints) isNear(cluster names.ClusterID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.region != "" && h.regions[cluster] == h.region
+}
+
+// Slice follows the imported slices of this cluster.
+func (h *Hints) Slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
+	if e.Old != nil && inputs.IsImported(e.Old) && (e.New == nil || service(e.Old) != service(e.New)) {
+		h.count(ctx, e.Old, nil, e.Initial)
+	}
+	if e.New != nil && inputs.IsImported(e.New) {
+		h.count(ctx, e.New, topology.ReadyIn(e.New), e.Initial)
+	}
+}
+
+func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready, initial bool) {
+	if h.census.Put(service(slice), slice.Name, ready) && !initial {
+		h.tell(ctx, client.InNamespace(slice.Namespace), client.MatchingFields{metav1.ObjectNameField: service(slice).Name})
+	}
+}
+
+func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[names.LabelServiceName]}
+}
+
+// Node follows the nodes of this cluster.
+func (h *Hints) Node(ctx context.Context, e kit.Event[*metav1.PartialObjectMetadata]) {
+	changed := e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New)
+	if changed && !e.Initial {
+		h.tell(ctx)
+	}
+}
+
+// Region notes where another cluster is.
+func (h *Hints) Region(ctx context.Context, cluster names.ClusterID, region string) {
+	h.mu.Lock()
+	changed := h.regions[cluster] != region
+	if h.regions[cluster] = region; region == "" {
+		delete(h.regions, cluster)
+	}
+	h.mu.Unlock()
+	if changed {
+		h.tell(ctx)
+	}
+}
+
+// tell tells of those of the imports that opts select whose endpoints get hints.
+func (h *Hints) tell(ctx context.Context, opts ...client.ListOption) {
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := h.client.List(ctx, imports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		return // the cache has not synced yet: its first lists queue every slice
+	}
+	h.mu.Lock()
+	affected := h.affected
+	h.mu.Unlock()
+	for i := range imports.Items {
+		if imp := &imports.Items[i]; local.Managed(imp) && topology.Wanted(imp) {
+			for _, f := range affected {
+				f(client.ObjectKeyFromObject(imp))
+			}
+		}
+	}
+}

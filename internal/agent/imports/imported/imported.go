@@ -1,0 +1,124 @@
+// Package imported finds what belongs to an import in this cluster: its derived Services and its EndpointSlices.
+package imported
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Of returns the import that a Service was derived from; the zero name for other Services.
+func Of(service *corev1.Service) types.NamespacedName {
+	if service.Labels[names.LabelManagedBy] == names.AgentManager {
+		return types.NamespacedName{Namespace: service.Namespace, Name: service.Labels[names.LabelServiceName]}
+	}
+	for _, owner := range service.OwnerReferences {
+		if owner.Kind == mcsv1beta1.ServiceImportKindName {
+			return types.NamespacedName{Namespace: service.Namespace, Name: owner.Name}
+		}
+	}
+	return types.NamespacedName{}
+}
+
+// Service returns the derived Service of an import, nil where there is none. Where there is none, free is the first of its possible names that
+// nobody else's Service has, "" if all are taken. It must not be changed.
+func Service(ctx context.Context, r client.Reader, imp types.NamespacedName, headless bool) (service *corev1.Service, free string, err error) {
+	for _, name := range names.DerivedServices(imp.Name, headless) {
+		service := &corev1.Service{}
+		err := r.Get(ctx, client.ObjectKey{Namespace: imp.Namespace, Name: name}, service, client.UnsafeDisableDeepCopy)
+		switch {
+		case apierrors.IsNotFound(err):
+			if free == "" {
+				free = name
+			}
+		case err != nil:
+			return nil, "", err
+		case derived.OwnedBy(service, imp.Name):
+			return service, name, nil
+		}
+	}
+	return nil, free, nil
+}
+
+// Import returns the ServiceImport of a service if Atoll manages it and it is not being deleted, else nil. It must not be changed.
+func Import(ctx context.Context, r client.Reader, service types.NamespacedName) (*mcsv1beta1.ServiceImport, error) {
+	imp := &mcsv1beta1.ServiceImport{}
+	if err := r.Get(ctx, service, imp, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if imp.DeletionTimestamp != nil || !local.Managed(imp) {
+		return nil, nil
+	}
+	return imp, nil
+}
+
+// Changed tells whether an event of a ServiceImport changes what its slices are made of. Its addresses and its status do not.
+func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
+	if e.Old == nil || e.New == nil {
+		return true
+	}
+	before, after := e.Old.Spec.DeepCopy(), &e.New.Spec
+	before.IPs = after.IPs
+	return (e.Old.DeletionTimestamp == nil) != (e.New.DeletionTimestamp == nil) || e.Old.UID != e.New.UID ||
+		!maps.Equal(e.Old.Labels, e.New.Labels) || !maps.Equal(e.Old.Annotations, e.New.Annotations) || !equality.Semantic.DeepEqual(before, after)
+}
+
+// Slice returns the slice that was imported from a cluster's source slice, nil for none. Where somebody else's slice has its name, it has another
+// one. It must not be changed.
+func Slice(ctx context.Context, r client.Reader, cluster names.ClusterID, source types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
+	usual := names.ImportedSlice(cluster, source.Name)
+	for _, name := range []string{usual, names.OtherImportedSlice(usual)} {
+		slice := &discoveryv1.EndpointSlice{}
+		err := r.Get(ctx, client.ObjectKey{Namespace: source.Namespace, Name: name}, slice, client.UnsafeDisableDeepCopy)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, err
+		case isOurs(slice):
+			return slice, nil
+		}
+	}
+	return nil, nil
+}
+
+func isOurs(o client.Object) bool { return inputs.IsImported(o) }
+
+// Write makes a slice in this cluster what it should be; nil is none. Where somebody else's slice has its name, it gets another one.
+func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.EndpointSlice) error {
+	switch {
+	case have == nil && want == nil, endpoints.Same(have, want):
+		return nil
+	case want == nil, have != nil && have.AddressType != want.AddressType: // the API does not let it change: its deletion is the next event
+		return kit.Delete(ctx, c.Client, have)
+	case have != nil:
+		return kit.Update(ctx, c.Client, endpoints.Updated(have, want))
+	}
+	err := kit.Create(ctx, c.Client, c.Live, want.DeepCopy(), isOurs)
+	if taken := (*kit.TakenError)(nil); errors.As(err, &taken) {
+		want = want.DeepCopy()
+		want.Name = names.OtherImportedSlice(want.Name)
+		return kit.Create(ctx, c.Client, c.Live, want, isOurs)
+	}
+	return err
+}
+
+// Source returns the cluster and the source slice that an imported slice was made of.
+func Source(slice *discoveryv1.EndpointSlice) (names.ClusterID, types.NamespacedName) {
+	return layout.Cluster(slice), types.NamespacedName{Namespace: slice.Namespace, Name: layout.Source(slice)}
+}

@@ -1,0 +1,200 @@
+// Package ownslice keeps the EndpointSlices that an import has of this cluster's own Service: one for each of its slices. It needs no broker.
+package ownslice
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/pace"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// withdrawDelay is how long the endpoints of a source slice that is gone stay, because they may have moved to another slice.
+const withdrawDelay = 50 * time.Millisecond
+
+// Reconciler writes imported slices of this cluster. A request is the name of a source slice.
+type Reconciler struct {
+	cluster  *inputs.Cluster
+	hints    *hints.Hints
+	pacer    *pace.Pacer[types.NamespacedName]
+	problems *status.Problems
+	feed     *kit.Feed[reconcile.Request]
+	going    sync.Map // of types.NamespacedName: since when a source slice has been gone (time.Time)
+}
+
+// New returns the controller, which reads this cluster from the given cache, and its reconciler, which can be told of services whose policy or hints
+// have changed. limits space the writes of each slice.
+func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, feed: kit.NewFeed[reconcile.Request]()}
+	run, err := controller.NewTypedUnmanaged("ownslice", kit.Options(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(member, &discoveryv1.EndpointSlice{}, r.slice)),
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
+			if e.Initial || !imported.Changed(e) {
+				return nil
+			}
+			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
+		})),
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) []reconcile.Request {
+			if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation {
+				return nil
+			}
+			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
+		})),
+		run.Watch(kit.Watch(member, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+			if e.Initial || imported.Of(e.Latest()).Name != "" {
+				return nil
+			}
+			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
+		})),
+		run.Watch(r.feed),
+	} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return run, r, nil
+}
+
+// slice maps a source slice, and one that was imported from this cluster, to the source slice.
+func (r *Reconciler) slice(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
+	var all []reconcile.Request
+	for _, s := range []*discoveryv1.EndpointSlice{e.Old, e.New} { // somebody may have changed its labels
+		switch {
+		case s == nil:
+		case inputs.IsImported(s):
+			if cluster, source := imported.Source(s); cluster == r.cluster.ID {
+				all = append(all, reconcile.Request{NamespacedName: source})
+			}
+		case inputs.SourceService(s).Name != "":
+			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+		}
+	}
+	return all
+}
+
+// all returns requests for a Service's slices, and for those that are imported from this cluster under its name.
+func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+	sources, err := r.cluster.Sources(ctx, service)
+	if err != nil {
+		return nil // the cache has not synced yet: its first list queues every slice
+	}
+	here, err := r.cluster.Imported(ctx, service)
+	if err != nil {
+		return nil
+	}
+	var all []reconcile.Request
+	for _, s := range sources {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+	}
+	for _, s := range here {
+		if cluster, source := imported.Source(s); cluster == r.cluster.ID {
+			all = append(all, reconcile.Request{NamespacedName: source})
+		}
+	}
+	return all
+}
+
+// Service queues all slices of a service.
+func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) {
+	r.feed.Add(false, r.all(ctx, service)...)
+}
+
+// Reconcile makes the slice that is imported from one source slice what it should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	have, err := imported.Slice(ctx, r.cluster.Client, r.cluster.ID, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the imported slice of %s: %w", req, err)
+	}
+	want, service, waits, err := r.want(ctx, req.NamespacedName, have)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what slice %s depends on: %w", req, err)
+	}
+	if waits || have == nil && want == nil {
+		r.going.Delete(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if wait := r.wait(req.NamespacedName, have, want); wait > 0 {
+		return kit.After(wait), nil
+	}
+	result, refusal, err := kit.Outcome(imported.Write(ctx, r.cluster, have, want))
+	if err != nil {
+		return result, fmt.Errorf("importing slice %s: %w", req, err)
+	}
+	if service.Name != "" {
+		r.problems.Set(service, r.cluster.ID.String()+"/"+req.Name, status.Outcome{Failure: refusal})
+	}
+	return result, nil
+}
+
+// want returns what a source slice is imported as, nil for nothing, and its service. waits says that the import has no derived Service yet.
+func (r *Reconciler) want(ctx context.Context, key types.NamespacedName, have *discoveryv1.EndpointSlice) (want *discoveryv1.EndpointSlice, service types.NamespacedName, waits bool, _ error) {
+	source := &discoveryv1.EndpointSlice{}
+	err := r.cluster.Client.Get(ctx, key, source, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, service, false, err
+	}
+	if service = inputs.SourceService(source); service.Name == "" {
+		if have != nil {
+			service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
+		}
+		return nil, service, false, nil
+	}
+	imp, err := imported.Import(ctx, r.cluster.Client, service)
+	if err != nil || imp == nil || len(imp.Spec.IPFamilies) == 0 || derived.Portless(imp) {
+		return nil, service, false, err
+	}
+	own, err := r.cluster.Own(ctx, service)
+	if err != nil || own.Service == nil || own.Contribution == nil || own.Contribution.Scope == brokerv1alpha1.ScopeHub {
+		return nil, service, false, err
+	}
+	if imp.Annotations[names.AnnotationDerivedService] == "" {
+		return nil, service, true, nil
+	}
+	want = endpoints.Import{
+		Import: imp, Cluster: r.cluster.ID, Own: true, Ports: own.Contribution.Ports, IPFamilies: own.Contribution.IPFamilies,
+	}.Slice(source)
+	if want != nil {
+		r.hints.Apply(imp, want)
+		if have != nil {
+			want.Name = have.Name
+		}
+	}
+	return want, service, false, nil
+}
+
+// wait returns how long a write has to wait.
+func (r *Reconciler) wait(key types.NamespacedName, have, want *discoveryv1.EndpointSlice) time.Duration {
+	now := time.Now()
+	if want == nil {
+		first, _ := r.going.LoadOrStore(key, now)
+		return max(0, withdrawDelay-now.Sub(first.(time.Time)))
+	}
+	r.going.Delete(key)
+	if have == nil || endpoints.Same(have, want) {
+		return 0
+	}
+	return r.pacer.Wait(key, endpoints.Withdraws(have, want), now)
+}

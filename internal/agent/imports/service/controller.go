@@ -1,0 +1,150 @@
+// Package service keeps the derived Service of each ServiceImport: the Service without selector that carries the clusterset IP. One with clusterset
+// IPs stays as long as the import does, also while this is headless and has another one (docs/adr/0025-how-long-an-address-lives.md).
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Part is the controller's part of a service in status.Problems.
+const Part = "service"
+
+// Reconciler writes derived Services.
+type Reconciler struct {
+	cluster  *inputs.Cluster
+	recorder events.EventRecorder
+	problems *status.Problems
+	refused  distributions
+}
+
+// New returns the controller, which reads this cluster from the given cache.
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
+	run, err := controller.NewTypedUnmanaged("service", kit.Options(r))
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport])),
+		run.Watch(kit.Watch(member, &corev1.Service{}, func(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+			if imp := imported.Of(e.Latest()); imp.Name != "" {
+				return []reconcile.Request{{NamespacedName: imp}}
+			}
+			return nil
+		})),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// Reconcile makes the derived Services of one import what they should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	have := &mcsv1beta1.ServiceImport{}
+	if err := r.cluster.Client.Get(ctx, req.NamespacedName, have, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
+	}
+	if have.UID != "" && (have.DeletionTimestamp != nil || !local.Managed(have)) {
+		return reconcile.Result{}, nil
+	}
+	remark, err := r.apply(ctx, req.NamespacedName, have)
+	result, refusal, err := kit.Outcome(err)
+	problem := status.Outcome{Failure: refusal}
+	switch {
+	case have.UID == "":
+		problem = status.Outcome{}
+	case err == nil && refusal == "" && remark != "":
+		problem.Remarks = []status.Remark{{Reason: "TrafficDistributionNotSupported", Message: remark}}
+		if result.RequeueAfter == 0 {
+			result = kit.After(r.refused.left(have) + distributionMargin)
+		}
+	}
+	if err != nil {
+		return result, fmt.Errorf("writing the derived Service of %s: %w", req, err)
+	}
+	r.problems.Set(req.NamespacedName, Part, problem)
+	return result, nil
+}
+
+// apply writes what differs. have is without UID where there is no import.
+func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport) (remark string, _ error) {
+	headless := have.Spec.Type == mcsv1beta1.Headless
+	switch {
+	case have.UID == "":
+		return "", errors.Join(r.remove(ctx, name, false), r.remove(ctx, name, true))
+	case len(have.Spec.IPFamilies) == 0 || derived.Portless(have):
+		return "", r.remove(ctx, name, true) // one with clusterset IPs stays, so that nobody else gets these
+	}
+	service, free, err := imported.Service(ctx, r.cluster.Client, name, headless)
+	switch {
+	case err != nil:
+		return "", err
+	case service == nil && free == "":
+		return "", &kit.TakenError{Kind: "Service", Namespace: name.Namespace, Name: names.DerivedServices(name.Name, headless)[0]}
+	case service == nil:
+		remark, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.create(ctx, imp, free) })
+	case service.DeletionTimestamp != nil:
+		return "", nil // its deletion is the next event
+	case derived.MustReplace(service, headless):
+		return "", kit.Delete(ctx, r.cluster.Client, service)
+	default:
+		remark, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.update(ctx, imp, service) })
+	}
+	if err == nil && !headless {
+		err = r.remove(ctx, name, true)
+	}
+	return remark, err
+}
+
+func (r *Reconciler) update(ctx context.Context, imp *mcsv1beta1.ServiceImport, have *corev1.Service) error {
+	updated := have.DeepCopy()
+	derived.Apply(updated, imp)
+	if equality.Semantic.DeepEqual(have, updated) {
+		return nil
+	}
+	return kit.Update(ctx, r.cluster.Client, updated)
+}
+
+// remove deletes a derived Service of an import, the headless one or the one with the clusterset IPs. When an import is deleted, the garbage collector
+// would delete it too, but later.
+func (r *Reconciler) remove(ctx context.Context, imp types.NamespacedName, headless bool) error {
+	service, _, err := imported.Service(ctx, r.cluster.Client, imp, headless)
+	if err != nil || service == nil || service.DeletionTimestamp != nil {
+		return err
+	}
+	return kit.Delete(ctx, r.cluster.Client, service)
+}
+
+// sayTaken says that the derived Service has another name than usual.
+func (r *Reconciler) sayTaken(imp *mcsv1beta1.ServiceImport, name string) {
+	usual := names.DerivedServices(imp.Name, imp.Spec.Type == mcsv1beta1.Headless)[0]
+	if name == usual {
+		return
+	}
+	others := &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: usual}}
+	status.Say(r.recorder, imp, others, corev1.EventTypeWarning, "NameTaken", "Import", fmt.Sprintf(
+		"Service %s was not made by Atoll and is left alone; the derived Service is named %s.", usual, name))
+}

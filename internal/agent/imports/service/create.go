@@ -1,0 +1,139 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// create creates a derived Service with the clusterset IPs that the import has, so that clients keep theirs: all of them that it can have again.
+func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, name string) error {
+	keep := derived.FormerIPs(imp)
+	var lost []string
+	var refusal error
+	for {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}
+		derived.Apply(service, imp)
+		if len(keep) > 0 {
+			derived.KeepIPs(service, keep)
+		}
+		err := kit.Create(ctx, r.cluster.Client, r.cluster.Live, service, func(o client.Object) bool { return derived.OwnedBy(o.(*corev1.Service), imp.Name) })
+		if err == nil {
+			r.sayTaken(imp, name)
+			r.sayLost(imp, lost, refusal)
+			return nil
+		}
+		if len(keep) == 0 || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.clusterIP") {
+			return err
+		}
+		// The API server allocates addresses before it looks at names: it may mean a Service of ours that the cache does not show yet.
+		gone, lookErr := r.lostIPs(ctx, imp, keep, err)
+		if lookErr != nil {
+			return lookErr
+		}
+		keep = slices.DeleteFunc(keep, func(ip string) bool { return slices.Contains(gone, ip) })
+		lost, refusal = append(lost, gone...), err
+	}
+}
+
+// lostIPs returns, after the API server has refused to give a Service the addresses that an import has, those that it cannot have again: another
+// Service has one, or it is not valid any more. Right after a Service's deletion its address counts as allocated for a moment still: that is an error, which
+// is tried again soon, and no refusal that people can do something about.
+func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport, keep []string, refusal error) (lost []string, _ error) {
+	if !strings.Contains(refusal.Error(), "already allocated") {
+		for _, ip := range keep {
+			if strings.Contains(refusal.Error(), "failed to allocate IP "+ip+":") { // it names one at a time
+				return []string{ip}, nil
+			}
+		}
+		return slices.Clone(keep), nil
+	}
+	services := &corev1.ServiceList{}
+	if err := r.cluster.Client.List(ctx, services, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("looking for the owner of %v: %w", keep, err)
+	}
+	for i := range services.Items {
+		s := &services.Items[i]
+		if s.Namespace == imp.Namespace && derived.OwnedBy(s, imp.Name) {
+			continue // one that was deleted or created a moment ago
+		}
+		for _, ip := range s.Spec.ClusterIPs {
+			if slices.Contains(keep, ip) {
+				lost = append(lost, ip)
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return nil, fmt.Errorf("creating the derived Service with the addresses %v that it had: %v", keep, refusal)
+	}
+	return lost, nil
+}
+
+// sayLost says which addresses a Service could not have again.
+func (r *Reconciler) sayLost(imp *mcsv1beta1.ServiceImport, lost []string, refusal error) {
+	if len(lost) > 0 {
+		status.Say(r.recorder, imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import", fmt.Sprintf(
+			"The derived Service can't have its clusterset IP %s again: %v", strings.Join(lost, " and "), refusal))
+	}
+}
+
+const (
+	// distributionPause is how long a traffic distribution that the API server has refused is not tried again. It may be upgraded at any time.
+	distributionPause  = 10 * time.Minute
+	distributionMargin = time.Second
+)
+
+// distributions are the values of a Service's traffic distribution that this cluster's API server has refused. Its version would not tell, because a
+// feature gate decides too. The zero value has none.
+type distributions struct {
+	mu    sync.Mutex
+	until map[string]time.Time // when to try a value again
+}
+
+// left returns how long the traffic distribution of an import is not tried.
+func (d *distributions) left(imp *mcsv1beta1.ServiceImport) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(0, time.Until(d.until[*imp.Spec.TrafficDistribution]))
+}
+
+func (d *distributions) add(imp *mcsv1beta1.ServiceImport) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.until == nil {
+		d.until = map[string]time.Time{}
+	}
+	d.until[*imp.Spec.TrafficDistribution] = time.Now().Add(wait.Jitter(distributionPause, 0.1))
+}
+
+// withDistribution writes a derived Service with the import's traffic distribution, or with PreferClose where this cluster's API server does not know
+// that; remark says so.
+func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) error) (remark string, _ error) {
+	older := derived.WithOlderDistribution(imp)
+	if older == nil {
+		return "", write(imp)
+	}
+	if r.refused.left(imp) == 0 {
+		err := write(imp)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.trafficDistribution") {
+			return "", err
+		}
+		r.refused.add(imp)
+	}
+	return fmt.Sprintf("Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.",
+		*imp.Spec.TrafficDistribution), write(older)
+}

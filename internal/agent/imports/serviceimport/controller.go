@@ -1,0 +1,165 @@
+// Package serviceimport keeps this cluster's ServiceImports: one for each service that a member exports and whose namespace exists here (KEP-1645,
+// "Importing Services"). It owns everything but the status, the clusterset IPs included, which it takes from the derived Service.
+package serviceimport
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Reconciler writes ServiceImports.
+type Reconciler struct {
+	cluster  *inputs.Cluster
+	broker   *inputs.Broker
+	recorder events.EventRecorder
+	said     sync.Map // of said: what the last Event of a kind about a service was about (string)
+}
+
+// New returns the controller, which reads this cluster and the broker from the given caches.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, broker: b, recorder: recorder}
+	run, err := controller.NewTypedUnmanaged("serviceimport", kit.Options(r))
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+		})),
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+		})),
+		run.Watch(kit.Watch(broker, &corev1.ConfigMap{}, r.permissions)),
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport])),
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
+		run.Watch(kit.Watch(member, &corev1.Service{}, r.service)),
+		run.Watch(kit.Watch(member, &corev1.Namespace{}, r.namespace)),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// service maps a Service to the service of its name, which this cluster may export, and a derived one to its import.
+func (r *Reconciler) service(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+	if imp := imported.Of(e.Latest()); imp.Name != "" {
+		return []reconcile.Request{{NamespacedName: imp}}
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.Latest())}}
+}
+
+// namespace maps a namespace to the services in it that any member exports.
+func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
+	if e.New != nil {
+		r.sayMalformed(e.New)
+	}
+	return r.records(ctx, client.MatchingFields{layout.ByNamespace: e.Latest().Name})
+}
+
+// permissions maps what members are permitted to all services.
+func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
+	if e.Latest().Name != names.MemberPermissions || e.Initial {
+		return nil
+	}
+	return r.records(ctx)
+}
+
+func (r *Reconciler) records(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	list := &brokerv1alpha1.ExportedServiceList{}
+	if err := r.broker.List(ctx, list, append(options, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil // the cache has ended
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: list.Items[i].Spec.Service()})
+	}
+	return requests
+}
+
+// Reconcile makes the ServiceImport of one service what the exports of it amount to.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	have := &mcsv1beta1.ServiceImport{}
+	if err := r.cluster.Client.Get(ctx, req.NamespacedName, have); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
+	}
+	if have.Labels[names.LabelManagedBy] == names.AggregateManager {
+		return reconcile.Result{}, nil // this cluster is a broker too
+	}
+	exported, err := r.cluster.Exports(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
+	}
+	r.sayLeftOut(req.NamespacedName, exported)
+	r.sayForeign(req.NamespacedName, have, len(exported.Imported) > 0)
+	if have.UID != "" && (!local.Managed(have) || have.DeletionTimestamp != nil) {
+		return reconcile.Result{}, nil
+	}
+	result, refusal, err := kit.Outcome(r.apply(ctx, req.NamespacedName, have, exported))
+	if err != nil {
+		return result, fmt.Errorf("writing ServiceImport %s: %w", req, err)
+	}
+	r.sayRefused(req.NamespacedName, have, exported.Own.Export, refusal)
+	return result, nil
+}
+
+// apply writes what differs.
+func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported local.Exported) error {
+	if len(exported.Imported) == 0 {
+		if have.UID == "" {
+			return nil
+		}
+		return kit.Delete(ctx, r.cluster.Client, have)
+	}
+	derived, err := r.derived(ctx, service)
+	if err != nil {
+		return err
+	}
+	want := want(have, service, merge.Resolve(exported.Imported), r.cluster.Network, derived)
+	if have.UID == "" {
+		return kit.Create(ctx, r.cluster.Client, r.cluster.Live, want, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
+	}
+	if equality.Semantic.DeepEqual(have.Spec, want.Spec) && equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
+		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
+		return nil
+	}
+	updated := have.DeepCopy()
+	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
+	return kit.Update(ctx, r.cluster.Client, updated)
+}
+
+// derived returns the derived Services of a service that there are: by whether they are headless.
+func (r *Reconciler) derived(ctx context.Context, service types.NamespacedName) (map[bool]*corev1.Service, error) {
+	all := map[bool]*corev1.Service{}
+	for _, headless := range []bool{false, true} {
+		found, _, err := imported.Service(ctx, r.cluster.Client, service, headless)
+		if err != nil {
+			return nil, fmt.Errorf("reading the derived Service: %w", err)
+		}
+		if found != nil && found.DeletionTimestamp == nil {
+			all[headless] = found
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,52 @@
+package serviceimport
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// want returns the ServiceImport that a resolution amounts to in a cluster with the given Service network. What others own of have, which is empty
+// where there is none yet, stays. services are the derived Services that there are, by whether they are headless.
+func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork, services map[bool]*corev1.Service) *mcsv1beta1.ServiceImport {
+	imp := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, Labels: have.Labels, Annotations: have.Annotations},
+		Spec:       resolution.Spec,
+	}
+	metadata.Apply(&imp.ObjectMeta, resolution.Exported())
+	imp.Labels[names.LabelManagedBy] = names.AgentManager
+	imp.Spec.IPFamilies = network.Supported(resolution.Spec.IPFamilies)
+	if imp.Spec.Ports == nil {
+		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, if empty
+	}
+	if !hasService(imp) {
+		delete(imp.Annotations, names.AnnotationDerivedService)
+		return imp
+	}
+	headless := imp.Spec.Type == mcsv1beta1.Headless
+	if !headless {
+		imp.Spec.IPs = have.Spec.IPs // of a Service that is about to be created again with them
+	}
+	if !slices.Contains(names.DerivedServices(service.Name, headless), imp.Annotations[names.AnnotationDerivedService]) {
+		delete(imp.Annotations, names.AnnotationDerivedService) // the type has changed
+	}
+	if s := services[headless]; s != nil {
+		imp.Spec.IPs = derived.ClustersetIPs(s, imp.Spec.IPFamilies)
+		imp.Annotations[names.AnnotationDerivedService] = s.Name
+	}
+	return imp
+}
+
+// hasService tells whether an import has a derived Service: the API accepts none without a port or an IP family of this cluster.
+func hasService(imp *mcsv1beta1.ServiceImport) bool {
+	return len(imp.Spec.IPFamilies) > 0 && !derived.Portless(imp)
+}

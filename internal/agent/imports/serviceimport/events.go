@@ -1,0 +1,115 @@
+package serviceimport
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// said is a kind of Event about a service.
+type said struct {
+	reason string
+	about  types.NamespacedName
+}
+
+// news tells whether something is to be said that was not said last: "" is nothing.
+func (r *Reconciler) news(reason string, about types.NamespacedName, what string) bool {
+	key := said{reason, about}
+	if what == "" {
+		r.said.Delete(key)
+		return false
+	}
+	last, found := r.said.Swap(key, what)
+	return !found || last != what
+}
+
+// namespaceOf refers to the namespace of a service.
+func namespaceOf(service types.NamespacedName) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: service.Namespace, Name: service.Namespace}
+}
+
+// importOf refers to the ServiceImport of a service, which may not exist.
+func importOf(service types.NamespacedName) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: mcsv1beta1.GroupVersion.String(), Kind: mcsv1beta1.ServiceImportKindName, Namespace: service.Namespace, Name: service.Name,
+	}
+}
+
+// sayForeign says that somebody else's ServiceImport is in the way.
+func (r *Reconciler) sayForeign(service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported bool) {
+	foreign := ""
+	if have.UID != "" && !local.Managed(have) && exported {
+		foreign = string(have.UID)
+	}
+	if r.news("ForeignServiceImport", service, foreign) {
+		status.Say(r.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import", fmt.Sprintf(
+			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported, "+
+				"or have Atoll take it over: kubectl label serviceimport -n %s %s %s=%s",
+			have.Namespace, have.Name, names.LabelManagedBy, names.AgentManager))
+	}
+}
+
+// sayLeftOut says, on the namespace, that this cluster does not import what other clusters export from it. Where the service is imported from
+// others, its ServiceImport says so.
+func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exported) {
+	var left local.LeftOut
+	if len(exported.LeftOut) > 0 {
+		left = exported.LeftOut[0]
+	}
+	if left.Reason != refusal.SystemNamespace && len(exported.Imported) > 0 {
+		left = local.LeftOut{}
+	}
+	if !r.news("LeftOut", service, string(left.Reason)+left.Cluster) {
+		return
+	}
+	why, undo := left.Reason.Explain(service.Namespace)
+	eventType := corev1.EventTypeNormal // as the namespace's owner has it
+	if left.Reason == refusal.SystemNamespace {
+		eventType = corev1.EventTypeWarning
+	}
+	status.Say(r.recorder, namespaceOf(service), importOf(service), eventType, string(left.Reason), "Import", fmt.Sprintf(
+		"Cluster %q exports %s, which is not imported: %s. To import it: %s", left.Cluster, service.Name, why, undo))
+}
+
+// sayMalformed says, on a namespace, what of its annotation about refused clusters cannot be read.
+func (r *Reconciler) sayMalformed(namespace *corev1.Namespace) {
+	name := types.NamespacedName{Namespace: namespace.Name}
+	wrong := ""
+	if err := refusal.In(namespace.Name, nil, namespace.Annotations, refusal.Clusters{}).Malformed; err != nil {
+		wrong = strings.ReplaceAll(err.Error(), "\n", ", ")
+	}
+	if r.news("MalformedRefusal", name, wrong) {
+		status.Say(r.recorder, namespaceOf(name), nil, corev1.EventTypeWarning, "MalformedRefusal", "Import", fmt.Sprintf(
+			"Annotation %[1]s can't be read in full: %[2]s. Imports from the clusters that can be read are refused, all others are not. "+
+				"Write cluster ids separated by commas, or \"*\": kubectl annotate namespace %[3]s --overwrite %[1]s=ID,ID",
+			names.AnnotationRefuseImports, wrong, name.Namespace))
+	}
+}
+
+// sayRefused says that the API server refuses an import, where people look: on the import, or on this cluster's own export of the service, or else on
+// the namespace.
+func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.ServiceImport, export *mcsv1beta1.ServiceExport, why string) {
+	var about, related runtime.Object = namespaceOf(service), importOf(service)
+	kind := "Namespace"
+	switch {
+	case why == "":
+		kind = ""
+	case have.UID != "":
+		kind, about, related = mcsv1beta1.ServiceImportKindName, have, nil
+	case export != nil:
+		kind, about = mcsv1beta1.ServiceExportKindName, export
+	}
+	if r.news("ImportRefused", service, kind) {
+		status.Say(r.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(
+			"The API server refuses ServiceImport %s in this cluster. The agent tries again within two minutes: %s", service.Name, why))
+	}
+}

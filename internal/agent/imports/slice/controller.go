@@ -1,0 +1,180 @@
+// Package slice keeps the EndpointSlices that are imported from other clusters: one for each slice that these have published.
+package slice
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Request is a source slice of another cluster. What it is imported as has a name that follows from these.
+type Request struct {
+	Cluster names.ClusterID
+	Source  types.NamespacedName
+}
+
+// Dependencies are what the controller needs.
+type Dependencies struct {
+	Cluster *inputs.Cluster
+	Broker  *inputs.Broker
+	// Network is what addresses other clusters may not have.
+	Network validation.Network
+	Hints   *hints.Hints
+	// Lost tells whether a cluster is lost.
+	Lost     func(names.ClusterID) bool
+	Pace     *border.Pace
+	Recorder events.EventRecorder
+	Problems *status.Problems
+}
+
+// Reconciler writes imported slices.
+type Reconciler struct {
+	Dependencies
+	feed *kit.Feed[Request]
+}
+
+// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which can be told of what no cache
+// says.
+func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
+	r := &Reconciler{Dependencies: d, feed: kit.NewFeed[Request]()}
+	run, err := controller.NewTypedUnmanaged("importedslice", kit.Options(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published)),
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record)),
+		// After a start nothing on the broker speaks of what is missing there.
+		run.Watch(kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local)),
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport)),
+		run.Watch(kit.Watch(member, &corev1.Namespace{}, r.namespace)),
+		run.Watch(r.feed),
+	} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return run, r, nil
+}
+
+// Reconcile makes the slice that is imported from one source slice what it should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	have, err := imported.Slice(ctx, r.Cluster.Client, req.Cluster, req.Source)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the imported slice of %v: %w", req, err)
+	}
+	in, err := r.gather(ctx, req, have)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what slice %v depends on: %w", req, err)
+	}
+	if in.waits {
+		return reconcile.Result{}, nil // the ServiceImport's next event queues the slice
+	}
+	d := decide(in, req, r.Network, r.Cluster.ID)
+	if d.want != nil {
+		r.Hints.Apply(in.imp, d.want)
+		if have != nil {
+			d.want.Name = have.Name
+		}
+	}
+	now := time.Now()
+	if endpoints.Same(have, d.want) || d.want == nil || endpoints.Withdraws(have, d.want) {
+		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now) // removals do not wait
+	} else if wait := r.Pace.Wait(req.Cluster.String(), req.Source.Namespace, req.key(), now); wait > 0 {
+		return kit.After(wait), nil
+	}
+	result, refusal, err := kit.Outcome(imported.Write(ctx, r.Cluster, have, d.want))
+	if err != nil {
+		return result, fmt.Errorf("importing slice %v: %w", req, err)
+	}
+	r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
+	r.note(in, req, d, refusal)
+	return result, nil
+}
+
+func (req Request) key() string { return req.Source.String() + "." + req.Cluster.String() }
+
+// gather reads what one imported slice depends on.
+func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
+	if in.source, err = r.Broker.Slice(ctx, r.Cluster.Clusterset, req.Cluster, req.Source); err != nil {
+		return in, err
+	}
+	switch {
+	case in.source != nil && layout.Service(in.source).Name != "":
+		in.service = layout.Service(in.source)
+	case have != nil:
+		in.service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
+	}
+	if in.service.Name == "" {
+		return in, nil
+	}
+	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
+		return in, err
+	}
+	rules, err := local.Refusals(ctx, r.Cluster.Client, local.Cluster{Refuses: r.Cluster.Refuses}, in.service.Namespace)
+	if err != nil {
+		return in, err
+	}
+	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost(req.Cluster)
+	if in.record, err = r.Broker.Exported(ctx, r.Cluster.Clusterset, req.Cluster, in.service); err != nil || !in.imports() {
+		return in, err
+	}
+	if in.imp.Annotations[names.AnnotationDerivedService] == "" {
+		in.waits = true
+		return in, nil
+	}
+	if in.source != nil {
+		if in.state, in.detail = r.Broker.Border.State(in.source); in.state == border.Stub {
+			if in.source, err = r.read(ctx, in.source); err != nil {
+				return in, err
+			}
+			in.state, in.detail = r.Broker.Border.State(in.source)
+		}
+	}
+	if in.source != nil && endpoints.ByClusterIP(in.source) {
+		in.member, err = r.member(ctx, req.Cluster)
+	}
+	return in, err
+}
+
+// member reads what a cluster says of itself, nil where it says nothing.
+func (r *Reconciler) member(ctx context.Context, cluster names.ClusterID) (*brokerv1alpha1.MemberCluster, error) {
+	member := &brokerv1alpha1.MemberCluster{}
+	if err := r.Broker.Get(ctx, client.ObjectKey{Namespace: r.Cluster.Clusterset, Name: cluster.String()}, member, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return member, nil
+}
+
+// read reads the content of a slice of which the cache has a stub, and validates it as the cache does.
+func (r *Reconciler) read(ctx context.Context, stub *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
+	slice := &discoveryv1.EndpointSlice{}
+	if err := r.Broker.Live.Get(ctx, client.ObjectKeyFromObject(stub), slice); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	r.Broker.Border.Admit(slice)
+	return slice, nil
+}

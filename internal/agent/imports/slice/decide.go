@@ -1,0 +1,93 @@
+package slice
+
+import (
+	"fmt"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// inputsOf is what one imported slice depends on.
+type inputsOf struct {
+	service types.NamespacedName
+	// source is the slice on the broker, nil for none, with its state and the detail of that.
+	source *discoveryv1.EndpointSlice
+	state  border.State
+	detail string
+	// imp is the ServiceImport, nil for none; record is the source cluster's record, nil where that does not export the service.
+	imp    *mcsv1beta1.ServiceImport
+	record *brokerv1alpha1.ExportedService
+	// member is what the source cluster says of itself, if that matters.
+	member *brokerv1alpha1.MemberCluster
+	// refused says that nothing of the source cluster is imported into the namespace, lost that the cluster is lost.
+	refused, lost bool
+	// waits says that the import has no derived Service yet.
+	waits bool
+}
+
+// imports tells whether anything is imported from the source cluster.
+func (in inputsOf) imports() bool {
+	return in.imp != nil && !in.refused && in.record != nil && in.record.Spec.Scope != brokerv1alpha1.ScopeHub &&
+		(!in.lost || in.record.Spec.OnClusterLoss == names.OnLossKeep) && len(in.imp.Spec.IPFamilies) > 0 && !derived.Portless(in.imp)
+}
+
+// Reasons of remarks in the ServiceImport's condition Ready, and of Events.
+const (
+	ReasonOverlappingRanges = "OverlappingRanges"
+	ReasonEndpointsRefused  = "EndpointsRefused"
+)
+
+// decision is what a slice should be, nil for none, and what people should know of it.
+type decision struct {
+	want    *discoveryv1.EndpointSlice
+	remarks []status.Remark
+}
+
+// decide returns what to import of a source slice.
+func decide(in inputsOf, req Request, network validation.Network, self names.ClusterID) decision {
+	if !in.imports() || in.source == nil || in.state == border.Withdrawn || in.state == border.Stub {
+		return decision{}
+	}
+	if in.state == border.Refused {
+		return decision{remarks: refused(req.Cluster, in.detail)}
+	}
+	if text := endpoints.OverlappingRanges(network, self, req.Cluster, in.member, in.source); text != "" {
+		return decision{remarks: []status.Remark{{Reason: ReasonOverlappingRanges, Message: text}}}
+	}
+	clean, left := network.Slice(req.Cluster, in.source)
+	d := decision{want: endpoints.Import{
+		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
+	}.Slice(clean)}
+	if len(left) > 0 {
+		d.remarks = refused(req.Cluster, validation.Summary(left))
+	} else if count, first := validation.RefusedOf(in.source); count > 0 {
+		d.remarks = refused(req.Cluster, first)
+	}
+	return d
+}
+
+func refused(cluster names.ClusterID, what string) []status.Remark {
+	return []status.Remark{{Reason: ReasonEndpointsRefused, Message: fmt.Sprintf(
+		"Endpoints of cluster %q are not imported: %s. Its other endpoints are. Correct them in that cluster.", cluster, what)}}
+}
+
+// note tells the controller of the import's conditions how it went.
+func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) {
+	if in.service.Name == "" {
+		return
+	}
+	problem := status.Outcome{Failure: refusal, Remarks: d.remarks}
+	if in.imp == nil {
+		problem = status.Outcome{}
+	}
+	r.Problems.Set(in.service, req.Cluster.String()+"/"+req.Source.Name, problem)
+}

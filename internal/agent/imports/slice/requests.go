@@ -1,0 +1,130 @@
+package slice
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// published maps another cluster's slice on the broker to itself.
+func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
+	return r.requests(e.Latest())
+}
+
+// requests are for slices on the broker of other clusters. One that the border has refused has no labels: the one before it has, if there was one.
+func (r *Reconciler) requests(slices ...*discoveryv1.EndpointSlice) []Request {
+	var all []Request
+	for _, s := range slices {
+		cluster := layout.Cluster(s)
+		if source := layout.Source(s); source != "" && cluster != "" && cluster != r.Cluster.ID {
+			all = append(all, Request{cluster, types.NamespacedName{Namespace: layout.Service(s).Namespace, Name: source}})
+		}
+	}
+	return all
+}
+
+// local maps an imported slice of this cluster to its source.
+func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
+	var all []Request
+	for _, s := range []*discoveryv1.EndpointSlice{e.Old, e.New} { // somebody may have changed its labels
+		if s == nil || !inputs.IsImported(s) {
+			continue
+		}
+		if cluster, source := imported.Source(s); cluster != r.Cluster.ID {
+			all = append(all, Request{cluster, source})
+		}
+	}
+	return all
+}
+
+// record maps another cluster's record to its slices of the service.
+func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []Request {
+	spec := e.Latest().Spec
+	if e.Initial || spec.ClusterID == r.Cluster.ID.String() {
+		return nil // the first list of slices queues all
+	}
+	var all []Request
+	for _, req := range r.of(ctx, spec.Service()) {
+		if req.Cluster.String() == spec.ClusterID {
+			all = append(all, req)
+		}
+	}
+	return all
+}
+
+// serviceImport maps an import to its slices.
+func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
+	if e.Initial || !imported.Changed(e) {
+		return nil
+	}
+	return r.of(ctx, client.ObjectKeyFromObject(e.Latest()))
+}
+
+// namespace maps a namespace that refuses other clusters than before, and one that is new, to the slices of its imports.
+func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []Request {
+	if e.Initial || e.Old == nil || e.New == nil || e.Old.Labels[names.LabelExports] == e.New.Labels[names.LabelExports] &&
+		e.Old.Annotations[names.AnnotationRefuseImports] == e.New.Annotations[names.AnnotationRefuseImports] {
+		return nil // the imports of a new namespace queue their slices
+	}
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := r.Cluster.Client.List(ctx, imports, client.InNamespace(e.New.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache has ended
+	}
+	var all []Request
+	for i := range imports.Items {
+		all = append(all, r.of(ctx, client.ObjectKeyFromObject(&imports.Items[i]))...)
+	}
+	return all
+}
+
+// of returns requests for the slices that other clusters have published of a service, and for those that are imported of it.
+func (r *Reconciler) of(ctx context.Context, service types.NamespacedName) []Request {
+	published, err := r.Broker.Published(ctx, r.Cluster.Clusterset, service)
+	if err != nil {
+		return nil // the cache has ended
+	}
+	here, err := r.Cluster.Imported(ctx, service)
+	if err != nil {
+		return nil
+	}
+	return append(r.requests(published...), r.importedHere(here)...)
+}
+
+func (r *Reconciler) importedHere(slices []*discoveryv1.EndpointSlice) []Request {
+	var all []Request
+	for _, s := range slices {
+		if cluster, source := imported.Source(s); cluster != r.Cluster.ID {
+			all = append(all, Request{cluster, source})
+		}
+	}
+	return all
+}
+
+// Service queues all slices of a service.
+func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) {
+	r.feed.Add(false, r.of(ctx, service)...)
+}
+
+// From queues all slices of a cluster.
+func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
+	published, err := r.Broker.PublishedBy(ctx, r.Cluster.Clusterset, cluster)
+	if err != nil {
+		return // the cache has ended
+	}
+	here, err := r.Cluster.ImportedFrom(ctx, cluster)
+	if err != nil {
+		return
+	}
+	r.feed.Add(false, append(r.requests(published...), r.importedHere(here)...)...)
+}

@@ -1,0 +1,258 @@
+// Package slice keeps this cluster's EndpointSlices on the broker: one for each slice of an exported Service or, in advertise mode cluster-ip, one for
+// each of its cluster IPs.
+package slice
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/pace"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Part begins the controller's parts of a service in status.Problems. The name of the source slice follows.
+const Part = "slice/"
+
+// Reconciler writes slices. A request is the name of a source slice in this cluster, or what names.ClusterIPSlice returns.
+type Reconciler struct {
+	cluster  *inputs.Cluster
+	broker   *inputs.Broker
+	mode     brokerv1alpha1.AdvertiseMode
+	pacer    *pace.Pacer[types.NamespacedName]
+	problems *status.Problems
+
+	going sync.Map // of types.NamespacedName: since when a slice has nothing to publish (time.Time)
+}
+
+// New returns the controller, which reads this cluster and the broker from the given caches. limits space the writes of each slice.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems}
+	run, err := controller.NewTypedUnmanaged("slice", kit.Options(r))
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(member, &discoveryv1.EndpointSlice{}, r.source)),
+		run.Watch(kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published)),
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record)),
+		run.Watch(kit.Watch(member, &corev1.Service{}, r.service)),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// source maps a slice of this cluster to itself, and to the cluster IPs that it stands behind.
+func (r *Reconciler) source(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
+	service := inputs.SourceService(e.Latest())
+	if service.Name == "" {
+		return nil
+	}
+	if r.mode == brokerv1alpha1.AdvertiseClusterIP {
+		return append(clusterIPs(service), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Latest())})
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.Latest())}}
+}
+
+// published maps the cluster's own slice on the broker to its source.
+func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
+	if slice := e.Latest(); layout.Cluster(slice) == r.cluster.ID {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: layout.Service(slice).Namespace, Name: layout.Source(slice)}}}
+	}
+	return nil
+}
+
+// record maps the cluster's own record to all slices of the service. In advertise mode cluster-ip those of others count too, because they decide on
+// the merged type.
+func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
+	spec := e.Latest().Spec
+	if spec.ClusterID != r.cluster.ID.String() && r.mode != brokerv1alpha1.AdvertiseClusterIP {
+		return nil
+	}
+	return r.all(ctx, spec.Service())
+}
+
+// service maps a Service whose ports or addresses change to all slices of it, if it is exported.
+func (r *Reconciler) service(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+	service := client.ObjectKeyFromObject(e.Latest())
+	if record, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service); e.Initial || record == nil || err != nil {
+		return nil
+	}
+	return r.all(ctx, service)
+}
+
+// all returns requests for the slices that a service has or has published.
+func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+	var requests []reconcile.Request
+	if r.mode == brokerv1alpha1.AdvertiseClusterIP {
+		requests = clusterIPs(service)
+	}
+	sources, err := r.cluster.Sources(ctx, service)
+	if err != nil {
+		return nil // the cache has not synced yet: its first list queues every slice
+	}
+	for _, s := range sources {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+	}
+	published, err := r.broker.Published(ctx, r.cluster.Clusterset, service)
+	if err != nil {
+		return nil
+	}
+	for _, s := range published {
+		if layout.Cluster(s) == r.cluster.ID {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(s)}})
+		}
+	}
+	return requests
+}
+
+// clusterIPs returns the requests for a service's cluster IPs.
+func clusterIPs(service types.NamespacedName) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, family := range []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol} {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{
+			Namespace: service.Namespace, Name: names.ClusterIPSlice(service.Name, string(family)),
+		}})
+	}
+	return requests
+}
+
+// Reconcile makes what is published of one source slice what it should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	have, err := r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the published slice of %s: %w", req, err)
+	}
+	of, err := r.gather(ctx, req.NamespacedName, have)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what slice %s depends on: %w", req, err)
+	}
+	want, refused := of.want(req.Name)
+	now := time.Now()
+	gone := time.Duration(0) // since when there is nothing to publish
+	if want == nil {
+		first, _ := r.going.LoadOrStore(req.NamespacedName, now)
+		gone = now.Sub(first.(time.Time))
+	} else {
+		r.going.Delete(req.NamespacedName)
+	}
+	d := decide(have, want, of, gone)
+	if have == nil && want == nil {
+		r.going.Delete(req.NamespacedName)
+	}
+	if d.write != nil && have != nil && d.wait == 0 {
+		d.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(have, d.write), now)
+	}
+	if d.wait > 0 {
+		return kit.After(d.wait), nil
+	}
+	result, refusal, err := kit.Outcome(r.apply(ctx, have, d))
+	r.note(of.service, req.Name, want, refused, refusal, err)
+	if err != nil {
+		err = fmt.Errorf("publishing slice %s: %w", req, err)
+	}
+	return result, err
+}
+
+// gather reads what one source slice's publication depends on.
+func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, have *discoveryv1.EndpointSlice) (of inputsOf, err error) {
+	of.clusterIP = strings.Contains(key.Name, ":") // no EndpointSlice's name has one
+	if of.clusterIP {
+		name, _, _ := strings.Cut(key.Name, ":")
+		of.service = types.NamespacedName{Namespace: key.Namespace, Name: name}
+	} else {
+		source := &discoveryv1.EndpointSlice{}
+		if err := r.cluster.Client.Get(ctx, key, source, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+			return of, err
+		} else if err == nil {
+			of.sources, of.service = []*discoveryv1.EndpointSlice{source}, inputs.SourceService(source)
+		}
+	}
+	if of.service.Name == "" && have != nil {
+		of.service, of.sources = layout.Service(have), nil
+	}
+	if of.service.Name == "" {
+		return of, nil
+	}
+	record, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, of.service)
+	if err != nil || record == nil || layout.Withdrawn(record) {
+		return of, err
+	}
+	service := &corev1.Service{}
+	if err := r.cluster.Client.Get(ctx, of.service, service, client.UnsafeDisableDeepCopy); err != nil {
+		of.exported = true // and deleted a moment ago: its endpoints go, its record stays for a while
+		return of, client.IgnoreNotFound(err)
+	}
+	of.exported, of.clusterIPs = true, service.Spec.ClusterIPs
+	of.export = &endpoints.Export{
+		Cluster: r.cluster.ID, Service: of.service, BrokerNamespace: r.cluster.Clusterset,
+		Ports: record.Spec.Ports, Restricted: len(record.Spec.Ports) < len(service.Spec.Ports),
+	}
+	if of.byClusterIP, err = r.byClusterIP(ctx, of.service, record); err != nil || !of.clusterIP {
+		return of, err
+	}
+	of.sources, err = r.cluster.Sources(ctx, of.service)
+	return of, err
+}
+
+// byClusterIP tells whether the cluster IP of a Service is published in place of its pods. In a headless service the pods stand for themselves, also
+// where it is an older export of another cluster that makes the service headless.
+func (r *Reconciler) byClusterIP(ctx context.Context, service types.NamespacedName, record *brokerv1alpha1.ExportedService) (bool, error) {
+	if r.mode != brokerv1alpha1.AdvertiseClusterIP || record.Spec.Type != mcsv1beta1.ClusterSetIP {
+		return false, nil
+	}
+	exports, err := r.cluster.Conflicting(ctx, service, &record.Spec)
+	return len(exports) > 0 && merge.Type(exports) == mcsv1beta1.ClusterSetIP, err
+}
+
+// apply writes what decide has returned.
+func (r *Reconciler) apply(ctx context.Context, have *discoveryv1.EndpointSlice, d decision) error {
+	switch {
+	case d.remove:
+		return kit.Delete(ctx, r.broker, have)
+	case d.write == nil:
+		return nil
+	case have == nil:
+		return kit.Create(ctx, r.broker, r.broker.Live, d.write, func(client.Object) bool { return true }) // no other member may create it
+	}
+	return kit.Update(ctx, r.broker, d.write)
+}
+
+// note tells the controller of the export's conditions how it went.
+func (r *Reconciler) note(service types.NamespacedName, name string, want *discoveryv1.EndpointSlice, refused string, refusal string, err error) {
+	if service.Name == "" {
+		return
+	}
+	problem := status.Outcome{Failure: refusal}
+	if err != nil {
+		problem.Failure = err.Error()
+	}
+	if want != nil && refused != "" {
+		problem.Remarks = []status.Remark{{
+			Reason:  "EndpointsInvalid",
+			Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", refused),
+		}}
+	}
+	r.problems.Set(service, Part+name, problem)
+}
