@@ -53,6 +53,9 @@ const (
 	defaultMaxEndpoints = 500_000
 )
 
+// Values of --core.
+const coreOld, coreNew = "old", "new"
+
 // minTokenLifetime is the API's limit.
 const minTokenLifetime = 10 * time.Minute
 
@@ -103,6 +106,8 @@ type Options struct {
 	// PprofAddress is where profiles of the running agent can be taken; "0" or empty for
 	// nowhere.
 	PprofAddress string
+	// Core is which controllers run: "old", or "new" for those that are about to replace them.
+	Core string
 	// Verbose makes the agent log what it does in detail.
 	Verbose bool
 
@@ -138,6 +143,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics by TLS, with a certificate that signs itself and is another one after each start")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
+	flags.StringVar(&o.Core, "core", coreOld, "which controllers run: \"old\", or \"new\" for those that will replace them and do not survive a broker that loses data yet")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
 }
 
@@ -151,6 +157,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := o.refuses(); err != nil {
 		return fmt.Errorf("--%s: %w", refusal.Flag, err)
+	}
+	if o.Core != "" && o.Core != coreOld && o.Core != coreNew {
+		return fmt.Errorf("--core: %q is neither %q nor %q", o.Core, coreOld, coreNew)
 	}
 	switch o.mode() {
 	case brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP:

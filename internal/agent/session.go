@@ -29,7 +29,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/urgency"
 	"github.com/atoll-mcs/atoll/internal/version"
@@ -137,6 +136,9 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	log := p.log.With("cluster", m.ClusterID)
 	var err error
 	config = p.traffic.Count(config)
+	if p.options.Core == coreNew {
+		return s.serveNew(ctx, config, log)
+	}
 	config.Wrap(p.gate.Transport(urgency.Broker))
 	throttle := broker.NewThrottle(p.options.budget().Share(ownShare), func() {
 		log.Warn(throttledText)
@@ -204,13 +206,7 @@ func (s *session) belong(ctx context.Context, hostname string, log *slog.Logger)
 
 // podRanges are the ranges of pods to publish where these are published.
 func (s *session) podRanges(published []string) []string {
-	if len(s.options.PodCIDRs) > 0 {
-		return s.options.PodCIDRs
-	}
-	if nodes := s.nodes.Load(); nodes != nil {
-		return ranges.Settled(published, nodes.Pods().All())
-	}
-	return published
+	return podRanges(s.options.PodCIDRs, s.nodes.Load(), published)
 }
 
 // remember reads what was known of the broker when an agent ran here last.

@@ -3,6 +3,7 @@
 package kit
 
 import (
+	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -38,4 +39,37 @@ func Options[R comparable](r reconcile.TypedReconciler[R]) controller.TypedOptio
 // priority that is put off again and again would starve.
 func After(d time.Duration) reconcile.Result {
 	return reconcile.Result{RequeueAfter: d, Priority: ptr.To(0)}
+}
+
+const (
+	// statusDelay is how long the status of an object waits after the first reason to write it, so that one write says all.
+	statusDelay = 100 * time.Millisecond
+	// startDelay is how long it waits after the start of its controller, until other controllers have done their part: what a status said before
+	// stands until then.
+	startDelay = 5 * time.Second
+)
+
+// Late delays the writing of statuses. The zero value is ready for use.
+type Late[R comparable] struct {
+	mu    sync.Mutex
+	start time.Time
+	first map[R]time.Time
+}
+
+// Wait returns how long a request has to wait, 0 when its time has come.
+func (l *Late[R]) Wait(request R) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.start.IsZero() {
+		l.start, l.first = now, map[R]time.Time{}
+	}
+	if _, found := l.first[request]; !found {
+		l.first[request] = now.Add(statusDelay)
+	}
+	if wait := max(l.first[request].Sub(now), l.start.Add(startDelay).Sub(now)); wait > 0 {
+		return wait
+	}
+	delete(l.first, request)
+	return 0
 }

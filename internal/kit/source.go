@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -53,35 +52,36 @@ func (w *watch[O, R]) String() string { return fmt.Sprintf("watch of %T", w.obje
 // Start implements source.TypedSource. It does not wait for the cache.
 func (w *watch[O, R]) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
 	go func() {
-		informer, err := w.cache.GetInformer(ctx, w.object)
-		if err != nil {
-			w.synced <- fmt.Errorf("getting the informer of %T: %w", w.object, err)
-			return
-		}
-		add := func(e Event[O]) { Add(queue, e.Initial, w.requests(ctx, e)...) }
-		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
-			AddFunc:    func(object any, initial bool) { add(Event[O]{New: object.(O), Initial: initial}) },
-			UpdateFunc: func(old, new any) { add(Event[O]{Old: old.(O), New: new.(O)}) },
-			DeleteFunc: func(object any) {
-				if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-					object = gone.Obj
-				}
-				if object, ok := object.(O); ok {
-					add(Event[O]{Old: object})
-				}
-			},
-		})
-		if err != nil {
-			w.synced <- fmt.Errorf("watching %T: %w", w.object, err)
-			return
-		}
-		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			w.synced <- errors.New("the controller ended before its cache was synced")
-		}
-		close(w.synced)
-		<-ctx.Done()
-		_ = informer.RemoveEventHandler(registration) // fails where the cache has ended too
+		w.synced <- Follow(ctx, w.cache, w.object, func(ctx context.Context, e Event[O]) { Add(queue, e.Initial, w.requests(ctx, e)...) })
 	}()
+	return nil
+}
+
+// Follow calls a function for the changes of objects in a cache until ctx is done. It returns after the calls for the first list.
+func Follow[O client.Object](ctx context.Context, from cache.Cache, of O, f func(context.Context, Event[O])) error {
+	informer, err := from.GetInformer(ctx, of)
+	if err != nil {
+		return fmt.Errorf("getting the informer of %T: %w", of, err)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { f(ctx, Event[O]{New: object.(O), Initial: initial}) },
+		UpdateFunc: func(old, new any) { f(ctx, Event[O]{Old: old.(O), New: new.(O)}) },
+		DeleteFunc: func(object any) {
+			if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			if object, ok := object.(O); ok {
+				f(ctx, Event[O]{Old: object})
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching %T: %w", of, err)
+	}
+	context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registration) }) // fails where the cache has ended too
+	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return context.Cause(ctx)
+	}
 	return nil
 }
 

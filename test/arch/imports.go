@@ -27,6 +27,7 @@ var (
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
+	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/informers", "./internal/kit", "./internal/local", "./internal/status"}
 	pureFolders = []string{"./internal/epoch", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/servingcert", "./internal/staleness"}
 )
 
@@ -73,14 +74,18 @@ var table = []row{
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients, []string{"golang.org/x/time/rate"})},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
-	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/broker", "./internal/metrics", "./internal/status", "./internal/urgency"})},
+	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/kit", "./internal/broker", "./internal/metrics", "./internal/status", "./internal/urgency"})},
 	// The hub's of load balancers, which it has by providers.
 	{folder: "internal/controllers/loadbalancer", allowed: join(pure, pureFolders, clients, []string{"k8s.io/utils/net", "./internal/broker", "./internal/status", "./cloudprovider", "=./internal/controllers"})},
 	// Not each other.
 	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
 		"./internal/broker", "./internal/credential", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "=./internal/controllers",
+		"./internal/agent/status", // what conditions say
 	})},
-	{folder: "internal/agent", allowed: join(pure, pureFolders, clients, agent, []string{"k8s.io/klog/v2"})},
+	{folder: "internal/kit", allowed: join(pure, clients)},
+	{folder: "internal/agent/status/...", allowed: join(pure, pureFolders, clients, newAgent)},
+	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts"})},
+	{folder: "internal/agent/...", allowed: join(pure, pureFolders, clients, agent, newAgent, []string{"k8s.io/klog/v2"})},
 	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "k8s.io/klog/v2"})},
 	{folder: "internal/cli/...", open: true},
 

@@ -22,6 +22,8 @@ import (
 const (
 	// labVariable names a lab to use instead of starting labs.
 	labVariable = "ATOLL_LAB"
+	// coreVariable names the environment variable with the controllers that agents run: old or new.
+	coreVariable = "ATOLL_CORE"
 	// formsVariable set to "all" has scripts run in all their forms, set to one, as
 	// "stock", in that one only.
 	formsVariable = "ATOLL_FORMS"
@@ -78,14 +80,23 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: need.IPFamily, Bare: need.Bare, Hub: need.Hub,
 			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode), DNS: lab.ClusterDNS(need.DNS),
 		},
-		Atoll:    filepath.Join(programs, "atoll"),
-		Progress: &lineLog{t: t},
+		Atoll:     filepath.Join(programs, "atoll"),
+		AgentArgs: agentArgs(),
+		Progress:  &lineLog{t: t},
 	})
 	if err != nil {
 		t.Fatalf("starting a lab of %v: %v", need, err)
 	}
 	ls.current = l
 	return Use(l)
+}
+
+// agentArgs are what all agents are to be run with.
+func agentArgs() []string {
+	if core := os.Getenv(coreVariable); core != "" {
+		return []string{"--core=" + core}
+	}
+	return nil
 }
 
 // switchDNS has what the script needs answer for the clusterset's zone.

@@ -29,6 +29,8 @@ type Cluster struct {
 	// Clusterset is the clusterset's namespace on the broker.
 	Clusterset string
 	Network    local.ServiceNetwork
+	// PublishesPods says that the cluster advertises pods, not its Services' cluster IPs.
+	PublishesPods bool
 	// Refuses are the clusters from which nothing is imported into any namespace.
 	Refuses refusal.Clusters
 	// Client reads this cluster from caches and writes to it. Live reads it past the caches.

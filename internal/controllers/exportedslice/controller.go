@@ -15,6 +15,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -115,7 +116,7 @@ func (c *Controller) reconcileService(ctx context.Context, service types.Namespa
 			all[name] = true
 		}
 	default:
-		remarks = notices(sources)
+		remarks = exportstatus.Notices(sources)
 	}
 	c.slices.Begin(service, all, remarks, round)
 	for name := range all {

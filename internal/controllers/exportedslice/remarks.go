@@ -3,41 +3,9 @@ package exportedslice
 import (
 	"fmt"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
-
 	"github.com/atoll-mcs/atoll/internal/controllers"
-	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
-
-// notices say which of a Service's slices are not exported, or do not hold all endpoints.
-func notices(sources []*discoveryv1.EndpointSlice) []status.Remark {
-	var remarks []status.Remark
-	if slice, more := endpoints.FirstUnsupported(sources); slice != nil {
-		remarks = append(remarks, status.Remark{
-			Reason: "UnsupportedAddressType",
-			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for it holds addresses of type %s: only IP addresses can be exported.",
-				slice.Name, and(more), slice.AddressType),
-		})
-	}
-	if slice, more := endpoints.FirstForeign(sources); slice != nil {
-		remarks = append(remarks, status.Remark{
-			Reason: "ForeignEndpoints",
-			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for its labels say that another cluster's endpoints are in it (%s, or %s of Karmada's), "+
-				"and the Service has no others. If they are this cluster's own, take the label away.",
-				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
-		})
-	}
-	if endpoints.Truncated(sources) {
-		remarks = append(remarks, status.Remark{
-			Reason: "EndpointsTruncated",
-			Message: fmt.Sprintf("The Endpoints object has reached the %d addresses that Kubernetes takes from one: "+
-				"any more are used neither in this cluster nor in others. Make EndpointSlices in its place.", endpoints.MaxMirrored),
-		})
-	}
-	return remarks
-}
 
 // remarks say what people should know of a Service's slices, with what is left out of them as invalid.
 func remarks(sum controllers.SlicesSummary) []status.Remark {
@@ -48,11 +16,4 @@ func remarks(sum controllers.SlicesSummary) []status.Remark {
 		Reason:  "EndpointsInvalid",
 		Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", sum.First),
 	})
-}
-
-func and(more int) string {
-	if more == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (and %d more)", more)
 }

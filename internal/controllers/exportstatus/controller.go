@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	decide "github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -99,25 +100,25 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if held, err := c.held(ctx, req, own.Export); held || err != nil {
 		return reconcile.Result{}, err
 	}
-	so := progress{record: record}
-	so.endpoints, so.tried = c.endpoints.Get(req.NamespacedName)
+	so := decide.Progress{Record: record}
+	so.Endpoints, so.Tried = c.endpoints.Get(req.NamespacedName)
 	rules, err := local.Refusals(ctx, c.local, c.self, req.Namespace)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading namespace %s: %w", req.Namespace, err)
 	}
-	so.endpoints.Remarks = slices.Concat(remarks(own, rules.Closed), so.endpoints.Remarks)
+	so.Endpoints.Remarks = slices.Concat(decide.Remarks(own, rules.Closed), so.Endpoints.Remarks)
 	if own.Contribution != nil && c.broker.ExportsSynced() { // what is not valid is no constituent, and has no conflict
 		weigh, err := local.Weighing(ctx, c.local, c.self, req.NamespacedName, c.broker.Constituents(req.NamespacedName, own.Contribution))
 		if err != nil {
 			return reconcile.Result{}, fmt.Errorf("gathering the exports of %s: %w", req, err)
 		}
-		so.conflicts = merge.Resolve(weigh).Conflicts
+		so.Conflicts = merge.Resolve(weigh).Conflicts
 	}
-	wanted := conditions(own, so)
+	wanted := decide.Conditions(own, so)
 	if !slices.ContainsFunc(wanted, isReady) && c.broker.PublishedSynced() {
 		return reconcile.Result{}, nil // the endpoints are tried in a moment, and then one write says all
 	}
-	return reconcile.Result{}, c.apply(ctx, own.Export, so.endpoints.Remarks, wanted)
+	return reconcile.Result{}, c.apply(ctx, own.Export, so.Endpoints.Remarks, wanted)
 }
 
 // held tells whether the conditions stay as they are, because an export that this one conflicts
@@ -143,24 +144,12 @@ func (c *Controller) apply(ctx context.Context, export *mcsv1beta1.ServiceExport
 		return err
 	}
 	for _, t := range transitions {
-		if worthAnEvent(export.Status.Conditions, t.Condition) {
-			status.Say(c.recorder, export, nil, eventType(t.Condition), eventReason(t.Condition), "Export", t.Condition.Message)
+		if decide.WorthAnEvent(export.Status.Conditions, t.Condition) {
+			status.Say(c.recorder, export, nil, decide.EventType(t.Condition), decide.EventReason(t.Condition), "Export", t.Condition.Message)
 		}
 	}
-	for _, r := range unsaid(export, wanted, remarks) {
+	for _, r := range decide.Unsaid(export, wanted, remarks) {
 		status.Say(c.recorder, export, nil, corev1.EventTypeWarning, r.Reason, "Export", r.Message)
 	}
 	return nil
-}
-
-// eventType is a warning where a condition says that something is not well.
-func eventType(c metav1.Condition) string {
-	well := c.Status == metav1.ConditionTrue
-	if c.Type == string(mcsv1beta1.ServiceExportConditionConflict) {
-		well = !well
-	}
-	if well || c.Reason == string(mcsv1beta1.ServiceExportReasonPending) {
-		return corev1.EventTypeNormal
-	}
-	return corev1.EventTypeWarning
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	decide "github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -106,7 +107,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // it goes
 	}
 	slices.Sort(exporters)
-	return reconcile.Result{}, c.apply(ctx, have, want(have, exporters, c.self.Network.Families, c.so, leftOut(exported.LeftOut, req.Namespace)))
+	return reconcile.Result{}, c.apply(ctx, have, want(have, exporters, c.self.Network.Families, c.so, decide.LeftOut(exported.LeftOut, req.Namespace)))
 }
 
 func (c *Controller) apply(ctx context.Context, have *mcsv1beta1.ServiceImport, wanted *wanted) error {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	decide "github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
@@ -49,7 +50,7 @@ func TestWant(t *testing.T) {
 		t.Errorf("it is %+v", ready)
 	}
 	const refused = ` Nothing is imported from "c", "d": namespace shop refuses its exports (annotation atoll.dev/refuse-imports).`
-	others := leftOut([]local.LeftOut{{Cluster: "d", Reason: refusal.ByNamespace}, {Cluster: "c", Reason: refusal.ByNamespace}}, "shop")
+	others := decide.LeftOut([]local.LeftOut{{Cluster: "d", Reason: refusal.ByNamespace}, {Cluster: "c", Reason: refusal.ByNamespace}}, "shop")
 	if got := want(imp, []string{"a", "b"}, []corev1.IPFamily{v4}, so, others); !strings.HasSuffix(got.status.Conditions[1].Message, "10.0.0.1."+refused) {
 		t.Errorf("where clusters are refused it says %q", got.status.Conditions[1].Message)
 	}

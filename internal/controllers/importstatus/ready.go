@@ -3,8 +3,6 @@ package importstatus
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	decide "github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -36,14 +34,14 @@ type progress struct {
 // so that one write says it all. leftOut is what is said of clusters whose exports are refused here.
 func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, so progress, leftOut string) *metav1.Condition {
 	if len(imp.Spec.IPFamilies) == 0 {
-		return notSupported(imp, families)
+		return decide.NotSupported(imp, families)
 	}
 	if derived.Portless(imp) {
-		return portless(imp)
+		return decide.Portless(imp)
 	}
 	service, made := so.service.Get(client.ObjectKeyFromObject(imp))
 	if service.Failure != "" {
-		return failed(service.Failure)
+		return decide.Failed(service.Failure)
 	}
 	waiting := service.Waiting
 	made = made && imp.Annotations[names.AnnotationDerivedService] != ""
@@ -71,17 +69,17 @@ func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, so progres
 	unjudged := current == nil || current.Status == metav1.ConditionUnknown
 	switch {
 	case len(refused) > 0:
-		return pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), strings.Join(append([]string{reason}, sentences(leftOut)...), ". ")))
+		return decide.Pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), strings.Join(append([]string{reason}, sentences(leftOut)...), ". ")))
 	case made && len(untried) == 0:
-		return imported(imp, remarks)
+		return decide.Imported(imp, remarks)
 	case current == nil && waiting:
 		return unknown()
 	case unjudged || !made:
 		return nil
 	case current.Status != metav1.ConditionTrue:
-		return pending(fmt.Sprintf("The endpoints from %s are not known yet.", names.ListClusters(untried)))
+		return decide.Pending(fmt.Sprintf("The endpoints from %s are not known yet.", names.ListClusters(untried)))
 	default: // what was said before about clusters that have not been tried since the agent started stays
-		condition := imported(imp, sentences(leftOut))
+		condition := decide.Imported(imp, sentences(leftOut))
 		if strings.HasPrefix(current.Message, condition.Message) {
 			condition.Message = current.Message
 		}
@@ -99,90 +97,7 @@ func sentences(text string) []string {
 
 // unknown is the condition of an import that can't be judged yet.
 func unknown() *metav1.Condition {
-	condition := pending("The service is being imported.")
+	condition := decide.Pending("The service is being imported.")
 	condition.Status = metav1.ConditionUnknown
 	return condition
-}
-
-// imported is the condition of an import that works. remarks say what is left out of it, or done otherwise than asked for.
-func imported(imp *mcsv1beta1.ServiceImport, remarks []string) *metav1.Condition {
-	message := "The service is imported. It is headless and reached by its DNS name."
-	if imp.Spec.Type != mcsv1beta1.Headless {
-		message = fmt.Sprintf("The service is imported and reached at %s.", strings.Join(imp.Spec.IPs, " and "))
-	}
-	return &metav1.Condition{
-		Type:    string(mcsv1beta1.ServiceImportConditionReady),
-		Status:  metav1.ConditionTrue,
-		Reason:  string(mcsv1beta1.ServiceImportReasonReady),
-		Message: strings.Join(append([]string{message + renamed(imp)}, remarks...), " "),
-	}
-}
-
-// renamed says that the derived Service has another name than the usual one.
-func renamed(imp *mcsv1beta1.ServiceImport) string {
-	usual, has := names.DerivedServices(imp.Name, imp.Spec.Type == mcsv1beta1.Headless)[0], imp.Annotations[names.AnnotationDerivedService]
-	if has == "" || has == usual {
-		return ""
-	}
-	return fmt.Sprintf(" Its derived Service is named %s, because Service %s/%s was not made by Atoll.", has, imp.Namespace, usual)
-}
-
-// notSupported is the condition of an import that has no IP family in common with this
-// cluster, whose Services have the given ones.
-func notSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *metav1.Condition {
-	here, there := corev1.IPv4Protocol, corev1.IPv6Protocol
-	if slices.Contains(families, corev1.IPv6Protocol) {
-		here, there = there, here
-	}
-	var clusters []string
-	for _, c := range imp.Status.Clusters {
-		clusters = append(clusters, c.Cluster)
-	}
-	return &metav1.Condition{
-		Type:   string(mcsv1beta1.ServiceImportConditionReady),
-		Status: metav1.ConditionFalse,
-		Reason: string(mcsv1beta1.ServiceImportReasonIPFamilyNotSupported),
-		Message: fmt.Sprintf("The service is exported with %s only, from %s, and Services of this cluster have %s only. "+
-			"It is imported as soon as a cluster exports it with %[3]s.", there, names.ListClusters(clusters), here),
-	}
-}
-
-// portless is the condition of an import with a clusterset IP of which no cluster exports a port.
-func portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
-	var clusters []string
-	for _, c := range imp.Status.Clusters {
-		clusters = append(clusters, c.Cluster)
-	}
-	return pending(fmt.Sprintf("The service has no port: %s exports it without a valid one. Clients cannot connect to it. "+
-		"Compare the ports of the Service there with spec.ports of its MultiClusterService.", names.ListClusters(clusters)))
-}
-
-// failed is the condition of an import whose derived Service the API server refused.
-func failed(reason string) *metav1.Condition {
-	return pending("The derived Service can't be written, and is being tried again: " + reason)
-}
-
-// pending is the condition of an import that lacks something.
-func pending(message string) *metav1.Condition {
-	return &metav1.Condition{
-		Type:    string(mcsv1beta1.ServiceImportConditionReady),
-		Status:  metav1.ConditionFalse,
-		Reason:  string(mcsv1beta1.ServiceImportReasonPending),
-		Message: message,
-	}
-}
-
-// leftOut says which clusters' exports are refused, and why: of each reason in one sentence.
-func leftOut(refused []local.LeftOut, namespace string) string {
-	by := map[refusal.Reason][]string{}
-	for _, l := range refused {
-		by[l.Reason] = append(by[l.Reason], l.Cluster)
-	}
-	var all []string
-	for _, reason := range slices.Sorted(maps.Keys(by)) {
-		slices.Sort(by[reason])
-		why, _ := reason.Explain(namespace)
-		all = append(all, fmt.Sprintf("Nothing is imported from %s: %s.", names.ListClusters(by[reason]), why))
-	}
-	return strings.Join(all, " ")
 }

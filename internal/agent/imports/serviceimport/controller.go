@@ -146,7 +146,8 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	}
 	updated := have.DeepCopy()
 	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
-	return kit.Update(ctx, r.cluster.Client, updated)
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}) // the agent may not update ServiceImports
+	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport)))
 }
 
 // derived returns the derived Services of a service that there are: by whether they are headless.

@@ -30,7 +30,7 @@ func TestConflict(t *testing.T) {
 		if got != (metav1.Condition{Type: "Conflict", Status: tt.status, Reason: tt.reason, Message: tt.message}) {
 			t.Errorf("%s: condition %+v", name, got)
 		}
-		if told := eventReason(got); told != tt.told {
+		if told := EventReason(got); told != tt.told {
 			t.Errorf("%s: the Event's reason is %q", name, told)
 		}
 	}

@@ -46,7 +46,7 @@ func TestReady(t *testing.T) {
 		{"no broker", true, false, "", status.Outcome{}, "False", "Pending", "The broker has not been reached yet."},
 	} {
 		own := local.Own{Validity: contribution.Validity{Valid: tt.valid}}
-		got := ready(own, progress{record: outcome(tt.brokerSeen, tt.record), endpoints: tt.endpoints})
+		got := ready(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Endpoints: tt.endpoints})
 		if got.Type != "Ready" || string(got.Status) != tt.status || got.Reason != tt.reason || got.Message != tt.message {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
@@ -56,7 +56,7 @@ func TestReady(t *testing.T) {
 func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 	own := local.Own{Validity: contribution.Validity{Valid: true}}
 	says := func(remarks ...status.Remark) []metav1.Condition {
-		return []metav1.Condition{{Type: "Valid"}, ready(own, progress{endpoints: status.Outcome{Remarks: remarks}})}
+		return []metav1.Condition{{Type: "Valid"}, ready(own, Progress{Endpoints: status.Outcome{Remarks: remarks}})}
 	}
 	another := status.Remark{Reason: "Another", Message: "There is more."}
 	both := []status.Remark{cut, another}
@@ -68,11 +68,11 @@ func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 		"one was said":                {says(cut), says(both...), []status.Remark{another}},
 		"both were":                   {says(both...), says(both...), nil},
 		"another condition alone":     {says(), []metav1.Condition{{Type: "Valid"}}, nil},
-		"Ready has else to say":       {says(), []metav1.Condition{ready(own, progress{record: status.Outcome{Failure: "no"}, endpoints: status.Outcome{Remarks: both}})}, nil},
+		"Ready has else to say":       {says(), []metav1.Condition{ready(own, Progress{Record: status.Outcome{Failure: "no"}, Endpoints: status.Outcome{Remarks: both}})}, nil},
 		"Ready stands as it was said": {says(cut), says(cut), nil},
 	} {
 		export := &mcsv1beta1.ServiceExport{Status: mcsv1beta1.ServiceExportStatus{Conditions: tt.before}}
-		if got := unsaid(export, tt.wanted, both); !slices.Equal(got, tt.want) {
+		if got := Unsaid(export, tt.wanted, both); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: left to say: %v", name, got)
 		}
 	}
@@ -81,11 +81,11 @@ func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 // What can't be exported leaves an export valid and ready, and is named there.
 func TestRefusedPartsAreARemark(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
-	if got := remarks(own, false); got != nil {
+	if got := Remarks(own, false); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
 	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is no label"}}
-	got := conditions(own, progress{endpoints: status.Outcome{Remarks: remarks(own, false)}, tried: true})
+	got := Conditions(own, Progress{Endpoints: status.Outcome{Remarks: Remarks(own, false)}, Tried: true})
 	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `is exported label "team": is no label.`) {
 		t.Errorf("%+v", got)
 	}
@@ -99,16 +99,16 @@ func TestReadyNamesWhyNobodyImports(t *testing.T) {
 		"To allow it, run in each of them: kubectl label namespace default --overwrite atoll.dev/exports=allowed"
 	const here = "Namespace default of this cluster has no such label: exports of the same name in other clusters are not imported here. "
 	for closed, want := range map[bool]string{false: open, true: here + open} {
-		if got := remarks(own, closed); len(got) != 1 || got[0] != (status.Remark{Reason: "SystemNamespace", Message: want}) {
+		if got := Remarks(own, closed); len(got) != 1 || got[0] != (status.Remark{Reason: "SystemNamespace", Message: want}) {
 			t.Errorf("closed %v: %+v", closed, got)
 		}
 	}
 	own.Export.Namespace = "shop"
-	if got := remarks(own, false); got != nil {
+	if got := Remarks(own, false); got != nil {
 		t.Errorf("a user's namespace: %+v", got)
 	}
 	own.Withheld = "The Service has none of the ports."
-	if got := ready(own, progress{}); got.Status != metav1.ConditionFalse || got.Reason != "Pending" || got.Message != own.Withheld {
+	if got := ready(own, Progress{}); got.Status != metav1.ConditionFalse || got.Reason != "Pending" || got.Message != own.Withheld {
 		t.Errorf("no port is exposed: %+v", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestConditionsStandUntilMoreIsKnown(t *testing.T) {
 		if tt.before {
 			own.Export.Status.Conditions = []metav1.Condition{before, opposed}
 		}
-		got := conditions(own, progress{record: outcome(tt.brokerSeen, tt.record), tried: tt.tried})
+		got := Conditions(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Tried: tt.tried})
 		if got[0].Type != "Valid" || got[0].Status != metav1.ConditionTrue {
 			t.Errorf("%s: the first is %+v", tt.name, got[0])
 		}
@@ -170,7 +170,7 @@ func TestWorthAnEvent(t *testing.T) {
 		"new and in conflict":        {nil, condition("Conflict", "True"), true},
 		"the conflict is at its end": {[]metav1.Condition{condition("Conflict", "True")}, condition("Conflict", "False"), true},
 	} {
-		if got := worthAnEvent(tt.before, tt.now); got != tt.want {
+		if got := WorthAnEvent(tt.before, tt.now); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -190,7 +190,7 @@ func TestEventType(t *testing.T) {
 		{"Conflict", "NoConflicts", "False", "Normal"},
 		{"Conflict", "PortConflict", "True", "Warning"},
 	} {
-		if got := eventType(metav1.Condition{Type: tt.kind, Reason: tt.reason, Status: tt.status}); got != tt.want {
+		if got := EventType(metav1.Condition{Type: tt.kind, Reason: tt.reason, Status: tt.status}); got != tt.want {
 			t.Errorf("%s %s: %s", tt.kind, tt.reason, got)
 		}
 	}

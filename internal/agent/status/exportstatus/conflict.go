@@ -51,8 +51,8 @@ func conflictMessage(conflicts []merge.Conflict) string {
 	return message
 }
 
-// eventReason is a condition's reason as a single word, as an Event's has to be.
-func eventReason(condition metav1.Condition) string {
+// EventReason is a condition's reason as a single word, as an Event's has to be.
+func EventReason(condition metav1.Condition) string {
 	if strings.Contains(condition.Reason, ",") {
 		return string(mcsv1beta1.ServiceExportConditionConflict)
 	}

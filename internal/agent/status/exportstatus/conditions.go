@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -16,20 +17,20 @@ import (
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
-// progress is what the conditions of an export depend on beside what its cluster contributes.
-type progress struct {
-	// record is how writing the record went, where that is known; it waits for the broker.
-	record status.Outcome
-	// endpoints is how publishing the endpoints went, and tried whether it was tried.
-	endpoints status.Outcome
-	tried     bool
-	// conflicts are those with other clusters' exports.
-	conflicts []merge.Conflict
+// Progress is what the conditions of an export depend on beside what its cluster contributes.
+type Progress struct {
+	// Record is how writing the record went, where that is known; it waits for the broker.
+	Record status.Outcome
+	// Endpoints is how publishing the endpoints went, and Tried whether it was tried.
+	Endpoints status.Outcome
+	Tried     bool
+	// Conflicts are those with other clusters' exports.
+	Conflicts []merge.Conflict
 }
 
-// conditions are Valid, Ready and Conflict. Valid is about this cluster alone. What the others
+// Conditions are Valid, Ready and Conflict. Valid is about this cluster alone. What the others
 // said before a restart stands until more is known.
-func conditions(own local.Own, so progress) []metav1.Condition {
+func Conditions(own local.Own, so Progress) []metav1.Condition {
 	valid := metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceExportConditionValid),
 		Status:  metav1.ConditionFalse,
@@ -41,57 +42,57 @@ func conditions(own local.Own, so progress) []metav1.Condition {
 	}
 	all := []metav1.Condition{valid}
 	current := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady))
-	untried := !so.record.Waiting && so.record.Failure == "" && !so.tried
+	untried := !so.Record.Waiting && so.Record.Failure == "" && !so.Tried
 	switch {
-	case current != nil && (so.record.Waiting || untried):
+	case current != nil && (so.Record.Waiting || untried):
 		all = append(all, *current)
 	case !untried:
 		all = append(all, ready(own, so))
 	}
 	current = meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionConflict))
 	switch {
-	case !so.record.Waiting:
-		all = append(all, conflict(so.conflicts))
+	case !so.Record.Waiting:
+		all = append(all, conflict(so.Conflicts))
 	case current != nil:
 		all = append(all, *current)
 	}
 	return all
 }
 
-// worthAnEvent tells whether a transition is told of. That a new export is valid and in no
+// WorthAnEvent tells whether a transition is told of. That a new export is valid and in no
 // conflict goes without saying: it is what the Event says that tells that it is exported.
-func worthAnEvent(before []metav1.Condition, now metav1.Condition) bool {
+func WorthAnEvent(before []metav1.Condition, now metav1.Condition) bool {
 	good := now.Type == string(mcsv1beta1.ServiceExportConditionValid) && now.Status == metav1.ConditionTrue ||
 		now.Type == string(mcsv1beta1.ServiceExportConditionConflict) && now.Status == metav1.ConditionFalse
 	return !good || meta.FindStatusCondition(before, now.Type) != nil
 }
 
-func ready(own local.Own, so progress) metav1.Condition {
+func ready(own local.Own, so Progress) metav1.Condition {
 	condition := metav1.Condition{
 		Type:   string(mcsv1beta1.ServiceExportConditionReady),
 		Status: metav1.ConditionFalse,
 	}
 	switch {
-	case so.record.Failure != "":
+	case so.Record.Failure != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
-		condition.Message = "The export did not reach the broker, and is being tried again: " + so.record.Failure
+		condition.Message = "The export did not reach the broker, and is being tried again: " + so.Record.Failure
 	case !own.Validity.Valid:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "There is nothing to export as long as this ServiceExport is not valid."
 	case own.Withheld != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = own.Withheld
-	case so.record.Waiting:
+	case so.Record.Waiting:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "The broker has not been reached yet."
-	case so.endpoints.Failure != "":
+	case so.Endpoints.Failure != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
-		condition.Message = "Not all endpoints reached the broker. It is being tried again: " + so.endpoints.Failure
+		condition.Message = "Not all endpoints reached the broker. It is being tried again: " + so.Endpoints.Failure
 	default:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
 		condition.Message = "The Service is exported to the clusterset."
-		for _, r := range so.endpoints.Remarks {
+		for _, r := range so.Endpoints.Remarks {
 			condition.Message += " " + r.Message
 		}
 	}
@@ -104,9 +105,9 @@ const (
 	reasonSystemNamespace = "SystemNamespace"
 )
 
-// remarks are what people should know of an export whatever becomes of its endpoints. Its namespace is closed to
+// Remarks are what people should know of an export whatever becomes of its endpoints. Its namespace is closed to
 // the exports of other clusters, or not.
-func remarks(own local.Own, closed bool) []status.Remark {
+func Remarks(own local.Own, closed bool) []status.Remark {
 	var remarks []status.Remark
 	if message := contribution.Remarks(own.Export, own.Refused); message != "" {
 		remarks = append(remarks, status.Remark{Reason: reasonPartsInvalid, Message: message})
@@ -128,9 +129,9 @@ func systemNamespace(namespace string, closed bool) string {
 	return message
 }
 
-// unsaid returns those of the remarks that the condition Ready of an export says now, by what is
+// Unsaid returns those of the remarks that the condition Ready of an export says now, by what is
 // wanted, and did not say so far: what it says, an Event has said.
-func unsaid(export *mcsv1beta1.ServiceExport, wanted []metav1.Condition, remarks []status.Remark) []status.Remark {
+func Unsaid(export *mcsv1beta1.ServiceExport, wanted []metav1.Condition, remarks []status.Remark) []status.Remark {
 	before, now := readyMessage(export.Status.Conditions), readyMessage(wanted)
 	return slices.DeleteFunc(slices.Clone(remarks), func(r status.Remark) bool {
 		return !strings.Contains(now, r.Message) || strings.Contains(before, r.Message)
@@ -142,4 +143,16 @@ func readyMessage(conditions []metav1.Condition) string {
 		return ready.Message
 	}
 	return ""
+}
+
+// EventType is a warning where a condition says that something is not well.
+func EventType(c metav1.Condition) string {
+	well := c.Status == metav1.ConditionTrue
+	if c.Type == string(mcsv1beta1.ServiceExportConditionConflict) {
+		well = !well
+	}
+	if well || c.Reason == string(mcsv1beta1.ServiceExportReasonPending) {
+		return corev1.EventTypeNormal
+	}
+	return corev1.EventTypeWarning
 }

@@ -24,42 +24,42 @@ func TestMessages(t *testing.T) {
 		reason, message string
 	}{
 		"one address": {
-			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), nil), metav1.ConditionTrue, "Ready",
+			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), nil), metav1.ConditionTrue, "Ready",
 			"The service is imported and reached at 10.0.0.1.",
 		},
 		"something left out": {
-			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), []string{"Cluster \"c2\" is unreachable."}), metav1.ConditionTrue, "Ready",
+			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), []string{"Cluster \"c2\" is unreachable."}), metav1.ConditionTrue, "Ready",
 			"The service is imported and reached at 10.0.0.1. Cluster \"c2\" is unreachable.",
 		},
 		"two addresses": {
-			*imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1", "fd00::1"), nil), metav1.ConditionTrue, "Ready",
+			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1", "fd00::1"), nil), metav1.ConditionTrue, "Ready",
 			"The service is imported and reached at 10.0.0.1 and fd00::1.",
 		},
 		"headless": {
-			*imported(imp(mcsv1beta1.Headless, nil), nil), metav1.ConditionTrue, "Ready",
+			*Imported(imp(mcsv1beta1.Headless, nil), nil), metav1.ConditionTrue, "Ready",
 			"The service is imported. It is headless and reached by its DNS name.",
 		},
 		"what is done otherwise than asked for": {
-			*imported(imp(mcsv1beta1.Headless, nil), []string{"PreferClose is used instead."}), metav1.ConditionTrue, "Ready",
+			*Imported(imp(mcsv1beta1.Headless, nil), []string{"PreferClose is used instead."}), metav1.ConditionTrue, "Ready",
 			"The service is imported. It is headless and reached by its DNS name. PreferClose is used instead.",
 		},
 		"no port": {
-			*ready(imp(mcsv1beta1.ClusterSetIP, []string{"c1"}), []corev1.IPFamily{v4}, progress{}, ""), metav1.ConditionFalse, "Pending",
+			*ready(imp(mcsv1beta1.ClusterSetIP, []string{"c1"}), []corev1.IPFamily{v4}, nil, ""), metav1.ConditionFalse, "Pending",
 			`The service has no port: "c1" exports it without a valid one. Clients cannot connect to it. ` +
 				`Compare the ports of the Service there with spec.ports of its MultiClusterService.`,
 		},
 		"IPv6 in a cluster of IPv4": {
-			*notSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
+			*NotSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
 			`The service is exported with IPv6 only, from "c1", "c2", and Services of this cluster have IPv4 only. ` +
 				`It is imported as soon as a cluster exports it with IPv4.`,
 		},
 		"IPv4 in a cluster of IPv6": {
-			*notSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
+			*NotSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
 			`The service is exported with IPv4 only, from "c1", and Services of this cluster have IPv6 only. ` +
 				`It is imported as soon as a cluster exports it with IPv6.`,
 		},
 		"refused": {
-			*failed("exceeded quota"), metav1.ConditionFalse, "Pending",
+			*Failed("exceeded quota"), metav1.ConditionFalse, "Pending",
 			"The derived Service can't be written, and is being tried again: exceeded quota",
 		},
 	} {

@@ -1,0 +1,127 @@
+// Package core runs the controllers of a member cluster. What needs the member cluster alone runs in a manager; what needs the broker runs in a session
+// (session.go), so that a broker that is down at the start holds up nothing else. All controllers are listed in controllers.go.
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/controllers/hosts"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
+	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/pace"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Config is what an agent's controllers are to do.
+type Config struct {
+	ClusterID  names.ClusterID
+	Clusterset string
+	// Broker is how the broker is reached.
+	Broker  *rest.Config
+	Network local.ServiceNetwork
+	// PodCIDRs are the ranges of the cluster's pods; none where the nodes tell them.
+	PodCIDRs    []string
+	Mode        brokerv1alpha1.AdvertiseMode
+	Refuses     refusal.Clusters
+	Region      string
+	SharedZones bool
+	// Grace is how long imports of a deleted Service stay while its ServiceExport stands.
+	Grace time.Duration
+	// Pace spaces the writes of each of the cluster's own slices.
+	Pace pace.Limits
+	// Budget is how many bytes of each other member's slices are held, 0 for any number.
+	Budget int64
+	Log    *slog.Logger
+}
+
+// core is what all controllers have in common.
+type core struct {
+	Config
+	mgr      manager.Manager
+	cluster  *inputs.Cluster
+	hosts    *local.Hosts
+	network  validation.Network
+	hints    *hints.Hints
+	recorder events.EventRecorder
+	// exports and imports are what cannot be done for exports and for imports.
+	exports, imports *status.Problems
+	process          processControllers
+}
+
+// CacheOptions are those of the manager's cache.
+func CacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Node{}:      {Transform: local.StripNode},
+		&corev1.Namespace{}: {Transform: local.StripNamespace},
+		&corev1.Service{}:   {Transform: local.StripService},
+	}}
+}
+
+// Add adds an agent's controllers to a manager of its cluster, whose cache has CacheOptions. It returns which addresses the nodes have, as they change.
+func Add(ctx context.Context, mgr manager.Manager, config Config) (*local.Hosts, error) {
+	if err := inputs.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	c := &core{
+		Config: config, mgr: mgr, exports: &status.Problems{}, imports: &status.Problems{},
+		recorder: status.NewBounded(mgr.GetEventRecorder("atoll-agent"), time.Now),
+		cluster: &inputs.Cluster{
+			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
+			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		},
+		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),
+	}
+	if err := c.readNetwork(ctx); err != nil {
+		return nil, err
+	}
+	if err := hosts.NewController(mgr.GetClient(), mgr.GetAPIReader(), c.hosts).Register(mgr); err != nil {
+		return nil, fmt.Errorf("adding the controller of hosts: %w", err)
+	}
+	if err := c.addProcessControllers(); err != nil {
+		return nil, err
+	}
+	return c.hosts, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
+}
+
+// readNetwork reads what addresses mean in this cluster.
+func (c *core) readNetwork(ctx context.Context) (err error) {
+	if c.network, err = validation.ParseNetwork(c.Network.CIDRs, c.PodCIDRs); err != nil {
+		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
+	}
+	if c.hosts, err = local.ReadHosts(ctx, c.mgr.GetAPIReader()); err != nil {
+		return fmt.Errorf("reading which addresses are this cluster's nodes': %w", err)
+	}
+	c.network.IsHost = c.hosts.Has
+	if len(c.PodCIDRs) == 0 {
+		c.network.Learned = c.hosts.Pods()
+	}
+	c.network.Allowed = func(id names.ClusterID) (ranges.Set, bool) {
+		if b := c.cluster.Broker(); b != nil {
+			return b.Permissions().RangesOf(id)
+		}
+		return ranges.Set{}, false
+	}
+	return nil
+}
+
+// needs tells whether this cluster has a namespace.
+func (c *core) needs(namespace string) bool {
+	return c.mgr.GetCache().Get(context.Background(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy) == nil
+}

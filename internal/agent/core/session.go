@@ -1,0 +1,179 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"net/http"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	importedslice "github.com/atoll-mcs/atoll/internal/agent/imports/slice"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// sessionPause is how long the next session waits after one has failed.
+const sessionPause = 5 * time.Second
+
+// sessions run one after the other, on every replica: standbys fill the caches too, and only the controllers wait for the election.
+type sessions struct{ *core }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (sessions) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s sessions) Start(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := s.session(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Error("The session with the broker has failed and is started again.", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(wait.Jitter(sessionPause, 0.5)):
+			}
+		}
+	}
+	return nil
+}
+
+// session runs what needs the broker until ctx is done or something fails.
+func (c *core) session(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if _, err := c.mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil { // the border asks which namespaces there are
+		return fmt.Errorf("listing this cluster's namespaces: %w", err)
+	}
+	var slices *importedslice.Reconciler
+	borders := border.New(c.ClusterID, c.needs, border.NewBudget(c.Budget, nil))
+	brokers, err := c.newBroker(ctx, borders)
+	if err != nil {
+		return err
+	}
+	permissions := inputs.NewPermissions(brokers.GetClient(), c.Clusterset)
+	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders, Permissions: permissions.Members}
+	controllers, slices, err := c.sessionControllers(b, brokers.GetCache())
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return brokers.Start(ctx) })
+	defer c.cluster.SetBroker(nil)
+	if err := c.follow(ctx, brokers.GetCache(), slices); err != nil {
+		cancel()
+		_ = group.Wait() // ends with ctx
+		return err
+	}
+	c.cluster.SetBroker(b)
+	c.process.exportstatus.All(ctx)
+	c.hosts.OnChange(func([]netip.Prefix) {}) // TODO: slices with addresses that have become a node's
+	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.mgr.Elected():
+		}
+		for _, r := range controllers {
+			group.Go(func() error { return r.Start(ctx) })
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// follow waits until the caches of the broker are synced, and has the controllers that live as long as the process follow them.
+func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedslice.Reconciler) error {
+	for _, kind := range []client.Object{&discoveryv1.EndpointSlice{}, &brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}, &coordinationv1.Lease{}} {
+		if _, err := from.GetInformer(ctx, kind); err != nil {
+			return fmt.Errorf("listing the broker's %T: %w", kind, err)
+		}
+	}
+	if err := kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) {
+		c.process.exportstatus.Service(e.Latest().Spec.Service())
+		c.process.importstatus.Service(e.Latest().Spec.Service())
+	}); err != nil {
+		return err
+	}
+	if err := kit.Follow(ctx, from, &brokerv1alpha1.ServicePolicy{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) {
+		service := e.Latest().Spec.Service()
+		c.process.exportstatus.Service(service)
+		c.process.ownslice.Service(ctx, service)
+	}); err != nil {
+		return err
+	}
+	if err := kit.Follow(ctx, from, &corev1.ConfigMap{}, func(ctx context.Context, e kit.Event[*corev1.ConfigMap]) {
+		c.process.exportstatus.All(ctx)
+	}); err != nil {
+		return err
+	}
+	return kit.Follow(ctx, from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) {
+		id := names.ClusterID(e.Latest().Name)
+		region := ""
+		if e.New != nil {
+			region = e.New.Spec.Region
+		}
+		c.hints.Region(ctx, id, region)
+		if !e.Initial {
+			slices.From(ctx, id)
+		}
+	})
+}
+
+// newBroker returns the broker, with a cache of the clusterset's namespace.
+func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster, error) {
+	scheme := broker.Scheme()
+	brokers, err := cluster.New(c.Broker, func(o *cluster.Options) {
+		o.Scheme = scheme
+		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(scheme), nil }
+		o.Cache = cache.Options{
+			DefaultNamespaces:            map[string]cache.Config{c.Clusterset: {}},
+			DefaultTransform:             informers.Trim,
+			DefaultUnsafeDisableDeepCopy: ptr.To(true),
+			ByObject: map[client.Object]cache.ByObject{
+				&discoveryv1.EndpointSlice{}:      {Transform: b.Transform},
+				&brokerv1alpha1.ExportedService{}: {Transform: b.Transform},
+				&brokerv1alpha1.MemberCluster{}:   {Transform: b.Transform},
+				&corev1.ConfigMap{}:               {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.MemberPermissions)},
+			},
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the broker at %s: %w", c.Broker.Host, err)
+	}
+	if err := layout.Index(ctx, brokers.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	return brokers, nil
+}
+
+// mapper knows the kinds on a broker without asking it, so that it need not be reached when a session begins.
+func mapper(scheme *runtime.Scheme) meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for kind := range scheme.AllKnownTypes() {
+		scope := meta.RESTScopeNamespace
+		if kind.Kind == "Namespace" {
+			scope = meta.RESTScopeRoot
+		}
+		m.Add(kind, scope)
+	}
+	return m
+}

@@ -1,0 +1,41 @@
+package inputs
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
+)
+
+// Permissions is what the broker's administrators permit members, as the cache has it. While the ConfigMap is missing its last content holds: to permit
+// more, the administrators write it.
+type Permissions struct {
+	from client.Reader
+	key  client.ObjectKey
+
+	mu      sync.Mutex
+	version string
+	members permissions.Members
+}
+
+// NewPermissions returns what is permitted in a clusterset.
+func NewPermissions(from client.Reader, clusterset string) *Permissions {
+	return &Permissions{from: from, key: client.ObjectKey{Namespace: clusterset, Name: names.MemberPermissions}}
+}
+
+// Members returns what members are permitted. It must not be changed.
+func (p *Permissions) Members() permissions.Members {
+	config := &corev1.ConfigMap{}
+	err := p.from.Get(context.Background(), p.key, config, client.UnsafeDisableDeepCopy) // from memory
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && config.ResourceVersion != p.version {
+		p.version = config.ResourceVersion
+		p.members, _ = permissions.Read(config) // atoll broker members list shows mistakes
+	}
+	return p.members
+}

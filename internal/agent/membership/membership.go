@@ -1,0 +1,164 @@
+// Package membership keeps this cluster's own entry on the broker: its MemberCluster and its heartbeat.
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// renewals is how often a heartbeat is renewed within the time after which other members miss it.
+const renewals = 4
+
+// TakenError says that a cluster id belongs to another cluster.
+type TakenError struct{ ID, Owner, Self string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s). "+
+		"Until this cluster has an id of its own it exports and imports nothing new: choose another id, run atoll leave here, and then atoll join with a join file for that id. "+
+		"If the other cluster is gone for good, run on the broker: atoll broker remove %s", e.ID, e.Owner, e.Self, e.ID)
+}
+
+// Membership keeps the entry. Every replica of an agent renews the heartbeat, leader or not: a change of leaders must not look like the loss of the
+// cluster.
+type Membership struct {
+	// Broker reads and writes the broker without a cache.
+	Broker client.Client
+	// Namespace is the clusterset's on the broker.
+	Namespace string
+	// Facts are what the entry says. Pods returns which ranges of pods it is to have, where it has the given ones.
+	Facts brokerv1alpha1.MemberClusterSpec
+	Pods  func(published []string) []string
+	// Holder names this replica. Timeout is how long a heartbeat may be missing until other members take the cluster for lost.
+	Holder  string
+	Timeout time.Duration
+	// Placed is called whenever the broker shows that the cluster id is this cluster's.
+	Placed func()
+	// Now is the clock by which the heartbeat says when it was renewed. Other members do not compare it with theirs.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Run keeps the entry until ctx is done, or until the broker says that the cluster id is another cluster's, which it returns as a TakenError.
+func (m *Membership) Run(ctx context.Context) error {
+	interval := m.Timeout / renewals
+	for {
+		limited, cancel := context.WithTimeout(ctx, interval)
+		err := m.renew(limited)
+		cancel()
+		if taken := (*TakenError)(nil); errors.As(err, &taken) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			m.Log.Warn("renewing the membership failed, will try again", "error", err)
+		}
+		timer := time.NewTimer(wait.Jitter(interval, 0.1))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// Check returns a TakenError where the broker says that the cluster id is another cluster's. A broker that cannot be reached says nothing.
+func (m *Membership) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.Timeout/renewals)
+	defer cancel()
+	have := &brokerv1alpha1.MemberCluster{}
+	if err := m.Broker.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Facts.ClusterID}, have); err != nil {
+		return nil
+	}
+	return m.conflict(have)
+}
+
+func (m *Membership) conflict(have *brokerv1alpha1.MemberCluster) error {
+	if have.Spec.ClusterUID == m.Facts.ClusterUID {
+		return nil
+	}
+	return &TakenError{m.Facts.ClusterID, have.Spec.ClusterUID, m.Facts.ClusterUID}
+}
+
+// renew writes the MemberCluster where it differs, and the heartbeat.
+func (m *Membership) renew(ctx context.Context) error {
+	if err := m.applyEntry(ctx); err != nil {
+		return err
+	}
+	m.Placed()
+	if err := m.applyLease(ctx); err != nil {
+		return fmt.Errorf("renewing the heartbeat: %w", err)
+	}
+	return nil
+}
+
+func (m *Membership) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Facts.ClusterID, Labels: map[string]string{names.LabelSourceCluster: m.Facts.ClusterID},
+	}
+}
+
+func (m *Membership) applyEntry(ctx context.Context) error {
+	have := &brokerv1alpha1.MemberCluster{ObjectMeta: m.meta()}
+	err := m.Broker.Get(ctx, client.ObjectKeyFromObject(have), have)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the MemberCluster: %w", err)
+	}
+	want := m.Facts
+	want.Published, want.OverBudget = have.Spec.Published, have.Spec.OverBudget
+	if m.Pods != nil {
+		want.PodCIDRs = m.Pods(have.Spec.PodCIDRs)
+	}
+	switch {
+	case err != nil:
+		err = m.Broker.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: m.meta(), Spec: want})
+	case m.conflict(have) != nil:
+		return m.conflict(have)
+	case !equality.Semantic.DeepEqual(have.Spec, want):
+		have.Spec = want
+		err = m.Broker.Update(ctx, have)
+	}
+	if err != nil && !overtaken(err) {
+		return fmt.Errorf("writing the MemberCluster: %w", err)
+	}
+	return nil
+}
+
+func (m *Membership) applyLease(ctx context.Context) error {
+	lease := &coordinationv1.Lease{ObjectMeta: m.meta()}
+	err := m.Broker.Get(ctx, client.ObjectKeyFromObject(lease), lease)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	lease.Spec = coordinationv1.LeaseSpec{
+		HolderIdentity: &m.Holder,
+		// For people: members judge by their own clocks.
+		LeaseDurationSeconds: ptr.To(max(1, int32(m.Timeout/time.Second))),
+		RenewTime:            ptr.To(metav1.NewMicroTime(m.Now().Truncate(time.Microsecond))),
+	}
+	if err != nil {
+		err = m.Broker.Create(ctx, &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec})
+	} else {
+		err = m.Broker.Update(ctx, lease)
+	}
+	if overtaken(err) {
+		return nil
+	}
+	return err
+}
+
+// overtaken tells whether another replica has written at the same time, which is as good.
+func overtaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/atoll-mcs/atoll/internal/agent/core"
+	"github.com/atoll-mcs/atoll/internal/agent/membership"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
+	"github.com/atoll-mcs/atoll/internal/version"
+)
+
+// serveNew is serve with the new core (--core=new).
+func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.Logger) error {
+	config.QPS = -1 // the API server's priority and fairness limits, not the client
+	c, err := broker.Connect(config, nil)
+	if err != nil {
+		return err
+	}
+	if !lifecycle.Retry(ctx, log, "reading what this cluster is", s.describe) {
+		return nil
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading this replica's host name: %w", err)
+	}
+	var nodes atomic.Pointer[local.Hosts]
+	member := &membership.Membership{
+		Broker: c, Namespace: s.membership.Clusterset, Facts: s.facts, Holder: hostname, Timeout: s.options.LeaseTimeout,
+		Placed: s.placed, Now: s.options.now(), Log: log,
+		Pods: func(published []string) []string { return podRanges(s.options.PodCIDRs, nodes.Load(), published) },
+	}
+	for ctx.Err() == nil {
+		err := member.Check(ctx)
+		if err == nil {
+			log.Info("starting", "version", version.String(), "core", "new", "broker", s.membership.Server, "clusterset", s.membership.Clusterset)
+			err = s.take(ctx, member, config, &nodes, log)
+		}
+		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
+			log.Error("this cluster does not take part in the clusterset", "error", err)
+			s.sayTaken(context.WithoutCancel(ctx), err)
+			if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", member.Check) {
+				return nil
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take runs the controllers as long as the cluster id is this cluster's.
+func (s *session) take(ctx context.Context, member *membership.Membership, config *rest.Config, nodes *atomic.Pointer[local.Hosts], log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group errgroup.Group
+	group.Go(func() error {
+		defer cancel()
+		return member.Run(ctx)
+	})
+	lifecycle.Terms(ctx, log, "waiting for the Multi-Cluster Services API", s.served, func(ctx context.Context) error {
+		mgr, err := s.managerOf(ctx)
+		if err != nil {
+			return err
+		}
+		refuses, _ := s.options.refuses() // Validate has read it
+		hosts, err := core.Add(ctx, mgr, core.Config{
+			ClusterID: s.membership.ClusterID, Clusterset: s.membership.Clusterset, Broker: config, Network: s.network, PodCIDRs: s.options.PodCIDRs,
+			Mode: s.options.mode(), Refuses: refuses, Region: s.options.Region, SharedZones: s.options.SharedZones,
+			Grace: s.options.ServiceGrace, Pace: s.options.pace(), Budget: int64(s.options.budget().Bytes), Log: log,
+		})
+		if err != nil {
+			return err
+		}
+		nodes.Store(hosts)
+		if err := mgr.Add(s.health.Started()); err != nil {
+			return fmt.Errorf("adding to the manager: %w", err)
+		}
+		if s.options.LeaderElect {
+			lifecycle.NoteElection(ctx, log, mgr)
+		}
+		return mgr.Start(ctx)
+	})
+	return group.Wait()
+}
+
+// managerOf returns the manager of this cluster for one term.
+func (s *session) managerOf(ctx context.Context) (manager.Manager, error) {
+	mgr, err := ctrl.NewManager(s.local, lifecycle.Options(ctx, ctrl.Options{
+		Scheme:                  scheme(),
+		Logger:                  s.logger.WithValues("cluster", s.membership.ClusterID),
+		LeaderElection:          s.options.LeaderElect,
+		LeaderElectionID:        leaderElectionID,
+		LeaderElectionNamespace: names.SystemNamespace,
+		Metrics:                 metricsserver.Options{BindAddress: s.options.MetricsAddress, SecureServing: s.options.MetricsTLS},
+		PprofBindAddress:        s.options.PprofAddress,
+		Cache:                   core.CacheOptions(),
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("making the manager for this cluster: %w", err)
+	}
+	return mgr, nil
+}
+
+// podRanges returns which ranges of pods this cluster tells the others.
+func podRanges(options []string, nodes *local.Hosts, published []string) []string {
+	if len(options) > 0 {
+		return options
+	}
+	if nodes != nil {
+		return ranges.Settled(published, nodes.Pods().All())
+	}
+	return published
+}

@@ -1,0 +1,183 @@
+// Package exportstatus keeps the conditions of this cluster's ServiceExports: Valid, Ready, and Conflict, because every constituent export of a
+// service carries every conflict (KEP-1645, "Constraints and Conflict Resolution").
+package exportstatus
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/slice"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Reconciler writes the statuses of ServiceExports.
+type Reconciler struct {
+	cluster  *inputs.Cluster
+	recorder events.EventRecorder
+	problems *status.Problems
+	feed     *kit.Feed[reconcile.Request]
+	late     kit.Late[reconcile.Request]
+}
+
+// New returns the controller, which reads this cluster from the given cache, and its reconciler, which is to be told of changes on the broker.
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
+	run, err := controller.NewTypedUnmanaged("exportstatus", kit.Options(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	problems.OnChange(r.Service)
+	for _, err := range []error{
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
+		run.Watch(kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service])),
+		run.Watch(kit.Watch(member, &corev1.Namespace{}, r.namespace)),
+		run.Watch(r.feed),
+	} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return run, r, nil
+}
+
+// Service queues the export of a service.
+func (r *Reconciler) Service(service types.NamespacedName) {
+	r.feed.Add(false, reconcile.Request{NamespacedName: service})
+}
+
+// All queues all exports.
+func (r *Reconciler) All(ctx context.Context) {
+	exports, err := local.ServiceExports(ctx, r.cluster.Client)
+	if err == nil { // else the cache has not synced yet: its first list queues every export
+		r.feed.Add(false, exports...)
+	}
+}
+
+// namespace maps a namespace that is opened to imports, or closed, to its exports.
+func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
+	if e.Initial || e.Old == nil || e.New == nil || e.Old.Labels[names.LabelExports] == e.New.Labels[names.LabelExports] {
+		return nil
+	}
+	exports, err := local.ServiceExports(ctx, r.cluster.Client, client.InNamespace(e.New.Name))
+	if err != nil {
+		return nil // the cache has ended
+	}
+	return exports
+}
+
+// Reconcile writes the conditions of one ServiceExport, if they differ.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	own, err := r.cluster.Own(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the export of %s: %w", req, err)
+	}
+	if own.Export == nil {
+		return reconcile.Result{}, nil
+	}
+	if wait := r.late.Wait(req); wait > 0 {
+		return kit.After(wait), nil
+	}
+	so, pending, err := r.progress(ctx, req.NamespacedName, own)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading how the export of %s goes: %w", req, err)
+	}
+	if pending {
+		return reconcile.Result{}, nil // the record's next event queues the export
+	}
+	wanted := Conditions(own, so)
+	stands, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
+	result, _, err := kit.Outcome(err)
+	if !stands || err != nil {
+		return result, err
+	}
+	for _, t := range transitions {
+		if WorthAnEvent(own.Export.Status.Conditions, t.Condition) {
+			status.Say(r.recorder, own.Export, nil, EventType(t.Condition), EventReason(t.Condition), "Export", t.Condition.Message)
+		}
+	}
+	for _, remark := range Unsaid(own.Export, wanted, so.Endpoints.Remarks) {
+		status.Say(r.recorder, own.Export, nil, corev1.EventTypeWarning, remark.Reason, "Export", remark.Message)
+	}
+	return result, nil
+}
+
+// progress reads how far an export is. pending says that its record is about to be written.
+func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName, own local.Own) (so Progress, pending bool, _ error) {
+	rules, err := local.Refusals(ctx, r.cluster.Client, local.Cluster{}, service.Namespace)
+	if err != nil {
+		return so, false, err
+	}
+	so.Endpoints.Remarks = Remarks(own, rules.Closed)
+	b := r.cluster.Broker()
+	if b == nil {
+		so.Record.Waiting = true
+		return so, false, nil
+	}
+	so.Tried = true
+	problems := r.problems.Of(service)
+	if so.Record.Failure = problems[record.Part].Failure; so.Record.Failure == "" {
+		have, err := b.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
+		if err != nil {
+			return so, false, err
+		}
+		published := have != nil && !layout.Withdrawn(have) && own.Contribution != nil && equality.Semantic.DeepEqual(have.Spec, *own.Contribution)
+		ended := own.Contribution == nil && (have == nil || layout.Withdrawn(have))
+		if pending = !published && !ended; pending {
+			return so, true, nil
+		}
+	}
+	if so.Endpoints, err = r.endpoints(ctx, service, problems, so.Endpoints.Remarks); err != nil || own.Contribution == nil {
+		return so, false, err // what is not valid is no constituent, and has no conflict
+	}
+	exports, err := r.cluster.Conflicting(ctx, service, own.Contribution)
+	if err == nil && len(exports) > 0 {
+		so.Conflicts = merge.Resolve(exports).Conflicts
+	}
+	return so, false, err
+}
+
+// endpoints sums up how publishing the slices of a service went. remarks come first.
+func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName, problems map[string]status.Outcome, remarks []status.Remark) (status.Outcome, error) {
+	outcome := status.Outcome{Remarks: remarks}
+	sources, err := r.cluster.Sources(ctx, service)
+	if err != nil {
+		return outcome, err
+	}
+	if r.cluster.PublishesPods {
+		outcome.Remarks = append(outcome.Remarks, Notices(sources)...)
+	}
+	for _, part := range slices.Sorted(maps.Keys(problems)) {
+		if !strings.HasPrefix(part, slice.Part) {
+			continue
+		}
+		if outcome.Failure == "" {
+			outcome.Failure = problems[part].Failure
+		}
+		for _, remark := range problems[part].Remarks {
+			if !slices.ContainsFunc(outcome.Remarks, func(other status.Remark) bool { return other.Reason == remark.Reason }) {
+				outcome.Remarks = append(outcome.Remarks, remark)
+			}
+		}
+	}
+	return outcome, nil
+}

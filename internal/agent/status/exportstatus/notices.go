@@ -1,0 +1,46 @@
+package exportstatus
+
+import (
+	"fmt"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Notices say which of a Service's slices are not exported, or do not hold all endpoints.
+func Notices(sources []*discoveryv1.EndpointSlice) []status.Remark {
+	var remarks []status.Remark
+	if slice, more := endpoints.FirstUnsupported(sources); slice != nil {
+		remarks = append(remarks, status.Remark{
+			Reason: "UnsupportedAddressType",
+			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for it holds addresses of type %s: only IP addresses can be exported.",
+				slice.Name, and(more), slice.AddressType),
+		})
+	}
+	if slice, more := endpoints.FirstForeign(sources); slice != nil {
+		remarks = append(remarks, status.Remark{
+			Reason: "ForeignEndpoints",
+			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for its labels say that another cluster's endpoints are in it (%s, or %s of Karmada's), "+
+				"and the Service has no others. If they are this cluster's own, take the label away.",
+				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
+		})
+	}
+	if endpoints.Truncated(sources) {
+		remarks = append(remarks, status.Remark{
+			Reason: "EndpointsTruncated",
+			Message: fmt.Sprintf("The Endpoints object has reached the %d addresses that Kubernetes takes from one: "+
+				"any more are used neither in this cluster nor in others. Make EndpointSlices in its place.", endpoints.MaxMirrored),
+		})
+	}
+	return remarks
+}
+
+func and(more int) string {
+	if more == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", more)
+}

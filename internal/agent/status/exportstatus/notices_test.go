@@ -1,0 +1,47 @@
+package exportstatus
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+func TestNotices(t *testing.T) {
+	slice := func(name string, of discoveryv1.AddressType, endpoints int) *discoveryv1.EndpointSlice {
+		s := &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelManagedBy: "endpointslicemirroring-controller.k8s.io"}},
+			AddressType: of,
+		}
+		for i := range endpoints {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.%d.%d", i/250, i%250)}})
+		}
+		return s
+	}
+	if got := Notices([]*discoveryv1.EndpointSlice{slice("a", discoveryv1.AddressTypeIPv4, 10)}); len(got) > 0 {
+		t.Errorf("there is nothing to say, but: %v", got)
+	}
+	got := Notices([]*discoveryv1.EndpointSlice{
+		slice("a", discoveryv1.AddressTypeIPv4, 1000), slice("c", discoveryv1.AddressTypeFQDN, 1), slice("b", discoveryv1.AddressTypeFQDN, 1),
+	})
+	if diff := cmp.Diff([]status.Remark{
+		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is left out, for it holds addresses of type FQDN: only IP addresses can be exported."},
+		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one: any more are used neither in this cluster nor in others. Make EndpointSlices in its place."},
+	}, got); diff != "" {
+		t.Errorf("remarks (-want +got):\n%s", diff)
+	}
+	foreign := slice("a", discoveryv1.AddressTypeIPv4, 1)
+	foreign.Labels = map[string]string{names.LabelSourceCluster: "c2"}
+	if diff := cmp.Diff([]status.Remark{{
+		Reason: "ForeignEndpoints",
+		Message: "EndpointSlice a is left out, for its labels say that another cluster's endpoints are in it (multicluster.kubernetes.io/source-cluster, " +
+			"or endpointslice.kubernetes.io/managed-by of Karmada's), and the Service has no others. If they are this cluster's own, take the label away.",
+	}}, Notices([]*discoveryv1.EndpointSlice{foreign})); diff != "" {
+		t.Errorf("remarks (-want +got):\n%s", diff)
+	}
+}

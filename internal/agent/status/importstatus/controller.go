@@ -1,0 +1,115 @@
+// Package importstatus keeps the status of this cluster's ServiceImports: the clusters that they come from, and the condition Ready.
+package importstatus
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Reconciler writes the statuses of ServiceImports.
+type Reconciler struct {
+	cluster  *inputs.Cluster
+	recorder events.EventRecorder
+	problems *status.Problems
+	feed     *kit.Feed[reconcile.Request]
+	late     kit.Late[reconcile.Request]
+}
+
+// New returns the controller, which reads this cluster from the given cache, and its reconciler, which is to be told of changes on the broker.
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
+	run, err := controller.NewTypedUnmanaged("importstatus", kit.Options(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	problems.OnChange(r.Service)
+	for _, err := range []error{
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport])),
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
+		run.Watch(kit.Watch(member, &corev1.Namespace{}, r.namespace)),
+		run.Watch(r.feed),
+	} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return run, r, nil
+}
+
+// Service queues the import of a service.
+func (r *Reconciler) Service(service types.NamespacedName) {
+	r.feed.Add(false, reconcile.Request{NamespacedName: service})
+}
+
+// namespace maps a namespace to its imports.
+func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
+	if e.Initial || e.Old == nil || e.New == nil {
+		return nil
+	}
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := r.cluster.Client.List(ctx, imports, client.InNamespace(e.New.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache has ended
+	}
+	var requests []reconcile.Request
+	for i := range imports.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&imports.Items[i])})
+	}
+	return requests
+}
+
+// Reconcile writes the status of one ServiceImport, if it differs.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	have, err := imported.Import(ctx, r.cluster.Client, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
+	}
+	if have == nil || r.cluster.Broker() == nil { // until then the status stands
+		return reconcile.Result{}, nil
+	}
+	if wait := r.late.Wait(req); wait > 0 {
+		return kit.After(wait), nil
+	}
+	exported, err := r.cluster.Exports(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
+	}
+	if len(exported.Imported) == 0 {
+		return reconcile.Result{}, nil // the import is about to be deleted
+	}
+	want, transition := want(have, exported, r.cluster.Network.Families, r.problems.Of(req.NamespacedName))
+	if equality.Semantic.DeepEqual(have.Status, want) {
+		return reconcile.Result{}, nil
+	}
+	updated := have.DeepCopy()
+	updated.Status = want
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
+	result, refusal, err := kit.Outcome(client.IgnoreNotFound(r.cluster.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport))))
+	if err != nil || refusal != "" || result.RequeueAfter > 0 {
+		return result, err
+	}
+	if ready := meta.FindStatusCondition(want.Conditions, string(mcsv1beta1.ServiceImportConditionReady)); transition && ready != nil {
+		eventType := corev1.EventTypeNormal
+		if ready.Status == "False" {
+			eventType = corev1.EventTypeWarning
+		}
+		status.Say(r.recorder, have, nil, eventType, ready.Reason, "Import", ready.Message)
+	}
+	return reconcile.Result{}, nil
+}

@@ -1,0 +1,80 @@
+package importstatus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/imports/service"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// want returns the status of an import in a cluster with these IP families, and whether Ready changes in a way that is worth an Event. The conditions
+// of others stay.
+func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []corev1.IPFamily, problems map[string]status.Outcome) (mcsv1beta1.ServiceImportStatus, bool) {
+	imp := have.DeepCopy()
+	imp.Status = mcsv1beta1.ServiceImportStatus{EndpointSliceObjects: mcsv1beta1.EndpointSliceObjectsPresent, Conditions: imp.Status.Conditions}
+	if len(imp.Spec.IPFamilies) == 0 || derived.Portless(imp) { // nothing of it can be used here
+		imp.Status.EndpointSliceObjects = mcsv1beta1.EndpointSliceObjectsAbsent
+	}
+	for _, cluster := range merge.Clusters(exported.Imported) {
+		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
+	}
+	condition := ready(imp, families, problems, LeftOut(exported.LeftOut, imp.Namespace))
+	if condition == nil {
+		return imp.Status, false
+	}
+	change := status.Decide(have.Status.Conditions, *condition, have.Generation, metav1.Now().Rfc3339Copy())
+	meta.SetStatusCondition(&imp.Status.Conditions, change.Condition)
+	return imp.Status, change.Transition
+}
+
+// ready returns the condition Ready of an import, nil where the one that it has stands because its derived Service is being written.
+func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems map[string]status.Outcome, leftOut string) *metav1.Condition {
+	switch {
+	case len(imp.Spec.IPFamilies) == 0:
+		return NotSupported(imp, families)
+	case derived.Portless(imp):
+		return Portless(imp)
+	case problems[service.Part].Failure != "":
+		return Failed(problems[service.Part].Failure)
+	case imp.Annotations[names.AnnotationDerivedService] == "" || imp.Spec.Type == mcsv1beta1.ClusterSetIP && len(imp.Spec.IPs) == 0:
+		return nil
+	}
+	var refused, remarks []string
+	reason := ""
+	if leftOut != "" {
+		remarks = append(remarks, leftOut)
+	}
+	said := map[string]bool{} // by cluster and reason: of many slices with the same problem one is named
+	for _, part := range slices.Sorted(maps.Keys(problems)) {
+		cluster, _, isSlice := strings.Cut(part, "/")
+		problem := problems[part]
+		if problem.Failure != "" && isSlice {
+			if !slices.Contains(refused, cluster) {
+				refused = append(refused, cluster)
+			}
+			reason = problem.Failure
+		}
+		for _, r := range problem.Remarks {
+			if key := cluster + "/" + r.Reason; !said[key] {
+				said[key] = true
+				remarks = append(remarks, r.Message)
+			}
+		}
+	}
+	if len(refused) > 0 {
+		return Pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), reason))
+	}
+	return Imported(imp, remarks)
+}

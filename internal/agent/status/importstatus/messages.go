@@ -1,0 +1,99 @@
+package importstatus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
+)
+
+// Imported is the condition of an import that works. remarks say what is left out of it, or done otherwise than asked for.
+func Imported(imp *mcsv1beta1.ServiceImport, remarks []string) *metav1.Condition {
+	message := "The service is imported. It is headless and reached by its DNS name."
+	if imp.Spec.Type != mcsv1beta1.Headless {
+		message = fmt.Sprintf("The service is imported and reached at %s.", strings.Join(imp.Spec.IPs, " and "))
+	}
+	return &metav1.Condition{
+		Type:    string(mcsv1beta1.ServiceImportConditionReady),
+		Status:  metav1.ConditionTrue,
+		Reason:  string(mcsv1beta1.ServiceImportReasonReady),
+		Message: strings.Join(append([]string{message + renamed(imp)}, remarks...), " "),
+	}
+}
+
+// renamed says that the derived Service has another name than the usual one.
+func renamed(imp *mcsv1beta1.ServiceImport) string {
+	usual, has := names.DerivedServices(imp.Name, imp.Spec.Type == mcsv1beta1.Headless)[0], imp.Annotations[names.AnnotationDerivedService]
+	if has == "" || has == usual {
+		return ""
+	}
+	return fmt.Sprintf(" Its derived Service is named %s, because Service %s/%s was not made by Atoll.", has, imp.Namespace, usual)
+}
+
+// NotSupported is the condition of an import that has no IP family in common with this
+// cluster, whose Services have the given ones.
+func NotSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *metav1.Condition {
+	here, there := corev1.IPv4Protocol, corev1.IPv6Protocol
+	if slices.Contains(families, corev1.IPv6Protocol) {
+		here, there = there, here
+	}
+	var clusters []string
+	for _, c := range imp.Status.Clusters {
+		clusters = append(clusters, c.Cluster)
+	}
+	return &metav1.Condition{
+		Type:   string(mcsv1beta1.ServiceImportConditionReady),
+		Status: metav1.ConditionFalse,
+		Reason: string(mcsv1beta1.ServiceImportReasonIPFamilyNotSupported),
+		Message: fmt.Sprintf("The service is exported with %s only, from %s, and Services of this cluster have %s only. "+
+			"It is imported as soon as a cluster exports it with %[3]s.", there, names.ListClusters(clusters), here),
+	}
+}
+
+// Portless is the condition of an import with a clusterset IP of which no cluster exports a port.
+func Portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
+	var clusters []string
+	for _, c := range imp.Status.Clusters {
+		clusters = append(clusters, c.Cluster)
+	}
+	return Pending(fmt.Sprintf("The service has no port: %s exports it without a valid one. Clients cannot connect to it. "+
+		"Compare the ports of the Service there with spec.ports of its MultiClusterService.", names.ListClusters(clusters)))
+}
+
+// Failed is the condition of an import whose derived Service the API server refused.
+func Failed(reason string) *metav1.Condition {
+	return Pending("The derived Service can't be written, and is being tried again: " + reason)
+}
+
+// Pending is the condition of an import that lacks something.
+func Pending(message string) *metav1.Condition {
+	return &metav1.Condition{
+		Type:    string(mcsv1beta1.ServiceImportConditionReady),
+		Status:  metav1.ConditionFalse,
+		Reason:  string(mcsv1beta1.ServiceImportReasonPending),
+		Message: message,
+	}
+}
+
+// LeftOut says which clusters' exports are refused, and why: of each reason in one sentence.
+func LeftOut(refused []local.LeftOut, namespace string) string {
+	by := map[refusal.Reason][]string{}
+	for _, l := range refused {
+		by[l.Reason] = append(by[l.Reason], l.Cluster)
+	}
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		slices.Sort(by[reason])
+		why, _ := reason.Explain(namespace)
+		all = append(all, fmt.Sprintf("Nothing is imported from %s: %s.", names.ListClusters(by[reason]), why))
+	}
+	return strings.Join(all, " ")
+}
