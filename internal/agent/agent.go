@@ -187,7 +187,7 @@ func (s *session) controllers(mgr ctrl.Manager, p parts, log *slog.Logger) []con
 		importstatus.NewController(c, view, self, recorder, derived, imported),
 		aggregate.NewController(view, p.heartbeats),
 		hosts.NewController(c, reader, p.nodes),
-		withdrawal.NewController(reader, c, view, p.heartbeats, s.prober(p.own), options.LeaseTimeout, p.withdrawn, s.member.Renew, log),
+		withdrawal.NewController(reader, c, view.Self, view, p.heartbeats, s.prober(p.own), options.LeaseTimeout, p.withdrawn, s.member.Renew, log),
 		publication.NewController(c, view, progress, s.member.State, log),
 		memory.NewController(reader, c, s.epoch, s.clusterset(), log),
 	}

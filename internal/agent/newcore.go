@@ -15,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/atoll-mcs/atoll/internal/agent/core"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/membership"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
@@ -39,16 +40,16 @@ func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.L
 		return fmt.Errorf("reading this replica's host name: %w", err)
 	}
 	var nodes atomic.Pointer[local.Hosts]
-	member := &membership.Membership{
-		Broker: c, Namespace: s.membership.Clusterset, Facts: s.facts, Holder: hostname, Timeout: s.options.LeaseTimeout,
-		Placed: s.placed, Now: s.options.now(), Log: log,
-		Pods: func(published []string) []string { return podRanges(s.options.PodCIDRs, nodes.Load(), published) },
-	}
+	heartbeats := lost.NewHeartbeats(s.membership.ClusterID, s.options.LeaseTimeout)
+	member := membership.New()
+	member.Broker, member.Namespace, member.Facts, member.Holder = c, s.membership.Clusterset, s.facts, hostname
+	member.Timeout, member.Placed, member.Now, member.Log, member.Heartbeats = s.options.LeaseTimeout, s.placed, s.options.now(), log, heartbeats.Show
+	member.Pods = func(published []string) []string { return podRanges(s.options.PodCIDRs, nodes.Load(), published) }
 	for ctx.Err() == nil {
 		err := member.Check(ctx)
 		if err == nil {
 			log.Info("starting", "version", version.String(), "core", "new", "broker", s.membership.Server, "clusterset", s.membership.Clusterset)
-			err = s.take(ctx, member, config, &nodes, log)
+			err = s.take(ctx, member, heartbeats, config, &nodes, log)
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
 			log.Error("this cluster does not take part in the clusterset", "error", err)
@@ -64,7 +65,7 @@ func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.L
 }
 
 // take runs the controllers as long as the cluster id is this cluster's.
-func (s *session) take(ctx context.Context, member *membership.Membership, config *rest.Config, nodes *atomic.Pointer[local.Hosts], log *slog.Logger) error {
+func (s *session) take(ctx context.Context, member *membership.Membership, heartbeats *lost.Heartbeats, config *rest.Config, nodes *atomic.Pointer[local.Hosts], log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group errgroup.Group
@@ -81,6 +82,7 @@ func (s *session) take(ctx context.Context, member *membership.Membership, confi
 		hosts, err := core.Add(ctx, mgr, core.Config{
 			ClusterID: s.membership.ClusterID, Clusterset: s.membership.Clusterset, Broker: config, Network: s.network, PodCIDRs: s.options.PodCIDRs,
 			Mode: s.options.mode(), Refuses: refuses, Region: s.options.Region, SharedZones: s.options.SharedZones,
+			Heartbeats: heartbeats, LeaseTimeout: s.options.LeaseTimeout, Renew: member.Renew, Dial: s.options.Dial,
 			Grace: s.options.ServiceGrace, Pace: s.options.pace(), Budget: int64(s.options.budget().Bytes), Log: log,
 		})
 		if err != nil {

@@ -2,7 +2,9 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -11,16 +13,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/atoll-mcs/atoll/internal/agent/catalogue"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/ownslice"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/service"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/serviceimport"
 	importedslice "github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/policyexport"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
 	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -60,30 +65,54 @@ func (c *core) addProcessControllers() error {
 			return fmt.Errorf("adding a controller: %w", err)
 		}
 	}
-	c.hints.OnChange(func(s types.NamespacedName) { c.process.ownslice.Service(context.Background(), s) })
 	return nil
 }
 
+// toTell are the parts of a session that are to be told of what no cache says.
+type toTell struct {
+	slices    *importedslice.Reconciler
+	catalogue *catalogue.Reconciler
+}
+
 // sessionControllers returns the controllers that need the broker.
-func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []manager.Runnable, slices *importedslice.Reconciler, _ error) {
+func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []manager.Runnable, tell toTell, err error) {
 	member := c.mgr.GetCache()
-	records, err := record.New(c.cluster, b, member, broker, c.Grace, c.exports)
-	if err != nil {
-		return nil, nil, err
+	add := func(r manager.Runnable, e error) {
+		all, err = append(all, r), errors.Join(err, e)
 	}
-	published, err := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports)
-	if err != nil {
-		return nil, nil, err
-	}
-	imports, err := serviceimport.New(c.cluster, b, member, broker, c.recorder)
-	if err != nil {
-		return nil, nil, err
-	}
-	imported, slices, err := importedslice.New(importedslice.Dependencies{
-		Cluster: c.cluster, Broker: b, Network: c.network, Hints: c.hints, Lost: func(names.ClusterID) bool { return false },
+	add(record.New(c.cluster, b, member, broker, c.Grace, c.exports))
+	add(publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports))
+	add(policyexport.New(c.cluster, b, member, broker, c.recorder))
+	add(serviceimport.New(c.cluster, b, member, broker, c.recorder))
+	slices, slicesReconciler, e := importedslice.New(importedslice.Dependencies{
+		Cluster: c.cluster, Broker: b, Network: c.network, Hints: c.hints, Lost: c.lost,
 		Pace: border.NewPace(pacePerSecond, paceBurst), Recorder: c.recorder, Problems: c.imports,
 	}, member, broker)
-	return []manager.Runnable{records, published, imports, imported}, slices, err
+	add(slices, e)
+	entries, entriesReconciler, e := catalogue.New(c.cluster, b, broker, c.Heartbeats)
+	add(entries, e)
+	add(withdrawal.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, published{c, b}, c.Heartbeats, c.prober(), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
+	return all, toTell{slicesReconciler, entriesReconciler}, err
+}
+
+// connect has the controllers be told of what no cache says.
+func (c *core) connect(ctx context.Context) {
+	slices := func(f func(*importedslice.Reconciler)) {
+		if tell := c.current.Load(); tell != nil {
+			f(tell.slices)
+		}
+	}
+	c.hints.OnChange(func(s types.NamespacedName) {
+		c.process.ownslice.Service(ctx, s)
+		slices(func(r *importedslice.Reconciler) { r.Service(ctx, s) })
+	})
+	c.lost.OnChange(func(id string) { slices(func(r *importedslice.Reconciler) { r.From(ctx, names.ClusterID(id)) }) })
+	c.hosts.OnChange(func(added []netip.Prefix) { slices(func(r *importedslice.Reconciler) { r.At(ctx, added) }) })
+	c.Heartbeats.OnChange(func(id names.ClusterID) {
+		if tell := c.current.Load(); tell != nil {
+			tell.catalogue.Member(ctx, id)
+		}
+	})
 }
 
 // followMember has hints follow this cluster's nodes and imported slices.

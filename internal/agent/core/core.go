@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,13 +20,16 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/controllers/hosts"
+	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/pace"
+	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -46,6 +50,12 @@ type Config struct {
 	Grace time.Duration
 	// Pace spaces the writes of each of the cluster's own slices.
 	Pace pace.Limits
+	// Heartbeats are those of all members; a member is suspected when its has been missing for LeaseTimeout, and Renew renews the own one at once.
+	Heartbeats   *lost.Heartbeats
+	LeaseTimeout time.Duration
+	Renew        func()
+	// Dial opens connections to endpoints of members that may be lost.
+	Dial withdrawal.Dial
 	// Budget is how many bytes of each other member's slices are held, 0 for any number.
 	Budget int64
 	Log    *slog.Logger
@@ -62,7 +72,11 @@ type core struct {
 	recorder events.EventRecorder
 	// exports and imports are what cannot be done for exports and for imports.
 	exports, imports *status.Problems
-	process          processControllers
+	// lost are the members whose endpoints are withdrawn.
+	lost    *staleness.Set
+	process processControllers
+	// current are the parts of the current session that are to be told of what no cache says; nil without one.
+	current atomic.Pointer[toTell]
 }
 
 // CacheOptions are those of the manager's cache.
@@ -80,7 +94,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*local.Hosts,
 		return nil, err
 	}
 	c := &core{
-		Config: config, mgr: mgr, exports: &status.Problems{}, imports: &status.Problems{},
+		Config: config, mgr: mgr, exports: &status.Problems{}, imports: &status.Problems{}, lost: staleness.NewSet(),
 		recorder: status.NewBounded(mgr.GetEventRecorder("atoll-agent"), time.Now),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
@@ -97,6 +111,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*local.Hosts,
 	if err := c.addProcessControllers(); err != nil {
 		return nil, err
 	}
+	c.connect(ctx)
 	return c.hosts, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
 }
 

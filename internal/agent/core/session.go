@@ -3,11 +3,9 @@ package core
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -63,7 +61,6 @@ func (c *core) session(ctx context.Context) error {
 	if _, err := c.mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil { // the border asks which namespaces there are
 		return fmt.Errorf("listing this cluster's namespaces: %w", err)
 	}
-	var slices *importedslice.Reconciler
 	borders := border.New(c.ClusterID, c.needs, border.NewBudget(c.Budget, nil))
 	brokers, err := c.newBroker(ctx, borders)
 	if err != nil {
@@ -71,21 +68,28 @@ func (c *core) session(ctx context.Context) error {
 	}
 	permissions := inputs.NewPermissions(brokers.GetClient(), c.Clusterset)
 	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders, Permissions: permissions.Members}
-	controllers, slices, err := c.sessionControllers(b, brokers.GetCache())
+	controllers, tell, err := c.sessionControllers(b, brokers.GetCache())
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return brokers.Start(ctx) })
 	defer c.cluster.SetBroker(nil)
-	if err := c.follow(ctx, brokers.GetCache(), slices); err != nil {
+	if err := c.follow(ctx, brokers.GetCache(), tell.slices); err != nil {
 		cancel()
 		_ = group.Wait() // ends with ctx
 		return err
 	}
 	c.cluster.SetBroker(b)
 	c.process.exportstatus.All(ctx)
-	c.hosts.OnChange(func([]netip.Prefix) {}) // TODO: slices with addresses that have become a node's
+	c.current.Store(&tell)
+	defer c.current.Store(nil)
+	group.Go(func() error {
+		if c.lost.Await(ctx) == nil {
+			tell.slices.All(ctx)
+		}
+		return nil
+	})
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
@@ -102,7 +106,7 @@ func (c *core) session(ctx context.Context) error {
 
 // follow waits until the caches of the broker are synced, and has the controllers that live as long as the process follow them.
 func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedslice.Reconciler) error {
-	for _, kind := range []client.Object{&discoveryv1.EndpointSlice{}, &brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}, &coordinationv1.Lease{}} {
+	for _, kind := range []client.Object{&discoveryv1.EndpointSlice{}, &brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
 		if _, err := from.GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("listing the broker's %T: %w", kind, err)
 		}

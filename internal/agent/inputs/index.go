@@ -68,30 +68,30 @@ func SourceService(slice client.Object) types.NamespacedName {
 
 // Sources returns a Service's own slices. They must not be changed.
 func (c *Cluster) Sources(ctx context.Context, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	return slices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{sourcesOf: service.Name})
+	return listSlices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{sourcesOf: service.Name})
 }
 
 // Imported returns the imported slices of a service. They must not be changed.
 func (c *Cluster) Imported(ctx context.Context, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	return slices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{importsOf: service.Name})
+	return listSlices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{importsOf: service.Name})
 }
 
 // ImportedFrom returns the slices that are imported from a cluster. They must not be changed.
 func (c *Cluster) ImportedFrom(ctx context.Context, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
-	return slices(ctx, c.Client, client.MatchingFields{importsFrom: cluster.String()})
+	return listSlices(ctx, c.Client, client.MatchingFields{importsFrom: cluster.String()})
 }
 
 // Published returns the slices of a service on the broker, of all clusters. They must not be changed.
 func (b *Broker) Published(ctx context.Context, clusterset string, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	return slices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()})
+	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()})
 }
 
 // PublishedBy returns the slices of a cluster on the broker. They must not be changed.
 func (b *Broker) PublishedBy(ctx context.Context, clusterset string, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
-	return slices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: cluster.String()})
+	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: cluster.String()})
 }
 
-func slices(ctx context.Context, from client.Reader, options ...client.ListOption) ([]*discoveryv1.EndpointSlice, error) {
+func listSlices(ctx context.Context, from client.Reader, options ...client.ListOption) ([]*discoveryv1.EndpointSlice, error) {
 	list := &discoveryv1.EndpointSliceList{}
 	if err := from.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err

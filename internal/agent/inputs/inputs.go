@@ -5,6 +5,7 @@ package inputs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +73,7 @@ func (c *Cluster) self(ctx context.Context, service types.NamespacedName) (local
 	if b == nil {
 		return self, nil
 	}
-	policy, err := b.policy(ctx, c.Clusterset, service)
+	policy, err := b.Policy(ctx, c.Clusterset, service)
 	if err != nil {
 		return self, err
 	}
@@ -144,15 +145,25 @@ func (c *Cluster) records(ctx context.Context, service types.NamespacedName) ([]
 	if b == nil {
 		return nil, nil
 	}
+	all, err := b.exports(ctx, c.Clusterset, service)
+	return slices.DeleteFunc(all, func(e merge.Export) bool { return e.ClusterID == c.ID.String() }), err
+}
+
+// Exports returns what all clusters, this one included, export of a service to other clusters, by their records.
+func (b *Broker) Exports(ctx context.Context, clusterset string, service types.NamespacedName) ([]merge.Export, error) {
+	all, err := b.exports(ctx, clusterset, service)
+	return slices.DeleteFunc(all, func(e merge.Export) bool { return e.Scope == brokerv1alpha1.ScopeHub }), err
+}
+
+func (b *Broker) exports(ctx context.Context, clusterset string, service types.NamespacedName) ([]merge.Export, error) {
 	list := &brokerv1alpha1.ExportedServiceList{}
-	if err := b.List(ctx, list, client.InNamespace(c.Clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := b.List(ctx, list, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the records of %s: %w", service, err)
 	}
 	var all []merge.Export
 	for i := range list.Items {
-		record := &list.Items[i]
-		if record.Spec.ClusterID != c.ID.String() && b.counts(record) {
-			all = append(all, record.Spec)
+		if b.counts(&list.Items[i]) {
+			all = append(all, list.Items[i].Spec)
 		}
 	}
 	return all, nil
@@ -187,8 +198,8 @@ func (b *Broker) Slice(ctx context.Context, clusterset string, cluster names.Clu
 	return found(slice, err)
 }
 
-// policy returns what the hub says of a service, nil where it says nothing.
-func (b *Broker) policy(ctx context.Context, clusterset string, service types.NamespacedName) (*brokerv1alpha1.ServicePolicySpec, error) {
+// Policy returns what the hub says of a service, nil where it says nothing.
+func (b *Broker) Policy(ctx context.Context, clusterset string, service types.NamespacedName) (*brokerv1alpha1.ServicePolicySpec, error) {
 	policy := &brokerv1alpha1.ServicePolicy{}
 	err := b.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, policy)
 	if policy, err = found(policy, err); policy == nil || layout.Withdrawn(policy) || policy.Spec.Service() != service {

@@ -32,6 +32,9 @@ func (e *TakenError) Error() string {
 		"If the other cluster is gone for good, run on the broker: atoll broker remove %s", e.ID, e.Owner, e.Self, e.ID)
 }
 
+// New returns a membership that is to be filled in.
+func New() *Membership { return &Membership{now: make(chan struct{}, 1)} }
+
 // Membership keeps the entry. Every replica of an agent renews the heartbeat, leader or not: a change of leaders must not look like the loss of the
 // cluster.
 type Membership struct {
@@ -47,9 +50,21 @@ type Membership struct {
 	Timeout time.Duration
 	// Placed is called whenever the broker shows that the cluster id is this cluster's.
 	Placed func()
+	// Heartbeats is given the Leases of all members after each renewal of the own one.
+	Heartbeats func([]coordinationv1.Lease)
 	// Now is the clock by which the heartbeat says when it was renewed. Other members do not compare it with theirs.
 	Now func() time.Time
 	Log *slog.Logger
+
+	now chan struct{}
+}
+
+// Renew has the heartbeat be renewed at once.
+func (m *Membership) Renew() {
+	select {
+	case m.now <- struct{}{}:
+	default: // it is about to be
+	}
 }
 
 // Run keeps the entry until ctx is done, or until the broker says that the cluster id is another cluster's, which it returns as a TakenError.
@@ -71,6 +86,8 @@ func (m *Membership) Run(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
+		case <-m.now:
+			timer.Stop()
 		}
 	}
 }
@@ -99,9 +116,17 @@ func (m *Membership) renew(ctx context.Context) error {
 		return err
 	}
 	m.Placed()
-	if err := m.applyLease(ctx); err != nil {
+	own, err := m.applyLease(ctx)
+	if err != nil {
 		return fmt.Errorf("renewing the heartbeat: %w", err)
 	}
+	leases := &coordinationv1.LeaseList{}
+	// An API server answers from memory what is at least as new as the own renewal.
+	if err := m.Broker.List(ctx, leases, client.InNamespace(m.Namespace), client.HasLabels{names.LabelSourceCluster},
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: own}}); err != nil {
+		return fmt.Errorf("reading the heartbeats of all members: %w", err)
+	}
+	m.Heartbeats(leases.Items)
 	return nil
 }
 
@@ -137,11 +162,12 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 	return nil
 }
 
-func (m *Membership) applyLease(ctx context.Context) error {
+// applyLease renews the heartbeat, and returns the version of the broker's data at which that was done, "" where another replica has renewed it.
+func (m *Membership) applyLease(ctx context.Context) (version string, _ error) {
 	lease := &coordinationv1.Lease{ObjectMeta: m.meta()}
 	err := m.Broker.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	if client.IgnoreNotFound(err) != nil {
-		return err
+		return "", err
 	}
 	lease.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: &m.Holder,
@@ -150,14 +176,15 @@ func (m *Membership) applyLease(ctx context.Context) error {
 		RenewTime:            ptr.To(metav1.NewMicroTime(m.Now().Truncate(time.Microsecond))),
 	}
 	if err != nil {
-		err = m.Broker.Create(ctx, &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec})
+		lease = &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec}
+		err = m.Broker.Create(ctx, lease)
 	} else {
 		err = m.Broker.Update(ctx, lease)
 	}
 	if overtaken(err) {
-		return nil
+		return "", nil
 	}
-	return err
+	return lease.ResourceVersion, err
 }
 
 // overtaken tells whether another replica has written at the same time, which is as good.

@@ -17,6 +17,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/catalogue"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -137,12 +138,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	have := c.aggregates.Aggregate(req.NamespacedName)
-	if writer(exports, have, c.heartbeats.Members()) != c.broker.Self || have != nil && have.DeletionTimestamp != nil {
+	if catalogue.Writer(exports, have, c.heartbeats.Members()) != c.broker.Self || have != nil && have.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
 	write, follows := func(ctx context.Context) error { return c.remove(ctx, have) }, false
 	if len(exports) > 0 {
-		if write, follows = c.change(have, want(c.broker.Namespace, req.NamespacedName, exports)); write == nil {
+		if write, follows = c.change(have, catalogue.Want(c.broker.Namespace, req.NamespacedName, exports)); write == nil {
 			return reconcile.Result{}, nil
 		}
 	}
@@ -180,13 +181,13 @@ func (c *Controller) change(have, want *mcsv1beta1.ServiceImport) (write func(co
 // does not name puts its own name to it first: the admission policy lets no other one
 // delete it. So entries go even if all that they name are gone for good.
 func (c *Controller) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {
-	if slices.Contains(clusters(have), c.broker.Self.String()) {
+	if slices.Contains(catalogue.Clusters(have), c.broker.Self.String()) {
 		return c.writer.Delete(ctx, have)
 	}
 	updated := have.DeepCopy()
 	if updated.Annotations == nil {
 		updated.Annotations = map[string]string{}
 	}
-	name(updated, []string{c.broker.Self.String()})
+	catalogue.SetClusters(updated, []string{c.broker.Self.String()})
 	return c.writer.Update(ctx, updated)
 }

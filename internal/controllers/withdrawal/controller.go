@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,12 +28,31 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
+// Heartbeats are those of all members.
+type Heartbeats interface {
+	// Await returns when it is known which heartbeats there are, or with ctx's error.
+	Await(ctx context.Context) error
+	// Listen has a listener hear of all heartbeats from now on, and returns the members of which there is one.
+	Listen(broker.Listener) []names.ClusterID
+	// Live tells whether a member's heartbeat is not missing.
+	Live(names.ClusterID) bool
+}
+
+// Published is what other members have published.
+type Published interface {
+	// ServicesOf returns the services that a member exports.
+	ServicesOf(names.ClusterID) []types.NamespacedName
+	// Slices returns the slices of a service that a member has published.
+	Slices(types.NamespacedName, names.ClusterID) []*discoveryv1.EndpointSlice
+}
+
 // Controller owns the ConfigMap, and what others know of it by a staleness.Set.
 type Controller struct {
 	store      store
 	local      client.Reader
-	broker     *broker.View
-	heartbeats *broker.Heartbeats
+	self       names.ClusterID
+	published  Published
+	heartbeats Heartbeats
 	prober     Prober
 	timeout    time.Duration
 	withdrawn  *staleness.Set
@@ -54,9 +75,9 @@ type Controller struct {
 // NewController returns a controller that tells withdrawn whose endpoints are. A member is
 // suspected when its heartbeat has been missing for timeout; renew has the own one renewed at
 // once. c is the cluster's own API server, and reader reads from it without a cache.
-func NewController(reader client.Reader, c client.Client, view *broker.View, heartbeats *broker.Heartbeats, prober Prober, timeout time.Duration, withdrawn *staleness.Set, renew func(), log *slog.Logger) *Controller {
+func NewController(reader client.Reader, c client.Client, self names.ClusterID, published Published, heartbeats Heartbeats, prober Prober, timeout time.Duration, withdrawn *staleness.Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
-		store: store{controllers.Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, local: c, broker: view, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		store: store{controllers.Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, local: c, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
 		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1),
 	}
 }
@@ -170,7 +191,7 @@ func (c *Controller) begin() {
 		}
 	}
 	for _, id := range members {
-		if id == c.broker.Self {
+		if id == c.self {
 			continue
 		}
 		c.judge.Known(id.String(), now)
@@ -241,7 +262,7 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 // Renewed implements broker.Listener.
 func (c *Controller) Renewed(id names.ClusterID) {
 	c.hear(func(j *staleness.Judge, now time.Time) {
-		if id == c.broker.Self {
+		if id == c.self {
 			j.Confirmed(now)
 		} else {
 			c.present[id.String()], c.heard[id.String()] = true, true

@@ -62,12 +62,12 @@ func (p Prober) Answers(ctx context.Context, targets []string) bool {
 // endpoints are where a member can be asked: some pods of some of the services that this
 // cluster imports from it, others each time.
 func (c *Controller) endpoints(ctx context.Context, id names.ClusterID) []string {
-	services := c.broker.ServicesOf(id)
+	services := c.published.ServicesOf(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
 	var sample []*discoveryv1.EndpointSlice
 	found := 0
 	for _, service := range services {
-		slices := c.broker.Slices(service, id)
+		slices := c.published.Slices(service, id)
 		if len(slices) == 0 {
 			continue
 		}

@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -43,8 +44,8 @@ type Dependencies struct {
 	// Network is what addresses other clusters may not have.
 	Network validation.Network
 	Hints   *hints.Hints
-	// Lost tells whether a cluster is lost.
-	Lost     func(names.ClusterID) bool
+	// Lost tells which clusters are lost, as far as that is known.
+	Lost     *staleness.Set
 	Pace     *border.Pace
 	Recorder events.EventRecorder
 	Problems *status.Problems
@@ -91,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, fmt.Errorf("reading what slice %v depends on: %w", req, err)
 	}
 	if in.waits {
-		return reconcile.Result{}, nil // the ServiceImport's next event queues the slice
+		return reconcile.Result{}, nil
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
 	if d.want != nil {
@@ -138,12 +139,12 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	if err != nil {
 		return in, err
 	}
-	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost(req.Cluster)
+	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
 	if in.record, err = r.Broker.Exported(ctx, r.Cluster.Clusterset, req.Cluster, in.service); err != nil || !in.imports() {
 		return in, err
 	}
-	if in.imp.Annotations[names.AnnotationDerivedService] == "" {
-		in.waits = true
+	if in.imp.Annotations[names.AnnotationDerivedService] == "" || !r.Lost.Knows(req.Cluster.String()) {
+		in.waits = true // the import's next event queues the slice, or All
 		return in, nil
 	}
 	if in.source != nil {

@@ -30,7 +30,7 @@ type inputsOf struct {
 	member *brokerv1alpha1.MemberCluster
 	// refused says that nothing of the source cluster is imported into the namespace, lost that the cluster is lost.
 	refused, lost bool
-	// waits says that the import has no derived Service yet.
+	// waits says that the import has no derived Service yet, or that it is not known whether the cluster is lost.
 	waits bool
 }
 

@@ -2,6 +2,8 @@ package slice
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -23,9 +25,9 @@ func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.Endpo
 }
 
 // requests are for slices on the broker of other clusters. One that the border has refused has no labels: the one before it has, if there was one.
-func (r *Reconciler) requests(slices ...*discoveryv1.EndpointSlice) []Request {
+func (r *Reconciler) requests(published ...*discoveryv1.EndpointSlice) []Request {
 	var all []Request
-	for _, s := range slices {
+	for _, s := range published {
 		cluster := layout.Cluster(s)
 		if source := layout.Source(s); source != "" && cluster != "" && cluster != r.Cluster.ID {
 			all = append(all, Request{cluster, types.NamespacedName{Namespace: layout.Service(s).Namespace, Name: source}})
@@ -101,9 +103,9 @@ func (r *Reconciler) of(ctx context.Context, service types.NamespacedName) []Req
 	return append(r.requests(published...), r.importedHere(here)...)
 }
 
-func (r *Reconciler) importedHere(slices []*discoveryv1.EndpointSlice) []Request {
+func (r *Reconciler) importedHere(here []*discoveryv1.EndpointSlice) []Request {
 	var all []Request
-	for _, s := range slices {
+	for _, s := range here {
 		if cluster, source := imported.Source(s); cluster != r.Cluster.ID {
 			all = append(all, Request{cluster, source})
 		}
@@ -127,4 +129,39 @@ func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
 		return
 	}
 	r.feed.Add(false, append(r.requests(published...), r.importedHere(here)...)...)
+}
+
+// All queues all slices of other clusters.
+func (r *Reconciler) All(ctx context.Context) {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := r.Broker.List(ctx, list, client.InNamespace(r.Cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+		return // the cache has ended
+	}
+	for i := range list.Items {
+		r.feed.Add(true, r.requests(&list.Items[i])...)
+	}
+}
+
+// At queues the slices of other clusters with endpoints in ranges that have become this cluster's nodes', and those of which something is refused,
+// for it may be allowed now.
+func (r *Reconciler) At(ctx context.Context, added []netip.Prefix) {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := r.Broker.List(ctx, list, client.InNamespace(r.Cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+		return // the cache has ended
+	}
+	for i := range list.Items {
+		s := &list.Items[i]
+		service, part := layout.Service(s), layout.Cluster(s).String()+"/"+layout.Source(s)
+		if len(r.Problems.Of(service)[part].Remarks) > 0 || slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return in(e.Addresses, added) }) {
+			r.feed.Add(false, r.requests(s)...)
+		}
+	}
+}
+
+// in tells whether one of the addresses is in one of the ranges.
+func in(addresses []string, ranges []netip.Prefix) bool {
+	return slices.ContainsFunc(addresses, func(text string) bool {
+		a, err := netip.ParseAddr(text)
+		return err == nil && slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a) })
+	})
 }

@@ -1,4 +1,4 @@
-package aggregate
+package catalogue
 
 import (
 	"strings"
@@ -56,7 +56,7 @@ func TestWriter(t *testing.T) {
 			for id := range strings.FieldsSeq(tt.live) {
 				members = append(members, names.ClusterID(id))
 			}
-			if got := writer(exports(tt.exports), have, members); got != tt.want {
+			if got := Writer(exports(tt.exports), have, members); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -68,7 +68,7 @@ func TestWant(t *testing.T) {
 	all[0].Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 80, Protocol: "TCP"}}
 	all[0].ExportedLabels = map[string]string{"team": "a"}
 	all[0].ExportedAnnotations = map[string]string{"doc": "b"}
-	got := want("set", web, all)
+	got := Want("set", web, all)
 	want := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "set", Name: "web.shop",

@@ -1,4 +1,4 @@
-package aggregate
+package catalogue
 
 import (
 	"slices"
@@ -12,14 +12,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// writer returns the cluster that keeps a service's entry: the first exporter in
+// Writer returns the cluster that keeps a service's entry: the first exporter in
 // precedence order that lives. Where nobody exports the service any more, it is the first
 // of those that the entry names, or else of all members, that removes it. It is "" where
 // nobody can.
-func writer(exports []merge.Export, have *mcsv1beta1.ServiceImport, members []names.ClusterID) names.ClusterID {
+func Writer(exports []merge.Export, have *mcsv1beta1.ServiceImport, members []names.ClusterID) names.ClusterID {
 	candidates := merge.Precedence(exports)
 	if len(exports) == 0 && have != nil {
-		candidates = clusters(have)
+		candidates = Clusters(have)
 		for _, m := range members {
 			candidates = append(candidates, m.String())
 		}
@@ -32,8 +32,8 @@ func writer(exports []merge.Export, have *mcsv1beta1.ServiceImport, members []na
 	return ""
 }
 
-// clusters are those that an entry names.
-func clusters(imp *mcsv1beta1.ServiceImport) []string {
+// Clusters are those that an entry names.
+func Clusters(imp *mcsv1beta1.ServiceImport) []string {
 	list := imp.Annotations[names.AnnotationClusters]
 	if list == "" {
 		return nil
@@ -41,9 +41,9 @@ func clusters(imp *mcsv1beta1.ServiceImport) []string {
 	return strings.Split(list, ",")
 }
 
-// want is the entry that a service's exports amount to. It does not say who wrote it, so
+// Want is the entry that a service's exports amount to. It does not say who wrote it, so
 // two that do so at once write the same.
-func want(broker string, service types.NamespacedName, exports []merge.Export) *mcsv1beta1.ServiceImport {
+func Want(broker string, service types.NamespacedName, exports []merge.Export) *mcsv1beta1.ServiceImport {
 	resolution := merge.Resolve(exports)
 	exported := resolution.Exported()
 	imp := &mcsv1beta1.ServiceImport{
@@ -61,15 +61,15 @@ func want(broker string, service types.NamespacedName, exports []merge.Export) *
 	imp.Labels[names.LabelManagedBy] = names.AggregateManager
 	imp.Labels[names.LabelServiceNamespace] = service.Namespace
 	imp.Labels[names.LabelServiceName] = service.Name
-	name(imp, resolution.Clusters)
+	SetClusters(imp, resolution.Clusters)
 	for _, cluster := range resolution.Clusters {
 		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
 	}
 	return imp
 }
 
-// name puts clusters on an entry.
-func name(imp *mcsv1beta1.ServiceImport, clusters []string) {
+// SetClusters puts clusters on an entry.
+func SetClusters(imp *mcsv1beta1.ServiceImport, clusters []string) {
 	imp.Labels[names.LabelClusters] = names.ClustersLabel(clusters)
 	imp.Annotations[names.AnnotationClusters] = strings.Join(clusters, ",")
 }

@@ -1,0 +1,163 @@
+// Package catalogue keeps the clusterset's catalogue on the broker: a ServiceImport for each exported service, with the clusters that export it, for
+// people and tools to read. Each entry is kept by one member: the first exporter in precedence order whose heartbeat is not missing.
+package catalogue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/pace"
+)
+
+// apart is the least time between two changes of one entry.
+const apart = 500 * time.Millisecond
+
+// Reconciler writes entries.
+type Reconciler struct {
+	cluster    *inputs.Cluster
+	broker     *inputs.Broker
+	writer     client.Client
+	heartbeats *lost.Heartbeats
+	pacer      *pace.Pacer[types.NamespacedName]
+	feed       *kit.Feed[reconcile.Request]
+}
+
+// New returns the controller, which reads the broker from the given cache, and its reconciler, which is to be told of members whose heartbeat begins or
+// ceases to be missing.
+func New(c *inputs.Cluster, b *inputs.Broker, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{
+		cluster: c, broker: b, heartbeats: heartbeats, feed: kit.NewFeed[reconcile.Request](),
+		writer: client.WithFieldOwner(b.Client, names.ManagerAggregate(c.ID)), // an entry does not name its writer; its managed fields do
+		pacer:  pace.New[types.NamespacedName](pace.Limits{Interval: apart, Burst: 1, Withdrawals: apart}),
+	}
+	run, err := controller.NewTypedUnmanaged("catalogue", kit.Options(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+		})),
+		run.Watch(kit.Watch(broker, &mcsv1beta1.ServiceImport{}, func(_ context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: serviceOf(e.Latest())}}
+		})),
+		run.Watch(r.feed),
+	} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return run, r, nil
+}
+
+// serviceOf returns the service of an entry.
+func serviceOf(entry *mcsv1beta1.ServiceImport) types.NamespacedName {
+	return types.NamespacedName{Namespace: entry.Labels[names.LabelServiceNamespace], Name: entry.Labels[names.LabelServiceName]}
+}
+
+// Member queues the services of a member whose heartbeat begins or ceases to be missing, and the entries that nobody may be left to remove.
+func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
+	entries := &mcsv1beta1.ServiceImportList{}
+	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+		return // the cache has ended
+	}
+	for i := range entries.Items {
+		if clusters := Clusters(&entries.Items[i]); slices.Contains(clusters, id.String()) || !slices.ContainsFunc(clusters, func(c string) bool {
+			return r.heartbeats.Live(names.ClusterID(c))
+		}) {
+			r.feed.Add(false, reconcile.Request{NamespacedName: serviceOf(&entries.Items[i])})
+		}
+	}
+}
+
+// Reconcile makes one entry what the records of its service amount to, if this cluster is to keep it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	exports, err := r.broker.Exports(ctx, r.cluster.Clusterset, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the records of %s: %w", req, err)
+	}
+	have := &mcsv1beta1.ServiceImport{}
+	err = r.broker.Get(ctx, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.Aggregate(req.Namespace, req.Name)}, have)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the entry of %s: %w", req, err)
+	}
+	if err != nil {
+		have = nil
+	}
+	if req.Name == "" || Writer(exports, have, r.heartbeats.Members()) != r.cluster.ID || have != nil && have.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	write, follows := r.change(have, req.NamespacedName, exports)
+	if write == nil {
+		return reconcile.Result{}, nil
+	}
+	if !follows {
+		if wait := r.pacer.Wait(req.NamespacedName, false, time.Now()); wait > 0 {
+			return kit.After(wait), nil
+		}
+	}
+	result, refusal, err := kit.Outcome(write(ctx))
+	if err == nil && refusal != "" {
+		err = fmt.Errorf("writing the entry of %s: %s", req, refusal)
+	}
+	return result, err
+}
+
+// change returns what writes the difference, nil for none; follows says that it only completes another write.
+func (r *Reconciler) change(have *mcsv1beta1.ServiceImport, service types.NamespacedName, exports []merge.Export) (write func(context.Context) error, follows bool) {
+	if len(exports) == 0 {
+		if have == nil {
+			return nil, false
+		}
+		return func(ctx context.Context) error { return r.remove(ctx, have) }, false
+	}
+	want := Want(r.cluster.Clusterset, service, exports)
+	if have == nil {
+		return func(ctx context.Context) error {
+			return kit.Create(ctx, r.writer, r.broker.Live, want, func(client.Object) bool { return true })
+		}, false
+	}
+	updated := have.DeepCopy()
+	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
+	updated.Finalizers, updated.OwnerReferences = nil, nil
+	if !equality.Semantic.DeepEqual(have, updated) {
+		return func(ctx context.Context) error { return kit.Update(ctx, r.writer, updated) }, false
+	}
+	updated.Status = want.Status
+	if !equality.Semantic.DeepEqual(have.Status, updated.Status) {
+		return func(ctx context.Context) error { return client.IgnoreNotFound(r.writer.Status().Update(ctx, updated)) }, true
+	}
+	return nil, false
+}
+
+// remove deletes an entry that nobody exports any more. The broker lets a member delete only what names it.
+func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {
+	if slices.Contains(Clusters(have), r.cluster.ID.String()) {
+		return kit.Delete(ctx, r.writer, have)
+	}
+	updated := have.DeepCopy()
+	if updated.Annotations == nil {
+		updated.Annotations = map[string]string{}
+	}
+	if updated.Labels == nil {
+		updated.Labels = map[string]string{}
+	}
+	SetClusters(updated, []string{r.cluster.ID.String()})
+	return kit.Update(ctx, r.writer, updated)
+}

@@ -1,0 +1,128 @@
+// Package lost tells which members are lost, so that their endpoints are withdrawn in this cluster (DESIGN, section 4).
+package lost
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/liveness"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Heartbeats are the members' Leases as they are read after each renewal of the own one (docs/adr/0038-heartbeats-are-read.md).
+type Heartbeats struct {
+	self     names.ClusterID
+	observer *liveness.Observer
+	synced   chan struct{} // closed after the first read
+
+	mu        sync.Mutex
+	known     map[names.ClusterID]metav1.MicroTime // when each says that it was renewed; nil before the first read
+	listeners []broker.Listener
+	changed   []func(names.ClusterID)
+}
+
+// NewHeartbeats returns heartbeats as a member sees them. Another one is missing when its Lease has not been renewed for timeout.
+func NewHeartbeats(self names.ClusterID, timeout time.Duration) *Heartbeats {
+	return &Heartbeats{self: self, observer: liveness.NewObserver(self.String(), timeout), synced: make(chan struct{})}
+}
+
+// Await returns when it is known which heartbeats there are, or with ctx's error.
+func (h *Heartbeats) Await(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-h.synced:
+		return nil
+	}
+}
+
+// Live tells whether a member's heartbeat is not missing.
+func (h *Heartbeats) Live(id names.ClusterID) bool { return h.observer.Live(id.String()) }
+
+// Members returns the members whose heartbeats are not missing, this one included, sorted.
+func (h *Heartbeats) Members() []names.ClusterID {
+	var all []names.ClusterID
+	for _, id := range h.observer.Members() {
+		all = append(all, names.ClusterID(id))
+	}
+	return all
+}
+
+// Renewals returns when the heartbeat of each other member was last seen to have been renewed.
+func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewals() }
+
+// Own returns when the own heartbeat has last come back, the zero time if it never has.
+func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
+
+// Listen has a listener hear of all heartbeats from now on, and returns the members of which there is one.
+func (h *Heartbeats) Listen(l broker.Listener) []names.ClusterID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners = append(h.listeners, l)
+	return slices.Sorted(maps.Keys(h.known))
+}
+
+// OnChange has f called with each member whose heartbeat begins or ceases to be missing.
+func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changed = append(h.changed, f)
+}
+
+// Show takes notice of all Leases, which were read after the own one was renewed.
+func (h *Heartbeats) Show(leases []coordinationv1.Lease) {
+	now := make(map[names.ClusterID]metav1.MicroTime, len(leases))
+	for _, lease := range leases {
+		if now[names.ClusterID(lease.Name)] = (metav1.MicroTime{}); lease.Spec.RenewTime != nil {
+			now[names.ClusterID(lease.Name)] = *lease.Spec.RenewTime
+		}
+	}
+	h.mu.Lock()
+	before := h.known
+	h.known = now
+	listeners, changed := slices.Clone(h.listeners), slices.Clone(h.changed)
+	h.mu.Unlock()
+	tell := func(ids []string) {
+		for _, id := range ids {
+			for _, f := range changed {
+				f(names.ClusterID(id))
+			}
+			for _, l := range listeners {
+				if !h.observer.Live(id) {
+					l.Missed(names.ClusterID(id))
+				}
+			}
+		}
+	}
+	for id := range before {
+		if _, there := now[id]; !there && id != h.self {
+			tell(h.observer.Gone(id.String()))
+			for _, l := range listeners {
+				l.Gone(id)
+			}
+		}
+	}
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(now)), func(id names.ClusterID) bool { return id == h.self })
+	for _, id := range append(ids, h.self) { // the own one is the last: by then all others have been seen
+		was, known := before[id]
+		if is := now[id]; known && was.Equal(&is) {
+			continue
+		}
+		tell(h.observer.Renewed(id.String(), time.Now()))
+		for _, l := range listeners {
+			if before != nil {
+				l.Renewed(id)
+			}
+		}
+	}
+	if before == nil {
+		close(h.synced)
+	}
+}

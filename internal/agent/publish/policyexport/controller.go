@@ -1,0 +1,121 @@
+// Package policyexport makes ServiceExports in this cluster where policies of the hub, which are projections of MultiClusterServices, ask for them, and
+// removes those that it has made when they do so no longer.
+package policyexport
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/status"
+)
+
+// Reconciler writes ServiceExports.
+type Reconciler struct {
+	cluster  *inputs.Cluster
+	broker   *inputs.Broker
+	recorder events.EventRecorder
+}
+
+// New returns the controller, which reads this cluster and the broker from the given caches.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, broker: b, recorder: recorder}
+	run, err := controller.NewTypedUnmanaged("policyexport", kit.Options(r))
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range []error{
+		run.Watch(kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+		})),
+		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
+		run.Watch(kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service])),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// Reconcile makes or removes the ServiceExport of one service.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	policy, err := r.broker.Policy(ctx, r.cluster.Clusterset, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the policy of %s: %w", req, err)
+	}
+	export, err := get(ctx, r.cluster.Client, req.NamespacedName, &mcsv1beta1.ServiceExport{})
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceExport %s: %w", req, err)
+	}
+	service, err := get(ctx, r.cluster.Client, req.NamespacedName, &corev1.Service{})
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading Service %s: %w", req, err)
+	}
+	wanted := policy != nil && policy.Provides(r.cluster.ID.String()) &&
+		service != nil && service.DeletionTimestamp == nil && contribution.Validate(service).Valid
+	var refusal string
+	var result reconcile.Result
+	switch {
+	case export == nil && wanted:
+		result, refusal, err = kit.Outcome(r.create(ctx, req.NamespacedName))
+	case export != nil && !wanted && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
+		result, refusal, err = kit.Outcome(r.remove(ctx, export))
+	}
+	if err != nil {
+		return result, fmt.Errorf("writing ServiceExport %s: %w", req, err)
+	}
+	if refusal != "" && service != nil {
+		status.Say(r.recorder, service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
+			"A MultiClusterService has this Service be exported from this cluster, which refuses it. The agent tries again within two minutes: %s", refusal))
+	}
+	return result, nil
+}
+
+func (r *Reconciler) create(ctx context.Context, service types.NamespacedName) error {
+	err := r.cluster.Client.Create(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{
+		Namespace: service.Namespace, Name: service.Name, Labels: map[string]string{names.LabelManagedBy: names.AgentManager},
+	}}, client.FieldOwner(names.ManagerPolicy))
+	if apierrors.IsAlreadyExists(err) {
+		return nil // that is the next event
+	}
+	return err
+}
+
+// remove deletes a ServiceExport that was made for a policy. One that somebody has applied since is that person's now.
+func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceExport) error {
+	export, err := get(ctx, r.cluster.Live, client.ObjectKeyFromObject(have), &mcsv1beta1.ServiceExport{}) // with its managed fields
+	if err != nil || export == nil || export.UID != have.UID || !contribution.ByPolicy(export) {
+		return err // its change is the next event
+	}
+	if !contribution.AlsoApplied(export) {
+		return kit.Delete(ctx, r.cluster.Client, export)
+	}
+	released := export.DeepCopy()
+	delete(released.Labels, names.LabelManagedBy)
+	patch := client.MergeFromWithOptions(export, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, released, patch, client.FieldOwner(names.ManagerPolicy)))
+}
+
+// get returns nil for an object that does not exist.
+func get[O client.Object](ctx context.Context, from client.Reader, key types.NamespacedName, object O) (O, error) {
+	if err := from.Get(ctx, key, object); err != nil {
+		return *new(O), client.IgnoreNotFound(err)
+	}
+	return object, nil
+}
