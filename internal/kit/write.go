@@ -19,7 +19,7 @@ const (
 	// object that is not watched, or when a quota's own counter was in conflict.
 	outdatedPause = time.Second
 	// refusedPause is how long a request waits after the API server has refused an object: quotas, rights and webhooks change without an event.
-	refusedPause = time.Minute
+	refusedPause = 20 * time.Second
 	jitter       = 0.5
 )
 
@@ -31,7 +31,7 @@ func (e *TakenError) Error() string {
 }
 
 // Outcome is what an error of a write means. A conflict says that the cache is behind, and a namespace that is being deleted refuses everything:
-// neither is an error. What the API server refuses is returned as refusal, for a condition, and tried again after a minute. Anything else is
+// neither is an error. What the API server refuses is returned as refusal, for a condition, and tried again after a pause. Anything else is
 // returned as the error, and tried again with backoff.
 func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
 	var taken *TakenError

@@ -12,10 +12,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -77,8 +79,13 @@ func expectBrokerEmpty(t *testing.T, namespace string) {
 			if err := on[lab.Broker].List(t.Context(), list, of); err != nil {
 				return err
 			}
-			if n := meta.LenList(list); n > 0 {
-				return fmt.Errorf("%d left in %T", n, list)
+			left, err := meta.ExtractList(list)
+			if err != nil {
+				return err
+			}
+			left = slices.DeleteFunc(left, func(o runtime.Object) bool { return layout.Withdrawn(o.(client.Object)) }) // which stays for a while
+			if len(left) > 0 {
+				return fmt.Errorf("%d left in %T", len(left), list)
 			}
 		}
 		return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func (s Suite) run(m *testing.M) (status int) {
 		options.Atoll = filepath.Join(programs, "atoll")
 	}
 	options.Name, options.Nodes, options.IPFamily, options.ControlPlaneOnly = fmt.Sprintf("%s-%d", s.Name, os.Getpid()), 1, lab.IPv4, true
-	options.Progress = os.Stderr
+	options.Progress, options.AgentArgs = os.Stderr, append(slices.Clip(options.AgentArgs), CoreArgs()...)
 	l, err := lab.Up(ctx, options)
 	if err != nil {
 		return s.fail(err)

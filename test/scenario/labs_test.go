@@ -22,8 +22,6 @@ import (
 const (
 	// labVariable names a lab to use instead of starting labs.
 	labVariable = "ATOLL_LAB"
-	// coreVariable names the environment variable with the controllers that agents run: old or new.
-	coreVariable = "ATOLL_CORE"
 	// formsVariable set to "all" has scripts run in all their forms, set to one, as
 	// "stock", in that one only.
 	formsVariable = "ATOLL_FORMS"
@@ -81,7 +79,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode), DNS: lab.ClusterDNS(need.DNS),
 		},
 		Atoll:     filepath.Join(programs, "atoll"),
-		AgentArgs: agentArgs(),
+		AgentArgs: planes.CoreArgs(),
 		Progress:  &lineLog{t: t},
 	})
 	if err != nil {
@@ -89,14 +87,6 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	}
 	ls.current = l
 	return Use(l)
-}
-
-// agentArgs are what all agents are to be run with.
-func agentArgs() []string {
-	if core := os.Getenv(coreVariable); core != "" {
-		return []string{"--core=" + core}
-	}
-	return nil
 }
 
 // switchDNS has what the script needs answer for the clusterset's zone.

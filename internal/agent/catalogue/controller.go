@@ -19,6 +19,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -76,6 +77,13 @@ func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
 	entries := &mcsv1beta1.ServiceImportList{}
 	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
 		return // the cache has ended
+	}
+	records := &brokerv1alpha1.ExportedServiceList{}
+	if err := r.broker.List(ctx, records, client.InNamespace(r.cluster.Clusterset), client.MatchingFields{layout.ByCluster: id.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	for i := range records.Items {
+		r.feed.Add(false, reconcile.Request{NamespacedName: records.Items[i].Spec.Service()})
 	}
 	for i := range entries.Items {
 		if clusters := Clusters(&entries.Items[i]); slices.Contains(clusters, id.String()) || !slices.ContainsFunc(clusters, func(c string) bool {

@@ -75,9 +75,13 @@ func (h *Hints) Slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlic
 }
 
 func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready, initial bool) {
-	if h.census.Put(service(slice), slice.Name, ready) && !initial {
-		h.tell(ctx, client.InNamespace(slice.Namespace), client.MatchingFields{metav1.ObjectNameField: service(slice).Name})
+	if !h.census.Put(service(slice), slice.Name, ready) || initial {
+		return
 	}
+	imp := &mcsv1beta1.ServiceImport{}
+	if h.client.Get(ctx, service(slice), imp, client.UnsafeDisableDeepCopy) == nil {
+		h.tell(imp)
+	} // else its slices are deleted too
 }
 
 func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
@@ -88,7 +92,7 @@ func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 func (h *Hints) Node(ctx context.Context, e kit.Event[*metav1.PartialObjectMetadata]) {
 	changed := e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New)
 	if changed && !e.Initial {
-		h.tell(ctx)
+		h.all(ctx)
 	}
 }
 
@@ -101,24 +105,30 @@ func (h *Hints) Region(ctx context.Context, cluster names.ClusterID, region stri
 	}
 	h.mu.Unlock()
 	if changed {
-		h.tell(ctx)
+		h.all(ctx)
 	}
 }
 
-// tell tells of those of the imports that opts select whose endpoints get hints.
-func (h *Hints) tell(ctx context.Context, opts ...client.ListOption) {
+// all tells of all imports.
+func (h *Hints) all(ctx context.Context) {
 	imports := &mcsv1beta1.ServiceImportList{}
-	if err := h.client.List(ctx, imports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := h.client.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
 		return // the cache has not synced yet: its first lists queue every slice
+	}
+	for i := range imports.Items {
+		h.tell(&imports.Items[i])
+	}
+}
+
+// tell tells of an import, if its endpoints get hints.
+func (h *Hints) tell(imp *mcsv1beta1.ServiceImport) {
+	if !local.Managed(imp) || !topology.Wanted(imp) {
+		return
 	}
 	h.mu.Lock()
 	affected := h.affected
 	h.mu.Unlock()
-	for i := range imports.Items {
-		if imp := &imports.Items[i]; local.Managed(imp) && topology.Wanted(imp) {
-			for _, f := range affected {
-				f(client.ObjectKeyFromObject(imp))
-			}
-		}
+	for _, f := range affected {
+		f(client.ObjectKeyFromObject(imp))
 	}
 }

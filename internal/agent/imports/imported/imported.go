@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -97,17 +99,25 @@ func Slice(ctx context.Context, r client.Reader, cluster names.ClusterID, source
 	return nil, nil
 }
 
-func isOurs(o client.Object) bool { return inputs.IsImported(o) }
+// isOurs tells whether a slice is one that Atoll has imported, also where somebody has taken its label away: its owner says so.
+func isOurs(o client.Object) bool {
+	manager := o.GetLabels()[discoveryv1.LabelManagedBy]
+	return manager == names.AgentManager || manager == "" && slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return owner.Kind == mcsv1beta1.ServiceImportKindName
+	})
+}
 
 // Write makes a slice in this cluster what it should be; nil is none. Where somebody else's slice has its name, it gets another one.
 func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.EndpointSlice) error {
 	switch {
-	case have == nil && want == nil, endpoints.Same(have, want):
+	case have == nil && want == nil, endpoints.Same(have, want) && inputs.IsImported(have):
 		return nil
 	case want == nil, have != nil && have.AddressType != want.AddressType: // the API does not let it change: its deletion is the next event
 		return kit.Delete(ctx, c.Client, have)
 	case have != nil:
-		return kit.Update(ctx, c.Client, endpoints.Updated(have, want))
+		updated := endpoints.Updated(have, want)
+		delete(updated.Labels, names.LabelServiceNamespace) // with which it would be a slice on a broker
+		return kit.Update(ctx, c.Client, updated)
 	}
 	err := kit.Create(ctx, c.Client, c.Live, want.DeepCopy(), isOurs)
 	if taken := (*kit.TakenError)(nil); errors.As(err, &taken) {

@@ -39,7 +39,7 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	if !slices.Contains(names.DerivedServices(service.Name, headless), imp.Annotations[names.AnnotationDerivedService]) {
 		delete(imp.Annotations, names.AnnotationDerivedService) // the type has changed
 	}
-	if s := services[headless]; s != nil {
+	if s := services[headless]; s != nil && !derived.MustReplace(s, headless) {
 		imp.Spec.IPs = derived.ClustersetIPs(s, imp.Spec.IPFamilies)
 		imp.Annotations[names.AnnotationDerivedService] = s.Name
 	}

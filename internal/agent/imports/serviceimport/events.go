@@ -110,6 +110,6 @@ func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.S
 	}
 	if r.news("ImportRefused", service, kind) {
 		status.Say(r.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(
-			"The API server refuses ServiceImport %s in this cluster. The agent tries again within two minutes: %s", service.Name, why))
+			"The API server refuses ServiceImport %s in this cluster. The agent tries again every 20 to 30 seconds: %s", service.Name, why))
 	}
 }

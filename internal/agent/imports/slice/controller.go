@@ -100,9 +100,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		if have != nil {
 			d.want.Name = have.Name
 		}
+		if d.want.Name != names.ImportedSlice(req.Cluster, req.Source.Name) {
+			d.remarks = append(d.remarks, nameTaken(req, d.want))
+		}
 	}
 	now := time.Now()
-	if endpoints.Same(have, d.want) || d.want == nil || endpoints.Withdraws(have, d.want) {
+	if have != nil && endpoints.Same(have, d.want) || d.want == nil || endpoints.Withdraws(have, d.want) {
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now) // removals do not wait
 	} else if wait := r.Pace.Wait(req.Cluster.String(), req.Source.Namespace, req.key(), now); wait > 0 {
 		return kit.After(wait), nil

@@ -44,6 +44,9 @@ func (in inputsOf) imports() bool {
 const (
 	ReasonOverlappingRanges = "OverlappingRanges"
 	ReasonEndpointsRefused  = "EndpointsRefused"
+	ReasonRecordInvalid     = "RecordInvalid"
+	ReasonClusterLost       = "ClusterLost"
+	ReasonNameTaken         = "NameTaken"
 )
 
 // decision is what a slice should be, nil for none, and what people should know of it.
@@ -54,30 +57,49 @@ type decision struct {
 
 // decide returns what to import of a source slice.
 func decide(in inputsOf, req Request, network validation.Network, self names.ClusterID) decision {
+	if in.imp != nil && !in.refused && in.record != nil && in.lost && !in.imports() {
+		return decision{remarks: []status.Remark{{Reason: ReasonClusterLost, Message: LostMessage(req.Cluster)}}}
+	}
 	if !in.imports() || in.source == nil || in.state == border.Withdrawn || in.state == border.Stub {
 		return decision{}
 	}
+	var remarks []status.Remark
+	if count, summary := validation.RefusedOf(in.record); count > 0 {
+		remarks = []status.Remark{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
+			"Parts of the export of cluster %q are invalid and do not count here: %s. Correct them in that cluster.", req.Cluster, summary)}}
+	}
 	if in.state == border.Refused {
-		return decision{remarks: refused(req.Cluster, in.detail)}
+		return decision{remarks: append(remarks, refused(req.Cluster, in.detail))}
 	}
 	if text := endpoints.OverlappingRanges(network, self, req.Cluster, in.member, in.source); text != "" {
-		return decision{remarks: []status.Remark{{Reason: ReasonOverlappingRanges, Message: text}}}
+		return decision{remarks: append(remarks, status.Remark{Reason: ReasonOverlappingRanges, Message: text})}
 	}
 	clean, left := network.Slice(req.Cluster, in.source)
-	d := decision{want: endpoints.Import{
+	d := decision{remarks: remarks, want: endpoints.Import{
 		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
 	}.Slice(clean)}
 	if len(left) > 0 {
-		d.remarks = refused(req.Cluster, validation.Summary(left))
+		d.remarks = append(remarks, refused(req.Cluster, validation.Summary(left)))
 	} else if count, first := validation.RefusedOf(in.source); count > 0 {
-		d.remarks = refused(req.Cluster, first)
+		d.remarks = append(remarks, refused(req.Cluster, first))
 	}
 	return d
 }
 
-func refused(cluster names.ClusterID, what string) []status.Remark {
-	return []status.Remark{{Reason: ReasonEndpointsRefused, Message: fmt.Sprintf(
-		"Endpoints of cluster %q are not imported: %s. Its other endpoints are. Correct them in that cluster.", cluster, what)}}
+func refused(cluster names.ClusterID, what string) status.Remark {
+	return status.Remark{Reason: ReasonEndpointsRefused, Message: fmt.Sprintf(
+		"Endpoints of cluster %q are not imported: %s. Its other endpoints are. Correct them in that cluster.", cluster, what)}
+}
+
+// LostMessage says of a cluster that it is lost.
+func LostMessage(cluster names.ClusterID) string {
+	return fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and none of its endpoints answers. Its endpoints are withdrawn until it is back.", cluster)
+}
+
+func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Remark {
+	return status.Remark{Reason: ReasonNameTaken, Message: fmt.Sprintf(
+		"The name of EndpointSlice %s/%s is taken by a slice that Atoll did not make. The endpoints of cluster %q are in EndpointSlice %s instead, and receive traffic. "+
+			"Nothing has to be done.", slice.Namespace, names.ImportedSlice(req.Cluster, req.Source.Name), req.Cluster, slice.Name)}
 }
 
 // note tells the controller of the import's conditions how it went.

@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if refusal != "" && service != nil {
 		status.Say(r.recorder, service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
-			"A MultiClusterService has this Service be exported from this cluster, which refuses it. The agent tries again within two minutes: %s", refusal))
+			"A MultiClusterService has this Service be exported from this cluster, which refuses it. The agent tries again every 20 to 30 seconds: %s", refusal))
 	}
 	return result, nil
 }

@@ -4,10 +4,12 @@ package importstatus
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -17,6 +19,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -93,7 +96,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if len(exported.Imported) == 0 {
 		return reconcile.Result{}, nil // the import is about to be deleted
 	}
-	want, transition := want(have, exported, r.cluster.Network.Families, r.problems.Of(req.NamespacedName))
+	problems := r.problems.Of(req.NamespacedName)
+	want, transition := want(have, exported, r.cluster.Network.Families, problems)
 	if equality.Semantic.DeepEqual(have.Status, want) {
 		return reconcile.Result{}, nil
 	}
@@ -104,12 +108,42 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil || refusal != "" || result.RequeueAfter > 0 {
 		return result, err
 	}
-	if ready := meta.FindStatusCondition(want.Conditions, string(mcsv1beta1.ServiceImportConditionReady)); transition && ready != nil {
+	r.say(have, want, transition, remarks(problems))
+	return reconcile.Result{}, nil
+}
+
+// say records Events about what the condition Ready of an import says now and did not say before.
+func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceImportStatus, transition bool, remarks []remark) {
+	ready := meta.FindStatusCondition(now.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
+	if ready == nil {
+		return
+	}
+	before := ""
+	if c := meta.FindStatusCondition(have.Status.Conditions, ready.Type); c != nil {
+		before = c.Message
+	}
+	if transition {
 		eventType := corev1.EventTypeNormal
-		if ready.Status == "False" {
+		if ready.Status == metav1.ConditionFalse {
 			eventType = corev1.EventTypeWarning
 		}
 		status.Say(r.recorder, have, nil, eventType, ready.Reason, "Import", ready.Message)
 	}
-	return reconcile.Result{}, nil
+	for _, remark := range remarks {
+		if strings.Contains(before, remark.Message) {
+			continue
+		}
+		action := "Import"
+		if remark.Reason == slice.ReasonClusterLost {
+			action = "Withdraw"
+		}
+		status.Say(r.recorder, have, r.cluster.Reference(remark.cluster), corev1.EventTypeWarning, remark.Reason, action, remark.Message)
+	}
+	for _, c := range now.Clusters {
+		lost := slice.LostMessage(names.ClusterID(c.Cluster))
+		if strings.Contains(before, lost) && !strings.Contains(ready.Message, lost) {
+			status.Say(r.recorder, have, r.cluster.Reference(names.ClusterID(c.Cluster)), corev1.EventTypeNormal, "ClusterBack", "Import",
+				fmt.Sprintf("Cluster %q is back, and so are its endpoints.", c.Cluster))
+		}
+	}
 }

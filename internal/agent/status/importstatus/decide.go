@@ -39,6 +39,32 @@ func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []co
 	return imp.Status, change.Transition
 }
 
+// remark is something that people should know of what is imported from a cluster.
+type remark struct {
+	cluster names.ClusterID // "" for the derived Service
+	status.Remark
+}
+
+// remarks returns what people should know of an import: of many slices with the same problem one is named.
+func remarks(problems map[string]status.Outcome) []remark {
+	type about struct{ cluster, reason string }
+	said := map[about]bool{}
+	var all []remark
+	for _, part := range slices.Sorted(maps.Keys(problems)) {
+		cluster, _, isSlice := strings.Cut(part, "/")
+		if !isSlice {
+			cluster = ""
+		}
+		for _, r := range problems[part].Remarks {
+			if key := (about{cluster, r.Reason}); !said[key] {
+				said[key] = true
+				all = append(all, remark{names.ClusterID(cluster), r})
+			}
+		}
+	}
+	return all
+}
+
 // ready returns the condition Ready of an import, nil where the one that it has stands because its derived Service is being written.
 func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems map[string]status.Outcome, leftOut string) *metav1.Condition {
 	switch {
@@ -51,30 +77,25 @@ func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems m
 	case imp.Annotations[names.AnnotationDerivedService] == "" || imp.Spec.Type == mcsv1beta1.ClusterSetIP && len(imp.Spec.IPs) == 0:
 		return nil
 	}
-	var refused, remarks []string
+	var refused, texts []string
 	reason := ""
 	if leftOut != "" {
-		remarks = append(remarks, leftOut)
+		texts = append(texts, leftOut)
 	}
-	said := map[string]bool{} // by cluster and reason: of many slices with the same problem one is named
 	for _, part := range slices.Sorted(maps.Keys(problems)) {
 		cluster, _, isSlice := strings.Cut(part, "/")
-		problem := problems[part]
-		if problem.Failure != "" && isSlice {
+		if failure := problems[part].Failure; failure != "" && isSlice {
+			reason = failure
 			if !slices.Contains(refused, cluster) {
 				refused = append(refused, cluster)
 			}
-			reason = problem.Failure
 		}
-		for _, r := range problem.Remarks {
-			if key := cluster + "/" + r.Reason; !said[key] {
-				said[key] = true
-				remarks = append(remarks, r.Message)
-			}
-		}
+	}
+	for _, r := range remarks(problems) {
+		texts = append(texts, r.Message)
 	}
 	if len(refused) > 0 {
 		return Pending(fmt.Sprintf("Not all endpoints from %s can be written. It is being tried again: %s", names.ListClusters(refused), reason))
 	}
-	return Imported(imp, remarks)
+	return Imported(imp, texts)
 }
