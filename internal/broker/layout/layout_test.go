@@ -1,0 +1,45 @@
+package layout
+
+import (
+	"strconv"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+)
+
+// A revision is higher than the one before, at least that of all that the object is made of, and never depends on a clock.
+func TestRevisionGrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		last := rapid.Int64Range(0, 1<<40).Draw(t, "last")
+		var madeOf []metav1.Object
+		newest := last + 1
+		for _, version := range rapid.SliceOf(rapid.Int64Range(1, 1<<40)).Draw(t, "versions") {
+			madeOf = append(madeOf, &metav1.ObjectMeta{ResourceVersion: strconv.FormatInt(version, 10)})
+			newest = max(newest, version)
+		}
+		madeOf = append(madeOf, &metav1.ObjectMeta{ResourceVersion: "not a number"})
+		shared := map[string]string{"a": "b"}
+		object := &metav1.ObjectMeta{Annotations: shared}
+		SetRevision(object, last, madeOf...)
+		if got := Revision(object); got != newest {
+			t.Errorf("revision %d, want %d", got, newest)
+		}
+		if len(shared) != 1 || object.Annotations["a"] != "b" {
+			t.Errorf("the annotations became %v, and what they were %v", object.Annotations, shared)
+		}
+	})
+}
+
+func TestWithdrawn(t *testing.T) {
+	shared := map[string]string{"a": "b"}
+	object := &metav1.ObjectMeta{Annotations: shared}
+	for _, withdrawn := range []bool{true, true, false, false} {
+		if SetWithdrawn(object, withdrawn); Withdrawn(object) != withdrawn || object.Annotations["a"] != "b" {
+			t.Errorf("withdrawn %t: %v", withdrawn, object.Annotations)
+		}
+	}
+	if len(shared) != 1 {
+		t.Errorf("an object in a cache was changed: %v", shared)
+	}
+}

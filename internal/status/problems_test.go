@@ -1,0 +1,31 @@
+package status
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestProblems(t *testing.T) {
+	web, db := types.NamespacedName{Namespace: "shop", Name: "web"}, types.NamespacedName{Namespace: "shop", Name: "db"}
+	var p Problems
+	var told []string
+	p.OnChange(func(s types.NamespacedName) { told = append(told, s.Name) })
+	p.Set(web, "slice/a", Outcome{}) // there was none
+	p.Set(web, "slice/a", Outcome{Failure: "quota"})
+	p.Set(web, "slice/a", Outcome{Failure: "quota"})
+	p.Set(web, "slice/b", Outcome{Remarks: []Remark{{Reason: "R", Message: "m"}}})
+	p.Set(db, "record", Outcome{Failure: "no"})
+	if got := p.Of(web); len(got) != 2 || got["slice/a"].Failure != "quota" || got["slice/b"].Remarks[0].Reason != "R" {
+		t.Errorf("the problems of web are %v", got)
+	}
+	p.Set(web, "slice/a", Outcome{})
+	p.Set(web, "slice/b", Outcome{})
+	if len(p.Of(web)) > 0 || len(p.Of(db)) != 1 {
+		t.Errorf("there are %v and %v", p.Of(web), p.Of(db))
+	}
+	if want := []string{"web", "web", "db", "web", "web"}; !slices.Equal(told, want) {
+		t.Errorf("it told of %v, want %v", told, want)
+	}
+}
