@@ -86,12 +86,23 @@ func (b *Border) Admit(slice *discoveryv1.EndpointSlice) {
 
 // State returns the state of an object from the cache, and its detail: a stub's hash of the content, or why the object is refused.
 func (b *Border) State(o metav1.Object) (state State, detail string) {
+	if b.isOwn(o) {
+		return finished(o), ""
+	}
 	rest, ours := strings.CutPrefix(o.GetAnnotations()[annotation], b.mark+" ")
 	if !ours {
 		return Refused, "it is not from the cache"
 	}
 	text, detail, _ := strings.Cut(rest, " ")
 	return State(text), detail
+}
+
+// isOwn tells whether an object is this cluster's own. Transform leaves these as they are, without its mark, because they are written back.
+func (b *Border) isOwn(o metav1.Object) bool {
+	if record, ok := o.(*brokerv1alpha1.ExportedService); ok {
+		return record.Spec.ClusterID == b.self.String()
+	}
+	return o.GetLabels()[names.LabelSourceCluster] == b.self.String()
 }
 
 // set notes a state.
@@ -130,8 +141,8 @@ func (b *Border) member(member *brokerv1alpha1.MemberCluster) {
 	}
 	if member.Name != b.self.String() {
 		member.Spec.OverBudget = validation.OverBudget(member.Spec.OverBudget)
+		b.set(member, Full, "")
 	}
-	b.set(member, Full, "")
 }
 
 // record validates a record. One of this cluster's own is compared with what it should be, and stays as it is.
@@ -148,7 +159,6 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 		b.refuse(record, problem)
 		return
 	case cluster == b.self:
-		b.set(record, finished(record), "")
 		return
 	}
 	state, revision := finished(record), record.Annotations[names.AnnotationRevision]
@@ -171,7 +181,6 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		return
 	}
 	if cluster == b.self {
-		b.set(slice, finished(slice), "")
 		return
 	}
 	state := finished(slice)

@@ -162,10 +162,16 @@ func TestTransformIsIdempotent(t *testing.T) {
 		case 2:
 			other.set(s, Full, "")
 		}
-		if state, _ := b.State(s); state != Refused {
+		own := s.Labels[names.LabelSourceCluster] == "c1"
+		if state, _ := b.State(s); !own && state != Refused {
 			t.Fatalf("an object that is not from the cache is %s", state)
 		}
+		before := s.DeepCopy()
+		before.ManagedFields = nil
 		b.Transform(s)
+		if diff := cmp.Diff(before, s); own && diff != "" {
+			t.Fatalf("what is the cluster's own is written back, and was changed:\n%s", diff)
+		}
 		once, used := s.DeepCopy(), budget.Usage()
 		b.Transform(s)
 		if diff := cmp.Diff(once, s); diff != "" {
