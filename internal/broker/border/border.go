@@ -99,8 +99,11 @@ func (b *Border) State(o metav1.Object) (state State, detail string) {
 
 // isOwn tells whether an object is this cluster's own. Transform leaves these as they are, without its mark, because they are written back.
 func (b *Border) isOwn(o metav1.Object) bool {
-	if record, ok := o.(*brokerv1alpha1.ExportedService); ok {
-		return record.Spec.ClusterID == b.self.String()
+	switch o := o.(type) {
+	case *brokerv1alpha1.ExportedService:
+		return o.Spec.ClusterID == b.self.String()
+	case *brokerv1alpha1.MemberCluster:
+		return o.Spec.ClusterID == b.self.String()
 	}
 	return o.GetLabels()[names.LabelSourceCluster] == b.self.String()
 }
