@@ -9,7 +9,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/quota"
@@ -48,8 +47,14 @@ func overBudget(usage map[string]quota.Usage, of func(quota.Usage) int) map[stri
 	return all
 }
 
+// renewals are the heartbeats of other members.
+type renewals interface {
+	Renewals() map[string]time.Time
+	Live(names.ClusterID) bool
+}
+
 // remotes is what is known of the other members.
-func remotes(heartbeats *broker.Heartbeats, withdrawn *staleness.Set, over map[string]brokerv1alpha1.OverBudget) map[string]metrics.Remote {
+func remotes(heartbeats renewals, withdrawn *staleness.Set, over map[string]brokerv1alpha1.OverBudget) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}
 	for id, renewed := range heartbeats.Renewals() {
 		_, isOver := over[id]

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/atoll-mcs/atoll/internal/agent/core"
@@ -22,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -79,16 +82,21 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 			return err
 		}
 		refuses, _ := s.options.refuses() // Validate has read it
-		hosts, err := core.Add(ctx, mgr, core.Config{
+		measured := metrics.New(s.traffic)
+		agent, err := core.Add(ctx, mgr, core.Config{
 			ClusterID: s.membership.ClusterID, Clusterset: s.membership.Clusterset, Broker: config, Network: s.network, PodCIDRs: s.options.PodCIDRs,
 			Mode: s.options.mode(), Refuses: refuses, Region: s.options.Region, SharedZones: s.options.SharedZones,
 			Heartbeats: heartbeats, LeaseTimeout: s.options.LeaseTimeout, Renew: member.Renew, Dial: s.options.Dial,
-			Grace: s.options.ServiceGrace, Pace: s.options.pace(), Budget: int64(s.options.budget().Bytes), Log: log,
+			Grace: s.options.ServiceGrace, Pace: s.options.pace(), Budget: int64(s.options.budget().Bytes), Metrics: measured, Log: log,
 		})
 		if err != nil {
 			return err
 		}
-		nodes.Store(hosts)
+		nodes.Store(agent.Hosts)
+		measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, agent.Lost, nil) })
+		measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
+		measured.Connection(func() bool { return time.Since(heartbeats.Own()) < s.options.LeaseTimeout })
+		defer measured.Serve(ctrlmetrics.Registry)()
 		if err := mgr.Add(s.health.Started()); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}

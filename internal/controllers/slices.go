@@ -9,11 +9,7 @@ import (
 	"sync"
 	"time"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
-
-	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -221,20 +217,4 @@ func (s *Slices[K]) Counts() map[K]int {
 		}
 	}
 	return counts
-}
-
-// CountSlice counts a slice that is as wanted now, nil for none, and its write where it was not. It returns how many endpoints the write has added and
-// removed.
-func CountSlice(to *metrics.Slices, service metrics.Service, source string, have, want *discoveryv1.EndpointSlice) (changed int, written bool) {
-	count := 0
-	if want != nil {
-		count = len(want.Endpoints)
-	}
-	to.Note(service, source, count, want != nil)
-	if endpoints.Same(have, want) {
-		return 0, false
-	}
-	added, removed := endpoints.Changed(have, want)
-	to.Wrote(have != nil, want != nil, added, removed)
-	return added + removed, true
 }

@@ -51,7 +51,7 @@ func (c *core) addProcessControllers() error {
 		return err
 	}
 	all := []manager.Runnable{services, nil, nil, nil}
-	if all[1], c.process.ownslice, err = ownslice.New(c.cluster, member, c.hints, c.Pace, c.imports); err != nil {
+	if all[1], c.process.ownslice, err = ownslice.New(c.cluster, member, c.hints, c.Pace, c.imports, c.Metrics); err != nil {
 		return err
 	}
 	if all[2], c.process.exportstatus, err = exportstatus.New(c.cluster, member, c.recorder, c.exports); err != nil {
@@ -81,12 +81,12 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 		all, err = append(all, r), errors.Join(err, e)
 	}
 	add(record.New(c.cluster, b, member, broker, c.Grace, c.exports))
-	add(publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports))
+	add(publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics))
 	add(policyexport.New(c.cluster, b, member, broker, c.recorder))
 	add(serviceimport.New(c.cluster, b, member, broker, c.recorder))
 	slices, slicesReconciler, e := importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Broker: b, Network: c.network, Hints: c.hints, Lost: c.lost,
-		Pace: border.NewPace(pacePerSecond, paceBurst), Recorder: c.recorder, Problems: c.imports,
+		Pace: border.NewPace(pacePerSecond, paceBurst), Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member, broker)
 	add(slices, e)
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, broker, c.Heartbeats)

@@ -28,6 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
@@ -57,8 +58,9 @@ type Config struct {
 	// Dial opens connections to endpoints of members that may be lost.
 	Dial withdrawal.Dial
 	// Budget is how many bytes of each other member's slices are held, 0 for any number.
-	Budget int64
-	Log    *slog.Logger
+	Budget  int64
+	Metrics *metrics.Metrics
+	Log     *slog.Logger
 }
 
 // core is what all controllers have in common.
@@ -88,8 +90,15 @@ func CacheOptions() cache.Options {
 	}}
 }
 
-// Add adds an agent's controllers to a manager of its cluster, whose cache has CacheOptions. It returns which addresses the nodes have, as they change.
-func Add(ctx context.Context, mgr manager.Manager, config Config) (*local.Hosts, error) {
+// Agent is what others ask of the controllers of one term.
+type Agent struct {
+	// Hosts are the addresses of the cluster's nodes, as they change; Lost are the members whose endpoints are withdrawn.
+	Hosts *local.Hosts
+	Lost  *staleness.Set
+}
+
+// Add adds an agent's controllers to a manager of its cluster, whose cache has CacheOptions.
+func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error) {
 	if err := inputs.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
@@ -112,7 +121,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*local.Hosts,
 		return nil, err
 	}
 	c.connect(ctx)
-	return c.hosts, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
+	return &Agent{c.hosts, c.lost}, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
 }
 
 // readNetwork reads what addresses mean in this cluster.

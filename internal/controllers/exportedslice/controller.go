@@ -18,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -229,7 +230,7 @@ func (c *Controller) write(ctx context.Context, req Request, have, want *discove
 // measure counts the slice and its write, and how long that took.
 func (c *Controller) measure(req Request, have, want *discoveryv1.EndpointSlice) {
 	service := metrics.Service{Namespace: req.Service.Namespace, Name: req.Service.Name, Cluster: c.broker.Self.String()}
-	_, written := controllers.CountSlice(c.metrics.Exported, service, req.Slice, have, want)
+	_, written := kit.CountSlice(c.metrics.Exported, service, req.Slice, have, want)
 	if took, live := c.seen.Stop(req); live && written {
 		c.metrics.Publish.Observe(took.Seconds())
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -282,7 +283,7 @@ func (c *Controller) write(ctx context.Context, have, want *discoveryv1.Endpoint
 // measure counts the slice and its write, and how long that took.
 func (c *Controller) measure(req Request, have, want *discoveryv1.EndpointSlice, now time.Time) {
 	service := metrics.Service{Namespace: req.Service.Namespace, Name: req.Service.Name, Cluster: req.Cluster.String()}
-	changed, written := controllers.CountSlice(c.metrics.Imported, service, req.Slice, have, want)
+	changed, written := kit.CountSlice(c.metrics.Imported, service, req.Slice, have, want)
 	took, live := c.seen.Stop(req)
 	if !live || !written {
 		return

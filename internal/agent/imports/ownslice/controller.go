@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -37,14 +38,15 @@ type Reconciler struct {
 	hints    *hints.Hints
 	pacer    *pace.Pacer[types.NamespacedName]
 	problems *status.Problems
+	metrics  *metrics.Metrics
 	feed     *kit.Feed[reconcile.Request]
 	going    sync.Map // of types.NamespacedName: since when a source slice has been gone (time.Time)
 }
 
 // New returns the controller, which reads this cluster from the given cache, and its reconciler, which can be told of services whose policy or hints
 // have changed. limits space the writes of each slice.
-func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, feed: kit.NewFeed[reconcile.Request]()}
+func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
 	run, err := controller.NewTypedUnmanaged("ownslice", kit.Options(r))
 	if err != nil {
 		return nil, nil, err
@@ -142,6 +144,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	result, refusal, err := kit.Outcome(imported.Write(ctx, r.cluster, have, want))
 	if err != nil {
 		return result, fmt.Errorf("importing slice %s: %w", req, err)
+	}
+	if refusal == "" && result.RequeueAfter == 0 {
+		of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: r.cluster.ID.String()}
+		kit.CountSlice(r.metrics.Imported, of, req.Name, have, want)
 	}
 	if service.Name != "" {
 		r.problems.Set(service, r.cluster.ID.String()+"/"+req.Name, status.Outcome{Failure: refusal})

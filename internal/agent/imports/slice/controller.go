@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -49,12 +50,14 @@ type Dependencies struct {
 	Pace     *border.Pace
 	Recorder events.EventRecorder
 	Problems *status.Problems
+	Metrics  *metrics.Metrics
 }
 
 // Reconciler writes imported slices.
 type Reconciler struct {
 	Dependencies
 	feed *kit.Feed[Request]
+	seen metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
 // New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which can be told of what no cache
@@ -115,8 +118,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, fmt.Errorf("importing slice %v: %w", req, err)
 	}
 	r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
+	if refusal == "" && result.RequeueAfter == 0 {
+		r.measure(in.service, req, have, d.want, now)
+	}
 	r.note(in, req, d, refusal)
 	return result, nil
+}
+
+// measure counts a slice and its write, and how long that took since the change was seen here, and since it was made in the other cluster. For the
+// latter the clusters' clocks have to agree, as kube-proxy's latency metric supposes too.
+func (r *Reconciler) measure(service types.NamespacedName, req Request, have, want *discoveryv1.EndpointSlice, now time.Time) {
+	of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: req.Cluster.String()}
+	changed, written := kit.CountSlice(r.Metrics.Imported, of, req.Source.Name, have, want)
+	took, live := r.seen.Stop(req)
+	if !live || !written {
+		return
+	}
+	r.Metrics.Import.Observe(took.Seconds())
+	if want == nil || changed == 0 {
+		return
+	}
+	if at, err := time.Parse(time.RFC3339Nano, want.Annotations[names.AnnotationLastChangeTriggerTime]); err == nil && !at.After(now) {
+		r.Metrics.Total.Observe(time.Since(at).Seconds())
+	}
 }
 
 func (req Request) key() string { return req.Source.String() + "." + req.Cluster.String() }

@@ -21,7 +21,13 @@ import (
 
 // published maps another cluster's slice on the broker to itself.
 func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
-	return r.requests(e.Latest())
+	all := r.requests(e.Latest())
+	for _, req := range all {
+		if !e.Initial {
+			r.seen.Start(req)
+		}
+	}
+	return all
 }
 
 // requests are for slices on the broker of other clusters. One that the border has refused has no labels: the one before it has, if there was one.

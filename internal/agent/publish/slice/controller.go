@@ -25,6 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/pace"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -39,13 +40,16 @@ type Reconciler struct {
 	mode     brokerv1alpha1.AdvertiseMode
 	pacer    *pace.Pacer[types.NamespacedName]
 	problems *status.Problems
+	metrics  *metrics.Metrics
 
-	going sync.Map // of types.NamespacedName: since when a slice has nothing to publish (time.Time)
+	going   sync.Map                                // of types.NamespacedName: since when a slice has nothing to publish (time.Time)
+	seen    metrics.Stopwatch[types.NamespacedName] // since a change of a slice was seen
+	transit metrics.Stopwatch[types.NamespacedName] // since a slice was written
 }
 
 // New returns the controller, which reads this cluster and the broker from the given caches. limits space the writes of each slice.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems}
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured}
 	run, err := controller.NewTypedUnmanaged("slice", kit.Options(r))
 	if err != nil {
 		return nil, err
@@ -69,6 +73,9 @@ func (r *Reconciler) source(_ context.Context, e kit.Event[*discoveryv1.Endpoint
 	if service.Name == "" {
 		return nil
 	}
+	if !e.Initial {
+		r.seen.Start(client.ObjectKeyFromObject(e.Latest()))
+	}
 	if r.mode == brokerv1alpha1.AdvertiseClusterIP {
 		return append(clusterIPs(service), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Latest())})
 	}
@@ -77,10 +84,15 @@ func (r *Reconciler) source(_ context.Context, e kit.Event[*discoveryv1.Endpoint
 
 // published maps the cluster's own slice on the broker to its source.
 func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
-	if slice := e.Latest(); layout.Cluster(slice) == r.cluster.ID {
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: layout.Service(slice).Namespace, Name: layout.Source(slice)}}}
+	slice := e.Latest()
+	if layout.Cluster(slice) != r.cluster.ID {
+		return nil
 	}
-	return nil
+	source := types.NamespacedName{Namespace: layout.Service(slice).Namespace, Name: layout.Source(slice)}
+	if took, written := r.transit.Stop(source); written {
+		r.metrics.Transit.Observe(took.Seconds())
+	}
+	return []reconcile.Request{{NamespacedName: source}}
 }
 
 // record maps the cluster's own record to all slices of the service. In advertise mode cluster-ip those of others count too, because they decide on
@@ -167,7 +179,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if d.wait > 0 {
 		return kit.After(d.wait), nil
 	}
+	if d.write != nil {
+		r.transit.Start(req.NamespacedName)
+	}
 	result, refusal, err := kit.Outcome(r.apply(ctx, have, d))
+	if err == nil && refusal == "" && result.RequeueAfter == 0 {
+		r.measure(of.service, req.NamespacedName, have, d)
+	} else {
+		r.transit.Stop(req.NamespacedName)
+	}
 	r.note(of.service, req.Name, want, refused, refusal, err)
 	if err != nil {
 		err = fmt.Errorf("publishing slice %s: %w", req, err)
@@ -237,6 +257,19 @@ func (r *Reconciler) apply(ctx context.Context, have *discoveryv1.EndpointSlice,
 		return kit.Create(ctx, r.broker, r.broker.Live, d.write, func(client.Object) bool { return true }) // no other member may create it
 	}
 	return kit.Update(ctx, r.broker, d.write)
+}
+
+// measure counts a slice and its write, and how long that took since the change was seen.
+func (r *Reconciler) measure(service, source types.NamespacedName, have *discoveryv1.EndpointSlice, d decision) {
+	now := have
+	if d.write != nil || d.remove {
+		now = d.write
+	}
+	of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: r.cluster.ID.String()}
+	_, written := kit.CountSlice(r.metrics.Exported, of, source.Name, have, now)
+	if took, live := r.seen.Stop(source); live && written {
+		r.metrics.Publish.Observe(took.Seconds())
+	}
 }
 
 // note tells the controller of the export's conditions how it went.

@@ -1,0 +1,24 @@
+package kit
+
+import (
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/metrics"
+)
+
+// CountSlice counts a slice that is as wanted now, nil for none, and its write where it was not. It returns how many endpoints the write has added and
+// removed.
+func CountSlice(to *metrics.Slices, service metrics.Service, source string, have, want *discoveryv1.EndpointSlice) (changed int, written bool) {
+	count := 0
+	if want != nil {
+		count = len(want.Endpoints)
+	}
+	to.Note(service, source, count, want != nil)
+	if endpoints.Same(have, want) {
+		return 0, false
+	}
+	added, removed := endpoints.Changed(have, want)
+	to.Wrote(have != nil, want != nil, added, removed)
+	return added + removed, true
+}
