@@ -49,8 +49,26 @@ func newAgenda(forms []form) *agenda {
 		}
 		a.groups[i].forms = append(a.groups[i].forms, f)
 	}
+	// Long forms first, so that a worker is not left with one at the end while the others are idle.
+	for _, g := range a.groups {
+		slices.SortStableFunc(g.forms, func(x, y form) int {
+			return cmp.Or(cmp.Compare(x.shape.DNS, y.shape.DNS), y.weight()-x.weight())
+		})
+	}
 	slices.SortStableFunc(a.groups, func(x, y *group) int { return len(y.forms) - len(x.forms) })
 	return a
+}
+
+// weight is 2 for the scripts that take longest: they break clusters, or wait for the clusters' own view. It is 0 for what is no
+// script: that breaks its lab, so that it comes last.
+func (f form) weight() int {
+	switch {
+	case f.script == nil:
+		return 0
+	case f.script.looksBeyondItsNamespaces():
+		return 2
+	}
+	return 1
 }
 
 // compareHubs puts shapes with a hub first.

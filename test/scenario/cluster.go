@@ -51,19 +51,14 @@ func makeNamespace(ctx context.Context, r *Run, args []string) error {
 	}
 	r.namespaces[namespace] = append(r.namespaces[namespace], clusters...)
 	return r.each(ctx, clusters, func(ctx context.Context, cluster string) error {
-		if err := r.kubectl(ctx, cluster, "create", "namespace", namespace).Err; err != nil {
-			return err
-		}
-		// Pods can't be created before their service account.
-		return r.kubectl(ctx, cluster, "wait", "--for=create", "serviceaccount/default", "-n", namespace, "--timeout=60s").Err
+		return r.lab.CreateNamespace(ctx, cluster, namespace)
 	})
 }
 
 // deleteNamespace deletes the namespace everywhere and returns when it is gone.
 func (r *Run) deleteNamespace(ctx context.Context, namespace string) error {
 	return r.each(ctx, r.lab.Shape().names(), func(ctx context.Context, cluster string) error {
-		return r.kubectl(ctx, cluster, "delete", "namespace", namespace,
-			"--ignore-not-found", "--wait=true", "--timeout=90s").Err
+		return r.lab.DeleteNamespace(ctx, cluster, namespace)
 	})
 }
 

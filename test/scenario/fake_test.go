@@ -70,6 +70,14 @@ func (f *fakeLab) Kubectl(ctx context.Context, cluster string, command Command) 
 	return f.kubectl(cluster, command)
 }
 
+func (f *fakeLab) CreateNamespace(ctx context.Context, cluster, namespace string) error {
+	return withStderr(f.Kubectl(ctx, cluster, Command{Args: []string{"create", "namespace", namespace}})).Err
+}
+
+func (f *fakeLab) DeleteNamespace(ctx context.Context, cluster, namespace string) error {
+	return withStderr(f.Kubectl(ctx, cluster, Command{Args: []string{"delete", "namespace", namespace}})).Err
+}
+
 func (f *fakeLab) Atoll(_ context.Context, cluster string, args ...string) Result {
 	f.note("%s atoll %s", cluster, strings.Join(args, " "))
 	return Result{}

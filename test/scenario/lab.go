@@ -15,6 +15,10 @@ type Lab interface {
 	Shape() Shape
 	// Kubectl runs kubectl against a cluster until it ends or ctx is done.
 	Kubectl(ctx context.Context, cluster string, command Command) Result
+	// CreateNamespace creates a namespace and returns when pods can be created in it.
+	CreateNamespace(ctx context.Context, cluster, namespace string) error
+	// DeleteNamespace deletes a namespace, if it exists, and returns when it is gone.
+	DeleteNamespace(ctx context.Context, cluster, namespace string) error
 	// Atoll runs the command atoll against a cluster.
 	Atoll(ctx context.Context, cluster string, args ...string) Result
 	// Helm runs helm against a cluster, in the repository's folder.
