@@ -2,17 +2,19 @@ package broker
 
 import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
 // CleanRecord removes the invalid parts of a member's record in place (package validation), and annotates it with a summary of them.
-// It empties the specification of a record whose identity is invalid or differs from its name. The broker's admission policy denies such
+// It empties the specification of a record that its member has withdrawn, and of one whose identity is invalid or differs from its name. The broker's admission policy denies such
 // records, but a broker may lack that policy.
 func CleanRecord(record *brokerv1alpha1.ExportedService) {
+	ended := layout.Withdrawn(record)
 	record.Annotations = nil
 	spec := record.Spec
-	if validation.IdentityProblem(spec) != "" || record.Name != names.Export(names.ClusterID(spec.ClusterID), spec.ServiceNamespace, spec.ServiceName) {
+	if ended || validation.IdentityProblem(spec) != "" || record.Name != names.Export(names.ClusterID(spec.ClusterID), spec.ServiceNamespace, spec.ServiceName) {
 		record.Spec = brokerv1alpha1.ExportedServiceSpec{}
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -88,6 +89,7 @@ func ChangePermissions(ctx context.Context, on *install.Target, namespace string
 	if err := on.List(ctx, exports, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing exports: %w", err)
 	}
+	exports.Items = slices.DeleteFunc(exports.Items, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
 	published := &discoveryv1.EndpointSliceList{}
 	if err := on.List(ctx, published, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}); err != nil {
 		return nil, fmt.Errorf("listing published EndpointSlices: %w", err)

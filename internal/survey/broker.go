@@ -17,6 +17,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -95,6 +96,7 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 		list("exports", &exports, of),
 		list("policies", &policies),
 	)
+	exports.Items = standing(exports.Items)
 	var permitted permissions.Members
 	config := &corev1.ConfigMap{}
 	// Without it, and on a broker of an older version, nobody is restricted.
@@ -151,4 +153,15 @@ func (b *Broker) Silence(member string) (time.Duration, bool) {
 		return max(0, b.At.Sub(last)), true
 	}
 	return 0, false
+}
+
+// standing returns the records that their members have not withdrawn.
+func standing(records []brokerv1alpha1.ExportedService) []brokerv1alpha1.ExportedService {
+	var all []brokerv1alpha1.ExportedService
+	for _, r := range records {
+		if !layout.Withdrawn(&r) {
+			all = append(all, r)
+		}
+	}
+	return all
 }

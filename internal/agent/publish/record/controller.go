@@ -109,7 +109,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else {
 		r.withdrawn.Delete(req.NamespacedName)
 	}
-	result, refusal, err := kit.Outcome(r.apply(ctx, have, decide(r.cluster.Clusterset, have, own, keep <= 0)))
+	d := decide(r.cluster.Clusterset, have, own, keep <= 0)
+	if have == nil && d.write != nil {
+		if current, err := r.isCurrent(ctx, own.Service); err != nil || !current {
+			return reconcile.Result{}, err // the Service's next event queues the export
+		}
+	}
+	result, refusal, err := kit.Outcome(r.apply(ctx, have, d))
 	problem := status.Outcome{Failure: refusal}
 	if err != nil {
 		problem.Failure = err.Error()
@@ -123,6 +129,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		result = kit.After(max(left, keep))
 	}
 	return result, err
+}
+
+// isCurrent tells whether the cache has the newest version of a Service. ServiceExports and Services come by watches of their own: a new export must not
+// be in conflict with others for what its Service was before somebody put it right and exported it.
+func (r *Reconciler) isCurrent(ctx context.Context, service *corev1.Service) (bool, error) {
+	live := &corev1.Service{}
+	if err := r.cluster.Live.Get(ctx, client.ObjectKeyFromObject(service), live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return live.ResourceVersion == service.ResourceVersion, nil
 }
 
 // apply writes what decide has returned.
