@@ -17,6 +17,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -199,6 +200,10 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 		}
 	}
 	maps.DeleteFunc(after, func(key, _ string) bool { return !strings.Contains(key, "gone") })
+	withdrawn := &brokerv1alpha1.ExportedService{ObjectMeta: objects.OnBroker("c1", "gone."+ns+".c1")}
+	if on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(withdrawn), withdrawn) == nil && layout.Withdrawn(withdrawn) {
+		delete(after, "broker *v1alpha1.ExportedService gone."+ns+".c1")
+	}
 	delete(after, "c1 *v1.Service gone")
 	delete(after, "c1 *v1.EndpointSlice gone-x")
 	if len(after) > 0 {
@@ -221,7 +226,8 @@ func created(t *testing.T, cluster, namespace, prefix string) func() []string {
 	for _, list := range lists {
 		ends = append(ends, eventNotes(t, cluster, list, where, func(event watch.Event) string {
 			object, ok := event.Object.(client.Object)
-			if !ok || event.Type != watch.Added || !strings.HasPrefix(object.GetName(), prefix) || object.GetLabels()[discoveryv1.LabelManagedBy] == "test" {
+			if !ok || event.Type != watch.Added || !strings.HasPrefix(object.GetName(), prefix) || object.GetLabels()[discoveryv1.LabelManagedBy] == "test" ||
+				layout.Withdrawn(object) { // which says that there is none
 				return ""
 			}
 			if s, ok := object.(*corev1.Service); ok && s.Labels["atoll.dev/managed-by"] == "" {

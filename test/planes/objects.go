@@ -21,6 +21,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -118,12 +119,15 @@ func IsGone(err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// Gone waits until objects are not there.
+// Gone waits until objects are not there, or are what a member has withdrawn on the broker, which stays there for a while.
 func Gone(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		Eventually(t, fmt.Sprintf("%T %s is gone", o, o.GetName()), func() error {
-			return IsGone(c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+			if err := IsGone(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)); err != nil && !layout.Withdrawn(o) {
+				return err
+			}
+			return nil
 		})
 	}
 }

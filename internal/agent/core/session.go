@@ -61,7 +61,12 @@ func (c *core) session(ctx context.Context) error {
 	if _, err := c.mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil { // the border asks which namespaces there are
 		return fmt.Errorf("listing this cluster's namespaces: %w", err)
 	}
-	borders := border.New(c.ClusterID, c.needs, border.NewBudget(c.Budget, nil))
+	budget := border.NewBudget(c.Budget, func(waiting []string) {
+		if tell := c.current.Load(); tell != nil {
+			tell.slices.Waiting(ctx, waiting)
+		}
+	})
+	borders := border.New(c.ClusterID, c.needs, budget)
 	brokers, err := c.newBroker(ctx, borders)
 	if err != nil {
 		return err
@@ -126,6 +131,9 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 	}
 	if err := kit.Follow(ctx, from, &corev1.ConfigMap{}, func(ctx context.Context, e kit.Event[*corev1.ConfigMap]) {
 		c.process.exportstatus.All(ctx)
+		if !e.Initial {
+			slices.All(ctx)
+		}
 	}); err != nil {
 		return err
 	}

@@ -57,13 +57,15 @@ type Dependencies struct {
 type Reconciler struct {
 	Dependencies
 	feed *kit.Feed[Request]
-	seen metrics.Stopwatch[Request] // since a change on the broker was seen
+	// reads are what is read of slices of which the cache has stubs.
+	reads reads
+	seen  metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
 // New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which can be told of what no cache
 // says.
 func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
-	r := &Reconciler{Dependencies: d, feed: kit.NewFeed[Request]()}
+	r := &Reconciler{Dependencies: d, feed: kit.NewFeed[Request](), reads: reads{pace: border.NewPace(readsPerSecond, readsAtOnce)}}
 	run, err := controller.NewTypedUnmanaged("importedslice", kit.Options(r))
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, fmt.Errorf("reading what slice %v depends on: %w", req, err)
 	}
 	if in.waits {
-		return reconcile.Result{}, nil
+		return kit.After(in.again), nil // at the latest
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
 	if d.want != nil {
@@ -119,6 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	if refusal == "" && result.RequeueAfter == 0 {
+		r.reads.made(req, in, have, d.want)
 		r.measure(in.service, req, have, d.want, now)
 	}
 	r.note(in, req, d, refusal)
@@ -176,10 +179,9 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	}
 	if in.source != nil {
 		if in.state, in.detail = r.Broker.Border.State(in.source); in.state == border.Stub {
-			if in.source, err = r.read(ctx, in.source); err != nil {
+			if err := r.read(ctx, req, &in, have); err != nil || in.waits {
 				return in, err
 			}
-			in.state, in.detail = r.Broker.Border.State(in.source)
 		}
 	}
 	if in.source != nil && endpoints.ByClusterIP(in.source) {
@@ -195,14 +197,4 @@ func (r *Reconciler) member(ctx context.Context, cluster names.ClusterID) (*brok
 		return nil, client.IgnoreNotFound(err)
 	}
 	return member, nil
-}
-
-// read reads the content of a slice of which the cache has a stub, and validates it as the cache does.
-func (r *Reconciler) read(ctx context.Context, stub *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
-	slice := &discoveryv1.EndpointSlice{}
-	if err := r.Broker.Live.Get(ctx, client.ObjectKeyFromObject(stub), slice); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	r.Broker.Border.Admit(slice)
-	return slice, nil
 }

@@ -2,6 +2,7 @@ package slice
 
 import (
 	"fmt"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +33,10 @@ type inputsOf struct {
 	refused, lost bool
 	// waits says that the import has no derived Service yet, or that it is not known whether the cluster is lost.
 	waits bool
+	// again is when to look again although nothing has changed, 0 for never.
+	again time.Duration
+	// hash is that of the source's content, where the cache has a stub of it; else "".
+	hash string
 }
 
 // imports tells whether anything is imported from the source cluster.
