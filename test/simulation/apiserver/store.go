@@ -225,7 +225,7 @@ func (s *store) delete(t target, options *metav1.DeleteOptions) (Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != o.GetUID() {
+	if p := options.Preconditions; p != nil && (p.UID != nil && *p.UID != o.GetUID() || p.ResourceVersion != nil && *p.ResourceVersion != o.GetResourceVersion()) {
 		return nil, apierrors.NewConflict(t.kind.groupResource(), t.name, errOutdated)
 	}
 	s.remove(place{t.kind, t.key()})

@@ -1,0 +1,204 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
+)
+
+// recorder reconciles nothing, and says what it was asked to.
+type recorder struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (r *recorder) Reconcile(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[req.Name]++
+	return reconcile.Result{}, nil
+}
+
+func (r *recorder) times(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seen[name]
+}
+
+// A controller gets what is there and what comes. When it has ended, the cache that it shared goes on, and keeps nothing of it: the next one of its
+// name gets everything anew.
+func TestWatchOutlivesItsController(t *testing.T) {
+	server := apiserver.New(1)
+	c, err := client.New(server.Config(), client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := cache.New(server.Config(), cache.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = shared.Start(t.Context()) }()
+	create := func(name string) {
+		t.Helper()
+		if err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func() (*recorder, func()) {
+		t.Helper()
+		r := &recorder{seen: map[string]int{}}
+		run, err := controller.NewTypedUnmanaged("watch-test", Options[reconcile.Request](r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Watch(Watch(shared, &corev1.ConfigMap{}, Same[*corev1.ConfigMap])); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- run.Start(ctx) }()
+		return r, func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	until := func(r *recorder, name string) {
+		t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); r.times(name) == 0; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is not reconciled", name)
+			}
+			<-time.After(time.Millisecond)
+		}
+	}
+	create("first")
+	one, end := start()
+	until(one, "first")
+	create("second")
+	until(one, "second")
+	end()
+	two, end := start()
+	defer end()
+	create("third")
+	until(two, "first")
+	until(two, "third")
+	if n := one.times("third"); n > 0 {
+		t.Errorf("a controller that has ended reconciles: %d times", n)
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	resource := schema.GroupResource{Resource: "things"}
+	terminating := apierrors.NewForbidden(resource, "a", errors.New("it is being terminated"))
+	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
+	for name, tt := range map[string]struct {
+		err             error
+		again           time.Duration // at least; at most twice as long
+		refused, failed bool
+	}{
+		"success":                   {},
+		"a conflict":                {err: apierrors.NewConflict(resource, "a", errors.New("changed")), again: outdatedPause},
+		"one within another error":  {err: fmt.Errorf("writing: %w", apierrors.NewConflict(resource, "a", nil)), again: outdatedPause},
+		"a quota":                   {err: apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), again: refusedPause, refused: true},
+		"an invalid object":         {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), again: refusedPause, refused: true},
+		"somebody else's":           {err: &TakenError{"Thing", "n", "a"}, again: refusedPause, refused: true},
+		"a namespace that goes":     {err: terminating},
+		"an API server that is off": {err: errors.New("connection refused"), failed: true},
+		"a definition that is gone": {err: apierrors.NewNotFound(resource, "a"), failed: true},
+	} {
+		result, refusal, err := Outcome(tt.err)
+		if result.RequeueAfter < tt.again || result.RequeueAfter > 2*tt.again || (refusal != "") != tt.refused || (err != nil) != tt.failed {
+			t.Errorf("%s: %v, %q, %v", name, result.RequeueAfter, refusal, err)
+		}
+		if tt.again > 0 && (result.Priority == nil || *result.Priority != 0) {
+			t.Errorf("%s: a request of a first list would starve", name)
+		}
+	}
+}
+
+// Statuses are written once for several reasons, 100 ms after the first of them, and not in the first seconds of a controller.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Late[string]
+		if wait := l.Wait("a"); wait != startDelay {
+			t.Errorf("at the start it waits %v", wait)
+		}
+		<-time.After(startDelay)
+		if wait := l.Wait("a"); wait != 0 {
+			t.Errorf("after the start it waits %v", wait)
+		}
+		for _, passed := range []time.Duration{0, statusDelay / 2, statusDelay / 2} {
+			<-time.After(passed)
+			if wait := l.Wait("b"); passed == 0 && wait != statusDelay {
+				t.Errorf("the first reason waits %v", wait)
+			}
+		}
+		if wait := l.Wait("b"); wait != statusDelay {
+			t.Errorf("after it was written, the next reason waits %v", wait)
+		}
+	})
+}
+
+// What exists already is ours, which the cache is about to show, or somebody else's; what was deleted meanwhile is tried again with the next event.
+func TestCreate(t *testing.T) {
+	server := apiserver.New(1)
+	c, err := client.New(server.Config(), client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := func() *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+	}
+	ours := func(is bool) func(client.Object) bool { return func(client.Object) bool { return is } }
+	if err := Create(t.Context(), c, c, object(), ours(true)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Create(t.Context(), c, c, object(), ours(true)); !apierrors.IsConflict(err) {
+		t.Errorf("one of ours: %v", err)
+	}
+	if err := Create(t.Context(), c, c, object(), ours(false)); !errors.As(err, new(*TakenError)) {
+		t.Errorf("somebody else's: %v", err)
+	}
+	stale := object()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(stale), stale); err != nil {
+		t.Fatal(err)
+	}
+	newer := stale.DeepCopy()
+	newer.Data = map[string]string{"a": "b"}
+	if err := Update(t.Context(), c, newer); err != nil {
+		t.Fatal(err)
+	}
+	stale.Data = map[string]string{"c": "d"}
+	if err := Update(t.Context(), c, stale); !apierrors.IsConflict(err) {
+		t.Errorf("an update that was decided on an old copy: %v", err)
+	}
+	if err := Delete(t.Context(), c, stale); !apierrors.IsConflict(err) {
+		t.Errorf("a deletion that was decided on an old copy: %v", err)
+	}
+	for range 2 {
+		if err := Delete(t.Context(), c, newer); err != nil {
+			t.Errorf("a deletion: %v", err)
+		}
+	}
+	if err := Update(t.Context(), c, newer); !apierrors.IsConflict(err) {
+		t.Errorf("an update of what is gone: %v", err)
+	}
+}
