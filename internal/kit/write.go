@@ -39,12 +39,15 @@ func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
 	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, "", nil
 	case apierrors.IsConflict(err):
-		return After(wait.Jitter(outdatedPause, jitter)), "", nil
+		return Outdated(), "", nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), errors.As(err, &taken):
 		return After(wait.Jitter(refusedPause, jitter)), err.Error(), nil
 	}
 	return reconcile.Result{}, "", err
 }
+
+// Outdated returns the result of a write that was decided on an old copy.
+func Outdated() reconcile.Result { return After(wait.Jitter(outdatedPause, jitter)) }
 
 // Create creates an object. Where there is one of its name already, which the cache does not show yet, it is read past the cache by live: one that
 // is ours makes a conflict, another one a TakenError.

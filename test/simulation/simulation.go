@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -153,6 +154,8 @@ type Options struct {
 	Args []string
 	// Log gets the agents' messages; nil means that nobody does.
 	Log *slog.Logger
+	// Wrap, unless nil, comes between the agent and its own cluster, and between the agent and the broker.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// Dial takes the place of the network over which agents ask lost members' endpoints
 	// whether they live; nil means this machine's.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -180,6 +183,10 @@ func Join(ctx context.Context, b Broker, number int, o Options) (*Member, error)
 	options.Local = api.Config()
 	if options.Broker, err = b.Invite(ctx, id); err != nil {
 		return nil, fmt.Errorf("inviting %s: %w", id, err)
+	}
+	if o.Wrap != nil {
+		options.Local.Wrap(o.Wrap)
+		options.Broker.Wrap(o.Wrap)
 	}
 	log := o.Log
 	if log == nil {

@@ -52,6 +52,8 @@ var kinds = []*kind{
 	custom(aboutv1beta1.GroupVersion, "ClusterProperty", "clusterproperties", kind{}),
 	custom(brokerv1alpha1.GroupVersion, "ExportedService", "exportedservices", kind{namespaced: true}),
 	custom(brokerv1alpha1.GroupVersion, "MemberCluster", "memberclusters", kind{namespaced: true}),
+	custom(brokerv1alpha1.GroupVersion, "ServicePolicy", "servicepolicies", kind{namespaced: true}),
+	custom(brokerv1alpha1.GroupVersion, "Hub", "hubs", kind{namespaced: true}),
 }
 
 var (

@@ -106,9 +106,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	wanted := Conditions(own, so)
 	stands, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
-	result, _, err := kit.Outcome(err)
-	if !stands || err != nil {
+	result, refusal, err := kit.Outcome(err)
+	switch {
+	case err != nil || refusal != "":
 		return result, err
+	case !stands:
+		return kit.Outdated(), nil
 	}
 	for _, t := range transitions {
 		if WorthAnEvent(own.Export.Status.Conditions, t.Condition) {
