@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/core"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/membership"
@@ -24,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
@@ -42,17 +46,23 @@ func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.L
 	if err != nil {
 		return fmt.Errorf("reading this replica's host name: %w", err)
 	}
-	var nodes atomic.Pointer[local.Hosts]
+	var running atomic.Pointer[core.Agent]
 	heartbeats := lost.NewHeartbeats(s.membership.ClusterID, s.options.LeaseTimeout)
 	member := membership.New()
 	member.Broker, member.Namespace, member.Facts, member.Holder = c, s.membership.Clusterset, s.facts, hostname
 	member.Timeout, member.Placed, member.Now, member.Log, member.Heartbeats = s.options.LeaseTimeout, s.placed, s.options.now(), log, heartbeats.Show
-	member.Pods = func(published []string) []string { return podRanges(s.options.PodCIDRs, nodes.Load(), published) }
+	member.Pods = func(published []string) []string {
+		if a := running.Load(); a != nil {
+			return podRanges(s.options.PodCIDRs, a.Hosts, published)
+		}
+		return podRanges(s.options.PodCIDRs, nil, published)
+	}
+	member.OverBudget = s.namesOverBudget(ctx, &running)
 	for ctx.Err() == nil {
 		err := member.Check(ctx)
 		if err == nil {
 			log.Info("starting", "version", version.String(), "core", "new", "broker", s.membership.Server, "clusterset", s.membership.Clusterset)
-			err = s.take(ctx, member, heartbeats, config, &nodes, log)
+			err = s.take(ctx, member, heartbeats, config, &running, log)
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
 			log.Error("this cluster does not take part in the clusterset", "error", err)
@@ -68,7 +78,7 @@ func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.L
 }
 
 // take runs the controllers as long as the cluster id is this cluster's.
-func (s *session) take(ctx context.Context, member *membership.Membership, heartbeats *lost.Heartbeats, config *rest.Config, nodes *atomic.Pointer[local.Hosts], log *slog.Logger) error {
+func (s *session) take(ctx context.Context, member *membership.Membership, heartbeats *lost.Heartbeats, config *rest.Config, running *atomic.Pointer[core.Agent], log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group errgroup.Group
@@ -92,7 +102,8 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 		if err != nil {
 			return err
 		}
-		nodes.Store(agent.Hosts)
+		running.Store(agent)
+		measured.Limit("objects", agent.OverBudget)
 		measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, agent.Lost, nil) })
 		measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
 		measured.Connection(func() bool { return time.Since(heartbeats.Own()) < s.options.LeaseTimeout })
@@ -106,6 +117,31 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 		return mgr.Start(ctx)
 	})
 	return group.Wait()
+}
+
+// namesOverBudget returns what says which members this cluster's MemberCluster names as over its budget, where it names the given ones. What is new is
+// said in the log and in an Event. Only the leader decides: the replicas' budgets differ a little, and they must not overwrite each other's entries.
+func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[core.Agent]) func([]brokerv1alpha1.OverBudget) []brokerv1alpha1.OverBudget {
+	return func(published []brokerv1alpha1.OverBudget) (named []brokerv1alpha1.OverBudget) {
+		agent := running.Load()
+		if agent == nil || !agent.Leads() {
+			return published
+		}
+		over := agent.OverBudget()
+		for _, id := range slices.Sorted(maps.Keys(over)) {
+			if over[id] == 0 {
+				continue
+			}
+			named = append(named, brokerv1alpha1.OverBudget{ClusterID: id, Reason: brokerv1alpha1.OverBudgetBytes})
+			if !slices.ContainsFunc(published, func(o brokerv1alpha1.OverBudget) bool { return o.ClusterID == id }) {
+				text := fmt.Sprintf("Cluster %q publishes more EndpointSlices than this cluster holds of one member: %d of them are read one by one, so its changes arrive late. "+
+					"Export less there, or raise --member-budget here.", id, over[id])
+				s.log.Warn(text)
+				s.warn(ctx, "MemberOverBudget", "Import", text)
+			}
+		}
+		return validation.OverBudget(named)
+	}
 }
 
 // managerOf returns the manager of this cluster for one term.

@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/controllers/hosts"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/local"
@@ -77,6 +78,8 @@ type core struct {
 	// lost are the members whose endpoints are withdrawn.
 	lost    *staleness.Set
 	process processControllers
+	// budget is that of the current session, and says what is over it.
+	budget atomic.Pointer[border.Budget]
 	// current are the parts of the current session that are to be told of what no cache says; nil without one.
 	current atomic.Pointer[toTell]
 }
@@ -95,6 +98,28 @@ type Agent struct {
 	// Hosts are the addresses of the cluster's nodes, as they change; Lost are the members whose endpoints are withdrawn.
 	Hosts *local.Hosts
 	Lost  *staleness.Set
+	core  *core
+}
+
+// OverBudget returns how many EndpointSlices of each other member are not held because the member is over its budget.
+func (a *Agent) OverBudget() map[string]int {
+	over := map[string]int{}
+	if budget := a.core.budget.Load(); budget != nil {
+		for member, usage := range budget.Usage() {
+			over[member] = usage.Waiting
+		}
+	}
+	return over
+}
+
+// Leads tells whether this replica is the leader.
+func (a *Agent) Leads() bool {
+	select {
+	case <-a.core.mgr.Elected():
+		return true
+	default:
+		return false
+	}
 }
 
 // Add adds an agent's controllers to a manager of its cluster, whose cache has CacheOptions.
@@ -121,7 +146,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		return nil, err
 	}
 	c.connect(ctx)
-	return &Agent{c.hosts, c.lost}, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
+	return &Agent{c.hosts, c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
 }
 
 // readNetwork reads what addresses mean in this cluster.

@@ -66,6 +66,7 @@ func (c *core) session(ctx context.Context) error {
 			tell.slices.Waiting(ctx, waiting)
 		}
 	})
+	c.budget.Store(budget)
 	borders := border.New(c.ClusterID, c.needs, budget)
 	brokers, err := c.newBroker(ctx, borders)
 	if err != nil {

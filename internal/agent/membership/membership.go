@@ -45,6 +45,8 @@ type Membership struct {
 	// Facts are what the entry says. Pods returns which ranges of pods it is to have, where it has the given ones.
 	Facts brokerv1alpha1.MemberClusterSpec
 	Pods  func(published []string) []string
+	// OverBudget returns which members the entry is to name as over this cluster's budget, where it names the given ones.
+	OverBudget func(published []brokerv1alpha1.OverBudget) []brokerv1alpha1.OverBudget
 	// Holder names this replica. Timeout is how long a heartbeat may be missing until other members take the cluster for lost.
 	Holder  string
 	Timeout time.Duration
@@ -144,6 +146,9 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 	}
 	want := m.Facts
 	want.Published, want.OverBudget = have.Spec.Published, have.Spec.OverBudget
+	if m.OverBudget != nil {
+		want.OverBudget = m.OverBudget(have.Spec.OverBudget)
+	}
 	if m.Pods != nil {
 		want.PodCIDRs = m.Pods(have.Spec.PodCIDRs)
 	}
