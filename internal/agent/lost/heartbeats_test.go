@@ -1,0 +1,81 @@
+package lost
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// heard is what a listener is told.
+type heard []string
+
+func (h *heard) Renewed(id names.ClusterID) { *h = append(*h, "+"+id.String()) }
+func (h *heard) Missed(id names.ClusterID)  { *h = append(*h, "?"+id.String()) }
+func (h *heard) Gone(id names.ClusterID)    { *h = append(*h, "-"+id.String()) }
+
+// Members are missed after the timeout, while the own heartbeat comes back; a broker that is away has nobody missed. The own renewal is told last.
+func TestHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHeartbeats("self", 40*time.Second)
+		leases := map[string]*coordinationv1.Lease{}
+		// pass lets some time pass in steps of 10 s, after each of which these members' heartbeats have been renewed and are read.
+		pass := func(seconds int, renewed string) {
+			for range seconds / 10 {
+				<-time.After(10 * time.Second)
+				for id := range strings.FieldsSeq(renewed) {
+					now := metav1.NowMicro()
+					leases[id] = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now}}
+				}
+				var all []coordinationv1.Lease
+				for _, l := range leases {
+					all = append(all, *l)
+				}
+				h.Show(all)
+			}
+		}
+		pass(10, "a b self")
+		if h.Await(t.Context()) != nil {
+			t.Fatal("the first list is not enough")
+		}
+		var said heard
+		if got := h.Listen(&said); !slices.Equal(got, []names.ClusterID{"a", "b", "self"}) {
+			t.Errorf("there are %v", got)
+		}
+		for i, step := range []struct {
+			seconds     int
+			renewed     string
+			said, alive string
+		}{
+			{30, "b self", "+b +self +b +self +b +self", "a b self"},
+			{10, "b self", "+b ?a +self", "b self"},
+			{20, "a b self", "+a +b +self +a +b +self", "a b self"},
+			{300, "", "", "a b self"},              // the broker is away: nothing is read that is new
+			{10, "b self", "+b +self", "a b self"}, // it is back: a may have been there all the time
+			{30, "b self", "+b +self +b +self +b +self", "a b self"},
+			{10, "b self", "+b ?a +self", "b self"},
+		} {
+			said = nil
+			pass(step.seconds, step.renewed)
+			var alive []string
+			for _, id := range h.Members() {
+				alive = append(alive, id.String())
+			}
+			if got := strings.Join(said, " "); got != step.said || strings.Join(alive, " ") != step.alive {
+				t.Errorf("step %d: told %q, and %v live; want %q and %q", i, got, alive, step.said, step.alive)
+			}
+		}
+		said = nil
+		delete(leases, "b")
+		pass(10, "self")
+		if !slices.Contains(said, "-b") || h.Live("b") {
+			t.Errorf("one that left: told %v", said)
+		}
+	})
+}
