@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/agent/core"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/controllers/aggregate"
@@ -87,9 +84,14 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 func (s *session) term(ctx context.Context, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	mgr, err := s.newManager(ctx)
+	caches := core.CacheOptions()
+	caches.ByObject[&discoveryv1.EndpointSlice{}] = cache.ByObject{Label: local.Imported()} // local.Sources has the own ones
+	mgr, err := s.newManager(ctx, caches)
 	if err != nil {
 		return err
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &discoveryv1.EndpointSlice{}, local.SliceIndex, local.IndexSlice); err != nil {
+		return fmt.Errorf("indexing EndpointSlices: %w", err)
 	}
 	localClient, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
@@ -187,26 +189,10 @@ func (s *session) controllers(mgr ctrl.Manager, p parts, log *slog.Logger) []con
 		importstatus.NewController(c, view, self, recorder, derived, imported),
 		aggregate.NewController(view, p.heartbeats),
 		hosts.NewController(c, reader, p.nodes),
-		withdrawal.NewController(reader, c, view.Self, view, p.heartbeats, s.prober(p.own), options.LeaseTimeout, p.withdrawn, s.member.Renew, log),
+		withdrawal.NewController(reader, c, view.Self, view, p.heartbeats, withdrawal.NewProber(options.Dial, s.network.Families, p.own), options.LeaseTimeout, p.withdrawn, s.member.Renew, log),
 		publication.NewController(c, view, progress, s.member.State, log),
 		memory.NewController(reader, c, s.epoch, s.clusterset(), log),
 	}
-}
-
-// prober asks endpoints of other clusters, at addresses of a family that this one has, that mean
-// nothing in it, and that those may have.
-func (s *session) prober(own validation.Network) withdrawal.Prober {
-	dial := s.options.Dial
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
-	return withdrawal.Prober{Dial: dial, Allowed: func(id names.ClusterID, a netip.Addr) bool {
-		family := corev1.IPv4Protocol
-		if a.Is6() {
-			family = corev1.IPv6Protocol
-		}
-		return slices.Contains(s.network.Families, family) && own.Admits(id, a)
-	}}
 }
 
 // scheme has the kinds that an agent knows of its own cluster.
@@ -214,7 +200,7 @@ func scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install)
 }
 
-func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
+func (s *session) newManager(ctx context.Context, caches cache.Options) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(s.local, lifecycle.Options(ctx, ctrl.Options{
 		Scheme:                  scheme(),
 		Logger:                  s.logger.WithValues("cluster", s.membership.ClusterID),
@@ -223,20 +209,10 @@ func (s *session) newManager(ctx context.Context) (manager.Manager, error) {
 		LeaderElectionNamespace: names.SystemNamespace,
 		Metrics:                 metricsserver.Options{BindAddress: s.options.MetricsAddress, SecureServing: s.options.MetricsTLS},
 		PprofBindAddress:        s.options.PprofAddress,
-		Cache: cache.Options{
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Node{}:               {Transform: local.StripNode},
-				&corev1.Namespace{}:          {Transform: local.StripNamespace},
-				&corev1.Service{}:            {Transform: local.StripService},
-				&discoveryv1.EndpointSlice{}: {Label: local.Imported()}, // local.Sources has the own ones
-			},
-		},
+		Cache:                   caches,
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager for this cluster: %w", err)
-	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &discoveryv1.EndpointSlice{}, local.SliceIndex, local.IndexSlice); err != nil {
-		return nil, fmt.Errorf("indexing EndpointSlices: %w", err)
 	}
 	return mgr, nil
 }

@@ -13,10 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/core"
@@ -25,7 +22,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/metrics"
@@ -87,7 +83,7 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 		return member.Run(ctx)
 	})
 	lifecycle.Terms(ctx, log, "waiting for the Multi-Cluster Services API", s.served, func(ctx context.Context) error {
-		mgr, err := s.managerOf(ctx)
+		mgr, err := s.newManager(ctx, core.CacheOptions())
 		if err != nil {
 			return err
 		}
@@ -142,24 +138,6 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 		}
 		return validation.OverBudget(named)
 	}
-}
-
-// managerOf returns the manager of this cluster for one term.
-func (s *session) managerOf(ctx context.Context) (manager.Manager, error) {
-	mgr, err := ctrl.NewManager(s.local, lifecycle.Options(ctx, ctrl.Options{
-		Scheme:                  scheme(),
-		Logger:                  s.logger.WithValues("cluster", s.membership.ClusterID),
-		LeaderElection:          s.options.LeaderElect,
-		LeaderElectionID:        leaderElectionID,
-		LeaderElectionNamespace: names.SystemNamespace,
-		Metrics:                 metricsserver.Options{BindAddress: s.options.MetricsAddress, SecureServing: s.options.MetricsTLS},
-		PprofBindAddress:        s.options.PprofAddress,
-		Cache:                   core.CacheOptions(),
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("making the manager for this cluster: %w", err)
-	}
-	return mgr, nil
 }
 
 // podRanges returns which ranges of pods this cluster tells the others.

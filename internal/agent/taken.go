@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/controllers/member"
+	"github.com/atoll-mcs/atoll/internal/agent/membership"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -34,7 +34,7 @@ func (s *session) place(ctx context.Context) error {
 // sayTaken says in an Event what a person has to do, where the cluster's id is another cluster's. It is said
 // on the agent's Deployment, for nothing else of this cluster's has to do with that.
 func (s *session) sayTaken(ctx context.Context, err error) {
-	var taken *member.TakenError
+	var taken *membership.TakenError
 	if !errors.As(err, &taken) || time.Since(s.saidTaken) < againTaken {
 		return
 	}
@@ -49,7 +49,7 @@ func (s *session) sayTaken(ctx context.Context, err error) {
 	s.saidTaken = time.Now()
 }
 
-func takenEvent(ctx context.Context, c client.Reader, taken *member.TakenError) *eventsv1.Event {
+func takenEvent(ctx context.Context, c client.Reader, taken *membership.TakenError) *eventsv1.Event {
 	return deploymentEvent(ctx, c, taken.ID, corev1.EventTypeWarning, "ClusterIDTaken", "Join", taken.Error())
 }
 

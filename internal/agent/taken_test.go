@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/atoll-mcs/atoll/internal/controllers/member"
+	"github.com/atoll-mcs/atoll/internal/agent/membership"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -24,7 +24,7 @@ func TestTakenEvent(t *testing.T) {
 	}
 	for uid, objects := range map[string][]client.Object{"u1": {there}, "": nil} {
 		c := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).Build()
-		e := takenEvent(t.Context(), c, &member.TakenError{ID: "c1", Owner: "theirs", Self: "mine"})
+		e := takenEvent(t.Context(), c, &membership.TakenError{ID: "c1", Owner: "theirs", Self: "mine"})
 		if e.Regarding.Kind != "Deployment" || e.Regarding.Name != "atoll-agent" || string(e.Regarding.UID) != uid || e.Type != corev1.EventTypeWarning {
 			t.Errorf("the Event is %+v", e)
 		}

@@ -3,6 +3,7 @@
 package kit
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 const (
@@ -33,6 +35,20 @@ func Options[R comparable](r reconcile.TypedReconciler[R]) controller.TypedOptio
 		// A session's controllers have the names of those of the session before.
 		SkipNameValidation: ptr.To(true),
 	}
+}
+
+// New returns a controller that is in no manager, with the sources of its requests.
+func New[R comparable](name string, r reconcile.TypedReconciler[R], sources ...source.TypedSource[R]) (controller.TypedController[R], error) {
+	c, err := controller.NewTypedUnmanaged(name, Options(r))
+	if err != nil {
+		return nil, fmt.Errorf("making controller %s: %w", name, err)
+	}
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return nil, fmt.Errorf("starting a source of controller %s: %w", name, err)
+		}
+	}
+	return c, nil
 }
 
 // After returns a result that has a request reconciled again. It comes before first lists then, of which it may be a part: a request of low
@@ -73,3 +89,15 @@ func (l *Late[R]) Wait(request R) time.Duration {
 	delete(l.first, request)
 	return 0
 }
+
+// Since remembers since when something has been so. The zero value remembers nothing.
+type Since[K comparable] struct{ first sync.Map }
+
+// For returns for how long something has been so, which is 0 the first time.
+func (s *Since[K]) For(key K, now time.Time) time.Duration {
+	first, _ := s.first.LoadOrStore(key, now)
+	return now.Sub(first.(time.Time))
+}
+
+// Over notes that something is not so any more.
+func (s *Since[K]) Over(key K) { s.first.Delete(key) }

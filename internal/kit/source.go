@@ -95,7 +95,7 @@ func (w *watch[O, R]) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Feed is a source of requests that come from elsewhere than a cache. The zero value is ready for use by one controller.
+// Feed is a source of requests for one controller that come from elsewhere than a cache. Create one with NewFeed.
 type Feed[R comparable] struct {
 	started chan struct{}
 	queue   workqueue.TypedRateLimitingInterface[R]

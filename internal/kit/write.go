@@ -66,6 +66,14 @@ func Create(ctx context.Context, to client.Writer, live client.Reader, object cl
 	return &TakenError{Kind: kind(object), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
+// Get reads an object, and returns nil for one that does not exist.
+func Get[O client.Object](ctx context.Context, from client.Reader, key client.ObjectKey, object O, options ...client.GetOption) (O, error) {
+	if err := from.Get(ctx, key, object, options...); err != nil {
+		return *new(O), client.IgnoreNotFound(err)
+	}
+	return object, nil
+}
+
 // Update replaces an object if it is still of the resource version that was decided on. One that is gone makes a conflict too.
 func Update(ctx context.Context, to client.Writer, object client.Object) error {
 	err := to.Update(ctx, object)
@@ -79,6 +87,21 @@ func Update(ctx context.Context, to client.Writer, object client.Object) error {
 func Delete(ctx context.Context, to client.Writer, object client.Object) error {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	return client.IgnoreNotFound(to.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+}
+
+// Apply deletes an object, or writes it: have is as the cache has it, want as it should be, and nil is none. What exists although the cache has none
+// is ours, because nobody else may create it.
+func Apply[O client.Object](ctx context.Context, to client.Writer, live client.Reader, have, want O, remove bool) error {
+	none := any(*new(O))
+	switch {
+	case remove:
+		return Delete(ctx, to, have)
+	case any(want) == none:
+		return nil
+	case any(have) == none:
+		return Create(ctx, to, live, want, func(client.Object) bool { return true })
+	}
+	return Update(ctx, to, want)
 }
 
 func outdated(object client.Object, err error) error {

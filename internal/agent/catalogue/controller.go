@@ -47,24 +47,14 @@ func New(c *inputs.Cluster, b *inputs.Broker, broker cache.Cache, heartbeats *lo
 		writer: client.WithFieldOwner(b.Client, names.ManagerAggregate(c.ID)), // an entry does not name its writer; its managed fields do
 		pacer:  pace.New[types.NamespacedName](pace.Limits{Interval: apart, Burst: 1, Withdrawals: apart}),
 	}
-	run, err := controller.NewTypedUnmanaged("catalogue", kit.Options(r))
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
-		})),
-		run.Watch(kit.Watch(broker, &mcsv1beta1.ServiceImport{}, func(_ context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
+	run, err := kit.New("catalogue", r,
+		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, inputs.RecordService),
+		kit.Watch(broker, &mcsv1beta1.ServiceImport{}, func(_ context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: serviceOf(e.Latest())}}
-		})),
-		run.Watch(r.feed),
-	} {
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return run, r, nil
+		}),
+		r.feed,
+	)
+	return run, r, err
 }
 
 // serviceOf returns the service of an entry.
@@ -100,13 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the records of %s: %w", req, err)
 	}
-	have := &mcsv1beta1.ServiceImport{}
-	err = r.broker.Get(ctx, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.Aggregate(req.Namespace, req.Name)}, have)
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the entry of %s: %w", req, err)
-	}
+	have, err := kit.Get(ctx, r.broker, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.Aggregate(req.Namespace, req.Name)}, &mcsv1beta1.ServiceImport{})
 	if err != nil {
-		have = nil
+		return reconcile.Result{}, fmt.Errorf("reading the entry of %s: %w", req, err)
 	}
 	if req.Name == "" || Writer(exports, have, r.heartbeats.Members()) != r.cluster.ID || have != nil && have.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil

@@ -91,7 +91,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	add(slices, e)
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, broker, c.Heartbeats)
 	add(entries, e)
-	add(withdrawal.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, published{c, b}, c.Heartbeats, c.prober(), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
+	add(withdrawal.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, published{c, b}, c.Heartbeats, withdrawal.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, toTell{slicesReconciler, entriesReconciler}, err
 }
 

@@ -2,11 +2,8 @@ package core
 
 import (
 	"context"
-	"net"
-	"net/netip"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,24 +11,8 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
-
-// prober asks endpoints of other clusters whether they are there, at addresses of a family that this cluster has and that mean nothing in it.
-func (c *core) prober() withdrawal.Prober {
-	dial := c.Dial
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
-	return withdrawal.Prober{Dial: dial, Allowed: func(id names.ClusterID, a netip.Addr) bool {
-		family := corev1.IPv4Protocol
-		if a.Is6() {
-			family = corev1.IPv6Protocol
-		}
-		return slices.Contains(c.Network.Families, family) && c.network.Admits(id, a)
-	}}
-}
 
 // published is what other members have published, for withdrawal.
 type published struct {

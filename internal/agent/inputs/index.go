@@ -7,8 +7,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -101,4 +104,14 @@ func listSlices(ctx context.Context, from client.Reader, options ...client.ListO
 		all = append(all, &list.Items[i])
 	}
 	return all, nil
+}
+
+// RecordService maps a record to its service.
+func RecordService(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+}
+
+// PolicyService maps a policy of the hub to its service.
+func PolicyService(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
 }

@@ -10,13 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -177,9 +177,7 @@ func (b *Broker) counts(record *brokerv1alpha1.ExportedService) bool {
 
 // Record returns a cluster's record of a service as the cache has it, nil where there is none.
 func (b *Broker) Record(ctx context.Context, clusterset string, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
-	record := &brokerv1alpha1.ExportedService{}
-	err := b.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}, record)
-	return found(record, err)
+	return kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}, &brokerv1alpha1.ExportedService{})
 }
 
 // Exported returns another cluster's record of a service where it takes part in anything, else nil.
@@ -193,16 +191,13 @@ func (b *Broker) Exported(ctx context.Context, clusterset string, cluster names.
 
 // Slice returns the slice on the broker that a cluster made of one of its own, as the cache has it, nil where there is none.
 func (b *Broker) Slice(ctx context.Context, clusterset string, cluster names.ClusterID, source types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
-	slice := &discoveryv1.EndpointSlice{}
-	err := b.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.BrokerSlice(cluster, source.Namespace, source.Name)}, slice)
-	return found(slice, err)
+	return kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.BrokerSlice(cluster, source.Namespace, source.Name)}, &discoveryv1.EndpointSlice{})
 }
 
 // Policy returns what the hub says of a service, nil where it says nothing.
 func (b *Broker) Policy(ctx context.Context, clusterset string, service types.NamespacedName) (*brokerv1alpha1.ServicePolicySpec, error) {
-	policy := &brokerv1alpha1.ServicePolicy{}
-	err := b.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, policy)
-	if policy, err = found(policy, err); policy == nil || layout.Withdrawn(policy) || policy.Spec.Service() != service {
+	policy, err := kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, &brokerv1alpha1.ServicePolicy{})
+	if policy == nil || layout.Withdrawn(policy) || policy.Spec.Service() != service {
 		return nil, err
 	}
 	return &policy.Spec, nil
@@ -213,15 +208,4 @@ func (c *Cluster) Reference(cluster names.ClusterID) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "MemberCluster", Namespace: c.Clusterset, Name: cluster.String(),
 	}
-}
-
-// found returns nil for an object that does not exist.
-func found[O any](object *O, err error) (*O, error) {
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return object, nil
 }

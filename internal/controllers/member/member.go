@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/membership"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -87,14 +88,14 @@ func (c *Controller) NeedLeaderElection() bool { return false }
 
 // Start keeps the entry until ctx is done. A broker that can't be reached is tried again
 // at the next renewal. When the broker says that the id is another cluster's, it returns that
-// as a TakenError: this cluster must not go on.
+// as a membership.TakenError: this cluster must not go on.
 func (c *Controller) Start(ctx context.Context) error {
 	interval := c.timeout / renewals
 	for now := true; ; {
 		limited, cancel := context.WithTimeout(ctx, interval)
 		err := c.renew(limited, now)
 		cancel()
-		var taken *TakenError
+		var taken *membership.TakenError
 		if errors.As(err, &taken) {
 			return err
 		}
@@ -178,15 +179,6 @@ func published(m *brokerv1alpha1.MemberCluster) *brokerv1alpha1.Publication {
 	return m.Spec.Published
 }
 
-// TakenError says that a cluster id belongs to another cluster.
-type TakenError struct{ ID, Owner, Self string }
-
-func (e *TakenError) Error() string {
-	return fmt.Sprintf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s). "+
-		"Until this cluster has an id of its own it exports and imports nothing new: choose another id, run atoll leave here, and then atoll join with a join file for that id. "+
-		"If the other cluster is gone for good, run on the broker: atoll broker remove %s", e.ID, e.Owner, e.Self, e.ID)
-}
-
 // Refused returns an error if the broker says that this cluster's id belongs to another
 // cluster, which an agent must not begin to work against: it would take the other one's
 // records for its own. A broker that can't be reached says nothing.
@@ -206,7 +198,7 @@ func (c *Controller) conflict(have *brokerv1alpha1.MemberCluster) error {
 	if have.Spec.ClusterUID == c.spec.ClusterUID {
 		return nil
 	}
-	return &TakenError{c.spec.ClusterID, have.Spec.ClusterUID, c.spec.ClusterUID}
+	return &membership.TakenError{ID: c.spec.ClusterID, Owner: have.Spec.ClusterUID, Self: c.spec.ClusterUID}
 }
 
 // renew looks after the entry. The heartbeat is renewed now, or where no other replica has done so.

@@ -6,13 +6,16 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/staleness"
 )
 
@@ -34,6 +37,21 @@ type Prober struct {
 	Dial Dial
 	// Allowed tells whether this cluster can reach an address of another one's endpoint, and may be asked to.
 	Allowed func(names.ClusterID, netip.Addr) bool
+}
+
+// NewProber returns a prober that dials, or, where dial is nil, connects by the network: at addresses of families that this cluster has, and that
+// network admits as endpoints of the member.
+func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network) Prober {
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	return Prober{Dial: dial, Allowed: func(id names.ClusterID, a netip.Addr) bool {
+		family := corev1.IPv4Protocol
+		if a.Is6() {
+			family = corev1.IPv6Protocol
+		}
+		return slices.Contains(families, family) && network.Admits(id, a)
+	}}
 }
 
 // Answers tells whether any of the targets answers. One at which nobody listens does: the
@@ -67,12 +85,12 @@ func (c *Controller) endpoints(ctx context.Context, id names.ClusterID) []string
 	var sample []*discoveryv1.EndpointSlice
 	found := 0
 	for _, service := range services {
-		slices := c.published.Slices(service, id)
-		if len(slices) == 0 {
+		published := c.published.Slices(service, id)
+		if len(published) == 0 {
 			continue
 		}
-		rand.Shuffle(len(slices), func(i, j int) { slices[i], slices[j] = slices[j], slices[i] })
-		sample = append(sample, slices[:min(len(slices), maxTargets)]...)
+		rand.Shuffle(len(published), func(i, j int) { published[i], published[j] = published[j], published[i] })
+		sample = append(sample, published[:min(len(published), maxTargets)]...)
 		if found++; found == maxServices {
 			break
 		}

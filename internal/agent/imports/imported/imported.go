@@ -60,12 +60,9 @@ func Service(ctx context.Context, r client.Reader, imp types.NamespacedName, hea
 
 // Import returns the ServiceImport of a service if Atoll manages it and it is not being deleted, else nil. It must not be changed.
 func Import(ctx context.Context, r client.Reader, service types.NamespacedName) (*mcsv1beta1.ServiceImport, error) {
-	imp := &mcsv1beta1.ServiceImport{}
-	if err := r.Get(ctx, service, imp, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if imp.DeletionTimestamp != nil || !local.Managed(imp) {
-		return nil, nil
+	imp, err := kit.Get(ctx, r, service, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
+	if imp == nil || imp.DeletionTimestamp != nil || !local.Managed(imp) {
+		return nil, err
 	}
 	return imp, nil
 }

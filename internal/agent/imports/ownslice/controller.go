@@ -4,7 +4,6 @@ package ownslice
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,44 +39,36 @@ type Reconciler struct {
 	problems *status.Problems
 	metrics  *metrics.Metrics
 	feed     *kit.Feed[reconcile.Request]
-	going    sync.Map // of types.NamespacedName: since when a source slice has been gone (time.Time)
+	going    kit.Since[types.NamespacedName] // without their source
 }
 
 // New returns the controller, which reads this cluster from the given cache, and its reconciler, which can be told of services whose policy or hints
 // have changed. limits space the writes of each slice.
 func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
-	run, err := controller.NewTypedUnmanaged("ownslice", kit.Options(r))
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(member, &discoveryv1.EndpointSlice{}, r.slice)),
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
+	run, err := kit.New("ownslice", r,
+		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.slice),
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
 			if e.Initial || !imported.Changed(e) {
 				return nil
 			}
 			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
-		})),
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) []reconcile.Request {
+		}),
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) []reconcile.Request {
 			if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation {
 				return nil
 			}
 			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
-		})),
-		run.Watch(kit.Watch(member, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+		}),
+		kit.Watch(member, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 			if e.Initial || imported.Of(e.Latest()).Name != "" {
 				return nil
 			}
 			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
-		})),
-		run.Watch(r.feed),
-	} {
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return run, r, nil
+		}),
+		r.feed,
+	)
+	return run, r, err
 }
 
 // slice maps a source slice, and one that was imported from this cluster, to the source slice.
@@ -135,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading what slice %s depends on: %w", req, err)
 	}
 	if waits || have == nil && want == nil {
-		r.going.Delete(req.NamespacedName)
+		r.going.Over(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	if wait := r.wait(req.NamespacedName, have, want); wait > 0 {
@@ -195,10 +186,9 @@ func (r *Reconciler) want(ctx context.Context, key types.NamespacedName, have *d
 func (r *Reconciler) wait(key types.NamespacedName, have, want *discoveryv1.EndpointSlice) time.Duration {
 	now := time.Now()
 	if want == nil {
-		first, _ := r.going.LoadOrStore(key, now)
-		return max(0, withdrawDelay-now.Sub(first.(time.Time)))
+		return max(0, withdrawDelay-r.going.For(key, now))
 	}
-	r.going.Delete(key)
+	r.going.Over(key)
 	if have == nil || endpoints.Same(have, want) {
 		return 0
 	}

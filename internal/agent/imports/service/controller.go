@@ -41,24 +41,15 @@ type Reconciler struct {
 // New returns the controller, which reads this cluster from the given cache.
 func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
-	run, err := controller.NewTypedUnmanaged("service", kit.Options(r))
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport])),
-		run.Watch(kit.Watch(member, &corev1.Service{}, func(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+	return kit.New("service", r,
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
+		kit.Watch(member, &corev1.Service{}, func(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 			if imp := imported.Of(e.Latest()); imp.Name != "" {
 				return []reconcile.Request{{NamespacedName: imp}}
 			}
 			return nil
-		})),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+		}),
+	)
 }
 
 // Reconcile makes the derived Services of one import what they should be.

@@ -38,28 +38,15 @@ type Reconciler struct {
 // New returns the controller, which reads this cluster and the broker from the given caches.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, broker: b, recorder: recorder}
-	run, err := controller.NewTypedUnmanaged("serviceimport", kit.Options(r))
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
-		})),
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
-		})),
-		run.Watch(kit.Watch(broker, &corev1.ConfigMap{}, r.permissions)),
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport])),
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
-		run.Watch(kit.Watch(member, &corev1.Service{}, r.service)),
-		run.Watch(kit.Watch(member, &corev1.Namespace{}, r.namespace)),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+	return kit.New("serviceimport", r,
+		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, inputs.RecordService),
+		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
+		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
+		kit.Watch(member, &corev1.Service{}, r.service),
+		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+	)
 }
 
 // service maps a Service to the service of its name, which this cluster may export, and a derived one to its import.

@@ -66,24 +66,16 @@ type Reconciler struct {
 // says.
 func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
 	r := &Reconciler{Dependencies: d, feed: kit.NewFeed[Request](), reads: reads{pace: border.NewPace(readsPerSecond, readsAtOnce)}}
-	run, err := controller.NewTypedUnmanaged("importedslice", kit.Options(r))
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published)),
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record)),
+	run, err := kit.New("importedslice", r,
+		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
+		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record),
 		// After a start nothing on the broker speaks of what is missing there.
-		run.Watch(kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local)),
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport)),
-		run.Watch(kit.Watch(member, &corev1.Namespace{}, r.namespace)),
-		run.Watch(r.feed),
-	} {
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return run, r, nil
+		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
+		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+		r.feed,
+	)
+	return run, r, err
 }
 
 // Reconcile makes the slice that is imported from one source slice what it should be.
@@ -185,16 +177,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		}
 	}
 	if in.source != nil && endpoints.ByClusterIP(in.source) {
-		in.member, err = r.member(ctx, req.Cluster)
+		in.member, err = kit.Get(ctx, r.Broker, client.ObjectKey{Namespace: r.Cluster.Clusterset, Name: req.Cluster.String()}, &brokerv1alpha1.MemberCluster{})
 	}
 	return in, err
-}
-
-// member reads what a cluster says of itself, nil where it says nothing.
-func (r *Reconciler) member(ctx context.Context, cluster names.ClusterID) (*brokerv1alpha1.MemberCluster, error) {
-	member := &brokerv1alpha1.MemberCluster{}
-	if err := r.Broker.Get(ctx, client.ObjectKey{Namespace: r.Cluster.Clusterset, Name: cluster.String()}, member, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return member, nil
 }

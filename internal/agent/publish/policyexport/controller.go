@@ -35,22 +35,11 @@ type Reconciler struct {
 // New returns the controller, which reads this cluster and the broker from the given caches.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, broker: b, recorder: recorder}
-	run, err := controller.NewTypedUnmanaged("policyexport", kit.Options(r))
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
-		})),
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
-		run.Watch(kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service])),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+	return kit.New("policyexport", r,
+		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
+		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
+	)
 }
 
 // Reconcile makes or removes the ServiceExport of one service.
@@ -59,11 +48,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the policy of %s: %w", req, err)
 	}
-	export, err := get(ctx, r.cluster.Client, req.NamespacedName, &mcsv1beta1.ServiceExport{})
+	export, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &mcsv1beta1.ServiceExport{})
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceExport %s: %w", req, err)
 	}
-	service, err := get(ctx, r.cluster.Client, req.NamespacedName, &corev1.Service{})
+	service, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &corev1.Service{})
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading Service %s: %w", req, err)
 	}
@@ -99,7 +88,7 @@ func (r *Reconciler) create(ctx context.Context, service types.NamespacedName) e
 
 // remove deletes a ServiceExport that was made for a policy. One that somebody has applied since is that person's now.
 func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceExport) error {
-	export, err := get(ctx, r.cluster.Live, client.ObjectKeyFromObject(have), &mcsv1beta1.ServiceExport{}) // with its managed fields
+	export, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(have), &mcsv1beta1.ServiceExport{}) // with its managed fields
 	if err != nil || export == nil || export.UID != have.UID || !contribution.ByPolicy(export) {
 		return err // its change is the next event
 	}
@@ -110,12 +99,4 @@ func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceExport)
 	delete(released.Labels, names.LabelManagedBy)
 	patch := client.MergeFromWithOptions(export, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, released, patch, client.FieldOwner(names.ManagerPolicy)))
-}
-
-// get returns nil for an object that does not exist.
-func get[O client.Object](ctx context.Context, from client.Reader, key types.NamespacedName, object O) (O, error) {
-	if err := from.Get(ctx, key, object); err != nil {
-		return *new(O), client.IgnoreNotFound(err)
-	}
-	return object, nil
 }

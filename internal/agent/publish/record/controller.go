@@ -4,7 +4,6 @@ package record
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,31 +35,19 @@ type Reconciler struct {
 	grace    time.Duration
 	problems *status.Problems
 
-	missing   sync.Map // of types.NamespacedName: when the Service of an export was first missed (time.Time)
-	withdrawn sync.Map // of types.NamespacedName: when a record was first seen to be withdrawn (time.Time)
+	missing, withdrawn kit.Since[types.NamespacedName] // the Service of an export; a record
 }
 
 // New returns the controller, which reads this cluster and the broker from the given caches.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems}
-	run, err := controller.NewTypedUnmanaged("record", kit.Options(r))
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
-		run.Watch(kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service])),
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.own)),
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
-		})),
-		run.Watch(kit.Watch(broker, &corev1.ConfigMap{}, r.permissions)),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+	return kit.New("record", r,
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
+		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
+		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.own),
+		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
+		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
+	)
 }
 
 // own maps the cluster's own records to their services.
@@ -96,18 +83,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	now := time.Now()
 	left := time.Duration(0)
 	if own.Service == nil && own.Contribution != nil { // the one that the record has
-		left = r.grace - since(&r.missing, req.NamespacedName, now)
+		left = r.grace - r.missing.For(req.NamespacedName, now)
 	} else {
-		r.missing.Delete(req.NamespacedName)
+		r.missing.Over(req.NamespacedName)
 	}
 	if left <= 0 && own.Service == nil {
 		own.Contribution = nil
 	}
 	keep := time.Duration(0)
 	if have != nil && layout.Withdrawn(have) {
-		keep = keepWithdrawn - since(&r.withdrawn, req.NamespacedName, now)
+		keep = keepWithdrawn - r.withdrawn.For(req.NamespacedName, now)
 	} else {
-		r.withdrawn.Delete(req.NamespacedName)
+		r.withdrawn.Over(req.NamespacedName)
 	}
 	d := decide(r.cluster.Clusterset, have, own, keep <= 0)
 	if have == nil && d.write != nil {
@@ -115,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, err // the Service's next event queues the export
 		}
 	}
-	result, refusal, err := kit.Outcome(r.apply(ctx, have, d))
+	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, have, d.write, d.remove))
 	problem := status.Outcome{Failure: refusal}
 	if err != nil {
 		problem.Failure = err.Error()
@@ -139,23 +126,4 @@ func (r *Reconciler) isCurrent(ctx context.Context, service *corev1.Service) (bo
 		return false, client.IgnoreNotFound(err)
 	}
 	return live.ResourceVersion == service.ResourceVersion, nil
-}
-
-// apply writes what decide has returned.
-func (r *Reconciler) apply(ctx context.Context, have *brokerv1alpha1.ExportedService, d decision) error {
-	switch {
-	case d.remove:
-		return kit.Delete(ctx, r.broker, have)
-	case d.write == nil:
-		return nil
-	case have == nil:
-		return kit.Create(ctx, r.broker, r.broker.Live, d.write, func(client.Object) bool { return true }) // no other member may create it
-	}
-	return kit.Update(ctx, r.broker, d.write)
-}
-
-// since returns how long ago a service was first looked at by this function.
-func since(times *sync.Map, service types.NamespacedName, now time.Time) time.Duration {
-	first, _ := times.LoadOrStore(service, now)
-	return now.Sub(first.(time.Time))
 }

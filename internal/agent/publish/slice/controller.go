@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +41,7 @@ type Reconciler struct {
 	problems *status.Problems
 	metrics  *metrics.Metrics
 
-	going   sync.Map                                // of types.NamespacedName: since when a slice has nothing to publish (time.Time)
+	going   kit.Since[types.NamespacedName]         // with nothing to publish
 	seen    metrics.Stopwatch[types.NamespacedName] // since a change of a slice was seen
 	transit metrics.Stopwatch[types.NamespacedName] // since a slice was written
 }
@@ -50,21 +49,12 @@ type Reconciler struct {
 // New returns the controller, which reads this cluster and the broker from the given caches. limits space the writes of each slice.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured}
-	run, err := controller.NewTypedUnmanaged("slice", kit.Options(r))
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range []error{
-		run.Watch(kit.Watch(member, &discoveryv1.EndpointSlice{}, r.source)),
-		run.Watch(kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published)),
-		run.Watch(kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record)),
-		run.Watch(kit.Watch(member, &corev1.Service{}, r.service)),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+	return kit.New("slice", r,
+		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.source),
+		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
+		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record),
+		kit.Watch(member, &corev1.Service{}, r.service),
+	)
 }
 
 // source maps a slice of this cluster to itself, and to the cluster IPs that it stands behind.
@@ -162,17 +152,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	want, refused := of.want(req.Name)
 	now := time.Now()
-	gone := time.Duration(0) // since when there is nothing to publish
-	if want == nil {
-		first, _ := r.going.LoadOrStore(req.NamespacedName, now)
-		gone = now.Sub(first.(time.Time))
+	gone := time.Duration(0) // for how long there has been nothing to publish
+	if want == nil && have != nil {
+		gone = r.going.For(req.NamespacedName, now)
 	} else {
-		r.going.Delete(req.NamespacedName)
+		r.going.Over(req.NamespacedName)
 	}
 	d := decide(have, want, of, gone)
-	if have == nil && want == nil {
-		r.going.Delete(req.NamespacedName)
-	}
 	if d.write != nil && have != nil && d.wait == 0 {
 		d.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(have, d.write), now)
 	}
@@ -182,7 +168,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if d.write != nil {
 		r.transit.Start(req.NamespacedName)
 	}
-	result, refusal, err := kit.Outcome(r.apply(ctx, have, d))
+	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, have, d.write, d.remove))
 	if err == nil && refusal == "" && result.RequeueAfter == 0 {
 		r.measure(of.service, req.NamespacedName, have, d)
 	} else {
@@ -244,19 +230,6 @@ func (r *Reconciler) byClusterIP(ctx context.Context, service types.NamespacedNa
 	}
 	exports, err := r.cluster.Conflicting(ctx, service, &record.Spec)
 	return len(exports) > 0 && merge.Type(exports) == mcsv1beta1.ClusterSetIP, err
-}
-
-// apply writes what decide has returned.
-func (r *Reconciler) apply(ctx context.Context, have *discoveryv1.EndpointSlice, d decision) error {
-	switch {
-	case d.remove:
-		return kit.Delete(ctx, r.broker, have)
-	case d.write == nil:
-		return nil
-	case have == nil:
-		return kit.Create(ctx, r.broker, r.broker.Live, d.write, func(client.Object) bool { return true }) // no other member may create it
-	}
-	return kit.Update(ctx, r.broker, d.write)
 }
 
 // measure counts a slice and its write, and how long that took since the change was seen.

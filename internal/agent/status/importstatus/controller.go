@@ -38,22 +38,14 @@ type Reconciler struct {
 // New returns the controller, which reads this cluster from the given cache, and its reconciler, which is to be told of changes on the broker.
 func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
-	run, err := controller.NewTypedUnmanaged("importstatus", kit.Options(r))
-	if err != nil {
-		return nil, nil, err
-	}
 	problems.OnChange(r.Service)
-	for _, err := range []error{
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport])),
-		run.Watch(kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport])),
-		run.Watch(kit.Watch(member, &corev1.Namespace{}, r.namespace)),
-		run.Watch(r.feed),
-	} {
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return run, r, nil
+	run, err := kit.New("importstatus", r,
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
+		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+		r.feed,
+	)
+	return run, r, err
 }
 
 // Service queues the import of a service.
