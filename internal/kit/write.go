@@ -35,7 +35,10 @@ func (e *TakenError) Error() string {
 // returned as the error, and tried again with backoff.
 func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
 	var taken *TakenError
+	var later laterError
 	switch {
+	case errors.As(err, &later):
+		return After(time.Duration(later)), "", nil
 	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, "", nil
 	case apierrors.IsConflict(err):

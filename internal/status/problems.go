@@ -13,6 +13,7 @@ import (
 type Problems struct {
 	mu      sync.Mutex
 	of      map[types.NamespacedName]map[string]Outcome
+	slices  map[types.NamespacedName]types.NamespacedName // the service of each slice with a problem; a slice is named by its part
 	changed []func(types.NamespacedName)
 }
 
@@ -29,6 +30,29 @@ func (p *Problems) Set(service types.NamespacedName, part string, now Outcome) {
 	}
 }
 
+// SetSlice is Set for a part that is an EndpointSlice, which may belong to another service than before, or to none any more: then service is the zero
+// name in the slice's namespace.
+func (p *Problems) SetSlice(service types.NamespacedName, part string, now Outcome) {
+	slice := types.NamespacedName{Namespace: service.Namespace, Name: part}
+	p.mu.Lock()
+	before, found := p.slices[slice]
+	if p.slices == nil {
+		p.slices = map[types.NamespacedName]types.NamespacedName{}
+	}
+	if p.slices[slice] = service; service.Name == "" || now.none() {
+		delete(p.slices, slice)
+	}
+	p.mu.Unlock()
+	if found && before != service {
+		p.Set(before, part, Outcome{})
+	}
+	if service.Name != "" {
+		p.Set(service, part, now)
+	}
+}
+
+func (o Outcome) none() bool { return o.Failure == "" && len(o.Remarks) == 0 }
+
 func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +67,7 @@ func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (
 		p.of[service] = map[string]Outcome{}
 	}
 	p.of[service][part] = now
-	if now.Failure == "" && len(now.Remarks) == 0 {
+	if now.none() {
 		delete(p.of[service], part)
 	}
 	if len(p.of[service]) == 0 {

@@ -25,7 +25,17 @@ func TestProblems(t *testing.T) {
 	if len(p.Of(web)) > 0 || len(p.Of(db)) != 1 {
 		t.Errorf("there are %v and %v", p.Of(web), p.Of(db))
 	}
-	if want := []string{"web", "web", "db", "web", "web"}; !slices.Equal(told, want) {
+	p.SetSlice(web, "slice/c", Outcome{Failure: "quota"})
+	p.SetSlice(db, "slice/c", Outcome{Failure: "quota"}) // it has got another label
+	if len(p.Of(web)) > 0 || p.Of(db)["slice/c"].Failure != "quota" {
+		t.Errorf("there are %v and %v", p.Of(web), p.Of(db))
+	}
+	p.SetSlice(types.NamespacedName{Namespace: "shop"}, "slice/c", Outcome{})
+	p.SetSlice(types.NamespacedName{Namespace: "shop"}, "slice/d", Outcome{})
+	if len(p.Of(web)) > 0 || len(p.Of(db)) != 1 {
+		t.Errorf("there are %v and %v", p.Of(web), p.Of(db))
+	}
+	if want := []string{"web", "web", "db", "web", "web", "web", "web", "db", "db"}; !slices.Equal(told, want) {
 		t.Errorf("it told of %v, want %v", told, want)
 	}
 }

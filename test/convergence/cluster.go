@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/plugin/clusterset"
+	"github.com/atoll-mcs/atoll/test/planes"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
@@ -68,10 +69,8 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 	}
 	region := []string{"east", "west"}[number%2]
 	pods := fmt.Sprintf("10.%d.0.0/16", 200+number)
-	options, err := simulation.AgentOptions(id, []string{
-		fmt.Sprintf("--leader-elect=%t", replicas > 1),
-		"--region=" + region, "--pod-cidr=" + pods,
-	})
+	options, err := simulation.AgentOptions(id, append(planes.CoreArgs(),
+		fmt.Sprintf("--leader-elect=%t", replicas > 1), "--region="+region, "--pod-cidr="+pods))
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
@@ -80,13 +81,15 @@ func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[typ
 	}
 	have := map[string]merge.Export{}
 	for _, r := range records.Items {
-		have[r.Name] = r.Spec
+		if !layout.Withdrawn(&r) {
+			have[r.Name] = r.Spec
+		}
 	}
 	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{})
 	if err != nil {
 		return err
 	}
-	parts := partsOf(published.Items, names.LabelServiceNamespace)
+	parts := partsOf(slices.DeleteFunc(published.Items, func(s discoveryv1.EndpointSlice) bool { return layout.Withdrawn(&s) }), names.LabelServiceNamespace)
 	for _, service := range sorted(exports) {
 		for _, e := range exports[service] {
 			id := names.ClusterID(e.ClusterID)

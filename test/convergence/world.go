@@ -28,7 +28,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
@@ -201,8 +203,13 @@ func (w *world) converge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(published.Items, func(s discoveryv1.EndpointSlice) bool { return len(s.Endpoints) == 0 }) {
-		pause(ctx, emptyFor) // those whose source is gone are deleted
+	records, err := list(ctx, w.admin, &brokerv1alpha1.ExportedServiceList{})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(published.Items, func(s discoveryv1.EndpointSlice) bool { return len(s.Endpoints) == 0 }) ||
+		slices.ContainsFunc(records.Items, func(r brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&r) }) {
+		pause(ctx, emptyFor) // what has ended is deleted
 	}
 	if err := w.noteAsks(ctx); err != nil {
 		return err

@@ -101,6 +101,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if write == nil {
 		return reconcile.Result{}, nil
 	}
+	if wait := r.cluster.Stages.Wait(kit.Reported, time.Now()); wait > 0 {
+		return kit.After(wait), nil
+	}
 	if !follows {
 		if wait := r.pacer.Wait(req.NamespacedName, false, time.Now()); wait > 0 {
 			return kit.After(wait), nil

@@ -88,6 +88,7 @@ func (c *core) session(ctx context.Context) error {
 	}
 	c.cluster.SetBroker(b)
 	c.process.exportstatus.All(ctx)
+	c.process.importstatus.All(ctx)
 	c.current.Store(&tell)
 	defer c.current.Store(nil)
 	group.Go(func() error {
@@ -154,18 +155,21 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 // newBroker returns the broker, with a cache of the clusterset's namespace.
 func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster, error) {
 	scheme := broker.Scheme()
+	// With a selector the cache lists and watches one namespace, as with DefaultNamespaces. A cache made by these is a cache of several namespaces, of
+	// which goroutines remain when it ends before it has synced (controller-runtime v0.24.1).
+	inClusterset := fields.OneTermEqualSelector("metadata.namespace", c.Clusterset)
 	brokers, err := cluster.New(c.Broker, func(o *cluster.Options) {
 		o.Scheme = scheme
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(scheme), nil }
 		o.Cache = cache.Options{
-			DefaultNamespaces:            map[string]cache.Config{c.Clusterset: {}},
+			DefaultFieldSelector:         inClusterset,
 			DefaultTransform:             informers.Trim,
 			DefaultUnsafeDisableDeepCopy: ptr.To(true),
 			ByObject: map[client.Object]cache.ByObject{
 				&discoveryv1.EndpointSlice{}:      {Transform: b.Transform},
 				&brokerv1alpha1.ExportedService{}: {Transform: b.Transform},
 				&brokerv1alpha1.MemberCluster{}:   {Transform: b.Transform},
-				&corev1.ConfigMap{}:               {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.MemberPermissions)},
+				&corev1.ConfigMap{}:               {Field: fields.AndSelectors(inClusterset, fields.OneTermEqualSelector(metav1.ObjectNameField, names.MemberPermissions))},
 			},
 		}
 	})

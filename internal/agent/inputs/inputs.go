@@ -37,6 +37,8 @@ type Cluster struct {
 	// Client reads this cluster from caches and writes to it. Live reads it past the caches.
 	Client client.Client
 	Live   client.Reader
+	// Stages order the writes of many exports at once.
+	Stages kit.Stages
 
 	broker atomic.Pointer[Broker]
 }

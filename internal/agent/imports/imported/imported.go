@@ -116,6 +116,9 @@ func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.Endpo
 		delete(updated.Labels, names.LabelServiceNamespace) // with which it would be a slice on a broker
 		return kit.Update(ctx, c.Client, updated)
 	}
+	if err := c.Stages.Enter(kit.Usable); err != nil {
+		return err
+	}
 	err := kit.Create(ctx, c.Client, c.Live, want.DeepCopy(), isOurs)
 	if taken := (*kit.TakenError)(nil); errors.As(err, &taken) {
 		want = want.DeepCopy()

@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading what slice %s depends on: %w", req, err)
 	}
-	if waits || have == nil && want == nil {
+	if waits {
 		r.going.Over(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -140,9 +140,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: r.cluster.ID.String()}
 		kit.CountSlice(r.metrics.Imported, of, req.Name, have, want)
 	}
-	if service.Name != "" {
-		r.problems.Set(service, r.cluster.ID.String()+"/"+req.Name, status.Outcome{Failure: refusal})
-	}
+	service.Namespace = req.Namespace
+	r.problems.SetSlice(service, r.cluster.ID.String()+"/"+req.Name, status.Outcome{Failure: refusal})
 	return result, nil
 }
 
@@ -185,7 +184,7 @@ func (r *Reconciler) want(ctx context.Context, key types.NamespacedName, have *d
 // wait returns how long a write has to wait.
 func (r *Reconciler) wait(key types.NamespacedName, have, want *discoveryv1.EndpointSlice) time.Duration {
 	now := time.Now()
-	if want == nil {
+	if want == nil && have != nil {
 		return max(0, withdrawDelay-r.going.For(key, now))
 	}
 	r.going.Over(key)

@@ -22,6 +22,9 @@ import (
 
 // create creates a derived Service with the clusterset IPs that the import has, so that clients keep theirs: all of them that it can have again.
 func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, name string) error {
+	if err := r.cluster.Stages.Enter(kit.Usable); err != nil {
+		return err
+	}
 	keep := derived.FormerIPs(imp)
 	var lost []string
 	var refusal error

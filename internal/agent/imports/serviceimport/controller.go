@@ -125,11 +125,19 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	}
 	want := want(have, service, merge.Resolve(exported.Imported), r.cluster.Network, derived)
 	if have.UID == "" {
+		if err := r.cluster.Stages.Enter(kit.Imported); err != nil {
+			return err
+		}
 		return kit.Create(ctx, r.cluster.Client, r.cluster.Live, want, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
 	}
 	if equality.Semantic.DeepEqual(have.Spec, want.Spec) && equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
 		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
 		return nil
+	}
+	if len(have.Spec.IPs) == 0 && len(want.Spec.IPs) > 0 {
+		if err := r.cluster.Stages.Enter(kit.Usable); err != nil {
+			return err
+		}
 	}
 	updated := have.DeepCopy()
 	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec

@@ -109,12 +109,10 @@ func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Remark {
 
 // note tells the controller of the import's conditions how it went.
 func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) {
-	if in.service.Name == "" {
-		return
-	}
+	in.service.Namespace = req.Source.Namespace
 	problem := status.Outcome{Failure: refusal, Remarks: d.remarks}
 	if in.imp == nil {
 		problem = status.Outcome{}
 	}
-	r.Problems.Set(in.service, req.Cluster.String()+"/"+req.Source.Name, problem)
+	r.Problems.SetSlice(in.service, req.Cluster.String()+"/"+req.Source.Name, problem)
 }

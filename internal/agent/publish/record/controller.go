@@ -101,6 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if current, err := r.isCurrent(ctx, own.Service); err != nil || !current {
 			return reconcile.Result{}, err // the Service's next event queues the export
 		}
+		r.cluster.Stages.Wait(kit.Exported, now) // the first stage waits for nothing
 	}
 	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, have, d.write, d.remove))
 	problem := status.Outcome{Failure: refusal}

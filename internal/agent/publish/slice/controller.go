@@ -161,6 +161,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	d := decide(have, want, of, gone)
 	if d.write != nil && have != nil && d.wait == 0 {
 		d.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(have, d.write), now)
+	} else if d.write != nil && have == nil {
+		d.wait = r.cluster.Stages.Wait(kit.Imported, now)
 	}
 	if d.wait > 0 {
 		return kit.After(d.wait), nil
@@ -174,6 +176,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else {
 		r.transit.Stop(req.NamespacedName)
 	}
+	of.service.Namespace = req.Namespace
 	r.note(of.service, req.Name, want, refused, refusal, err)
 	if err != nil {
 		err = fmt.Errorf("publishing slice %s: %w", req, err)
@@ -247,9 +250,6 @@ func (r *Reconciler) measure(service, source types.NamespacedName, have *discove
 
 // note tells the controller of the export's conditions how it went.
 func (r *Reconciler) note(service types.NamespacedName, name string, want *discoveryv1.EndpointSlice, refused string, refusal string, err error) {
-	if service.Name == "" {
-		return
-	}
 	problem := status.Outcome{Failure: refusal}
 	if err != nil {
 		problem.Failure = err.Error()
@@ -260,5 +260,5 @@ func (r *Reconciler) note(service types.NamespacedName, name string, want *disco
 			Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", refused),
 		}}
 	}
-	r.problems.Set(service, Part+name, problem)
+	r.problems.SetSlice(service, Part+name, problem)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -53,14 +54,21 @@ func (r *Reconciler) Service(service types.NamespacedName) {
 	r.feed.Add(false, reconcile.Request{NamespacedName: service})
 }
 
+// All queues all imports.
+func (r *Reconciler) All(ctx context.Context) { r.feed.Add(false, r.imports(ctx)...) }
+
 // namespace maps a namespace to its imports.
 func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
 	if e.Initial || e.Old == nil || e.New == nil {
 		return nil
 	}
+	return r.imports(ctx, client.InNamespace(e.New.Name))
+}
+
+func (r *Reconciler) imports(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	imports := &mcsv1beta1.ServiceImportList{}
-	if err := r.cluster.Client.List(ctx, imports, client.InNamespace(e.New.Name), client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache has ended
+	if err := r.cluster.Client.List(ctx, imports, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil // the cache has ended, or has not synced yet: its first list queues every import
 	}
 	var requests []reconcile.Request
 	for i := range imports.Items {
@@ -79,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	if wait := r.late.Wait(req); wait > 0 {
+		return kit.After(wait), nil
+	}
+	if wait := r.cluster.Stages.Wait(kit.Reported, time.Now()); wait > 0 {
 		return kit.After(wait), nil
 	}
 	exported, err := r.cluster.Exports(ctx, req.NamespacedName)
