@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,206 +14,179 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/servingcert"
 )
 
-// noServices is an API server without Services that counts how often it is asked for one.
-type noServices struct {
-	client.Reader
-	reads atomic.Int32
+// pipes is a network of one address, in memory, so that time in a bubble passes.
+type pipes struct {
+	dialled  chan net.Conn
+	accepted atomic.Int32
+	closed   chan struct{}
 }
 
-func (n *noServices) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-	n.reads.Add(1)
-	return apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, key.Name)
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.dialled:
+		p.accepted.Add(1)
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
 }
 
-const secretPath = "atoll-secret"
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// serving is a webhook that serves on loopback, and its URL without a path.
-func serving(t *testing.T) (services *noServices, address, url string) {
+// dial returns a connection that the server has yet to accept.
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.dialled <- theirs:
+		return ours, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serving runs a webhook until the test ends.
+func serving(t *testing.T) *pipes {
 	t.Helper()
-	services = &noServices{}
-	w := &webhook{services: services, log: slog.New(slog.DiscardHandler)}
-	pair, err := servingcert.New("127.0.0.1", time.Now())
+	w := &webhook{log: slog.New(slog.DiscardHandler)}
+	pair, err := servingcert.New("hub.test", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.load(&corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key, "path": []byte(secretPath)}})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := w.server()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.ServeTLS(listener, "", "")
-	}()
+	w.load(&corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}})
+	p := &pipes{dialled: make(chan net.Conn, 2*maxConnections), closed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.serve(ctx, p) }()
 	t.Cleanup(func() {
-		_ = server.Close()
-		<-ended
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the webhook ends with %v", err)
+		}
+		<-time.After(requestTimeout) // of the bubble, in which connections close
 	})
-	return services, listener.Addr().String(), "https://" + listener.Addr().String()
+	return p
 }
 
-// insecure believes any certificate, as an attacker does.
 var insecure = &tls.Config{InsecureSkipVerify: true}
 
-// question is what the API server asks about a MultiClusterService that somebody creates.
-func question(t *testing.T) []byte {
+// review is the request that the API server sends about a MultiClusterService.
+func review(t *testing.T, mcs *networkingv1alpha1.MultiClusterService) []byte {
 	t.Helper()
-	mcs, err := json.Marshal(&networkingv1alpha1.MultiClusterService{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-		Spec:       networkingv1alpha1.MultiClusterServiceSpec{Types: []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}},
-	})
+	object, err := json.Marshal(mcs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	review := admissionv1.AdmissionReview{
+	body, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
-		Request:  &admissionv1.AdmissionRequest{UID: "u", Namespace: "shop", Name: "web", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: mcs}},
-	}
-	body, err := json.Marshal(review)
+		Request:  &admissionv1.AdmissionRequest{UID: "u", Namespace: "shop", Name: "web", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: object}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return body
 }
 
-// ask asks by a connection of its own.
-func ask(ctx context.Context, url string, body []byte) (status int, answer string, err error) {
-	transport := &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}
-	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return 0, "", err
+// exposing is a MultiClusterService of the types.
+func exposing(types ...networkingv1alpha1.ExposureType) *networkingv1alpha1.MultiClusterService {
+	return &networkingv1alpha1.MultiClusterService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: networkingv1alpha1.MultiClusterServiceSpec{Types: types},
 	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := (&http.Client{Transport: transport}).Do(req)
+}
+
+// answer sends a request on a connection of its own.
+func (p *pipes) answer(t *testing.T, body []byte) (allowed bool, message string, err error) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: insecure, DialContext: p.dial, DisableKeepAlives: true}
+	resp, err := (&http.Client{Transport: transport}).Post("https://hub.test/", "application/json", bytes.NewReader(body))
 	if err != nil {
-		return 0, "", err
+		return false, "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(text), err
+	if err != nil {
+		return false, "", err
+	}
+	review := &admissionv1.AdmissionReview{}
+	if err := json.Unmarshal(text, review); err != nil || review.Response == nil {
+		return false, string(text), errors.Join(err, fmt.Errorf("status %d", resp.StatusCode))
+	}
+	if result := review.Response.Result; result != nil {
+		message = result.Message
+	}
+	return review.Response.Allowed, message, nil
 }
 
-// expectAnswer asks as the API server does.
-func expectAnswer(t *testing.T, url string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // as long as the API server waits
-	defer cancel()
-	status, answer, err := ask(ctx, url+"/"+secretPath, question(t))
-	if err != nil || status != http.StatusOK || !strings.Contains(answer, "there is no Service web in namespace shop") {
-		t.Fatalf("the answer is %d %s, %v", status, answer, err)
-	}
+// The webhook needs nothing but the request, and refuses one that is too long.
+func TestWebhookDecidesFromTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serving(t)
+		deleted := exposing("LoadBalance")
+		deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		good := review(t, exposing(networkingv1alpha1.ExposureTypeCrossCluster))
+		for name, tt := range map[string]struct {
+			body    []byte
+			allowed bool
+			message string
+		}{
+			"right":          {good, true, ""},
+			"wrong":          {review(t, exposing("LoadBalance")), false, "the type is called LoadBalancer"},
+			"being deleted":  {review(t, deleted), true, ""},
+			"of any length":  {append(bytes.Repeat([]byte(" "), maxBody-len(good)), good...), true, ""},
+			"one byte more":  {append(bytes.Repeat([]byte(" "), maxBody-len(good)+1), good...), false, "too large"},
+			"something else": {[]byte("{}"), false, "unexpected end of JSON input"},
+		} {
+			allowed, message, err := p.answer(t, tt.body)
+			if err != nil || allowed != tt.allowed || !strings.Contains(message, tt.message) {
+				t.Errorf("%s: %t %q, %v", name, allowed, message, err)
+			}
+		}
+	})
 }
 
-// Who does not know the path learns nothing, and costs the API server nothing.
-func TestWebhookAnswersTheAPIServerAlone(t *testing.T) {
-	services, _, url := serving(t)
-	for _, path := range []string{"", "/", "/atoll-", "/atoll-secre", "/atoll-secret2", "/" + secretPath + "/x"} {
-		status, answer, err := ask(t.Context(), url+path, question(t))
-		if err != nil || status != http.StatusNotFound || strings.Contains(answer, "Service") {
-			t.Errorf("%q: the answer is %d %s, %v", path, status, answer, err)
-		}
-	}
-	if n := services.reads.Load(); n != 0 {
-		t.Errorf("%d Services were read", n)
-	}
-	expectAnswer(t, url)
-	reads := services.reads.Load()
-	long := append(bytes.Repeat([]byte(" "), maxBody), question(t)...)
-	if _, answer, err := ask(t.Context(), url+"/"+secretPath, long); err == nil && strings.Contains(answer, "no Service") || services.reads.Load() != reads {
-		t.Errorf("a question that is too long is answered: %s", answer)
-	}
-}
-
-// Nobody keeps the API server out by holding connections open, whatever has been said on them: the oldest of them goes for a
-// new one.
-func TestWebhookAnswersDespiteSlowCallers(t *testing.T) {
-	_, address, url := serving(t)
-	keep := func(conn net.Conn, err error) net.Conn {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
-	}
-	var first net.Conn
-	for i := range 3 * maxUnauthenticated {
-		conn := keep(net.Dial("tcp", address))
-		if first == nil {
-			first = conn
-		}
-		switch i % 3 {
-		case 0: // says nothing
-		case 1:
-			_, _ = conn.Write([]byte{22, 3, 1, 2, 0}) // the beginning of a TLS handshake
-		case 2:
-			secure := tls.Client(conn, insecure)
-			if err := secure.HandshakeContext(t.Context()); err != nil {
+// The number of connections is bounded, and none keeps others out for longer than the timeouts, whatever has been sent on it.
+func TestWebhookOutlastsSlowCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serving(t)
+		for i := range maxConnections + 3 {
+			conn, err := p.dial(t.Context(), "", "")
+			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = fmt.Fprintf(secure, "POST /%d HTTP/1.1\r\nHost: hub\r\nContent-Length: 1000000\r\nX-Slow: ", i)
+			t.Cleanup(func() { _ = conn.Close() })
+			go func() {
+				switch i % 3 {
+				case 0: // sends nothing
+				case 1:
+					_, _ = conn.Write([]byte{22, 3, 1, 2, 0}) // the beginning of a TLS handshake
+				case 2:
+					secure := tls.Client(conn, insecure)
+					_, _ = fmt.Fprintf(secure, "POST /%d HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", i)
+				}
+			}()
 		}
-		if i%100 == 0 {
-			expectAnswer(t, url)
+		synctest.Wait()
+		if n := p.accepted.Load(); n != maxConnections {
+			t.Errorf("%d connections are open, want %d", n, maxConnections)
 		}
-	}
-	expectAnswer(t, url)
-	if err := first.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("the oldest connection is still there: %v", err)
-	}
-}
-
-// A connection that the API server has asked by stays, whoever else comes.
-func TestWebhookKeepsTheConnectionsOfTheAPIServer(t *testing.T) {
-	_, address, url := serving(t)
-	var dialled atomic.Int32
-	transport := &http.Transport{TLSClientConfig: insecure, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		dialled.Add(1)
-		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}}
-	defer transport.CloseIdleConnections()
-	again := func() {
-		t.Helper()
-		resp, err := (&http.Client{Transport: transport}).Post(url+"/"+secretPath, "application/json", bytes.NewReader(question(t)))
-		if err != nil {
-			t.Fatal(err)
+		began := time.Now()
+		if allowed, message, err := p.answer(t, review(t, exposing(networkingv1alpha1.ExposureTypeCrossCluster))); err != nil || !allowed {
+			t.Errorf("the answer is %t %q, %v", allowed, message, err)
 		}
-		defer resp.Body.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("the answer is %d, %v", resp.StatusCode, err)
+		if took := time.Since(began); took > requestTimeout {
+			t.Errorf("the answer took %v", took)
 		}
-	}
-	again()
-	for range 2 * maxUnauthenticated {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-	}
-	expectAnswer(t, url) // by when the server has seen the others
-	again()
-	if n := dialled.Load(); n != 1 {
-		t.Errorf("it took %d connections", n)
-	}
+	})
 }

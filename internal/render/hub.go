@@ -71,8 +71,8 @@ func (h Hub) Manifests() (crds, objects []*unstructured.Unstructured) {
 
 // webhook has the API server ask the hub about MultiClusterServices, and about nothing else. It
 // does not for changes that the hub has nothing to say about, so that finalizers can be taken off
-// while it is down. The hub puts its certificate authority, and the path at which it is to be asked, in by itself; until then, and whenever it can't
-// be reached, what it is asked about is refused.
+// while it is down. The hub adds its certificate authority. Until then, and while the hub is unreachable, the API server refuses new
+// objects and changes of spec.
 func (h Hub) webhook() *unstructured.Unstructured {
 	config := admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
 		Namespace: names.HubNamespace, Name: HubName, Port: ptr.To[int32](443),

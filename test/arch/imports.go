@@ -86,7 +86,7 @@ var table = []row{
 	{folder: "internal/agent/status/...", allowed: join(pure, pureFolders, clients, newAgent)},
 	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts", "./internal/controllers/withdrawal"})},
 	{folder: "internal/agent/...", allowed: join(pure, pureFolders, clients, agent, newAgent, []string{"k8s.io/klog/v2"})},
-	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "k8s.io/klog/v2"})},
+	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
 	{folder: "internal/cli/...", open: true},
 
 	// What installs Atoll, and takes it away.

@@ -42,7 +42,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{"{types: [CrossCluster], ports: [{port: -1}]}", "greater than or equal to 1"},
 		{"{types: [CrossCluster], ports: [{}]}", "by its name, its number or both"},
 		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},
-		{"{types: [CrossCluster], ports: [{name: nobody}]}", ""}, // which is the webhook's
+		{"{types: [CrossCluster], ports: [{name: nobody}]}", ""}, // the condition ServiceFound reports it
 	} {
 		u := &unstructured.Unstructured{}
 		text := "apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: " + ns + ", name: web}\nspec: " + tt.spec

@@ -54,7 +54,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	has("a cluster is none any more", "80>c1/10.1.0.2:8080")
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
 	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
-		!strings.Contains(c.Message, "goes on with what the Service was last") {
+		!strings.Contains(c.Message, "keeps what the Service had last") {
 		t.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
 	}
 

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // clusterName is the form of a cluster's id.
@@ -63,17 +60,4 @@ func (s *MultiClusterServiceSpec) Validate() error {
 		problem("range", "range and consumerClusters say the same thing: leave one of them out")
 	}
 	return errors.Join(problems...)
-}
-
-// CheckPorts returns an error that names the ports that a Service does not have.
-func CheckPorts(ports []ExposurePort, service *corev1.Service) error {
-	missing := MissingPorts(ports, service)
-	if len(missing) == 0 {
-		return nil
-	}
-	var has []string
-	for _, p := range service.Spec.Ports {
-		has = append(has, ExposurePort{Name: p.Name, Port: p.Port}.String())
-	}
-	return fmt.Errorf("spec.ports: the Service %s has no port %s; it has: %s", service.Name, strings.Join(missing, ", nor "), strings.Join(has, ", "))
 }

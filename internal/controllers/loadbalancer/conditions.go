@@ -174,9 +174,9 @@ func unserved(f forwarding) metav1.Condition {
 	if errors.Is(f.missing, errExternalName) {
 		reason = reasonExternalName
 	}
-	since := "A load balancer that there is goes on with what the Service was last."
+	since := "An existing load balancer keeps what the Service had last."
 	if f.unseen != nil {
-		since = "A load balancer that has outlived the hub goes on as it is, without ports that are surely not exposed and backends that are no more."
+		since = "A load balancer from before the hub started keeps running, without ports that spec.ports excludes and backends that are no longer published."
 	}
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. %s", f.missing, since),

@@ -21,7 +21,7 @@ import (
 
 // Why a Service is missing.
 var (
-	errNoService    = errors.New("there is no Service of this name beside this object any more")
+	errNoService    = errors.New("the broker's API server has no Service of this name; create it there")
 	errExternalName = errors.New("a Service of type ExternalName has no endpoints")
 )
 

@@ -47,15 +47,22 @@ func (s state) serviceFound() metav1.Condition {
 	c := metav1.Condition{Type: networkingv1alpha1.ConditionServiceFound, Status: metav1.ConditionFalse}
 	if s.service == nil {
 		c.Reason = networkingv1alpha1.ReasonNoService
-		c.Message = "There is no Service of this name beside this object any more. What is exposed stays so; what is not is told by the member clusters' Services."
+		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s: a MultiClusterService exposes the Service of its own name and namespace. "+
+			"Clusters share their Services of that name all the same, but a load balancer has no ports to serve. Create the Service there; it needs no pods.",
+			s.mcs.Namespace, s.mcs.Name)
 		return c
 	}
 	if missing := networkingv1alpha1.MissingPorts(s.mcs.Spec.Ports, s.service); len(missing) > 0 {
 		c.Reason = networkingv1alpha1.ReasonNoSuchPort
-		c.Message = fmt.Sprintf("The Service has no port %s. %s", strings.Join(missing[:min(len(missing), maxNamed)], ", nor "), effect(len(missing), len(s.mcs.Spec.Ports)))
+		var has []string
+		for _, p := range s.service.Spec.Ports {
+			has = append(has, networkingv1alpha1.ExposurePort{Name: p.Name, Port: p.Port}.String())
+		}
+		c.Message = fmt.Sprintf("The Service has no port %s; it has %s. %s Correct spec.ports, or the Service's ports.", strings.Join(missing[:min(len(missing), maxNamed)], ", nor "),
+			strings.Join(has[:min(len(has), maxNamed)], ", "), effect(len(missing), len(s.mcs.Spec.Ports)))
 		return c
 	}
-	c.Status, c.Reason, c.Message = metav1.ConditionTrue, networkingv1alpha1.ReasonFound, "The Service is there, with all ports that are named."
+	c.Status, c.Reason, c.Message = metav1.ConditionTrue, networkingv1alpha1.ReasonFound, "The Service exists and has all ports in spec.ports."
 	return c
 }
 
@@ -65,9 +72,9 @@ const maxNamed = 5
 // effect says what follows of that some of the ports that are named do not exist.
 func effect(missing, of int) string {
 	if missing == of {
-		return "Nothing is exported of a Service that has none of the ports in spec.ports: correct them."
+		return "Clusters export nothing of a Service that has none of the ports in spec.ports."
 	}
-	return fmt.Sprintf("%d of %d ports in spec.ports are missing and not exposed.", missing, of)
+	return fmt.Sprintf("%d of %d ports in spec.ports do not exist and are not exposed.", missing, of)
 }
 
 func (s state) clustersFound() metav1.Condition {

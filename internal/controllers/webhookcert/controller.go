@@ -1,23 +1,18 @@
 // Package webhookcert keeps the certificate of the hub's webhook: one replica makes it, has the
-// API server trust it and replaces it in time, and all serve with it. It keeps the path too at which the API server asks, by
-// which the hub knows that it does: no API server shows a certificate of its own unless it is configured to.
+// API server trust it and replaces it in time, and all serve with it.
 package webhookcert
 
 import (
+	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/url"
-	"path"
-	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -74,44 +69,39 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	there := err == nil
 	host := host(config.Webhooks[0].ClientConfig)
-	pair, path, good := Pair(secret), Path(secret), Pair(secret).Good(host, c.now())
-	if path == "" {
-		good, path = 0, newPath()
-	}
+	pair, good := Pair(secret), Pair(secret).Good(host, c.now())
 	if good == 0 {
 		if pair, err = servingcert.New(host, c.now()); err != nil {
 			return reconcile.Result{}, fmt.Errorf("making the webhook's certificate: %w", err)
 		}
 	}
-	if err := c.trust(ctx, config, pair.Certificate, path); err != nil || good > 0 {
+	if err := c.trust(ctx, config, pair.Certificate); err != nil || good > 0 {
 		return reconcile.Result{RequeueAfter: good}, err
 	}
-	if err := c.store(ctx, secret, there, pair, path); err != nil {
+	if err := c.store(ctx, secret, there, pair); err != nil {
 		return reconcile.Result{}, fmt.Errorf("storing the webhook's certificate: %w", err)
 	}
 	return reconcile.Result{}, nil // the Secret's coming is the next event
 }
 
-// trust has the API server trust a certificate, and ask at a path.
-func (c *Controller) trust(ctx context.Context, config *admissionv1.ValidatingWebhookConfiguration, certificate []byte, path string) error {
-	have := config.Webhooks[0].ClientConfig
-	want := *have.DeepCopy()
-	want.CABundle = servingcert.Bundle(certificate, have.CABundle)
-	setPath(&want, path)
-	if equality.Semantic.DeepEqual(have, want) {
+// trust has the API server trust a certificate.
+func (c *Controller) trust(ctx context.Context, config *admissionv1.ValidatingWebhookConfiguration, certificate []byte) error {
+	have := config.Webhooks[0].ClientConfig.CABundle
+	want := servingcert.Bundle(certificate, have)
+	if bytes.Equal(have, want) {
 		return nil
 	}
-	config.Webhooks[0].ClientConfig = want
+	config.Webhooks[0].ClientConfig.CABundle = want
 	if err := c.writer.Client.Update(ctx, config); err != nil {
-		return fmt.Errorf("putting the certificate authority and the path into the webhook's configuration: %w", err)
+		return fmt.Errorf("putting the certificate authority into the webhook's configuration: %w", err)
 	}
 	return nil
 }
 
-func (c *Controller) store(ctx context.Context, secret *corev1.Secret, there bool, pair servingcert.Pair, path string) error {
+func (c *Controller) store(ctx context.Context, secret *corev1.Secret, there bool, pair servingcert.Pair) error {
 	secret.ObjectMeta.Namespace, secret.ObjectMeta.Name = SecretKey.Namespace, SecretKey.Name
 	secret.Type = corev1.SecretTypeTLS
-	secret.Data = map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key, pathKey: []byte(path)}
+	secret.Data = map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}
 	if there {
 		return c.writer.Client.Update(ctx, secret)
 	}
@@ -120,39 +110,6 @@ func (c *Controller) store(ctx context.Context, secret *corev1.Secret, there boo
 		return err
 	}
 	return nil // its coming is the next event
-}
-
-const (
-	// pathKey is the Secret's key for the path. It stays when the certificate is replaced, so that no question goes to the old one.
-	pathKey = "path"
-	// pathPrefix begins every path, by which one is told from what a person has put before it in the webhook's URL.
-	pathPrefix = "atoll-"
-)
-
-// newPath is the last element of a path that nobody can guess. The API takes lower-case letters only in the path of a Service.
-func newPath() string { return pathPrefix + strings.ToLower(rand.Text()) }
-
-// Path is the last element of the path at which the API server asks, as the Secret has it; "" for none.
-func Path(secret *corev1.Secret) string { return string(secret.Data[pathKey]) }
-
-// setPath has the API server ask at a path.
-func setPath(config *admissionv1.WebhookClientConfig, element string) {
-	if config.Service != nil {
-		config.Service.Path = ptr.To(joined(ptr.Deref(config.Service.Path, "/"), element))
-	} else if config.URL != nil {
-		if parsed, err := url.Parse(*config.URL); err == nil {
-			parsed.Path = joined(parsed.Path, element)
-			config.URL = ptr.To(parsed.String())
-		}
-	}
-}
-
-// joined is a path with an element at its end, in place of an earlier one.
-func joined(before, element string) string {
-	if strings.HasPrefix(path.Base(before), pathPrefix) {
-		before = path.Dir(before)
-	}
-	return path.Join("/", before, element)
 }
 
 // Pair is the certificate in the Secret.
