@@ -2,51 +2,52 @@ package kit
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 // One service's writes follow each other without a pause; in a burst, later stages wait until it is over, but no longer than burstPatience.
 func TestStages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s Stages
-		entered := func(stage Stage) time.Duration {
-			start := time.Now()
-			for wait := s.Wait(stage, start); wait > 0; wait = s.Wait(stage, time.Now()) {
-				time.Sleep(wait)
+	var s Stages
+	now := time.Unix(0, 0)
+	const every = 10 * time.Millisecond
+	// burst has a record be written every 10 ms for a while, and returns how long a write of a stage that comes with the tenth of them waits.
+	burst := func(length time.Duration, stage Stage) (waited time.Duration) {
+		entered := false
+		due := now.Add(10 * every) // when the write asks next
+		for start, asked := now, due; now.Sub(start) < length+time.Second; now = now.Add(every) {
+			if now.Sub(start) < length {
+				if wait := s.Wait(Exported, now); wait != 0 {
+					t.Fatalf("a record waits %v for other records", wait)
+				}
 			}
-			return time.Since(start)
-		}
-		for _, stage := range []Stage{Exported, Imported, Usable, Reported} {
-			if took := entered(stage); took != 0 {
-				t.Errorf("stage %d of a single service waited %v", stage, took)
+			if !entered && !now.Before(due) {
+				wait := s.Wait(stage, now)
+				due = now.Add(wait)
+				if entered = wait == 0; entered {
+					waited = now.Sub(asked)
+				}
 			}
 		}
-		time.Sleep(time.Minute)
+		if !entered {
+			t.Fatalf("a write of stage %d has not been made a second after the burst", stage)
+		}
+		now = now.Add(time.Minute)
+		return waited
+	}
 
-		burst := func(length time.Duration) { // of an export each 10 ms
-			for start := time.Now(); time.Since(start) < length; time.Sleep(10 * time.Millisecond) {
-				s.Wait(Exported, time.Now())
-			}
+	for _, stage := range []Stage{Exported, Imported, Usable, Reported} {
+		if wait := s.Wait(stage, now); wait != 0 {
+			t.Errorf("stage %d of a single service waits %v", stage, wait)
 		}
-		go burst(time.Second)
-		time.Sleep(100 * time.Millisecond)
-		if took := entered(Exported); took != 0 {
-			t.Errorf("a record waited %v for other records", took)
-		}
-		if took := entered(Reported); took < 900*time.Millisecond || took > 900*time.Millisecond+burstWindow {
-			t.Errorf("a status waited %v in a burst that lasts another 900 ms", took)
-		}
-		time.Sleep(time.Minute)
-
-		go burst(time.Minute)
-		time.Sleep(100 * time.Millisecond)
-		if took := entered(Usable); took != burstPatience {
-			t.Errorf("a Service waited %v in a burst without end", took)
-		}
-		if took := entered(Usable); took != 0 {
-			t.Errorf("the next one waited %v more", took)
-		}
-		time.Sleep(time.Hour)
-	})
+	}
+	now = now.Add(time.Minute)
+	if waited := burst(time.Second, Reported); waited < 900*time.Millisecond || waited > 900*time.Millisecond+burstWindow {
+		t.Errorf("a status waited %v in a burst that lasts another 900 ms", waited)
+	}
+	if waited := burst(time.Minute, Usable); waited < burstPatience || waited > burstPatience+every {
+		t.Errorf("a Service waited %v in a burst of a minute", waited)
+	}
+	if waited := burst(50*time.Millisecond, Usable); waited != 0 {
+		t.Errorf("a Service waited %v for five records", waited)
+	}
 }
