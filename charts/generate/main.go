@@ -87,8 +87,17 @@ func agentChart() chart {
 
 // brokerChart is what atoll broker deploy applies.
 func brokerChart() chart {
-	crds, objects := setup.BrokerManifests(placeholder)
-	return chart{name: "atoll-broker", crds: crds, objects: always(objects), namespace: ".Values.createNamespace"}
+	crds, _ := setup.BrokerManifests(placeholder)
+	return chart{
+		name: "atoll-broker", crds: crds, namespace: ".Values.createNamespace", choices: []string{".Values.defaultExports"},
+		objects: once(func(chosen []bool) []*unstructured.Unstructured {
+			_, objects := setup.BrokerManifests(placeholder)
+			if chosen[0] {
+				setup.DefaultExportsAllow.AddTo(objects)
+			}
+			return objects
+		}),
+	}
 }
 
 // hubChart is what atoll hub deploy applies: with load balancers the hub gets something more, and so it is with HAProxy beside it, in its nodes'

@@ -53,6 +53,7 @@ func fill(text string) string {
 	text = wholeValue.ReplaceAllString(text, `${1}"`+strings.ReplaceAll(clusterset, "$", "$$")+`"`)
 	text = strings.ReplaceAll(text, placeholder, clusterset)
 	text = strings.ReplaceAll(text, haproxyImage, "{{ .Values.haproxyImage | quote }}")
+	text = strings.ReplaceAll(text, "  namespaces: '*'\n", `  namespaces: {{ eq .Values.defaultExports "allow" | ternary "*" "" | quote }}`+"\n")
 	return strings.ReplaceAll(text, webhookURL, "{{ .Values.webhookURL | quote }}")
 }
 

@@ -104,7 +104,8 @@ func (p *Permissions) Known() permissions.Members {
 	return p.members
 }
 
-// OnChange has f called with each member that is permitted something else than before, until off is called.
+// OnChange has f called with each member that is permitted something else than before, and permissions.Default for all of them, until
+// off is called.
 func (p *Permissions) OnChange(f func(names.ClusterID)) (off func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,12 +247,20 @@ func (v *View) accepts(cluster names.ClusterID, namespace string) bool {
 	return cluster == v.Self || v.MayExport(cluster, namespace)
 }
 
-// OnPermission has f called with each cluster that is permitted something else than before.
+// OnPermission has f called with each cluster that may be permitted something else than before.
 func (v *View) OnPermission(f func(names.ClusterID)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.left {
-		v.off = append(v.off, v.Epoch.Permissions.OnChange(f))
+		v.off = append(v.off, v.Epoch.Permissions.OnChange(func(cluster names.ClusterID) {
+			if cluster != permissions.Default {
+				f(cluster)
+				return
+			}
+			for id := range v.exporters() {
+				f(id)
+			}
+		}))
 	}
 }
 
@@ -261,6 +270,22 @@ func (v *View) permissionChanged(cluster names.ClusterID) {
 	for _, about := range v.exportsOf(cluster) {
 		v.announcement(about)()
 	}
+}
+
+// exporters are the clusters with exports, this one included.
+func (v *View) exporters() map[names.ClusterID]bool {
+	clusters := map[names.ClusterID]bool{v.Self: true}
+	for _, object := range v.exports.GetStore().List() {
+		clusters[exportOf(object.(*brokerv1alpha1.ExportedService)).cluster] = true
+	}
+	v.Epoch.mu.Lock()
+	defer v.Epoch.mu.Unlock()
+	for _, kept := range v.Epoch.absent.kept {
+		for id := range kept {
+			clusters[id] = true
+		}
+	}
+	return clusters
 }
 
 // exportsOf returns all exports of a cluster: those that are missing on the broker but kept, and those that it may not export, too.

@@ -23,6 +23,14 @@ const (
 	RangesPrefix = "ranges."
 )
 
+// Default is the key in Members of what members without namespaces of their own may export. It is no cluster's id.
+const Default names.ClusterID = ""
+
+// NamespacesKey returns the key of the namespaces that a member may export, or members by default.
+func NamespacesKey(cluster names.ClusterID) string {
+	return strings.TrimSuffix(NamespacesPrefix+cluster.String(), ".")
+}
+
 // Member is what one member is permitted. The zero value permits everything.
 type Member struct {
 	// Namespaces are those that it may export; nil for all.
@@ -45,7 +53,8 @@ func (m Member) equal(other Member) bool {
 		same(m.Ranges != nil, other.Ranges != nil, func() bool { return m.Ranges.Equal(*other.Ranges) })
 }
 
-// Members is what members are permitted. A member that is not in it is permitted everything.
+// Members is what members are permitted. A member without namespaces of its own has those of Default. Without Default it may export
+// all namespaces.
 type Members map[names.ClusterID]Member
 
 // Read reads the data of the ConfigMap. A word that is neither a namespace pattern nor a range permits nothing; the other words of
@@ -80,7 +89,7 @@ func Read(config *corev1.ConfigMap) (members Members, mistakes []Mistake) {
 // Mistake is something in the ConfigMap that permits nothing because it can't be read.
 type Mistake struct {
 	Key string
-	// Cluster is the member that the key is about, "" where it is about none.
+	// Cluster is the member that the key is about, "" for the default or none.
 	Cluster names.ClusterID
 	Text    string
 }
@@ -95,6 +104,9 @@ func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, 
 		namespaces, err := ParseNamespaces(value)
 		m.Namespaces = &namespaces
 		return err
+	}
+	if !found && key == NamespacesKey(Default) {
+		return Default, set, nil
 	}
 	if !found {
 		if text, found = strings.CutPrefix(key, RangesPrefix); !found {
@@ -115,7 +127,7 @@ func (m Members) Data() map[string]string {
 	data := map[string]string{}
 	for id, member := range m {
 		if member.Namespaces != nil {
-			data[NamespacesPrefix+id.String()] = member.Namespaces.String()
+			data[NamespacesKey(id)] = member.Namespaces.String()
 		}
 		if member.Ranges != nil {
 			data[RangesPrefix+id.String()] = member.Ranges.String()
@@ -124,9 +136,18 @@ func (m Members) Data() map[string]string {
 	return data
 }
 
+// Of returns what a member is permitted, by its own entries and the default.
+func (m Members) Of(cluster names.ClusterID) Member {
+	member := m[cluster]
+	if member.Namespaces == nil {
+		member.Namespaces = m[Default].Namespaces
+	}
+	return member
+}
+
 // MayExport tells whether a member may export a namespace.
 func (m Members) MayExport(cluster names.ClusterID, namespace string) bool {
-	return m[cluster].MayExport(namespace)
+	return m.Of(cluster).MayExport(namespace)
 }
 
 // RangesOf returns the ranges that a member's endpoints may be in, and false where they may have any address.
@@ -143,7 +164,7 @@ func (m Members) AllowsAddress(cluster names.ClusterID, address netip.Addr) bool
 	return !restricted || set.Contains(address)
 }
 
-// Changed returns the members that are permitted something else than before, sorted.
+// Changed returns the members whose entries permit something else than before, sorted. Default stands for all members.
 func Changed(before, now Members) []names.ClusterID {
 	changed := map[names.ClusterID]bool{}
 	for id, member := range now {

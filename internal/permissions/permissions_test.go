@@ -118,6 +118,27 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s may have %s: %t", id, address, got)
 		}
 	}
+	for name, tt := range map[string]struct {
+		config        corev1.ConfigMap
+		own, usual, c bool // whether c1, which has its own, and c2, which has not, may export shop; whether c2 may export cart
+	}{
+		"nothing is written":        {corev1.ConfigMap{}, true, true, true},
+		"all, by default":           {corev1.ConfigMap{Data: map[string]string{"namespaces": "*", "namespaces.c1": "a"}}, false, true, true},
+		"none, by default":          {corev1.ConfigMap{Data: map[string]string{"namespaces": "", "namespaces.c1": "*"}}, true, false, false},
+		"some, by default":          {corev1.ConfigMap{Data: map[string]string{"namespaces": "sh*", "namespaces.c1": ""}}, false, true, false},
+		"ranges are not namespaces": {corev1.ConfigMap{Data: map[string]string{"namespaces": "", "ranges.c1": "10.0.0.0/8"}}, false, false, false},
+		"a mistake":                 {corev1.ConfigMap{Data: map[string]string{"namespaces": "Shop"}}, false, false, false},
+		"no text":                   {corev1.ConfigMap{BinaryData: map[string][]byte{"namespaces": {0xff}}}, false, false, false},
+		"no default of ranges":      {corev1.ConfigMap{Data: map[string]string{"ranges": "10.0.0.0/8"}}, true, true, true},
+	} {
+		members, _ := Read(&tt.config)
+		again, _ := Read(&corev1.ConfigMap{Data: members.Data()})
+		for _, m := range []Members{members, again} {
+			if own, usual, c := m.MayExport("c1", "shop"), m.MayExport("c2", "shop"), m.MayExport("c2", "cart"); own != tt.own || usual != tt.usual || c != tt.c {
+				t.Errorf("%s: %t, %t, %t", name, own, usual, c)
+			}
+		}
+	}
 	if members, mistakes := Read(&corev1.ConfigMap{}); len(members)+len(mistakes) != 0 {
 		t.Errorf("an empty one permits %v, mistakes %v", members, mistakes)
 	}
@@ -139,6 +160,9 @@ func TestChanged(t *testing.T) {
 	want := []names.ClusterID{"fewer", "gone", "gone-empty", "kind", "new", "new-empty", "other"}
 	if got := Changed(before, now); !slices.Equal(got, want) {
 		t.Errorf("changed are %v, want %v", got, want)
+	}
+	if got := Changed(read(map[string]string{"namespaces": "", "namespaces.c1": "*"}), read(map[string]string{"namespaces.c1": "*"})); !slices.Equal(got, []names.ClusterID{Default}) {
+		t.Errorf("of another default: %v", got)
 	}
 	if got := Changed(nil, nil); len(got) > 0 {
 		t.Errorf("of nothing: %v", got)

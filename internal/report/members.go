@@ -76,7 +76,7 @@ func Members(s *survey.Survey) []Member {
 			Advertises: string(m.Spec.AdvertiseMode), IPFamilies: texts(m.Spec.IPFamilies), PodCIDRs: m.Spec.PodCIDRs, ServiceCIDRs: m.Spec.ServiceCIDRs,
 			Exports: exports[m.Name], Self: m.Name == s.ClusterID.String(),
 		}
-		member.permissions(s.Broker.Permissions[names.ClusterID(m.Name)])
+		member.permissions(s.Broker.Permissions.Of(names.ClusterID(m.Name)))
 		if silence, ok := s.Broker.Silence(m.Name); ok {
 			member.HeartbeatSeconds = ptr.To(int64(silence.Seconds()))
 			member.State = MemberReady

@@ -5,11 +5,14 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 	"github.com/atoll-mcs/atoll/internal/render"
 )
 
@@ -66,7 +69,21 @@ func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) 
 	if onBroker == nil {
 		return nil
 	}
+	warnDenied(ctx, onBroker, membership, say)
 	return endJoin(ctx, onBroker, membership)
+}
+
+// warnDenied tells that a member may export nothing. A broker that does not let members read the permissions restricts none.
+func warnDenied(ctx context.Context, onBroker *install.Target, m credential.Membership, say Say) {
+	config := &corev1.ConfigMap{}
+	if onBroker.Get(ctx, client.ObjectKey{Namespace: m.Clusterset, Name: names.MemberPermissions}, config) != nil {
+		return
+	}
+	permitted, _ := permissions.Read(config)
+	if may := permitted.Of(m.ClusterID).Namespaces; may != nil && len(may.Texts()) == 0 {
+		say("warning: the broker does not let cluster %[1]s export any namespace. It imports Services of other clusters all the same. An administrator of the broker "+
+			"permits namespaces with: atoll broker members set %[1]s --namespaces NAMESPACE,... --namespace %[2]s", m.ClusterID, m.Clusterset)
+	}
 }
 
 // namespaces are those of the objects that are one.

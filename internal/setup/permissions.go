@@ -26,7 +26,7 @@ import (
 
 // MemberPermissions is what one member is permitted, and what of its exports is left out because of that.
 type MemberPermissions struct {
-	// Cluster is the member's id, or a key of the ConfigMap that is for no member.
+	// Cluster is the member's id, DefaultRow, or a key of the ConfigMap that is for no member.
 	Cluster string `json:"cluster"`
 	// Member tells whether there is such a member.
 	Member bool `json:"member"`
@@ -47,12 +47,16 @@ type MemberPermissions struct {
 	Examples []string `json:"examples,omitempty"`
 }
 
-// PermissionsChange is a change of what one member is permitted. The zero value changes nothing.
+// DefaultRow is in place of a member's id in the row of what members without namespaces of their own may export.
+const DefaultRow = "*"
+
+// PermissionsChange is a change of what one member is permitted, or members by default. The zero value changes nothing.
 type PermissionsChange struct {
+	// Cluster is the member's id, or permissions.Default.
 	Cluster names.ClusterID
-	// SetNamespaces replaces the namespaces that it may export by Namespaces, nil for all.
+	// SetNamespaces replaces the namespaces that it may export by Namespaces.
 	SetNamespaces bool
-	Namespaces    *permissions.Namespaces
+	Namespaces    permissions.Namespaces
 	// SetRanges replaces the ranges that its endpoints may be in by Ranges, nil for any address.
 	SetRanges bool
 	Ranges    *ranges.Set
@@ -164,9 +168,8 @@ func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
 			config.Data[key] = value()
 		}
 	}
-	id := change.Cluster.String()
-	set(permissions.NamespacesPrefix+id, change.SetNamespaces, change.Namespaces != nil, func() string { return change.Namespaces.String() })
-	set(permissions.RangesPrefix+id, change.SetRanges, change.Ranges != nil, func() string { return change.Ranges.String() })
+	set(permissions.NamespacesKey(change.Cluster), change.SetNamespaces, true, change.Namespaces.String)
+	set(permissions.RangesPrefix+change.Cluster.String(), change.SetRanges, change.Ranges != nil, func() string { return change.Ranges.String() })
 	return config
 }
 
@@ -179,7 +182,11 @@ func listPermissions(config *corev1.ConfigMap, members []brokerv1alpha1.MemberCl
 	rows := map[string]*MemberPermissions{}
 	row := func(id string) *MemberPermissions {
 		if rows[id] == nil {
-			rows[id] = newRow(id, permitted[names.ClusterID(id)])
+			cluster := names.ClusterID(id)
+			if id == DefaultRow {
+				cluster = permissions.Default
+			}
+			rows[id] = newRow(id, permitted.Of(cluster))
 		}
 		return rows[id]
 	}
@@ -187,10 +194,14 @@ func listPermissions(config *corev1.ConfigMap, members []brokerv1alpha1.MemberCl
 		row(m.Name).Member = true
 	}
 	for id := range permitted {
-		row(id.String())
+		row(cmp.Or(id.String(), DefaultRow))
 	}
 	for _, m := range mistakes {
-		r := row(cmp.Or(m.Cluster.String(), m.Key))
+		id := cmp.Or(m.Cluster.String(), m.Key)
+		if id == permissions.NamespacesKey(permissions.Default) {
+			id = DefaultRow
+		}
+		r := row(id)
 		r.Mistakes = append(r.Mistakes, m.Text)
 	}
 	for i := range exports {

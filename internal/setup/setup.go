@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 )
 
 // Say tells a person what is being done.
@@ -47,6 +48,48 @@ func hint(next, format string, args ...any) error {
 // and the objects that need those.
 func BrokerManifests(namespace string) (crds, objects []*unstructured.Unstructured) {
 	return withClusters(brokerCRDs()), install.Objects(rights.Objects(namespace)...)
+}
+
+// DefaultExports is which namespaces a broker lets members export that have no setting of their own: all or none. The zero value
+// is what the broker has.
+type DefaultExports string
+
+// The values of DefaultExports.
+const (
+	DefaultExportsAllow DefaultExports = "allow"
+	DefaultExportsDeny  DefaultExports = "deny"
+)
+
+// Set implements pflag.Value.
+func (d *DefaultExports) Set(text string) error {
+	if *d = DefaultExports(text); *d != DefaultExportsAllow && *d != DefaultExportsDeny {
+		return fmt.Errorf("it is %s or %s", DefaultExportsAllow, DefaultExportsDeny)
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (d *DefaultExports) String() string { return string(*d) }
+
+// Type implements pflag.Value.
+func (d *DefaultExports) Type() string { return "string" }
+
+// Namespaces are those that members may export.
+func (d DefaultExports) Namespaces() permissions.Namespaces {
+	var set permissions.Namespaces
+	if d == DefaultExportsAllow {
+		set, _ = permissions.ParseNamespaces("*")
+	}
+	return set
+}
+
+// AddTo adds the setting to a broker's manifests.
+func (d DefaultExports) AddTo(objects []*unstructured.Unstructured) {
+	for _, o := range objects {
+		if d != "" && o.GetKind() == "ConfigMap" && o.GetName() == names.MemberPermissions {
+			o.Object["data"] = map[string]any{permissions.NamespacesKey(permissions.Default): d.Namespaces().String()}
+		}
+	}
 }
 
 // brokerCRDs are the definitions that a broker needs, as they are upstream.

@@ -51,8 +51,14 @@ func member(m render.Member, id names.ClusterID, clusterset string) manifests {
 	return func() (_, _ []*unstructured.Unstructured) { return setup.MemberManifests(m, id, clusterset, false) }
 }
 
-func brokerOf(clusterset string) manifests {
-	return func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests(clusterset) }
+func brokerOf(clusterset string, exports ...setup.DefaultExports) manifests {
+	return func() (crds, objects []*unstructured.Unstructured) {
+		crds, objects = setup.BrokerManifests(clusterset)
+		for _, d := range exports {
+			d.AddTo(objects)
+		}
+		return crds, objects
+	}
 }
 
 const appVersion = "development" // of the charts in the repository
@@ -103,6 +109,8 @@ func TestTheSameAsTheCommands(t *testing.T) {
 			"atoll-broker", "--set hub.enabled=true --set global.clusterset=staging --set hub.replicas=1 --set hub.args={--v=2} --set global.image.registry=registry.test:5000/a --set global.image.tag=v9",
 			both(brokerOf("staging"), staging.Manifests),
 		},
+		{"atoll-broker", "--set defaultExports=allow", brokerOf("atoll-clusterset", setup.DefaultExportsAllow)},
+		{"atoll-broker", "--set defaultExports=deny", brokerOf("atoll-clusterset", setup.DefaultExportsDeny)},
 		{"atoll-hub", "", hub.Manifests},
 		{"atoll-hub", "--set args={--lb-addresses,192.0.2.1}", balancing.Manifests},
 		{"atoll-hub", "--set args={--lb-addresses=192.0.2.1} --set webhookURL=https://192.0.2.2:9443/", elsewhere.Manifests},
@@ -255,6 +263,7 @@ func TestRefused(t *testing.T) {
 		{"atoll-broker", "--set global.clusterset=kube-system", "choose one of its own"},
 		{"atoll-broker", "--set global.clusterset=A", "clusterset"},
 		{"atoll-broker", "-n atoll-clusterset", "put the release in another one, for instance -n default"},
+		{"atoll-broker", "--set defaultExports=some", "defaultExports"},
 		{"atoll-hub", "--set args=lb", "args"},
 		{"atoll-hub", "--set lowPorts=true", "lowPorts is for hostNetwork"},
 		{"atoll-hub", "--set workloads=false --set haproxyImage=x", "are about pods"},

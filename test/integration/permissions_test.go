@@ -144,7 +144,19 @@ func TestPermittedNamespaces(t *testing.T) {
 	expectGone(t, lab.Broker, restored)
 	expectImport(t, "c1", mine, "web", from("c2"))
 
-	permit(t, map[string]string{"namespaces.c2": "*"})
+	// Without namespaces of its own a member has the default's, in its own cluster, the others and the broker's policy. c1 has its own.
+	permit(t, map[string]string{"namespaces": "", "namespaces.c1": "*"})
+	expectCondition(t, "c2", exports[mine], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
+	expectGone(t, "c1", objects.Import(mine, "web"))
+	expectAggregate(t, mine, "later", "c1")
+	record := objects.Record("c2", mine, "other")
+	expectForbidden(t, "a namespace that is not permitted by default", asMember(t, "c2").Create(t.Context(), record), "c2 may not export the namespace "+mine)
+	permit(t, map[string]string{"namespaces": "permitted-m*"})
+	expectImport(t, "c1", mine, "web", from("c2"))
+	noError(t, asMember(t, "c2").Create(t.Context(), record, client.DryRunAll))
+	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
+
+	permit(t, map[string]string{"namespaces": "", "namespaces.c2": "*"})
 	expectImport(t, "c1", theirs, "web", from("c2"))
 	expectAddresses(t, "c1", theirs, "c2/10.9.2.1")
 	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionTrue, "Valid")

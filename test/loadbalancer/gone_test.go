@@ -83,7 +83,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	})
 	eventually(t, "it is told", func() error {
 		if c := expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
-			!strings.Contains(c.Message, "surely not exposed") {
+			!strings.Contains(c.Message, "that spec.ports excludes") {
 			return fmt.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
 		}
 		return nil

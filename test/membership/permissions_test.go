@@ -114,8 +114,8 @@ func TestPermissionsOfMembers(t *testing.T) {
 	must(t, "", members+"set c4 --namespaces shop,shop"+at)
 	must(t, "", members+"set c3 --namespaces *"+at)
 	must(t, "", members+"set c2 --namespaces * --ranges any"+at)
-	expectPermitted(t, map[string]string{"Somebody": "10.0.0.0/8", "namespaces.c4": "shop"})
-	if rows := must(t, "", members+"list -o name"+at); rows != "Somebody\nc2\nc4\n" {
+	expectPermitted(t, map[string]string{"Somebody": "10.0.0.0/8", "namespaces.c2": "*", "namespaces.c3": "*", "namespaces.c4": "shop"})
+	if rows := must(t, "", members+"list -o name"+at); rows != "Somebody\nc2\nc3\nc4\n" {
 		t.Errorf("the names are\n%s", rows)
 	}
 	// Agents go on by what the ConfigMap said last when it is gone, so creating it is told.
@@ -123,7 +123,29 @@ func TestPermissionsOfMembers(t *testing.T) {
 	if r := atoll("", members+"set c3 --namespaces *"+at); r.status != 0 || !strings.Contains(r.stderr, "has lost it") || !strings.Contains(r.stdout, "c2") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	expectPermitted(t, map[string]string{})
+	expectPermitted(t, map[string]string{"namespaces.c3": "*"})
+
+	// The default is the broker's: deploying it again without the flag changes nothing.
+	if r := atoll("", "broker deploy --default-exports some"+at); r.status != 64 || !strings.Contains(r.stderr, "it is allow or deny") {
+		t.Errorf("status %d\n%s", r.status, r.stderr)
+	}
+	must(t, "", "broker deploy --default-exports deny"+at)
+	must(t, "", "broker deploy"+at)
+	expectPermitted(t, map[string]string{"namespaces": "", "namespaces.c3": "*"})
+	for line, want := range map[string]string{"list": "* none 0 0 any 0 0 - c2 none 2 2 any 3 0 - c3 all", "set c9 --ranges any": "c9 none 0 0 any"} {
+		if table := must(t, "", members+line+at); !strings.Contains(strings.Join(strings.Fields(table), " "), want) {
+			t.Errorf("there is no %q in\n%s", want, table)
+		}
+	}
+	for _, id := range []string{"c1", "c3"} {
+		r := atoll(joinFile(t, id), "join - --no-workloads --context c1")
+		if r.status != 0 || strings.Contains(r.stderr, "atoll broker members set c1 --namespaces") != (id == "c1") {
+			t.Errorf("joining %s: status %d\n%s", id, r.status, r.stderr)
+		}
+		must(t, "", "leave --context c1")
+	}
+	must(t, "", "broker deploy --default-exports allow"+at)
+	expectPermitted(t, map[string]string{"namespaces": "*", "namespaces.c3": "*"})
 
 	// Where the broker was deployed by an older version nobody can read it, and so it is said.
 	role := &rbacv1.Role{}

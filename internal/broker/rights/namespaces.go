@@ -34,8 +34,9 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				exempt("!" + byMember(namespace).Expression),
 				self(namespace),
 				{Name: "key", Expression: fmt.Sprintf("'%s' + variables.self", permissions.NamespacesPrefix)},
-				// What is not text permits nothing, as in internal/permissions; without a key any namespace is permitted.
-				{Name: "text", Expression: "variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue('*')"},
+				// What is not text permits nothing, as in internal/permissions. Without either key any namespace is permitted.
+				{Name: "usual", Expression: fmt.Sprintf("'%[1]s' in params.?binaryData.orValue({}) ? '' : params.?data['%[1]s'].orValue('*')", permissions.NamespacesKey(permissions.Default))},
+				{Name: "text", Expression: "variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue(variables.usual)"},
 				{Name: "patterns", Expression: `variables.text.replace(',', ' ').replace('\t', ' ').replace('\r', ' ').replace('\n', ' ').split(' ')`},
 				{Name: "place", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices' ? object.spec.serviceNamespace"+
 					" : object.metadata.?labels['%s'].orValue('')", names.LabelServiceNamespace)},

@@ -49,19 +49,26 @@ func clusterID(into *names.ClusterID) cobra.PositionalArgs {
 
 func newDeploy(o *target.Clusterset) *cobra.Command {
 	var dryRun, replaceCRDs bool
+	var defaultExports setup.DefaultExports
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Make a clusterset on a broker",
 		Long: `Puts on the broker what a clusterset needs: custom resource definitions, the clusterset's
 namespace, the members' Role, and admission policies that let a member write only what is
-its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgrade.`,
+its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgrade.
+
+With --default-exports deny, a member may export nothing until "atoll broker members set" permits
+it namespaces. Without the flag the setting stays as it is; on a new broker all members may export
+all namespaces.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker deploy --context broker --namespace staging   # a second clusterset
+  atoll broker deploy --context broker --default-exports deny
   atoll broker deploy --dry-run                           # print the manifests`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dryRun {
 				crds, objects := setup.BrokerManifests(o.Name)
+				defaultExports.AddTo(objects)
 				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
 			}
 			on, err := o.Connect(steps.Report(cmd, false))
@@ -71,12 +78,19 @@ its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgr
 			if err := setup.DeployBroker(cmd.Context(), on, o.Name, replaceCRDs); err != nil {
 				return err
 			}
+			if defaultExports != "" {
+				change := setup.PermissionsChange{SetNamespaces: true, Namespaces: defaultExports.Namespaces()}
+				if _, err := setup.ChangePermissions(cmd.Context(), on, o.Name, change); err != nil {
+					return err
+				}
+			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
 			steps.Next(cmd, "atoll broker token create CLUSTER%s --output CLUSTER.join", o.Flags())
 			return nil
 		},
 	}
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
+	command.Flags().Var(&defaultExports, "default-exports", "whether a member without a setting of its own may export all namespaces: allow or deny")
 	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
 	return command
 }

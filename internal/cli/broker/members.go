@@ -26,7 +26,8 @@ func newMembers(o *target.Clusterset) *cobra.Command {
 		Short: "Permit members to export namespaces and addresses",
 		Long: `By default a member may export Services of any namespace, with endpoints at any address. These
 commands restrict a member: to the namespaces that are its own, and to the ranges of its pods (in
-advertise mode cluster-ip, also of its Services).
+advertise mode cluster-ip, also of its Services). After "atoll broker deploy --default-exports deny"
+a member may export no namespace until "atoll broker members set" permits some.
 
 The broker denies exports of other namespaces. Other members and the hub ignore exports of other
 namespaces that exist already, and addresses outside the ranges.
@@ -48,7 +49,8 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
 		Long: `Lists the permissions of each member. EXPORTS is how many services it exports; REFUSED is how many
 of these are in namespaces that it may not export. ADDRESSES is how many addresses its endpoints
 have; OUTSIDE is how many of these are outside its ranges. MISTAKES are invalid entries in the
-ConfigMap; they permit nothing.`,
+ConfigMap; they permit nothing. The row ` + setup.DefaultRow + ` shows what members without a setting of their own may
+export, where "atoll broker deploy --default-exports" has set that.`,
 		Example: `  atoll broker members list --context broker
   atoll broker members list c2 -o wide --context broker     # with examples of ignored exports`,
 		Args: cobra.MaximumNArgs(1),
@@ -83,7 +85,7 @@ replaces the earlier value; other settings stay. The cluster need not be a membe
 A namespace is a name, or a prefix of names followed by *. If the ranges have none of an IP family,
 the member may have no address of that family. --dry-run shows which exports would be ignored.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
-  atoll broker members set c2 --namespaces '*' --context broker         # all, as by default
+  atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
   atoll broker members set c2 --ranges 10.2.0.0/16,fd00:2::/48 --context broker --dry-run -o wide
   atoll broker members set c2 --ranges any --context broker             # any address, as by default`,
@@ -132,21 +134,21 @@ the member may have no address of that family. --dry-run shows which exports wou
 	return command
 }
 
-// namespacesOf reads the flags about namespaces; nil is all.
-func namespacesOf(texts []string, none bool) (*permissions.Namespaces, error) {
+// namespacesOf reads the flags about namespaces.
+func namespacesOf(texts []string, none bool) (permissions.Namespaces, error) {
 	if none {
-		return &permissions.Namespaces{}, nil
+		return permissions.Namespaces{}, nil
 	}
 	set, err := permissions.ParseNamespaces(strings.Join(texts, ","))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("--namespaces: %w", err)
+		return set, fmt.Errorf("--namespaces: %w", err)
 	case len(set.Texts()) == 0:
-		return nil, errors.New("--namespaces: there is no namespace: give names, prefixes that end in *, or '*' for all; or use --no-namespaces")
+		return set, errors.New("--namespaces: there is no namespace: give names, prefixes that end in *, or '*' for all; or use --no-namespaces")
 	case slices.Contains(set.Texts(), "*"):
-		return nil, nil
+		return permissions.ParseNamespaces("*")
 	}
-	return &set, nil
+	return set, nil
 }
 
 // anyAddress is the value of --ranges that takes the restriction back. It can't be a range.
@@ -167,12 +169,17 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 	return &set, nil
 }
 
-// newRow returns the row of a cluster, also of one that has no row because it is no member and may export everything.
+// newRow returns the row of a cluster, also of one that has no row because it is no member and has no settings.
 func newRow(rows []setup.MemberPermissions, id names.ClusterID) setup.MemberPermissions {
 	if found := about(rows, id.String()); len(found) > 0 {
 		return found[0]
 	}
-	return setup.MemberPermissions{Cluster: id.String(), Namespaces: []string{"*"}, AnyAddress: true}
+	row := setup.MemberPermissions{Namespaces: []string{"*"}, AnyAddress: true}
+	if found := about(rows, setup.DefaultRow); len(found) > 0 {
+		row = found[0]
+	}
+	row.Cluster = id.String()
+	return row
 }
 
 // printIgnored reports which of a member's exports the other clusters ignore.

@@ -58,6 +58,7 @@ func marked(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 
 func newBroker(to *output.Manifests) *cobra.Command {
 	var namespace string
+	var defaultExports setup.DefaultExports
 	command := &cobra.Command{
 		Use:     "broker",
 		Short:   "Render what `atoll broker deploy` applies",
@@ -68,10 +69,12 @@ func newBroker(to *output.Manifests) *cobra.Command {
 				return err
 			}
 			crds, objects := setup.BrokerManifests(namespace)
+			defaultExports.AddTo(objects)
 			return write(cmd, to, "broker", crds, objects)
 		},
 	}
 	target.AddClustersetFlag(command.Flags(), &namespace)
+	command.Flags().Var(&defaultExports, "default-exports", "whether a member without a setting of its own may export all namespaces: allow or deny")
 	return command
 }
 
