@@ -25,6 +25,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/status"
@@ -153,9 +154,10 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 	for i := range members.Items {
 		id := members.Items[i].Name
 		s.members = append(s.members, id)
-		record := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
-		switch err := c.reader.Get(ctx, record, &brokerv1alpha1.ExportedService{}); {
-		case err == nil && c.permissions.MayExport(names.ClusterID(id), key.Namespace):
+		record := &brokerv1alpha1.ExportedService{}
+		name := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
+		switch err := c.reader.Get(ctx, name, record); {
+		case err == nil && !layout.Withdrawn(record) && c.permissions.MayExport(names.ClusterID(id), key.Namespace):
 			s.exporters = append(s.exporters, id)
 		case err == nil:
 		case !apierrors.IsNotFound(err):
