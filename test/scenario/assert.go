@@ -10,6 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 )
 
 func assertVerbs() []Verb {
@@ -67,7 +71,7 @@ func assertVerbs() []Verb {
 		},
 		{
 			Name: "count", Args: "CLUSTERS RESOURCE[/NAME] [-n NS|-A] [-l SELECTOR] N", Min: 3, Max: -1,
-			Summary: "each of the clusters holds exactly N such objects; `0` also needs an answer of the API server, so it is better than `!` with kubectl get",
+			Summary: "each of the clusters holds exactly N such objects, without those on the broker that are withdrawn; `0` also needs an answer of the API server, so it is better than `!` with kubectl get",
 			Check:   checkCount,
 			Run:     runCount,
 		},
@@ -136,19 +140,51 @@ func runCount(ctx context.Context, r *Run, args []string) error {
 	if err != nil {
 		return usageErrorf("%q is not a number of objects", args[len(args)-1])
 	}
-	get := append([]string{"get", "--ignore-not-found", "-o", "name"}, args[1:len(args)-1]...)
+	get := append([]string{"get", "--ignore-not-found", "-o", "json"}, args[1:len(args)-1]...)
 	r.output = ""
 	var failed error
 	for _, cluster := range r.clusters(args[0]) {
 		result := r.kubectl(ctx, cluster, get...)
-		r.output += result.text()
+		r.output += result.Stderr
+		found, err := standing(result.Stdout)
 		if result.Err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, result.Err))
-		} else if got := len(strings.Fields(result.Stdout)); got != want {
-			failed = errors.Join(failed, fmt.Errorf("%s: %d instead of %d", cluster, got, want))
+			err = result.Err
+		}
+		for _, name := range found {
+			r.output += name + "\n"
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, err))
+		} else if len(found) != want {
+			failed = errors.Join(failed, fmt.Errorf("%s: %d instead of %d", cluster, len(found), want))
 		}
 	}
 	return failed
+}
+
+// standing returns the names of the objects in what kubectl get has written as JSON, a list, one object or nothing, but for those on a broker that
+// their owner has withdrawn.
+func standing(text string) (all []string, _ error) {
+	if text == "" {
+		return nil, nil
+	}
+	type object struct{ Metadata metav1.ObjectMeta }
+	var parsed struct {
+		object
+		Items []object
+	}
+	if err := json.Unmarshal([]byte(text), &parsed); err != nil {
+		return nil, fmt.Errorf("reading the objects: %w", err)
+	}
+	if parsed.Metadata.Name != "" {
+		parsed.Items = []object{parsed.object}
+	}
+	for _, o := range parsed.Items {
+		if !layout.Withdrawn(&o.Metadata) {
+			all = append(all, o.Metadata.Name)
+		}
+	}
+	return all, nil
 }
 
 // condition is the part of metav1.Condition that scripts ask for.

@@ -261,12 +261,13 @@ func TestCount(t *testing.T) {
 		if cluster == "c2" {
 			return Result{}
 		}
-		return Result{Stdout: "pod/a\npod/b\n"}
+		return Result{Stdout: `{"kind":"List","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},
+			{"metadata":{"name":"c","annotations":{"atoll.dev/state":"Withdrawn"}}}]}`}
 	}
 	if err := execute(t, lab, "count c1 pods -n shop -l app=web 2\ncount c2 pods -n shop 0\n"); err != nil {
 		t.Error(err)
 	}
-	if lab.called("c1 kubectl get --ignore-not-found -o name pods -n shop -l app=web") != 1 {
+	if lab.called("c1 kubectl get --ignore-not-found -o json pods -n shop -l app=web") != 1 {
 		t.Errorf("calls: %v", lab.calls)
 	}
 	fails(t, execute(t, lab, "count c1 pods -n shop 3\n"), 1, "c1: 2 instead of 3")
