@@ -72,8 +72,8 @@ type Late[R comparable] struct {
 	first map[R]time.Time
 }
 
-// Wait returns how long a request has to wait, 0 when its time has come.
-func (l *Late[R]) Wait(request R) time.Duration {
+// Wait returns how long a request has to wait, 0 when its time has come: after the delays, and in its stage.
+func (l *Late[R]) Wait(request R, order *Stages) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -84,6 +84,9 @@ func (l *Late[R]) Wait(request R) time.Duration {
 		l.first[request] = now.Add(statusDelay)
 	}
 	if wait := max(l.first[request].Sub(now), l.start.Add(startDelay).Sub(now)); wait > 0 {
+		return wait
+	}
+	if wait := order.Wait(Reported, now); wait > 0 {
 		return wait
 	}
 	delete(l.first, request)

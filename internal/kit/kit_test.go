@@ -138,20 +138,21 @@ func TestOutcome(t *testing.T) {
 func TestLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Late[string]
-		if wait := l.Wait("a"); wait != startDelay {
+		var order Stages
+		if wait := l.Wait("a", &order); wait != startDelay {
 			t.Errorf("at the start it waits %v", wait)
 		}
 		<-time.After(startDelay)
-		if wait := l.Wait("a"); wait != 0 {
+		if wait := l.Wait("a", &order); wait != 0 {
 			t.Errorf("after the start it waits %v", wait)
 		}
 		for _, passed := range []time.Duration{0, statusDelay / 2, statusDelay / 2} {
 			<-time.After(passed)
-			if wait := l.Wait("b"); passed == 0 && wait != statusDelay {
+			if wait := l.Wait("b", &order); passed == 0 && wait != statusDelay {
 				t.Errorf("the first reason waits %v", wait)
 			}
 		}
-		if wait := l.Wait("b"); wait != statusDelay {
+		if wait := l.Wait("b", &order); wait != statusDelay {
 			t.Errorf("after it was written, the next reason waits %v", wait)
 		}
 	})

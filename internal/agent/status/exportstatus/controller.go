@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -87,10 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if own.Export == nil {
 		return reconcile.Result{}, nil
 	}
-	if wait := r.late.Wait(req); wait > 0 {
-		return kit.After(wait), nil
-	}
-	if wait := r.cluster.Stages.Wait(kit.Reported, time.Now()); wait > 0 {
+	if wait := r.late.Wait(req, &r.cluster.Stages); wait > 0 {
 		return kit.After(wait), nil
 	}
 	so, pending, err := r.progress(ctx, req.NamespacedName, own)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -86,10 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have == nil || r.cluster.Broker() == nil { // until then the status stands
 		return reconcile.Result{}, nil
 	}
-	if wait := r.late.Wait(req); wait > 0 {
-		return kit.After(wait), nil
-	}
-	if wait := r.cluster.Stages.Wait(kit.Reported, time.Now()); wait > 0 {
+	if wait := r.late.Wait(req, &r.cluster.Stages); wait > 0 {
 		return kit.After(wait), nil
 	}
 	exported, err := r.cluster.Exports(ctx, req.NamespacedName)
