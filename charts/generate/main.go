@@ -87,14 +87,15 @@ func agentChart() chart {
 
 // brokerChart is what atoll broker deploy applies.
 func brokerChart() chart {
-	crds, _ := setup.BrokerManifests(placeholder)
+	crds, _ := setup.BrokerManifests(placeholder, "")
 	return chart{
 		name: "atoll-broker", crds: crds, namespace: ".Values.createNamespace", choices: []string{".Values.defaultExports"},
 		objects: once(func(chosen []bool) []*unstructured.Unstructured {
-			_, objects := setup.BrokerManifests(placeholder)
+			exports := setup.DefaultExports("")
 			if chosen[0] {
-				setup.DefaultExportsAllow.AddTo(objects)
+				exports = setup.DefaultExportsAllow
 			}
+			_, objects := setup.BrokerManifests(placeholder, exports)
 			return objects
 		}),
 	}

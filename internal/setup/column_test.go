@@ -11,7 +11,7 @@ import (
 // On a broker, ServiceImports have a column for the clusters; in all else the definitions are
 // the upstream ones.
 func TestBrokerShowsClusters(t *testing.T) {
-	crds, _ := BrokerManifests("set")
+	crds, _ := BrokerManifests("set", "")
 	found := 0
 	for _, crd := range crds {
 		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")

@@ -45,14 +45,19 @@ func hint(next, format string, args ...any) error {
 }
 
 // BrokerManifests returns what a clusterset needs on its broker: custom resource definitions,
-// and the objects that need those.
-func BrokerManifests(namespace string) (crds, objects []*unstructured.Unstructured) {
-	return withClusters(brokerCRDs()), install.Objects(rights.Objects(namespace)...)
+// and the objects that need those, with the setting exports in them.
+func BrokerManifests(namespace string, exports DefaultExports) (crds, objects []*unstructured.Unstructured) {
+	objects = install.Objects(rights.Objects(namespace)...)
+	exports.addTo(objects)
+	return withClusters(brokerCRDs()), objects
 }
 
 // DefaultExports is which namespaces a broker lets members export that have no setting of their own: all or none. The zero value
 // is what the broker has.
 type DefaultExports string
+
+// DefaultExportsUsage explains the flag with the setting.
+const DefaultExportsUsage = "whether a member without a setting of its own may export all namespaces: allow or deny"
 
 // The values of DefaultExports.
 const (
@@ -83,8 +88,8 @@ func (d DefaultExports) Namespaces() permissions.Namespaces {
 	return set
 }
 
-// AddTo adds the setting to a broker's manifests.
-func (d DefaultExports) AddTo(objects []*unstructured.Unstructured) {
+// addTo adds the setting to a broker's manifests.
+func (d DefaultExports) addTo(objects []*unstructured.Unstructured) {
 	for _, o := range objects {
 		if d != "" && o.GetKind() == "ConfigMap" && o.GetName() == names.MemberPermissions {
 			o.Object["data"] = map[string]any{permissions.NamespacesKey(permissions.Default): d.Namespaces().String()}
@@ -116,7 +121,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 	if err := supported(on); err != nil {
 		return err
 	}
-	crds, objects := BrokerManifests(namespace)
+	crds, objects := BrokerManifests(namespace, "")
 	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
 		return err
 	}

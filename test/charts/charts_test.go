@@ -51,14 +51,8 @@ func member(m render.Member, id names.ClusterID, clusterset string) manifests {
 	return func() (_, _ []*unstructured.Unstructured) { return setup.MemberManifests(m, id, clusterset, false) }
 }
 
-func brokerOf(clusterset string, exports ...setup.DefaultExports) manifests {
-	return func() (crds, objects []*unstructured.Unstructured) {
-		crds, objects = setup.BrokerManifests(clusterset)
-		for _, d := range exports {
-			d.AddTo(objects)
-		}
-		return crds, objects
-	}
+func brokerOf(clusterset string, exports setup.DefaultExports) manifests {
+	return func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests(clusterset, exports) }
 }
 
 const appVersion = "development" // of the charts in the repository
@@ -103,11 +97,11 @@ func TestTheSameAsTheCommands(t *testing.T) {
 			}, "0123", "atoll-clusterset")},
 		{"atoll-agent", "--set-file joinFile=" + joinFile, with(member(render.Member{Tag: appVersion}, "c1", "joined-set"), secret)},
 		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true", both(member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset"), hub.Manifests)},
-		{"atoll-broker", "", brokerOf("atoll-clusterset")},
-		{"atoll-broker", "--set-string global.clusterset=2026", brokerOf("2026")},
+		{"atoll-broker", "", brokerOf("atoll-clusterset", "")},
+		{"atoll-broker", "--set-string global.clusterset=2026", brokerOf("2026", "")},
 		{
 			"atoll-broker", "--set hub.enabled=true --set global.clusterset=staging --set hub.replicas=1 --set hub.args={--v=2} --set global.image.registry=registry.test:5000/a --set global.image.tag=v9",
-			both(brokerOf("staging"), staging.Manifests),
+			both(brokerOf("staging", ""), staging.Manifests),
 		},
 		{"atoll-broker", "--set defaultExports=allow", brokerOf("atoll-clusterset", setup.DefaultExportsAllow)},
 		{"atoll-broker", "--set defaultExports=deny", brokerOf("atoll-clusterset", setup.DefaultExportsDeny)},
@@ -118,7 +112,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 	}
 	comparisons = append(comparisons, comparison{
 		"atoll-broker", "--set hub.enabled=true --set hub.hostNetwork=true --set hub.haproxyImage=haproxy:2.6",
-		both(brokerOf("atoll-clusterset"), render.Hub{Clusterset: "atoll-clusterset", Tag: appVersion, Replicas: 2, HostNetwork: true, HAProxyImage: "haproxy:2.6"}.Manifests),
+		both(brokerOf("atoll-clusterset", ""), render.Hub{Clusterset: "atoll-clusterset", Tag: appVersion, Replicas: 2, HostNetwork: true, HAProxyImage: "haproxy:2.6"}.Manifests),
 	})
 	for args, where := range map[string]render.Hub{
 		"": {}, " --set hostNetwork=true --set-string nodeSelector.edge=true": {HostNetwork: true, NodeSelector: map[string]string{"edge": "true"}},

@@ -67,8 +67,7 @@ all namespaces.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dryRun {
-				crds, objects := setup.BrokerManifests(o.Name)
-				defaultExports.AddTo(objects)
+				crds, objects := setup.BrokerManifests(o.Name, defaultExports)
 				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
 			}
 			on, err := o.Connect(steps.Report(cmd, false))
@@ -90,7 +89,7 @@ all namespaces.`,
 		},
 	}
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
-	command.Flags().Var(&defaultExports, "default-exports", "whether a member without a setting of its own may export all namespaces: allow or deny")
+	command.Flags().Var(&defaultExports, "default-exports", setup.DefaultExportsUsage)
 	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
 	return command
 }

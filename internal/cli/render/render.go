@@ -68,13 +68,12 @@ func newBroker(to *output.Manifests) *cobra.Command {
 			if err := setup.CheckClusterset(namespace); err != nil {
 				return err
 			}
-			crds, objects := setup.BrokerManifests(namespace)
-			defaultExports.AddTo(objects)
+			crds, objects := setup.BrokerManifests(namespace, defaultExports)
 			return write(cmd, to, "broker", crds, objects)
 		},
 	}
 	target.AddClustersetFlag(command.Flags(), &namespace)
-	command.Flags().Var(&defaultExports, "default-exports", "whether a member without a setting of its own may export all namespaces: allow or deny")
+	command.Flags().Var(&defaultExports, "default-exports", setup.DefaultExportsUsage)
 	return command
 }
 

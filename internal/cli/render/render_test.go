@@ -56,7 +56,7 @@ func named(objects []*unstructured.Unstructured) (all []string) {
 func TestTheSameAsTheCommands(t *testing.T) {
 	member := render.Member{Registry: "registry.test/mirror", Tag: "v9", Replicas: 3, AgentArgs: []string{"--region=eu", "--lease-timeout=60s"}}
 	for line, manifests := range map[string]func() (crds, objects []*unstructured.Unstructured){
-		"broker -n staging": func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests("staging") },
+		"broker -n staging": func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests("staging", "") },
 		"member --cluster-id c1 -n staging --registry registry.test/mirror --tag v9 --replicas 3 --region eu --agent-arg --lease-timeout=60s": func() (_, _ []*unstructured.Unstructured) {
 			return setup.MemberManifests(member, "c1", "staging", false)
 		},
