@@ -1,0 +1,96 @@
+package belief
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// enough is how many comparisons of its owner a suspicion waits for. The first one may have begun before it.
+const enough = 2
+
+// Suspicions are the objects that wait for their owners to vouch for what is on the broker. Owners do so by a counter in their Lease, which each increases
+// after it has compared everything that it publishes with a fresh list (package vouch). What counts are increases that were seen here. A Lease that was made
+// anew or restored begins anew. Create one with NewSuspicions.
+type Suspicions struct {
+	mu  sync.Mutex
+	all map[string]*suspicion
+}
+
+// Counter is how often a member has found everything right.
+type Counter struct {
+	// Lease is the UID of the Lease that says so.
+	Lease types.UID
+	Count int64
+}
+
+type suspicion struct {
+	owner   names.ClusterID
+	since   time.Time
+	counter Counter // as it was read last; no Lease before it was read
+	seen    int     // increases
+	tell    func()
+}
+
+// NewSuspicions returns no suspicions.
+func NewSuspicions() *Suspicions { return &Suspicions{all: map[string]*suspicion{}} }
+
+// Suspect notes that an object is suspicious, if that is new, and returns whether its owner has vouched since. tell is called once when it has; it must not
+// wait. A suspicion is not begun anew by further changes of its object.
+func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, tell func()) (vouched bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.all[object]
+	if known == nil {
+		s.all[object] = &suspicion{owner: owner, since: now, tell: tell}
+		return false
+	}
+	known.tell = tell
+	return known.seen >= enough
+}
+
+// Clear notes that an object is not suspicious any more.
+func (s *Suspicions) Clear(object string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, object)
+}
+
+// Waiting returns how many objects of each member are suspicious.
+func (s *Suspicions) Waiting() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := map[string]int{}
+	for _, of := range s.all {
+		waiting[of.owner.String()]++
+	}
+	return waiting
+}
+
+// Show takes notice of the counters, as a read that began at a time has found them. Members without a Lease have none.
+func (s *Suspicions) Show(began time.Time, counters map[names.ClusterID]Counter) {
+	var told []func()
+	s.mu.Lock()
+	for _, of := range s.all {
+		now, there := counters[of.owner]
+		if !there || !began.After(of.since) || of.seen >= enough {
+			continue
+		}
+		switch {
+		case now.Lease != of.counter.Lease || now.Count < of.counter.Count:
+			of.seen = 0
+		case now.Count > of.counter.Count:
+			of.seen++
+		}
+		if of.counter = now; of.seen == enough {
+			told = append(told, of.tell)
+		}
+	}
+	s.mu.Unlock()
+	for _, tell := range told {
+		tell()
+	}
+}
