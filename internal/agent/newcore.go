@@ -47,6 +47,13 @@ func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.L
 	member := membership.New()
 	member.Broker, member.Namespace, member.Facts, member.Holder = c, s.membership.Clusterset, s.facts, hostname
 	member.Timeout, member.Placed, member.Now, member.Log, member.Heartbeats = s.options.LeaseTimeout, s.placed, s.options.now(), log, heartbeats.Show
+	restored := make(chan struct{}, 1)
+	member.Restored = func() {
+		select {
+		case restored <- struct{}{}:
+		default: // it is told already
+		}
+	}
 	member.Pods = func(published []string) []string {
 		if a := running.Load(); a != nil {
 			return podRanges(s.options.PodCIDRs, a.Hosts, published)
@@ -58,7 +65,7 @@ func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.L
 		err := member.Check(ctx)
 		if err == nil {
 			log.Info("starting", "version", version.String(), "core", "new", "broker", s.membership.Server, "clusterset", s.membership.Clusterset)
-			err = s.take(ctx, member, heartbeats, config, &running, log)
+			err = s.take(ctx, member, heartbeats, restored, config, &running, log)
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
 			log.Error("this cluster does not take part in the clusterset", "error", err)
@@ -74,7 +81,7 @@ func (s *session) serveNew(ctx context.Context, config *rest.Config, log *slog.L
 }
 
 // take runs the controllers as long as the cluster id is this cluster's.
-func (s *session) take(ctx context.Context, member *membership.Membership, heartbeats *lost.Heartbeats, config *rest.Config, running *atomic.Pointer[core.Agent], log *slog.Logger) error {
+func (s *session) take(ctx context.Context, member *membership.Membership, heartbeats *lost.Heartbeats, restored <-chan struct{}, config *rest.Config, running *atomic.Pointer[core.Agent], log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group errgroup.Group
@@ -92,7 +99,7 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 		agent, err := core.Add(ctx, mgr, core.Config{
 			ClusterID: s.membership.ClusterID, Clusterset: s.membership.Clusterset, Broker: config, Network: s.network, PodCIDRs: s.options.PodCIDRs,
 			Mode: s.options.mode(), Refuses: refuses, Region: s.options.Region, SharedZones: s.options.SharedZones,
-			Heartbeats: heartbeats, LeaseTimeout: s.options.LeaseTimeout, Renew: member.Renew, Dial: s.options.Dial,
+			Heartbeats: heartbeats, LeaseTimeout: s.options.LeaseTimeout, Renew: member.Renew, Lease: member, Restored: restored, Dial: s.options.Dial,
 			Grace: s.options.ServiceGrace, Pace: s.options.pace(), Budget: int64(s.options.budget().Bytes), Metrics: measured, Log: log,
 		})
 		if err != nil {

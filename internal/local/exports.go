@@ -20,6 +20,8 @@ type Exported struct {
 	Imported []merge.Export
 	// LeftOut are the other clusters that export it, and whose exports are refused here.
 	LeftOut []LeftOut
+	// Awaited are the clusters of which it is not known what they export: nothing of the import is changed because of that.
+	Awaited []names.ClusterID
 	// Rules say of which clusters they are.
 	Rules refusal.Rules
 	// Own is what the cluster itself has to do with the service.

@@ -84,6 +84,11 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:Enum=pods;cluster-ip
 	// +kubebuilder:default=pods
 	AdvertiseMode AdvertiseMode `json:"advertiseMode"`
+	// State is Removed once the member is not one any more. The others then drop everything of it, as they do not when this object is deleted. When a
+	// cluster joins under this id, its agent writes the object anew.
+	// +optional
+	// +kubebuilder:validation:Enum=Removed
+	State MemberState `json:"state,omitempty"`
 	// Published says that all that the member exports is on the broker. Members whose agents are
 	// older do not say so.
 	// +optional
@@ -96,6 +101,12 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	OverBudget []OverBudget `json:"overBudget,omitempty"`
 }
+
+// MemberState is whether a member takes part in the clusterset. It does where it has none.
+type MemberState string
+
+// MemberRemoved is the state of a member that has left, or was removed by an administrator.
+const MemberRemoved MemberState = "Removed"
 
 // OverBudgetReason is the part of a budget that a member exceeds.
 // +kubebuilder:validation:Enum=changes;objects;bytes

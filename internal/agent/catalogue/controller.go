@@ -62,6 +62,11 @@ func serviceOf(entry *mcsv1beta1.ServiceImport) types.NamespacedName {
 	return types.NamespacedName{Namespace: entry.Labels[names.LabelServiceNamespace], Name: entry.Labels[names.LabelServiceName]}
 }
 
+// Service queues the entry of a service.
+func (r *Reconciler) Service(service types.NamespacedName) {
+	r.feed.Add(false, reconcile.Request{NamespacedName: service})
+}
+
 // Member queues the services of a member whose heartbeat begins or ceases to be missing, and the entries that nobody may be left to remove.
 func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
 	entries := &mcsv1beta1.ServiceImportList{}
@@ -86,9 +91,9 @@ func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
 
 // Reconcile makes one entry what the records of its service amount to, if this cluster is to keep it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	exports, err := r.broker.Exports(ctx, r.cluster.Clusterset, req.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the records of %s: %w", req, err)
+	exports, awaited, err := r.cluster.Published(ctx, r.broker, req.NamespacedName)
+	if err != nil || len(awaited) > 0 { // the service is queued when they are known
+		return reconcile.Result{}, err
 	}
 	have, err := kit.Get(ctx, r.broker, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.Aggregate(req.Namespace, req.Name)}, &mcsv1beta1.ServiceImport{})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/publish/policyexport"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
 	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
@@ -70,6 +71,7 @@ func (c *core) addProcessControllers() error {
 
 // toTell are the parts of a session that are to be told of what no cache says.
 type toTell struct {
+	imports   *serviceimport.Reconciler
 	slices    *importedslice.Reconciler
 	catalogue *catalogue.Reconciler
 }
@@ -80,10 +82,14 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	add := func(r manager.Runnable, e error) {
 		all, err = append(all, r), errors.Join(err, e)
 	}
-	add(record.New(c.cluster, b, member, broker, c.Grace, c.exports))
-	add(publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics))
+	records, recordsReconciler, e := record.New(c.cluster, b, member, broker, c.Grace, c.exports)
+	add(records, e)
+	published, publishedReconciler, e := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
+	add(published, e)
+	add(&vouch.Voucher{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: publishedReconciler, Log: c.Log}, nil)
 	add(policyexport.New(c.cluster, b, member, broker, c.recorder))
-	add(serviceimport.New(c.cluster, b, member, broker, c.recorder))
+	imports, importsReconciler, e := serviceimport.New(c.cluster, b, member, broker, c.recorder)
+	add(imports, e)
 	slices, slicesReconciler, e := importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Broker: b, Network: c.network, Hints: c.hints, Lost: c.lost,
 		Pace: border.NewPace(pacePerSecond, paceBurst), Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
@@ -91,8 +97,8 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	add(slices, e)
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, broker, c.Heartbeats)
 	add(entries, e)
-	add(withdrawal.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, published{c, b}, c.Heartbeats, withdrawal.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
-	return all, toTell{slicesReconciler, entriesReconciler}, err
+	add(withdrawal.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, publishedBy{c, b}, c.Heartbeats, withdrawal.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
+	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler}, err
 }
 
 // connect has the controllers be told of what no cache says.
@@ -106,13 +112,32 @@ func (c *core) connect(ctx context.Context) {
 		c.process.ownslice.Service(ctx, s)
 		slices(func(r *importedslice.Reconciler) { r.Service(ctx, s) })
 	})
-	c.lost.OnChange(func(id string) { slices(func(r *importedslice.Reconciler) { r.From(ctx, names.ClusterID(id)) }) })
+	c.lost.OnChange(func(id string) { c.member(ctx, names.ClusterID(id)) })
 	c.hosts.OnChange(func(added []netip.Prefix) { slices(func(r *importedslice.Reconciler) { r.At(ctx, added) }) })
 	c.Heartbeats.OnChange(func(id names.ClusterID) {
 		if tell := c.current.Load(); tell != nil {
 			tell.catalogue.Member(ctx, id)
 		}
 	})
+}
+
+// member has everything of a member be looked at, because it is lost, is lost no longer, or has changed.
+func (c *core) member(ctx context.Context, id names.ClusterID) {
+	if tell := c.current.Load(); tell != nil {
+		tell.imports.From(ctx, id)
+		tell.slices.From(ctx, id)
+	}
+}
+
+// believed has everything of a service be looked at, because something else is believed although nothing has changed on the broker.
+func (c *core) believed(service types.NamespacedName) {
+	c.process.exportstatus.Service(service)
+	c.process.importstatus.Service(service)
+	if tell := c.current.Load(); tell != nil {
+		tell.imports.Service(service)
+		tell.slices.Service(context.Background(), service) // from caches
+		tell.catalogue.Service(service)
+	}
 }
 
 // followMember has hints follow this cluster's nodes and imported slices.

@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/controllers/hosts"
 	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
@@ -56,6 +57,9 @@ type Config struct {
 	Heartbeats   *lost.Heartbeats
 	LeaseTimeout time.Duration
 	Renew        func()
+	// Lease is the own heartbeat, and Restored has a value when it is found to be older than it was.
+	Lease    vouch.Lease
+	Restored <-chan struct{}
 	// Dial opens connections to endpoints of members that may be lost.
 	Dial withdrawal.Dial
 	// Budget is how many bytes of each other member's slices are held, 0 for any number.
@@ -136,6 +140,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		},
 		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),
 	}
+	c.cluster.Beliefs = inputs.NewBeliefs(config.Heartbeats.Suspicions, func(id names.ClusterID) bool { return c.lost.Has(id.String()) }, c.believed)
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// published is what other members have published, for withdrawal.
-type published struct {
+// publishedBy is what other members have published, for withdrawal.
+type publishedBy struct {
 	*core
 	broker *inputs.Broker
 }
 
 // ServicesOf implements withdrawal.Published.
-func (p published) ServicesOf(id names.ClusterID) []types.NamespacedName {
+func (p publishedBy) ServicesOf(id names.ClusterID) []types.NamespacedName {
 	list := &brokerv1alpha1.ExportedServiceList{}
 	err := p.broker.List(context.Background(), list, client.InNamespace(p.Clusterset), client.MatchingFields{layout.ByCluster: id.String()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p published) ServicesOf(id names.ClusterID) []types.NamespacedName {
 }
 
 // Slices implements withdrawal.Published.
-func (p published) Slices(service types.NamespacedName, id names.ClusterID) []*discoveryv1.EndpointSlice {
+func (p publishedBy) Slices(service types.NamespacedName, id names.ClusterID) []*discoveryv1.EndpointSlice {
 	all, err := p.broker.Published(context.Background(), p.Clusterset, service)
 	if err != nil {
 		return nil // the cache has ended

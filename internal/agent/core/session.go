@@ -2,7 +2,9 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -34,6 +36,12 @@ import (
 // sessionPause is how long the next session waits after one has failed.
 const sessionPause = 5 * time.Second
 
+// After a restore members begin anew within so much time for each of them, but at most the other.
+const (
+	restoreSpread    = 100 * time.Millisecond
+	maxRestoreSpread = time.Minute
+)
+
 // sessions run one after the other, on every replica: standbys fill the caches too, and only the controllers wait for the election.
 type sessions struct{ *core }
 
@@ -43,7 +51,9 @@ func (sessions) NeedLeaderElection() bool { return false }
 // Start implements manager.Runnable.
 func (s sessions) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := s.session(ctx); err != nil && ctx.Err() == nil {
+		switch err := s.session(ctx); {
+		case errors.Is(err, errRestored), ctx.Err() != nil:
+		case err != nil:
 			s.Log.Error("The session with the broker has failed and is started again.", "error", err)
 			select {
 			case <-ctx.Done():
@@ -52,6 +62,26 @@ func (s sessions) Start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// errRestored says that a session has ended because what its caches hold may be from before the broker was restored: a watch on a restored server can be
+// silent for ever.
+var errRestored = errors.New("the broker was restored")
+
+// awaitRestore returns errRestored after the broker was restored, and a while in which others may begin anew: an API server must not have to answer all at
+// once.
+func (c *core) awaitRestore(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.Restored:
+	}
+	spread := min(restoreSpread*time.Duration(len(c.Heartbeats.Members())), maxRestoreSpread)
+	select {
+	case <-ctx.Done():
+	case <-time.After(rand.N(spread)):
+	}
+	return errRestored
 }
 
 // session runs what needs the broker until ctx is done or something fails.
@@ -80,13 +110,16 @@ func (c *core) session(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return brokers.Start(ctx) })
-	defer c.cluster.SetBroker(nil)
+	group.Go(func() error { return c.awaitRestore(ctx) })
 	if err := c.follow(ctx, brokers.GetCache(), tell.slices); err != nil {
 		cancel()
 		_ = group.Wait() // ends with ctx
 		return err
 	}
 	c.cluster.SetBroker(b)
+	if err := c.expectOwners(ctx); err != nil {
+		return err
+	}
 	c.process.exportstatus.All(ctx)
 	c.process.importstatus.All(ctx)
 	c.current.Store(&tell)
@@ -141,15 +174,29 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 	}
 	return kit.Follow(ctx, from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) {
 		id := names.ClusterID(e.Latest().Name)
-		region := ""
-		if e.New != nil {
-			region = e.New.Spec.Region
+		if e.New == nil {
+			return // somebody may have deleted it by hand
 		}
-		c.hints.Region(ctx, id, region)
+		c.hints.Region(ctx, id, e.New.Spec.Region)
+		c.Heartbeats.Remove(id, e.New.Spec.State == brokerv1alpha1.MemberRemoved)
 		if !e.Initial {
-			slices.From(ctx, id)
+			c.member(ctx, id)
 		}
 	})
+}
+
+// expectOwners has all members be missed of which something is imported: their Leases may be gone.
+func (c *core) expectOwners(ctx context.Context) error {
+	imported := &discoveryv1.EndpointSliceList{}
+	if err := c.mgr.GetCache().List(ctx, imported, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing imported slices: %w", err)
+	}
+	for i := range imported.Items {
+		if slice := &imported.Items[i]; inputs.IsImported(slice) {
+			c.Heartbeats.Expect(layout.Cluster(slice))
+		}
+	}
+	return nil
 }
 
 // newBroker returns the broker, with a cache of the clusterset's namespace.

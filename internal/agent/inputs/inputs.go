@@ -4,7 +4,6 @@ package inputs
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -12,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
@@ -39,6 +39,8 @@ type Cluster struct {
 	Live   client.Reader
 	// Stages order the writes of many exports at once.
 	Stages kit.Stages
+	// Beliefs are about other members' objects on the broker.
+	Beliefs *Beliefs
 
 	broker atomic.Pointer[Broker]
 }
@@ -53,7 +55,8 @@ type Broker struct {
 	Permissions func() permissions.Members
 }
 
-// SetBroker has the cluster read the broker through a session's caches, once these are synced; nil when the session has ended.
+// SetBroker has the cluster read the broker through a session's caches, once these are synced. When the session has ended they stay as they are until the
+// next one's are synced.
 func (c *Cluster) SetBroker(b *Broker) { c.broker.Store(b) }
 
 // Broker returns the broker, nil as long as its caches have not been synced.
@@ -72,18 +75,18 @@ func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.
 func (c *Cluster) self(ctx context.Context, service types.NamespacedName) (local.Cluster, error) {
 	self := local.Cluster{ID: c.ID, Network: c.Network, Refuses: c.Refuses, Clusterset: c.Clusterset}
 	b := c.Broker()
-	if b == nil {
-		return self, nil
-	}
-	policy, err := b.Policy(ctx, c.Clusterset, service)
+	policy, _, err := c.Policy(ctx, service)
 	if err != nil {
 		return self, err
+	}
+	self.Policy = func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec { return policy }
+	if b == nil {
+		return self, nil
 	}
 	record, err := b.Record(ctx, c.Clusterset, c.ID, service)
 	if err != nil {
 		return self, err
 	}
-	self.Policy = func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec { return policy }
 	self.MayExport = func(namespace string) bool { return b.Permissions().MayExport(c.ID, namespace) }
 	self.Record = func(types.NamespacedName) *brokerv1alpha1.ExportedServiceSpec {
 		if record == nil || layout.Withdrawn(record) {
@@ -100,14 +103,27 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (lo
 	if err != nil {
 		return local.Exported{}, err
 	}
-	records, err := c.records(ctx, service)
+	records, awaited, err := c.others(ctx, service)
 	if err != nil {
 		return local.Exported{}, err
 	}
 	policy := self.Policy(service)
-	return local.Exports(ctx, c.Client, self, service, func(_ types.NamespacedName, own *merge.Export) []merge.Export {
-		return constituents(policy, own, records)
+	exported, err := local.Exports(ctx, c.Client, self, service, func(_ types.NamespacedName, own *merge.Export) []merge.Export {
+		return constituents(policy, own, c.present(own, records))
 	})
+	exported.Awaited = awaited
+	return exported, err
+}
+
+// present leaves out the exports of clusters that are lost, as long as another one is there to serve the service.
+func (c *Cluster) present(own *merge.Export, records []merge.Export) []merge.Export {
+	isLost := func(e merge.Export) bool {
+		return e.OnClusterLoss != names.OnLossKeep && c.Beliefs.lost(names.ClusterID(e.ClusterID))
+	}
+	if own == nil && !slices.ContainsFunc(records, func(e merge.Export) bool { return !isLost(e) }) {
+		return records
+	}
+	return slices.DeleteFunc(slices.Clone(records), isLost)
 }
 
 // Conflicting reads the exports of a service that may be in conflict with this cluster's own, which is one of them.
@@ -116,11 +132,11 @@ func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName,
 	if err != nil {
 		return nil, err
 	}
-	records, err := c.records(ctx, service)
+	records, _, err := c.others(ctx, service)
 	if err != nil {
 		return nil, err
 	}
-	return local.Weighing(ctx, c.Client, self, service, constituents(self.Policy(service), own, records))
+	return local.Weighing(ctx, c.Client, self, service, constituents(self.Policy(service), own, c.present(own, records)))
 }
 
 // constituents are the exports of a service that are merged, with the ports that the hub's policy lets them have. Those that are for the hub alone
@@ -141,40 +157,32 @@ func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, r
 	return all
 }
 
-// records are what other clusters export of a service and may export.
-func (c *Cluster) records(ctx context.Context, service types.NamespacedName) ([]merge.Export, error) {
+// others are what other clusters export of a service and may export, and the clusters of which that is not known.
+func (c *Cluster) others(ctx context.Context, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
 	b := c.Broker()
 	if b == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	all, err := b.exports(ctx, c.Clusterset, service)
-	return slices.DeleteFunc(all, func(e merge.Export) bool { return e.ClusterID == c.ID.String() }), err
-}
-
-// Exports returns what all clusters, this one included, export of a service to other clusters, by their records.
-func (b *Broker) Exports(ctx context.Context, clusterset string, service types.NamespacedName) ([]merge.Export, error) {
-	all, err := b.exports(ctx, clusterset, service)
-	return slices.DeleteFunc(all, func(e merge.Export) bool { return e.Scope == brokerv1alpha1.ScopeHub }), err
-}
-
-func (b *Broker) exports(ctx context.Context, clusterset string, service types.NamespacedName) ([]merge.Export, error) {
-	list := &brokerv1alpha1.ExportedServiceList{}
-	if err := b.List(ctx, list, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the records of %s: %w", service, err)
-	}
+	records, awaited, err := c.believed(ctx, b, service)
 	var all []merge.Export
-	for i := range list.Items {
-		if b.counts(&list.Items[i]) {
-			all = append(all, list.Items[i].Spec)
-		}
+	for _, r := range records {
+		all = append(all, r.Spec)
 	}
-	return all, nil
+	return all, awaited, err
 }
 
-// counts tells whether another cluster's record takes part in anything.
-func (b *Broker) counts(record *brokerv1alpha1.ExportedService) bool {
-	state, _ := b.Border.State(record)
-	return state == border.Full && b.Permissions().MayExport(names.ClusterID(record.Spec.ClusterID), record.Spec.ServiceNamespace)
+// Published returns what all clusters, this one included, export of a service to other clusters, by their records, and the clusters of which that is not
+// known.
+func (c *Cluster) Published(ctx context.Context, b *Broker, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
+	all, awaited, err := c.others(ctx, service)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := b.Record(ctx, c.Clusterset, c.ID, service)
+	if own != nil && !layout.Withdrawn(own) && b.Permissions().MayExport(c.ID, service.Namespace) {
+		all = append(all, own.Spec)
+	}
+	return slices.DeleteFunc(all, func(e merge.Export) bool { return e.Scope == brokerv1alpha1.ScopeHub }), awaited, err
 }
 
 // Record returns a cluster's record of a service as the cache has it, nil where there is none.
@@ -182,27 +190,25 @@ func (b *Broker) Record(ctx context.Context, clusterset string, cluster names.Cl
 	return kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}, &brokerv1alpha1.ExportedService{})
 }
 
-// Exported returns another cluster's record of a service where it takes part in anything, else nil.
-func (b *Broker) Exported(ctx context.Context, clusterset string, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
-	record, err := b.Record(ctx, clusterset, cluster, service)
-	if record == nil || !b.counts(record) {
-		return nil, err
+// Exported returns another cluster's record of a service where it takes part in anything, else nil, and whether that is known. imp is the service's import.
+func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.ClusterID, service types.NamespacedName, imp *mcsv1beta1.ServiceImport) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
+	cached, err := b.Record(ctx, c.Clusterset, cluster, service)
+	if err != nil {
+		return nil, false, err
 	}
-	return record, nil
+	if cached != nil && cached.Spec.Service() != service { // the border has refused it
+		cached = nil
+	}
+	record, known, err = c.judgeRecord(ctx, b, service, cluster, cached, Applied(imp)[cluster])
+	if err != nil || record == nil || !b.Permissions().MayExport(cluster, service.Namespace) {
+		return nil, known, err
+	}
+	return record, true, nil
 }
 
 // Slice returns the slice on the broker that a cluster made of one of its own, as the cache has it, nil where there is none.
 func (b *Broker) Slice(ctx context.Context, clusterset string, cluster names.ClusterID, source types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
 	return kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.BrokerSlice(cluster, source.Namespace, source.Name)}, &discoveryv1.EndpointSlice{})
-}
-
-// Policy returns what the hub says of a service, nil where it says nothing.
-func (b *Broker) Policy(ctx context.Context, clusterset string, service types.NamespacedName) (*brokerv1alpha1.ServicePolicySpec, error) {
-	policy, err := kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, &brokerv1alpha1.ServicePolicy{})
-	if policy == nil || layout.Withdrawn(policy) || policy.Spec.Service() != service {
-		return nil, err
-	}
-	return &policy.Spec, nil
 }
 
 // Reference refers to a cluster's MemberCluster in an Event.

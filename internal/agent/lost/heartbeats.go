@@ -12,25 +12,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/liveness"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Heartbeats are the members' Leases as they are read after each renewal of the own one (docs/adr/0038-heartbeats-are-read.md).
 type Heartbeats struct {
+	// Suspicions are told of what the Leases say.
+	Suspicions *belief.Suspicions
+
 	self     names.ClusterID
 	observer *liveness.Observer
 	synced   chan struct{} // closed after the first read
 
 	mu        sync.Mutex
-	known     map[names.ClusterID]metav1.MicroTime // when each says that it was renewed; nil before the first read
+	known     map[names.ClusterID]metav1.MicroTime // when each says that it was renewed
+	read      bool
+	removed   map[names.ClusterID]bool
 	listeners []broker.Listener
 	changed   []func(names.ClusterID)
 }
 
 // NewHeartbeats returns heartbeats as a member sees them. Another one is missing when its Lease has not been renewed for timeout.
 func NewHeartbeats(self names.ClusterID, timeout time.Duration) *Heartbeats {
-	return &Heartbeats{self: self, observer: liveness.NewObserver(self.String(), timeout), synced: make(chan struct{})}
+	return &Heartbeats{
+		Suspicions: belief.NewSuspicions(), known: map[names.ClusterID]metav1.MicroTime{}, removed: map[names.ClusterID]bool{}, self: self, observer: liveness.NewObserver(self.String(), timeout), synced: make(chan struct{}),
+	}
 }
 
 // Await returns when it is known which heartbeats there are, or with ctx's error.
@@ -76,16 +85,50 @@ func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
 	h.changed = append(h.changed, f)
 }
 
-// Show takes notice of all Leases, which were read after the own one was renewed.
-func (h *Heartbeats) Show(leases []coordinationv1.Lease) {
-	now := make(map[names.ClusterID]metav1.MicroTime, len(leases))
-	for _, lease := range leases {
-		if now[names.ClusterID(lease.Name)] = (metav1.MicroTime{}); lease.Spec.RenewTime != nil {
-			now[names.ClusterID(lease.Name)] = *lease.Spec.RenewTime
+// Expect has members be missed that have no Lease, because something of theirs is imported.
+func (h *Heartbeats) Expect(ids ...names.ClusterID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		if _, known := h.known[id]; !known && !h.removed[id] && id != h.self {
+			h.known[id] = metav1.MicroTime{}
+			h.observer.Renewed(id.String(), time.Now()) // looking begins
 		}
 	}
+}
+
+// Remove has a member be none, or be one again.
+func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	h.mu.Lock()
-	before := h.known
+	defer h.mu.Unlock()
+	if delete(h.removed, id); removed {
+		h.removed[id] = true
+	}
+}
+
+// Show takes notice of all Leases, which were read after the own one was renewed, by a read that began at a time. A member whose Lease is not there is one
+// that does not renew it: somebody else may have deleted it.
+func (h *Heartbeats) Show(began time.Time, leases []coordinationv1.Lease) {
+	now, counters := make(map[names.ClusterID]metav1.MicroTime, len(leases)), make(map[names.ClusterID]belief.Counter, len(leases))
+	for i := range leases {
+		id := names.ClusterID(leases[i].Name)
+		if now[id] = (metav1.MicroTime{}); leases[i].Spec.RenewTime != nil {
+			now[id] = *leases[i].Spec.RenewTime
+		}
+		counters[id] = layout.Counter(&leases[i])
+	}
+	h.Suspicions.Show(began, counters)
+	h.mu.Lock()
+	before, first := h.known, !h.read
+	h.read = true
+	for id, renewed := range before {
+		if _, there := now[id]; !there {
+			now[id] = renewed
+		}
+	}
+	for id := range h.removed {
+		delete(now, id)
+	}
 	h.known = now
 	listeners, changed := slices.Clone(h.listeners), slices.Clone(h.changed)
 	h.mu.Unlock()
@@ -117,12 +160,12 @@ func (h *Heartbeats) Show(leases []coordinationv1.Lease) {
 		}
 		tell(h.observer.Renewed(id.String(), time.Now()))
 		for _, l := range listeners {
-			if before != nil {
+			if !first {
 				l.Renewed(id)
 			}
 		}
 	}
-	if before == nil {
+	if first {
 		close(h.synced)
 	}
 }

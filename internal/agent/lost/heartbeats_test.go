@@ -37,7 +37,7 @@ func TestHeartbeats(t *testing.T) {
 				for _, l := range leases {
 					all = append(all, *l)
 				}
-				h.Show(all)
+				h.Show(time.Now(), all)
 			}
 		}
 		pass(10, "a b self")
@@ -72,10 +72,22 @@ func TestHeartbeats(t *testing.T) {
 			}
 		}
 		said = nil
-		delete(leases, "b")
+		delete(leases, "b") // by hand
+		pass(40, "self")
+		if slices.Contains(said, "-b") || !slices.Contains(said, "?b") {
+			t.Errorf("one without a Lease: told %v", said)
+		}
+		said = nil
+		h.Remove("b", true)
 		pass(10, "self")
 		if !slices.Contains(said, "-b") || h.Live("b") {
 			t.Errorf("one that left: told %v", said)
+		}
+		said = nil
+		h.Expect("c", "b")
+		pass(40, "self")
+		if !slices.Contains(said, "?c") || slices.Contains(said, "?b") {
+			t.Errorf("one of which there was never a Lease: told %v", said)
 		}
 	})
 }

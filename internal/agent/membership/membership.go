@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -13,10 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -33,7 +37,9 @@ func (e *TakenError) Error() string {
 }
 
 // New returns a membership that is to be filled in.
-func New() *Membership { return &Membership{now: make(chan struct{}, 1)} }
+func New() *Membership {
+	return &Membership{now: make(chan struct{}, 1), turn: make(chan struct{}, 1), Restored: func() {}}
+}
 
 // Membership keeps the entry. Every replica of an agent renews the heartbeat, leader or not: a change of leaders must not look like the loss of the
 // cluster.
@@ -52,13 +58,24 @@ type Membership struct {
 	Timeout time.Duration
 	// Placed is called whenever the broker shows that the cluster id is this cluster's.
 	Placed func()
-	// Heartbeats is given the Leases of all members after each renewal of the own one.
-	Heartbeats func([]coordinationv1.Lease)
+	// Heartbeats is given the Leases of all members after each renewal of the own one, with the time when reading them began.
+	Heartbeats func(time.Time, []coordinationv1.Lease)
+	// Restored is called when the own heartbeat is gone or older than it was: somebody has wiped the broker, or restored it from a backup.
+	Restored func()
 	// Now is the clock by which the heartbeat says when it was renewed. Other members do not compare it with theirs.
 	Now func() time.Time
 	Log *slog.Logger
 
 	now chan struct{}
+
+	turn chan struct{} // full while the heartbeat is read and written, so that what was seen last is the newest
+	last heartbeat     // as it was seen last
+}
+
+// heartbeat is a version of the own one.
+type heartbeat struct {
+	version int64
+	counter belief.Counter
 }
 
 // Renew has the heartbeat be renewed at once.
@@ -122,13 +139,13 @@ func (m *Membership) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("renewing the heartbeat: %w", err)
 	}
-	leases := &coordinationv1.LeaseList{}
+	leases, began := &coordinationv1.LeaseList{}, time.Now()
 	// An API server answers from memory what is at least as new as the own renewal.
 	if err := m.Broker.List(ctx, leases, client.InNamespace(m.Namespace), client.HasLabels{names.LabelSourceCluster},
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: own}}); err != nil {
 		return fmt.Errorf("reading the heartbeats of all members: %w", err)
 	}
-	m.Heartbeats(leases.Items)
+	m.Heartbeats(began, leases.Items)
 	return nil
 }
 
@@ -169,11 +186,16 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 
 // applyLease renews the heartbeat, and returns the version of the broker's data at which that was done, "" where another replica has renewed it.
 func (m *Membership) applyLease(ctx context.Context) (version string, _ error) {
+	if err := m.begin(ctx); err != nil {
+		return "", err
+	}
+	defer m.end()
 	lease := &coordinationv1.Lease{ObjectMeta: m.meta()}
 	err := m.Broker.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
+	m.notice(lease)
 	lease.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: &m.Holder,
 		// For people: members judge by their own clocks.
@@ -189,7 +211,66 @@ func (m *Membership) applyLease(ctx context.Context) (version string, _ error) {
 	if overtaken(err) {
 		return "", nil
 	}
+	if err == nil {
+		m.notice(lease)
+	}
 	return lease.ResourceVersion, err
+}
+
+// begin waits until nobody reads or writes the heartbeat.
+func (m *Membership) begin(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *Membership) end() { <-m.turn }
+
+// notice is called between begin and end. It calls Restored when the own heartbeat, which has no UID where there is none, is older than it was.
+func (m *Membership) notice(lease *coordinationv1.Lease) {
+	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)
+	now, last := heartbeat{version, layout.Counter(lease)}, m.last
+	m.last = now
+	if last.counter.Lease != "" && (now.counter.Lease != last.counter.Lease || now.version < last.version || now.counter.Count < last.counter.Count) {
+		m.Log.Warn("The own heartbeat on the broker is not what it was, as if the broker had been wiped or restored from a backup. Everything is read and published again.")
+		m.Restored()
+	}
+}
+
+// Counter reads how often this cluster has found on the broker just what it publishes.
+func (m *Membership) Counter(ctx context.Context) (belief.Counter, error) {
+	if err := m.begin(ctx); err != nil {
+		return belief.Counter{}, err
+	}
+	defer m.end()
+	lease := &coordinationv1.Lease{}
+	if err := m.Broker.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Facts.ClusterID}, lease); err != nil {
+		return belief.Counter{}, fmt.Errorf("reading the heartbeat: %w", err)
+	}
+	m.notice(lease)
+	return layout.Counter(lease), nil
+}
+
+// Count increases the counter if it is the given one still. Another replica may renew the heartbeat meanwhile.
+func (m *Membership) Count(ctx context.Context, counter belief.Counter) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.end()
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		lease := &coordinationv1.Lease{}
+		if err := m.Broker.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Facts.ClusterID}, lease); err != nil {
+			return err
+		}
+		if layout.Counter(lease) != counter {
+			return fmt.Errorf("the counter is not what it was when the comparison began")
+		}
+		layout.SetCount(lease, counter.Count+1)
+		return m.Broker.Update(ctx, lease)
+	})
 }
 
 // overtaken tells whether another replica has written at the same time, which is as good.

@@ -206,7 +206,10 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		state, hash = Stub, Hash(slice)
 	}
 	if slice.Endpoints, slice.Ports = nil, nil; refused {
+		labels, revision := slice.Labels, slice.Annotations[names.AnnotationRevision]
 		b.refuse(slice, summary)
+		slice.Labels, slice.Annotations[names.AnnotationRevision] = labels, revision // it is what it says it is
+		slice.Annotations[names.AnnotationSourceSlice] = source
 		return
 	}
 	b.set(slice, state, hash)

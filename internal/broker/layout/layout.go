@@ -8,12 +8,14 @@ import (
 	"maps"
 	"strconv"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/revision"
 )
@@ -62,7 +64,7 @@ func Cluster(object metav1.Object) names.ClusterID {
 // Source returns the name, in its own cluster, of the EndpointSlice that a slice was made of.
 func Source(slice metav1.Object) string { return slice.GetAnnotations()[names.AnnotationSourceSlice] }
 
-// Withdrawn tells whether an object's owner has ended it (DESIGN, rule 1).
+// Withdrawn tells whether an object's owner has ended it (docs/protocol.md, rule 1).
 func Withdrawn(object metav1.Object) bool {
 	return object.GetAnnotations()[names.AnnotationState] == names.StateWithdrawn
 }
@@ -95,6 +97,28 @@ func SetRevision(object metav1.Object, last int64, madeOf ...metav1.Object) {
 	}
 	annotations[names.AnnotationRevision] = strconv.FormatInt(next, 10)
 	object.SetAnnotations(annotations)
+}
+
+// Counter returns how often the member of a Lease says that it has compared what it publishes (docs/protocol.md, rule 3), 0 where it does not say so.
+func Counter(lease *coordinationv1.Lease) belief.Counter {
+	count, err := strconv.ParseInt(lease.Annotations[names.AnnotationCompared], 10, 64)
+	if err != nil || count < 0 {
+		count = 0
+	}
+	return belief.Counter{Lease: lease.UID, Count: count}
+}
+
+// SetCount has a Lease say how often its member has compared what it publishes.
+func SetCount(lease *coordinationv1.Lease, count int64) {
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[names.AnnotationCompared] = strconv.FormatInt(count, 10)
+}
+
+// Found returns what belief.Decide needs of an object.
+func Found(object metav1.Object) *belief.Found {
+	return &belief.Found{Revision: Revision(object), Withdrawn: Withdrawn(object)}
 }
 
 // Revision returns an object's revision, 0 where it has none that can be read.

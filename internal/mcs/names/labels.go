@@ -64,6 +64,10 @@ const (
 	AnnotationState = "atoll.dev/state"
 	// StateWithdrawn is the value of AnnotationState of an object that its owner has ended.
 	StateWithdrawn = "Withdrawn"
+	// AnnotationCompared is on a member's heartbeat, with how often the member has found on the broker just what it publishes.
+	AnnotationCompared = "atoll.dev/compared"
+	// AnnotationApplied is on a ServiceImport, with the revisions of the records that it is made of: "c1=12,c2=34".
+	AnnotationApplied = "atoll.dev/applied-revisions"
 	// AnnotationRestored is on a member's heartbeat, with the time when it was found to be older
 	// than it had been: the broker was put back to an earlier state.
 	AnnotationRestored = "atoll.dev/restored"

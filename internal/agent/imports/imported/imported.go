@@ -67,15 +67,20 @@ func Import(ctx context.Context, r client.Reader, service types.NamespacedName) 
 	return imp, nil
 }
 
-// Changed tells whether an event of a ServiceImport changes what its slices are made of. Its addresses and its status do not.
+// Changed tells whether an event of a ServiceImport changes what its slices are made of. Its addresses, the revisions of its records and its status do not.
 func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 	if e.Old == nil || e.New == nil {
 		return true
 	}
 	before, after := e.Old.Spec.DeepCopy(), &e.New.Spec
 	before.IPs = after.IPs
+	with := func(imp *mcsv1beta1.ServiceImport) map[string]string {
+		annotations := maps.Clone(imp.Annotations)
+		delete(annotations, names.AnnotationApplied)
+		return annotations
+	}
 	return (e.Old.DeletionTimestamp == nil) != (e.New.DeletionTimestamp == nil) || e.Old.UID != e.New.UID ||
-		!maps.Equal(e.Old.Labels, e.New.Labels) || !maps.Equal(e.Old.Annotations, e.New.Annotations) || !equality.Semantic.DeepEqual(before, after)
+		!maps.Equal(e.Old.Labels, e.New.Labels) || !maps.Equal(with(e.Old), with(e.New)) || !equality.Semantic.DeepEqual(before, after)
 }
 
 // Slice returns the slice that was imported from a cluster's source slice, nil for none. Where somebody else's slice has its name, it has another

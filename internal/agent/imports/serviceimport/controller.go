@@ -32,13 +32,14 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	broker   *inputs.Broker
 	recorder events.EventRecorder
+	feed     *kit.Feed[reconcile.Request]
 	said     sync.Map // of said: what the last Event of a kind about a service was about (string)
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, broker: b, recorder: recorder}
-	return kit.New("serviceimport", r,
+// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, broker: b, recorder: recorder, feed: kit.NewFeed[reconcile.Request]()}
+	run, err := kit.New("serviceimport", r,
 		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, inputs.RecordService),
 		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
 		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
@@ -46,7 +47,19 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, record
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, r.service),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+		r.feed,
 	)
+	return run, r, err
+}
+
+// Service queues the import of a service.
+func (r *Reconciler) Service(service types.NamespacedName) {
+	r.feed.Add(false, reconcile.Request{NamespacedName: service})
+}
+
+// From queues the imports of what a cluster exports.
+func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
+	r.feed.Add(false, r.records(ctx, client.MatchingFields{layout.ByCluster: cluster.String()})...)
 }
 
 // service maps a Service to the service of its name, which this cluster may export, and a derived one to its import.
@@ -114,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // apply writes what differs.
 func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported local.Exported) error {
 	if len(exported.Imported) == 0 {
-		if have.UID == "" {
+		if have.UID == "" || len(exported.Awaited) > 0 {
 			return nil
 		}
 		return kit.Delete(ctx, r.cluster.Client, have)
@@ -124,6 +137,10 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 		return err
 	}
 	want := want(have, service, merge.Resolve(exported.Imported), r.cluster.Network, derived)
+	if len(exported.Awaited) > 0 && have.UID != "" {
+		want = added(have, want)
+	}
+	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.Revisions(service, inputs.Applied(have), exported.Awaited)
 	if have.UID == "" {
 		if err := r.cluster.Stages.Enter(kit.Imported); err != nil {
 			return err

@@ -46,6 +46,23 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	return imp
 }
 
+// added returns an import as it is, with what is new in want: of some cluster it is not known what it exports, so that nothing else may change.
+func added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
+	kept := have.DeepCopy()
+	for _, port := range want.Spec.Ports {
+		if !slices.ContainsFunc(kept.Spec.Ports, func(p mcsv1beta1.ServicePort) bool {
+			return p.Name == port.Name || p.Port == port.Port && p.Protocol == port.Protocol
+		}) {
+			kept.Spec.Ports = append(kept.Spec.Ports, port)
+		}
+	}
+	if kept.Spec.Type == want.Spec.Type {
+		kept.Spec.IPs = want.Spec.IPs
+		kept.Annotations[names.AnnotationDerivedService] = want.Annotations[names.AnnotationDerivedService]
+	}
+	return kept
+}
+
 // hasService tells whether an import has a derived Service: the API accepts none without a port or an IP family of this cluster.
 func hasService(imp *mcsv1beta1.ServiceImport) bool {
 	return len(imp.Spec.IPFamilies) > 0 && !derived.Portless(imp)

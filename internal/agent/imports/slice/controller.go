@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -89,6 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, fmt.Errorf("reading what slice %v depends on: %w", req, err)
 	}
 	if in.waits {
+		if in.again == 0 {
+			return reconcile.Result{}, nil
+		}
 		return kit.After(in.again), nil // at the latest
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
@@ -96,6 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		r.Hints.Apply(in.imp, d.want)
 		if have != nil {
 			d.want.Name = have.Name
+			keepRevision(have, d.want)
 		}
 		if d.want.Name != names.ImportedSlice(req.Cluster, req.Source.Name) {
 			d.remarks = append(d.remarks, nameTaken(req, d.want))
@@ -112,6 +117,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, fmt.Errorf("importing slice %v: %w", req, err)
 	}
 	r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
+	if d.want == nil && have != nil && refusal == "" && result.RequeueAfter == 0 {
+		r.Cluster.Beliefs.Remember(have, req.Cluster, req.Source)
+	}
 	if refusal == "" && result.RequeueAfter == 0 {
 		r.reads.made(req, in, have, d.want)
 		r.measure(in.service, req, have, d.want, now)
@@ -162,12 +170,22 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		return in, err
 	}
 	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
-	if in.record, err = r.Broker.Exported(ctx, r.Cluster.Clusterset, req.Cluster, in.service); err != nil || !in.imports() {
+	known := false
+	if in.record, known, err = r.Cluster.Exported(ctx, r.Broker, req.Cluster, in.service, in.imp); err != nil || !in.imports() {
+		in.waits = !known // the service is queued when it is
 		return in, err
 	}
 	if in.imp.Annotations[names.AnnotationDerivedService] == "" || !r.Lost.Knows(req.Cluster.String()) {
 		in.waits = true // the import's next event queues the slice, or All
 		return in, nil
+	}
+	verdict, source, err := r.Cluster.JudgeSlice(ctx, r.Broker, req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
+	if err != nil || verdict == belief.Keep {
+		in.waits = true // the slice is queued when its owner vouches
+		return in, err
+	}
+	if in.source = source; verdict == belief.Remove {
+		in.source = nil
 	}
 	if in.source != nil {
 		if in.state, in.detail = r.Broker.Border.State(in.source); in.state == border.Stub {

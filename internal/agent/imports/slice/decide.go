@@ -2,6 +2,7 @@ package slice
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -10,6 +11,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -89,6 +91,20 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 		d.remarks = append(remarks, refused(req.Cluster, first))
 	}
 	return d
+}
+
+// keepRevision has a slice keep its revision where it is the only thing that has grown: content that is the same is not written. One that is lower is, for
+// it was vouched for.
+func keepRevision(have, want *discoveryv1.EndpointSlice) {
+	if layout.Revision(want) < layout.Revision(have) {
+		return
+	}
+	same := *want
+	same.Annotations = maps.Clone(want.Annotations)
+	same.Annotations[names.AnnotationRevision] = have.Annotations[names.AnnotationRevision]
+	if endpoints.Same(have, &same) {
+		want.Annotations = same.Annotations
+	}
 }
 
 func refused(cluster names.ClusterID, what string) status.Remark {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Reads of one member's slices of which the cache has stubs: this many at once, and then so many a second. A member that is over its budget is no
@@ -32,7 +33,7 @@ func (in inputsOf) key(hash string, have *discoveryv1.EndpointSlice) string {
 	if have != nil {
 		version = have.ResourceVersion
 	}
-	return fmt.Sprint(hash, in.imp.UID, in.imp.Generation, in.imp.Annotations, in.record.ResourceVersion, in.member != nil, version)
+	return fmt.Sprint(hash, in.imp.UID, in.imp.Generation, in.imp.Annotations[names.AnnotationDerivedService], in.record.ResourceVersion, in.member != nil, version)
 }
 
 // made remembers what a slice was made of, if the cache has a stub of its source and the slice stands as it should be.

@@ -44,7 +44,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, record
 
 // Reconcile makes or removes the ServiceExport of one service.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	policy, err := r.broker.Policy(ctx, r.cluster.Clusterset, req.NamespacedName)
+	policy, known, err := r.cluster.Policy(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the policy of %s: %w", req, err)
 	}
@@ -63,7 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case export == nil && wanted:
 		result, refusal, err = kit.Outcome(r.create(ctx, req.NamespacedName))
-	case export != nil && !wanted && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
+	case export != nil && !wanted && known && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
 		result, refusal, err = kit.Outcome(r.remove(ctx, export))
 	}
 	if err != nil {

@@ -34,20 +34,23 @@ type Reconciler struct {
 	// imports and their addresses.
 	grace    time.Duration
 	problems *status.Problems
+	feed     *kit.Feed[reconcile.Request]
 
 	missing, withdrawn kit.Since[types.NamespacedName] // the Service of an export; a record
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems}
-	return kit.New("record", r,
+// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
+	run, err := kit.New("record", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
 		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.own),
 		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
 		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
+		r.feed,
 	)
+	return run, r, err
 }
 
 // own maps the cluster's own records to their services.
@@ -70,51 +73,77 @@ func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.Config
 	return exports
 }
 
-// Reconcile makes the record of one service what the cluster exports of it.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	own, err := r.cluster.Own(ctx, req.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the export of %s: %w", req, err)
+// todo is what is to be done about the record of one service.
+type todo struct {
+	decision
+	have  *brokerv1alpha1.ExportedService
+	own   local.Own
+	again time.Duration // when to look again although nothing has changed, 0 for never
+}
+
+// find finds out what is to be done about the record of one service.
+func (r *Reconciler) find(ctx context.Context, service types.NamespacedName, now time.Time) (t todo, err error) {
+	if t.own, err = r.cluster.Own(ctx, service); err != nil {
+		return t, fmt.Errorf("reading the export of %s: %w", service, err)
 	}
-	have, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, req.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the record of %s: %w", req, err)
+	if t.have, err = r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service); err != nil {
+		return t, fmt.Errorf("reading the record of %s: %w", service, err)
 	}
-	now := time.Now()
 	left := time.Duration(0)
-	if own.Service == nil && own.Contribution != nil { // the one that the record has
-		left = r.grace - r.missing.For(req.NamespacedName, now)
+	if t.own.Service == nil && t.own.Contribution != nil { // the one that the record has
+		left = r.grace - r.missing.For(service, now)
 	} else {
-		r.missing.Over(req.NamespacedName)
+		r.missing.Over(service)
 	}
-	if left <= 0 && own.Service == nil {
-		own.Contribution = nil
+	if left <= 0 && t.own.Service == nil {
+		t.own.Contribution = nil
 	}
 	keep := time.Duration(0)
-	if have != nil && layout.Withdrawn(have) {
-		keep = keepWithdrawn - r.withdrawn.For(req.NamespacedName, now)
+	if t.have != nil && layout.Withdrawn(t.have) {
+		keep = keepWithdrawn - r.withdrawn.For(service, now)
 	} else {
-		r.withdrawn.Over(req.NamespacedName)
+		r.withdrawn.Over(service)
 	}
-	d := decide(r.cluster.Clusterset, have, own, keep <= 0)
-	if have == nil && d.write != nil {
-		if current, err := r.isCurrent(ctx, own.Service); err != nil || !current {
+	t.decision, t.again = decide(r.cluster.Clusterset, t.have, t.own, keep <= 0), max(left, keep, 0)
+	return t, nil
+}
+
+// Pending tells whether the record of a service is not as it should be.
+func (r *Reconciler) Pending(ctx context.Context, service types.NamespacedName) (bool, error) {
+	t, err := r.find(ctx, service, time.Now())
+	return t.write != nil || t.remove, err
+}
+
+// Queue queues a service.
+func (r *Reconciler) Queue(service types.NamespacedName) {
+	r.feed.Add(false, reconcile.Request{NamespacedName: service})
+}
+
+// Reconcile makes the record of one service what the cluster exports of it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	now := time.Now()
+	t, err := r.find(ctx, req.NamespacedName, now)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if t.have == nil && t.write != nil {
+		if current, err := r.isCurrent(ctx, t.own.Service); err != nil || !current {
 			return reconcile.Result{}, err // the Service's next event queues the export
 		}
 		r.cluster.Stages.Wait(kit.Exported, now) // the first stage waits for nothing
 	}
-	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, have, d.write, d.remove))
+	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove))
 	problem := status.Outcome{Failure: refusal}
 	if err != nil {
 		problem.Failure = err.Error()
 		err = fmt.Errorf("writing the record of %s: %w", req, err)
 	}
-	if own.Export == nil {
+	if t.own.Export == nil {
 		problem = status.Outcome{}
 	}
 	r.problems.Set(req.NamespacedName, Part, problem)
-	if err == nil && result.RequeueAfter == 0 && max(left, keep) > 0 {
-		result = kit.After(max(left, keep))
+	if err == nil && result.RequeueAfter == 0 && t.again > 0 {
+		result = kit.After(t.again)
 	}
 	return result, err
 }

@@ -40,21 +40,24 @@ type Reconciler struct {
 	pacer    *pace.Pacer[types.NamespacedName]
 	problems *status.Problems
 	metrics  *metrics.Metrics
+	feed     *kit.Feed[reconcile.Request]
 
 	going   kit.Since[types.NamespacedName]         // with nothing to publish
 	seen    metrics.Stopwatch[types.NamespacedName] // since a change of a slice was seen
 	transit metrics.Stopwatch[types.NamespacedName] // since a slice was written
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches. limits space the writes of each slice.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured}
-	return kit.New("slice", r,
+// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler. limits space the writes of each slice.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
+	run, err := kit.New("slice", r,
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.source),
 		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
 		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record),
 		kit.Watch(member, &corev1.Service{}, r.service),
+		r.feed,
 	)
+	return run, r, err
 }
 
 // source maps a slice of this cluster to itself, and to the cluster IPs that it stands behind.
@@ -140,44 +143,79 @@ func clusterIPs(service types.NamespacedName) []reconcile.Request {
 	return requests
 }
 
+// todo is what is to be done about what is published of one source slice.
+type todo struct {
+	decision
+	of         inputsOf
+	have, want *discoveryv1.EndpointSlice
+	refused    string // what is left out of want
+}
+
+// find finds out what is to be done about what is published of one source slice.
+func (r *Reconciler) find(ctx context.Context, source types.NamespacedName, now time.Time) (t todo, err error) {
+	if t.have, err = r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); err != nil {
+		return t, fmt.Errorf("reading the published slice of %s: %w", source, err)
+	}
+	if t.of, err = r.gather(ctx, source, t.have); err != nil {
+		return t, fmt.Errorf("reading what slice %s depends on: %w", source, err)
+	}
+	t.want, t.refused = t.of.want(source.Name)
+	gone := time.Duration(0) // for how long there has been nothing to publish
+	if t.want == nil && t.have != nil {
+		gone = r.going.For(source, now)
+	} else {
+		r.going.Over(source)
+	}
+	t.decision = decide(t.have, t.want, t.of, gone)
+	return t, nil
+}
+
+// Pending tells whether what is published of a source slice is not as it should be.
+func (r *Reconciler) Pending(ctx context.Context, source types.NamespacedName) (bool, error) {
+	t, err := r.find(ctx, source, time.Now())
+	return t.write != nil || t.remove, err
+}
+
+// Queue queues a source slice.
+func (r *Reconciler) Queue(source types.NamespacedName) {
+	r.feed.Add(false, reconcile.Request{NamespacedName: source})
+}
+
+// Of returns the source slices that a service has, or has published.
+func (r *Reconciler) Of(ctx context.Context, service types.NamespacedName) []types.NamespacedName {
+	var all []types.NamespacedName
+	for _, req := range r.all(ctx, service) {
+		all = append(all, req.NamespacedName)
+	}
+	return all
+}
+
 // Reconcile makes what is published of one source slice what it should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	have, err := r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, req.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the published slice of %s: %w", req, err)
-	}
-	of, err := r.gather(ctx, req.NamespacedName, have)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what slice %s depends on: %w", req, err)
-	}
-	want, refused := of.want(req.Name)
 	now := time.Now()
-	gone := time.Duration(0) // for how long there has been nothing to publish
-	if want == nil && have != nil {
-		gone = r.going.For(req.NamespacedName, now)
-	} else {
-		r.going.Over(req.NamespacedName)
+	t, err := r.find(ctx, req.NamespacedName, now)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	d := decide(have, want, of, gone)
-	if d.write != nil && have != nil && d.wait == 0 {
-		d.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(have, d.write), now)
-	} else if d.write != nil && have == nil {
-		d.wait = r.cluster.Stages.Wait(kit.Imported, now)
+	if t.write != nil && t.have != nil && t.wait == 0 {
+		t.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(t.have, t.write), now)
+	} else if t.write != nil && t.have == nil {
+		t.wait = r.cluster.Stages.Wait(kit.Imported, now)
 	}
-	if d.wait > 0 {
-		return kit.After(d.wait), nil
+	if t.wait > 0 {
+		return kit.After(t.wait), nil
 	}
-	if d.write != nil {
+	if t.write != nil {
 		r.transit.Start(req.NamespacedName)
 	}
-	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, have, d.write, d.remove))
+	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove))
 	if err == nil && refusal == "" && result.RequeueAfter == 0 {
-		r.measure(of.service, req.NamespacedName, have, d)
+		r.measure(t.of.service, req.NamespacedName, t.have, t.decision)
 	} else {
 		r.transit.Stop(req.NamespacedName)
 	}
-	of.service.Namespace = req.Namespace
-	r.note(of.service, req.Name, want, refused, refusal, err)
+	t.of.service.Namespace = req.Namespace
+	r.note(t.of.service, req.Name, t.want, t.refused, refusal, err)
 	if err != nil {
 		err = fmt.Errorf("publishing slice %s: %w", req, err)
 	}

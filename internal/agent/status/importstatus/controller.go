@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 	}
-	if len(exported.Imported) == 0 {
+	if len(exported.Imported)+len(exported.Awaited) == 0 {
 		return reconcile.Result{}, nil // the import is about to be deleted
 	}
 	problems := r.problems.Of(req.NamespacedName)

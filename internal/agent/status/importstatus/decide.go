@@ -30,13 +30,31 @@ func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []co
 	for _, cluster := range merge.Clusters(exported.Imported) {
 		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
 	}
-	condition := ready(imp, families, problems, LeftOut(exported.LeftOut, imp.Namespace))
+	for _, id := range exported.Awaited {
+		if slices.ContainsFunc(have.Status.Clusters, func(c mcsv1beta1.ClusterStatus) bool { return c.Cluster == id.String() }) {
+			imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: id.String()})
+		}
+	}
+	slices.SortFunc(imp.Status.Clusters, func(a, b mcsv1beta1.ClusterStatus) int { return strings.Compare(a.Cluster, b.Cluster) })
+	condition := ready(imp, families, problems, strings.TrimSpace(LeftOut(exported.LeftOut, imp.Namespace)+" "+awaits(exported.Awaited)))
 	if condition == nil {
 		return imp.Status, false
 	}
 	change := status.Decide(have.Status.Conditions, *condition, have.Generation, metav1.Now().Rfc3339Copy())
 	meta.SetStatusCondition(&imp.Status.Conditions, change.Condition)
 	return imp.Status, change.Transition
+}
+
+// awaits says of which clusters it is not known what they export.
+func awaits(clusters []names.ClusterID) string {
+	if len(clusters) == 0 {
+		return ""
+	}
+	var ids []string
+	for _, id := range clusters {
+		ids = append(ids, id.String())
+	}
+	return fmt.Sprintf("What %s had on the broker is missing there. The import stays as it is until they have published again, or are removed.", names.ListClusters(ids))
 }
 
 // remark is something that people should know of what is imported from a cluster.

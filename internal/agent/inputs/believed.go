@@ -1,0 +1,311 @@
+package inputs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// remembered is of how many objects that were ended the revisions are remembered, so that a restored backup does not bring them back.
+const remembered = 100_000
+
+// Beliefs are what this process believes of other members' objects on the broker (docs/protocol.md). They outlive sessions. Create them with NewBeliefs.
+type Beliefs struct {
+	suspicions *belief.Suspicions
+	lost       func(names.ClusterID) bool
+	changed    func(types.NamespacedName)
+
+	mu       sync.Mutex
+	records  map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService // the last ones that were believed
+	policies map[types.NamespacedName]*brokerv1alpha1.ServicePolicy
+	ended    *lru.Cache // revisions by the keys of objects that were ended
+}
+
+// NewBeliefs returns beliefs about nothing. lost tells of which members the endpoints are withdrawn; changed is called with services of which something
+// else is believed although nothing has changed on the broker.
+func NewBeliefs(suspicions *belief.Suspicions, lost func(names.ClusterID) bool, changed func(types.NamespacedName)) *Beliefs {
+	return &Beliefs{
+		suspicions: suspicions, lost: lost, changed: changed, ended: lru.New(remembered),
+		records: map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService{}, policies: map[types.NamespacedName]*brokerv1alpha1.ServicePolicy{},
+	}
+}
+
+// owner is what is known of a member.
+func (c *Cluster) owner(ctx context.Context, b *Broker, id names.ClusterID) (belief.Owner, error) {
+	member, err := kit.Get(ctx, b, client.ObjectKey{Namespace: c.Clusterset, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
+	return belief.Owner{Removed: member != nil && member.Spec.State == brokerv1alpha1.MemberRemoved, Lost: c.Beliefs.lost(id)}, err
+}
+
+// found is an object from the cache of the broker as belief has it.
+func (b *Broker) found(object client.Object) *belief.Found {
+	state, _ := b.Border.State(object)
+	return &belief.Found{Revision: layout.Revision(object), Withdrawn: state == border.Withdrawn}
+}
+
+// remember notes at which revision an object was ended.
+func (s *Beliefs) remember(object string, revision int64) {
+	if revision > 0 {
+		s.ended.Add(object, revision)
+	}
+}
+
+// endedAt returns at which revision an object was ended, 0 where that is not known.
+func (s *Beliefs) endedAt(object string) int64 {
+	revision, _ := s.ended.Get(object)
+	of, _ := revision.(int64)
+	return of
+}
+
+// JudgeSlice decides about another cluster's slice, of which this cluster has imported have, nil for nothing. source is the slice on the broker, nil for
+// none; where its owner has vouched it was read past the cache. The slice is judged again by again when the owner vouches.
+func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.ClusterID, of types.NamespacedName, have, source *discoveryv1.EndpointSlice, again func()) (belief.Verdict, *discoveryv1.EndpointSlice, error) {
+	name := names.BrokerSlice(cluster, of.Namespace, of.Name)
+	key := "slice/" + name
+	applied := belief.Applied{Exists: have != nil, Revision: c.Beliefs.endedAt(key)}
+	if have != nil {
+		applied.Revision = layout.Revision(have)
+	}
+	owner, err := c.owner(ctx, b, cluster)
+	if err != nil {
+		return belief.Keep, nil, err
+	}
+	found := b.foundSlice(source)
+	verdict := belief.Decide(applied, found, owner)
+	if verdict == belief.Keep {
+		if !c.Beliefs.suspicions.Suspect(key, cluster, time.Now(), again) {
+			return belief.Keep, source, nil
+		}
+		if source, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &discoveryv1.EndpointSlice{}); err != nil {
+			return belief.Keep, nil, fmt.Errorf("reading a slice whose owner has vouched: %w", err)
+		}
+		if source != nil {
+			b.Border.Admit(source)
+		}
+		owner.Vouched = true
+		found = b.foundSlice(source)
+		verdict = belief.Decide(applied, found, owner)
+	}
+	c.Beliefs.suspicions.Clear(key)
+	switch {
+	case verdict == belief.Apply:
+		c.Beliefs.ended.Remove(key)
+	case found != nil:
+		c.Beliefs.remember(key, found.Revision)
+	case owner.Vouched:
+		c.Beliefs.ended.Remove(key)
+	}
+	return verdict, source, nil
+}
+
+// foundSlice is a slice, nil for none, as belief has it.
+func (b *Broker) foundSlice(slice *discoveryv1.EndpointSlice) *belief.Found {
+	if slice == nil {
+		return nil
+	}
+	return b.found(slice)
+}
+
+// Remember notes the revision of an imported slice that is removed for another reason than its owner's.
+func (s *Beliefs) Remember(have *discoveryv1.EndpointSlice, cluster names.ClusterID, source types.NamespacedName) {
+	s.remember("slice/"+names.BrokerSlice(cluster, source.Namespace, source.Name), layout.Revision(have))
+}
+
+// believed returns the records of other clusters that count, of one service, and the clusters of which it is not known what they export: their records
+// were there before this process began, and are missing.
+func (c *Cluster) believed(ctx context.Context, b *Broker, service types.NamespacedName) (records []*brokerv1alpha1.ExportedService, awaited []names.ClusterID, err error) {
+	imp, err := kit.Get(ctx, c.Client, service, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, nil, err
+	}
+	applied := map[names.ClusterID]int64{}
+	if imp != nil {
+		applied = Applied(imp)
+	}
+	list := &brokerv1alpha1.ExportedServiceList{}
+	if err := b.List(ctx, list, client.InNamespace(c.Clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing the records of %s: %w", service, err)
+	}
+	cached := map[names.ClusterID]*brokerv1alpha1.ExportedService{}
+	for i := range list.Items {
+		cached[names.ClusterID(list.Items[i].Spec.ClusterID)] = &list.Items[i]
+	}
+	ids := maps.Clone(applied)
+	for id := range cached {
+		ids[id] = 0
+	}
+	c.Beliefs.mu.Lock()
+	for id := range c.Beliefs.records[service] {
+		ids[id] = 0
+	}
+	c.Beliefs.mu.Unlock()
+	delete(ids, c.ID)
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		record, known, err := c.judgeRecord(ctx, b, service, id, cached[id], applied[id])
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !known:
+			awaited = append(awaited, id)
+		case record != nil && b.Permissions().MayExport(id, service.Namespace):
+			records = append(records, record)
+		}
+	}
+	return records, awaited, nil
+}
+
+// judgeRecord returns what is believed of a cluster's record of a service: the record, nil for none, and whether that is known. cached is what the cache
+// has, applied the revision that the import says it was made of.
+func (c *Cluster) judgeRecord(ctx context.Context, b *Broker, service types.NamespacedName, id names.ClusterID, cached *brokerv1alpha1.ExportedService, applied int64) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
+	s, name := c.Beliefs, names.Export(id, service.Namespace, service.Name)
+	key := "record/" + name
+	owner, err := c.owner(ctx, b, id)
+	if err != nil {
+		return nil, false, err
+	}
+	last, state := s.last(service, id, key, applied)
+	owner.Lost = owner.Lost && (last == nil || last.Spec.OnClusterLoss != names.OnLossKeep)
+	verdict := belief.Decide(state, b.foundRecord(cached), owner)
+	if verdict == belief.Keep {
+		if !s.suspicions.Suspect(key, id, time.Now(), func() { s.changed(service) }) {
+			return last, last != nil || !state.Exists, nil
+		}
+		if cached, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &brokerv1alpha1.ExportedService{}); err != nil {
+			return nil, false, fmt.Errorf("reading a record whose owner has vouched: %w", err)
+		}
+		if cached != nil {
+			_, _ = b.Border.Transform(cached) // which returns no error
+		}
+		owner.Vouched = true
+		verdict = belief.Decide(state, b.foundRecord(cached), owner)
+		defer s.changed(service) // others that read the records have to know
+	}
+	s.suspicions.Clear(key)
+	if verdict == belief.Apply {
+		if state, _ := b.Border.State(cached); state == border.Full {
+			record = cached
+		}
+	}
+	s.setLast(service, id, key, record, b.foundRecord(cached), cached != nil || applied > 0)
+	return record, true, nil
+}
+
+// foundRecord is a record, nil for none, as belief has it.
+func (b *Broker) foundRecord(record *brokerv1alpha1.ExportedService) *belief.Found {
+	if record == nil {
+		return nil
+	}
+	return b.found(record)
+}
+
+// last returns the record of a cluster that was believed last, and what is imported of it. Before this process has judged, what the import says of itself
+// counts: that it was made of a revision.
+func (s *Beliefs) last(service types.NamespacedName, id names.ClusterID, key string, applied int64) (*brokerv1alpha1.ExportedService, belief.Applied) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, judged := s.records[service][id]
+	switch {
+	case last != nil:
+		return last, belief.Applied{Exists: true, Revision: layout.Revision(last)}
+	case judged || applied == 0:
+		return nil, belief.Applied{Revision: s.endedAt(key)}
+	}
+	return nil, belief.Applied{Exists: true, Revision: applied}
+}
+
+// setLast notes the record that is believed, nil for none. That there is none has to be noted as long as something says that there was one.
+func (s *Beliefs) setLast(service types.NamespacedName, id names.ClusterID, key string, record *brokerv1alpha1.ExportedService, found *belief.Found, note bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case record == nil && found != nil:
+		s.remember(key, found.Revision)
+	case record != nil:
+		s.ended.Remove(key)
+	}
+	of := s.records[service]
+	if record == nil && !note {
+		if delete(of, id); len(of) == 0 {
+			delete(s.records, service)
+		}
+		return
+	}
+	if of == nil {
+		of = map[names.ClusterID]*brokerv1alpha1.ExportedService{}
+		s.records[service] = of
+	}
+	of[id] = record
+}
+
+// Policy returns what the hub says of a service, nil where it says nothing, and whether it has said anything since this process began. Policies fail
+// closed: a policy ends only when the hub withdraws it, and one that is missing or older than before counts as it was, without an end to that.
+func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (policy *brokerv1alpha1.ServicePolicySpec, known bool, _ error) {
+	var found *brokerv1alpha1.ServicePolicy
+	if b := c.Broker(); b != nil {
+		var err error
+		if found, err = kit.Get(ctx, b, client.ObjectKey{Namespace: c.Clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, &brokerv1alpha1.ServicePolicy{}); err != nil {
+			return nil, false, err
+		}
+	}
+	s := c.Beliefs
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.policies[service]
+	if found != nil && found.Spec.Service() == service && (last == nil || layout.Revision(found) >= layout.Revision(last)) {
+		last = found
+		s.policies[service] = found
+	}
+	if last == nil || layout.Withdrawn(last) {
+		return nil, last != nil, nil
+	}
+	return &last.Spec, true, nil
+}
+
+// Revisions returns those of the records of a service that are believed, as Applied has them. What said tells of clusters that are awaited stays.
+func (s *Beliefs) Revisions(service types.NamespacedName, said map[names.ClusterID]int64, awaited []names.ClusterID) string {
+	revisions := map[names.ClusterID]int64{}
+	for _, id := range awaited {
+		revisions[id] = said[id]
+	}
+	s.mu.Lock()
+	for id, record := range s.records[service] {
+		if record != nil {
+			revisions[id] = layout.Revision(record)
+		}
+	}
+	s.mu.Unlock()
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(revisions)) {
+		all = append(all, fmt.Sprintf("%s=%d", id, revisions[id]))
+	}
+	return strings.Join(all, ",")
+}
+
+// Applied returns the revisions of the records that a ServiceImport was made of.
+func Applied(imp *mcsv1beta1.ServiceImport) map[names.ClusterID]int64 {
+	all := map[names.ClusterID]int64{}
+	for of := range strings.SplitSeq(imp.Annotations[names.AnnotationApplied], ",") {
+		id, text, _ := strings.Cut(of, "=")
+		if revision, err := strconv.ParseInt(text, 10, 64); err == nil && revision > 0 {
+			all[names.ClusterID(id)] = revision
+		}
+	}
+	return all
+}

@@ -1,0 +1,266 @@
+// Package vouch has a member vouch for what it has on the broker: it compares that with what it publishes, and counts in its Lease how often it has found
+// everything right. Importing clusters that miss an object, or find an older one than before, believe it after that (docs/protocol.md, rule 3).
+package vouch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+const (
+	// interval is how often a member compares, where the clusterset has at most objectsPerInterval objects. With more it is that many times longer.
+	interval           = time.Minute
+	objectsPerInterval = 50_000
+	// A comparison looks this often, with pauses, at what is not right at once: a write may be on its way.
+	looks = 4
+	pause = 2 * time.Second
+	// again is when a comparison follows one that has not found everything right.
+	again = 5 * time.Second
+	// resigned is how long the broker refuses an object until that counts as right: others cannot wait for it for ever.
+	resigned = 10 * time.Minute
+	pageSize = 500
+)
+
+// errOutdated says that the cache does not show what is on the broker.
+var errOutdated = errors.New("the cache does not show what is on the broker, as if a watch were silent")
+
+// Publisher is a controller of what the member publishes. A key is what it has requests for.
+type Publisher interface {
+	// Pending tells whether what is published of a key is not as it should be.
+	Pending(ctx context.Context, key types.NamespacedName) (bool, error)
+	// Queue has a key be reconciled.
+	Queue(key types.NamespacedName)
+}
+
+// Slices is the publisher of EndpointSlices.
+type Slices interface {
+	Publisher
+	// Of returns the keys of a service.
+	Of(ctx context.Context, service types.NamespacedName) []types.NamespacedName
+}
+
+// Lease is the member's heartbeat.
+type Lease interface {
+	// Counter reads how often the member has found everything right.
+	Counter(ctx context.Context) (belief.Counter, error)
+	// Count increases the counter if it is still the given one.
+	Count(ctx context.Context, counter belief.Counter) error
+}
+
+// Voucher compares.
+type Voucher struct {
+	Cluster *inputs.Cluster
+	Broker  *inputs.Broker
+	Lease   Lease
+	Records Publisher
+	Slices  Slices
+	Log     *slog.Logger
+
+	wrong kit.Since[key]
+}
+
+// key is what a Publisher has a key for.
+type key struct {
+	record bool
+	types.NamespacedName
+}
+
+// keyOf returns the key of an object on the broker. A slice has a source.
+func keyOf(o client.Object, source string) key {
+	service := layout.Service(o)
+	if source == "" {
+		return key{true, service}
+	}
+	return key{false, types.NamespacedName{Namespace: service.Namespace, Name: source}}
+}
+
+// Start implements manager.Runnable. It compares at once, and then every now and then. It fails where the cache of the broker does not show what is there.
+func (v *Voucher) Start(ctx context.Context) error {
+	for ctx.Err() == nil {
+		next := again
+		right, err := v.compare(ctx)
+		switch {
+		case errors.Is(err, errOutdated):
+			return err
+		case err != nil && ctx.Err() == nil:
+			v.Log.Warn("Comparing what is on the broker with what this cluster publishes failed, and is tried again.", "error", err)
+		case right:
+			next = v.interval(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait.Jitter(next, 0.1)):
+		}
+	}
+	return nil
+}
+
+// interval is how long to wait after a comparison.
+func (v *Voucher) interval(ctx context.Context) time.Duration {
+	records, slices := &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}
+	if err := errors.Join(v.Broker.List(ctx, records, client.UnsafeDisableDeepCopy), v.Broker.List(ctx, slices, client.UnsafeDisableDeepCopy)); err != nil {
+		return interval // the cache has ended
+	}
+	return interval * time.Duration(1+(len(records.Items)+len(slices.Items))/objectsPerInterval)
+}
+
+// seen is an object in the cache and on the broker, by resource versions, and the higher one of its revisions.
+type seen struct {
+	cached, found string
+	revision      int64
+}
+
+// compare counts in the Lease if everything is right, and returns whether it was.
+func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
+	counter, err := v.Lease.Counter(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the counter: %w", err)
+	}
+	var open map[key]seen // what has not been right at any look
+	for look := range looks {
+		if look > 0 {
+			select {
+			case <-ctx.Done():
+				return false, context.Cause(ctx)
+			case <-time.After(pause):
+			}
+		}
+		wrong, err := v.look(ctx)
+		if err != nil {
+			return false, err
+		}
+		if open == nil {
+			open = wrong
+		}
+		for k, first := range open {
+			if now, still := wrong[k]; !still || now.cached == now.found && now.revision > first.revision { // it has been written since
+				delete(open, k)
+			}
+		}
+		if len(open) == 0 {
+			break
+		}
+	}
+	outdated := false
+	for k, of := range open {
+		if of.cached == of.found && v.wrong.For(k, time.Now()) >= resigned {
+			delete(open, k)
+		}
+		outdated = outdated || of.cached != of.found
+	}
+	switch {
+	case outdated:
+		return false, errOutdated
+	case len(open) > 0:
+		return false, nil
+	}
+	if err := v.Lease.Count(ctx, counter); err != nil {
+		return false, fmt.Errorf("counting the comparison: %w", err)
+	}
+	return true, nil
+}
+
+// look reads what is on the broker, returns what is not right, and queues it.
+func (v *Voucher) look(ctx context.Context) (map[key]seen, error) {
+	all, err := v.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.keys(ctx, all); err != nil {
+		return nil, err
+	}
+	for k, of := range all {
+		publisher := Publisher(v.Slices)
+		if k.record {
+			publisher = v.Records
+		}
+		pending, err := publisher.Pending(ctx, k.NamespacedName)
+		if err != nil {
+			return nil, err
+		}
+		if of.cached == of.found && !pending {
+			v.wrong.Over(k)
+			delete(all, k)
+			continue
+		}
+		publisher.Queue(k.NamespacedName)
+	}
+	return all, nil
+}
+
+// objects returns the member's own objects in the cache and on the broker.
+func (v *Voucher) objects(ctx context.Context) (map[key]seen, error) {
+	all := map[key]seen{}
+	self := client.MatchingLabels{names.LabelSourceCluster: v.Cluster.ID.String()}
+	for _, kind := range []schema.GroupVersionKind{
+		brokerv1alpha1.GroupVersion.WithKind("ExportedServiceList"), discoveryv1.SchemeGroupVersion.WithKind("EndpointSliceList"),
+	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		for {
+			if err := v.Broker.Live.List(ctx, list, client.InNamespace(v.Cluster.Clusterset), self, client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
+				return nil, fmt.Errorf("listing the own objects on the broker: %w", err)
+			}
+			for i := range list.Items {
+				o := &list.Items[i]
+				all[keyOf(o, layout.Source(o))] = seen{found: o.ResourceVersion, revision: layout.Revision(o)}
+			}
+			if list.Continue == "" {
+				break
+			}
+		}
+	}
+	cached := func(o client.Object) {
+		k := keyOf(o, layout.Source(o))
+		of := all[k]
+		of.cached, of.revision = o.GetResourceVersion(), max(of.revision, layout.Revision(o))
+		all[k] = of
+	}
+	records := &brokerv1alpha1.ExportedServiceList{}
+	if err := v.Broker.List(ctx, records, client.InNamespace(v.Cluster.Clusterset), client.MatchingFields{layout.ByCluster: v.Cluster.ID.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range records.Items {
+		cached(&records.Items[i])
+	}
+	published, err := v.Broker.PublishedBy(ctx, v.Cluster.Clusterset, v.Cluster.ID)
+	for _, s := range published {
+		cached(s)
+	}
+	return all, err
+}
+
+// keys adds what may have to be on the broker, and is not.
+func (v *Voucher) keys(ctx context.Context, all map[key]seen) error {
+	exports, err := local.ServiceExports(ctx, v.Cluster.Client)
+	if err != nil {
+		return err
+	}
+	for _, e := range exports {
+		record := key{true, e.NamespacedName}
+		all[record] = all[record]
+		for _, source := range v.Slices.Of(ctx, e.NamespacedName) {
+			slice := key{false, source}
+			all[slice] = all[slice]
+		}
+	}
+	return nil
+}
