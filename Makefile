@@ -151,7 +151,7 @@ nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and conv
 
 .PHONY: test-convergence
 test-convergence: ## Break clustersets in memory at random for a while and look whether they become right (FOR=30m SEED=1)
-	@go test -timeout 0 -v ./test/convergence -args -restores -duration $(FOR) -seed $(SEED) | grep -v -e '^ *--- PASS' -e '^=== '
+	@go test -timeout 0 -v ./test/convergence -args -duration $(FOR) -seed $(SEED) | grep -v -e '^ *--- PASS' -e '^=== '
 FOR ?= 5m
 SEED ?= 1
 

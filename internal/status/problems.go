@@ -51,6 +51,29 @@ func (p *Problems) SetSlice(service types.NamespacedName, part string, now Outco
 	}
 }
 
+// Clear forgets the problems of the parts that are of a controller which has ended: it will not hear of what is gone meanwhile.
+func (p *Problems) Clear(of func(part string) bool) {
+	var told []types.NamespacedName
+	p.mu.Lock()
+	for service, parts := range p.of {
+		before := len(parts)
+		if maps.DeleteFunc(parts, func(part string, _ Outcome) bool { return of(part) }); len(parts) < before {
+			told = append(told, service)
+		}
+		if len(parts) == 0 {
+			delete(p.of, service)
+		}
+	}
+	maps.DeleteFunc(p.slices, func(slice, _ types.NamespacedName) bool { return of(slice.Name) })
+	changed := p.changed
+	p.mu.Unlock()
+	for _, service := range told {
+		for _, f := range changed {
+			f(service)
+		}
+	}
+}
+
 func (o Outcome) none() bool { return o.Failure == "" && len(o.Remarks) == 0 }
 
 func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (changed bool) {

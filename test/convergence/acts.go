@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,23 +56,10 @@ var acts = []act{
 	{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }},
 	{2, "is cut off from everything", isolate},
 	{8, "heals", healOne},
-}
-
-// restoring are those of the broker's owner. In what everybody runs they are tried with seeds that have failed once alone, till there is
-// more experience with others.
-var restoring = []act{
 	{2, "has the broker backed up", backUp},
 	{2, "has the broker put back", putBack},
 	{1, "has the broker wiped", wipe},
 	{3, "has the clusterset made anew, if need be", func(ctx context.Context, w *world, _ *cluster) error { return w.makeClusterset(ctx) }},
-}
-
-// possible are the acts of this run.
-func (w *world) possible() []act {
-	if w.restores {
-		return slices.Concat(acts, restoring)
-	}
-	return acts
 }
 
 // populate has users of a cluster make something to begin with, so that what happens then comes together.
@@ -100,14 +86,11 @@ func (w *world) someTrouble() trouble {
 // happen has something happen somewhere.
 func (w *world) happen(ctx context.Context) error {
 	all := 0
-	for _, a := range w.possible() {
+	for _, a := range acts {
 		all += a.weight
 	}
 	n := w.random.IntN(all)
-	if err := w.observe(ctx); err != nil {
-		return err
-	}
-	for _, a := range w.possible() {
+	for _, a := range acts {
 		if n -= a.weight; n >= 0 {
 			continue
 		}
@@ -338,9 +321,6 @@ func objects[T any, P interface {
 }
 
 func killAgent(_ context.Context, w *world, c *cluster) error {
-	if !w.putBack.IsZero() && !c.remembers() {
-		w.unaware(c)
-	}
 	return c.restartAgent(w.random.IntN(len(c.agents)))
 }
 
@@ -385,9 +365,6 @@ func backUp(_ context.Context, w *world, _ *cluster) error {
 		return nil
 	}
 	w.backup = w.broker.Backup()
-	for _, c := range w.clusters {
-		c.backed = c.beat
-	}
 	return nil
 }
 
@@ -397,56 +374,10 @@ func putBack(_ context.Context, w *world, _ *cluster) error {
 	if w.backup == nil {
 		return nil
 	}
-	for _, c := range w.clusters {
-		if !c.aware || c.beat == c.backed { // what is put back is as young as the heartbeat, or younger
-			w.unaware(c)
-		}
-		c.noticed = time.Time{}
-	}
 	w.broker.Restore(w.backup)
-	w.wiped, w.putBack = false, time.Now()
+	w.wiped = false
 	w.endConnections()
 	return nil
-}
-
-// observe takes notice of what agents know by now of the broker, by when they have renewed their heartbeats.
-func (w *world) observe(ctx context.Context) error {
-	leases, err := list(ctx, w.admin, &coordinationv1.LeaseList{})
-	if err != nil {
-		return err
-	}
-	for _, c := range w.clusters {
-		c.beat = ""
-	}
-	for _, lease := range leases.Items {
-		c := w.cluster(lease.Name)
-		c.beat = lease.ResourceVersion
-		renewed := lease.Spec.RenewTime.Add(-c.clock())
-		c.aware = c.aware || renewed.After(c.started)
-		if c.noticed.IsZero() && renewed.After(w.putBack) {
-			c.noticed = time.Now()
-		}
-	}
-	return nil
-}
-
-// remembers tells whether an agent that begins knows of what has become of the broker: the one before it has noticed, and
-// had time to write that down.
-func (c *cluster) remembers() bool {
-	return !c.noticed.IsZero() && time.Since(c.noticed) > 2*time.Second && c.local.well()
-}
-
-// unaware is called when an agent can't know that the broker is put back: it begins then, or has not renewed its heartbeat since the backup was
-// made. It finds what is there, until the others have published again (docs/adr/0031-epochs.md, "What it can't tell").
-func (w *world) unaware(c *cluster) {
-	w.note("%s can't know that the broker was put back", c.id)
-	for _, g := range w.guards {
-		for _, other := range w.clusters {
-			if g.cluster == c && other != c {
-				g.excuse(other.id.String())
-			}
-		}
-	}
 }
 
 // wipe has the clusterset's namespace deleted on the broker, or another broker be at its address. Members may come back

@@ -21,7 +21,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/plugin/clusterset"
-	"github.com/atoll-mcs/atoll/test/planes"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
@@ -45,9 +44,6 @@ type cluster struct {
 	local, broker *way // of its programs, to its own API server and to the broker
 	agents        []*process
 	started       time.Time // the last one of them
-	beat, backed  string    // the version of the heartbeat, and what it was when the broker was backed up last
-	aware         bool      // it has renewed the heartbeat since
-	noticed       time.Time // when it was seen to have done so since the broker was put back last
 	dns           *resolver
 	isolated      bool // from all other clusters' pods
 	fast          atomic.Int64
@@ -69,7 +65,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 	}
 	region := []string{"east", "west"}[number%2]
 	pods := fmt.Sprintf("10.%d.0.0/16", 200+number)
-	options, err := simulation.AgentOptions(id, append(planes.CoreArgs(),
+	options, err := simulation.AgentOptions(id, append([]string{"--core=new"},
 		fmt.Sprintf("--leader-elect=%t", replicas > 1), "--region="+region, "--pod-cidr="+pods))
 	if err != nil {
 		return nil, err
@@ -126,7 +122,7 @@ func (c *cluster) setClock(fast time.Duration) {
 
 func (c *cluster) startAgent() *process {
 	p := newProcess()
-	c.started, c.aware = time.Now(), false
+	c.started = time.Now()
 	options := c.options
 	options.Local, options.Broker = rest.CopyConfig(options.Local), rest.CopyConfig(options.Broker)
 	options.Local.Wrap(c.local.of(p.life))

@@ -22,27 +22,9 @@ import (
 var (
 	duration = flag.Duration("duration", 0, "try seeds for this long, in place of a number of them")
 	first    = flag.Uint64("seed", 1, "the first seed to try")
-	number   = flag.Uint64("seeds", 0, "how many seeds to try; 0 for as many as a suite has time for, and those that have failed once")
-	restores = flag.Bool("restores", false, "have the broker backed up, put back and wiped in all worlds, and not only in those of seeds that have failed once")
+	number   = flag.Uint64("seeds", 0, "how many seeds to try; 0 for as many as a suite has time for")
 	verbose  = flag.Bool("log", false, "show what the agents log")
 )
-
-// kept are seeds that have failed once, of worlds in which the broker is put back and wiped, and why. How a world goes on depends on how its
-// goroutines take turns too, so that a seed is no proof; each cause has a test of its own as well.
-var kept = []uint64{
-	20,   // two replicas found one restore twice, and who had published again in between was awaited for ever
-	54,   // an answer from before the broker was put back, likewise
-	5004, // a broker that is put back, or another one with lower versions: who finds it, and copies that were deaf
-	5016,
-	5034,
-	5042,  // the own heartbeat is older because the broker is another one, where others have published already
-	6001,  // who had not come back when the backup was made comes back while somebody looks
-	20048, // two replicas, of which one hears late of what the other one has found
-	60042, // a namespace that was made anew, and may not be read just then
-	70319, // a copy that never showed the own entry, as it was put back, so that each change of it was refused
-	41388, // a namespace that was deleted, and put back before a heartbeat
-	41015, // a slice of somebody's has the others searched for what they share
-}
 
 func init() {
 	utilruntime.ErrorHandlers = nil // they hold up errors, by a clock of all bubbles together
@@ -53,14 +35,12 @@ func init() {
 // seeds hands out seeds, until there were enough.
 type seeds struct {
 	mu       sync.Mutex
-	waiting  []uint64
 	next     uint64
 	left     uint64
 	until    time.Time
 	tried    int
 	slowest  time.Duration
 	imported int
-	asked    []uint64 // the seeds in whose worlds somebody was asked
 }
 
 func newSeeds() *seeds {
@@ -70,20 +50,18 @@ func newSeeds() *seeds {
 		s.until = time.Now().Add(*duration)
 	case *number > 0:
 	case testing.Short():
-		s.waiting, s.left = kept[:2], 2
+		s.left = 4
 	default:
-		s.waiting, s.left = kept, 12
+		s.left = 24
 	}
 	return s
 }
 
-// take returns a seed, and whether the broker is put back and wiped in its world.
-func (s *seeds) take() (seed uint64, restoring, more bool) {
+// take returns a seed.
+func (s *seeds) take() (seed uint64, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case len(s.waiting) > 0:
-		seed, s.waiting, restoring = s.waiting[0], s.waiting[1:], true
 	case *duration > 0 && time.Now().Before(s.until):
 		seed = s.next
 		s.next++
@@ -92,10 +70,10 @@ func (s *seeds) take() (seed uint64, restoring, more bool) {
 		s.next++
 		s.left--
 	default:
-		return 0, false, false
+		return 0, false
 	}
 	s.tried++
-	return seed, restoring || *restores, true
+	return seed, true
 }
 
 func (s *seeds) note(seed uint64, w *world) {
@@ -103,9 +81,6 @@ func (s *seeds) note(seed uint64, w *world) {
 	defer s.mu.Unlock()
 	s.slowest = max(s.slowest, w.slowest)
 	s.imported += w.imported
-	if len(w.asked) > 0 {
-		s.asked = append(s.asked, seed)
-	}
 }
 
 // TestConvergence tries seeds: each is a world that breaks and heals. How it is done is in the
@@ -117,9 +92,9 @@ func TestConvergence(t *testing.T) {
 	var running sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
-			for seed, restoring, more := s.take(); more && !t.Failed(); seed, restoring, more = s.take() {
+			for seed, more := s.take(); more && !t.Failed(); seed, more = s.take() {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
-					if w := try(t, seed, restoring); w != nil {
+					if w := try(t, seed); w != nil {
 						s.note(seed, w)
 					}
 				})
@@ -127,15 +102,15 @@ func TestConvergence(t *testing.T) {
 		})
 	}
 	running.Wait()
-	t.Logf("%d seeds; %d imports were as they should be, the last of a world after %v at most; somebody was awaited for long, and asked, in the worlds of seeds %v",
-		s.tried, s.imported, s.slowest, s.asked)
+	t.Logf("%d seeds; %d imports were as they should be, the last of a world after %v at most",
+		s.tried, s.imported, s.slowest)
 	if s.imported == 0 {
 		t.Error("nothing was imported anywhere: this says nothing")
 	}
 }
 
 // try runs the world of a seed.
-func try(t *testing.T, seed uint64, restoring bool) *world {
+func try(t *testing.T, seed uint64) *world {
 	log := slog.New(slog.DiscardHandler)
 	if *verbose {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -143,7 +118,7 @@ func try(t *testing.T, seed uint64, restoring bool) *world {
 	var w *world
 	var failed error
 	inBubble(t, func(ctx context.Context) {
-		w, failed = newWorld(seed, restoring, log)
+		w, failed = newWorld(seed, log)
 		if failed == nil {
 			failed = w.run(ctx)
 		}

@@ -44,6 +44,9 @@ func (w *world) cluster(id string) *cluster {
 	return w.clusters[slices.IndexFunc(w.clusters, func(c *cluster) bool { return c.id.String() == id })]
 }
 
+// longMessage is how long a message may be of which all is written.
+const longMessage = 900
+
 // conditions are those that a ServiceExport has to have; of some the message is nobody's
 // business here.
 func conditions(export *mcsv1beta1.ServiceExport, service *corev1.Service, exports []merge.Export) []metav1.Condition {
@@ -60,6 +63,9 @@ func conditions(export *mcsv1beta1.ServiceExport, service *corev1.Service, expor
 		}
 		if len(reasons) > 0 {
 			conflict.Status, conflict.Reason, conflict.Message = metav1.ConditionTrue, strings.Join(reasons, ","), strings.Join(messages, " ")
+			if len(conflict.Message) > longMessage {
+				conflict.Message = ""
+			}
 		}
 	}
 	all := []metav1.Condition{valid, ready, conflict}

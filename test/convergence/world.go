@@ -22,7 +22,6 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +30,6 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
@@ -47,22 +45,19 @@ type world struct {
 	empty    *apiserver.Backup // of the broker as it is before there is a clusterset
 	backup   *apiserver.Backup // the last one of the broker, nil for none
 	wiped    bool              // the clusterset's namespace is not there
-	putBack  time.Time         // when the broker was, since all was right; zero if it was not
 	clusters []*cluster
 	guards   []*guard
 	began    time.Time
-	restores bool     // whether the broker is backed up, put back and wiped
 	names    []string // of the services that users have to do with: the fewer, the more comes together
 	journal  []string
-	slowest  time.Duration   // to converge
-	right    int             // imports that are there as they should be, when there are no problems
-	imported int             // their sum
-	asked    map[string]bool // what clusters asked others for, long after all had healed
+	slowest  time.Duration // to converge
+	right    int           // imports that are there as they should be, when there are no problems
+	imported int           // their sum
 }
 
 // newWorld makes a world by a seed: how many members, how many agents in each.
-func newWorld(seed uint64, restores bool, log *slog.Logger) (*world, error) {
-	w := &world{restores: restores, random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now(), asked: map[string]bool{}}
+func newWorld(seed uint64, log *slog.Logger) (*world, error) {
+	w := &world{random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now()}
 	var err error
 	if w.admin, err = client.NewWithWatch(w.broker.Config(), client.Options{Scheme: simulation.Scheme()}); err != nil {
 		return nil, err
@@ -152,15 +147,12 @@ const (
 	// limit is how long it may take after everything has healed until everything is right. Who
 	// was lost often is kept waiting for sixteen times the 40 s after which it is missed.
 	limit = 20 * time.Minute
-	// usual is the limit where nobody was lost: what has failed is tried again after 30 s at the
-	// latest, and a watch that can't be begun likewise.
-	usual = 2 * time.Minute
-	// calm is twice for how long it has to stay so.
+	// usual is the limit where nobody was lost: an importer waits for two comparisons of an owner, which are a minute apart.
+	usual = 3 * time.Minute
+	// calm is for how long it has to stay so.
 	calm = time.Minute
 	// emptyFor is how long EndpointSlices without source stay on the broker.
 	emptyFor = 10 * time.Minute
-	// answered is how long after everything has healed who was asked has answered, and heartbeats say so.
-	answered = 30 * time.Second
 )
 
 // converge heals, and returns an error unless everything becomes right and stays so.
@@ -182,11 +174,6 @@ func (w *world) converge(ctx context.Context) error {
 		if problems, err = w.problems(ctx); err != nil {
 			return err
 		}
-		if time.Since(began) > answered {
-			if err := w.noteAsks(ctx); err != nil {
-				return err
-			}
-		}
 		if len(problems) == 0 {
 			break
 		}
@@ -194,11 +181,10 @@ func (w *world) converge(ctx context.Context) error {
 			return fmt.Errorf("%v after everything has healed, not all is as it should be:\n%s", allowed, strings.Join(problems, "\n"))
 		}
 	}
-	w.putBack = time.Time{}
 	took := time.Since(began)
 	w.slowest = max(w.slowest, took)
 	w.note("all is as it should be after %v", took)
-	pause(ctx, calm) // what had failed is tried again
+	pause(ctx, usual) // what had failed is tried again, and owners vouch for what is as it was, with other revisions
 	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{})
 	if err != nil {
 		return err
@@ -211,16 +197,10 @@ func (w *world) converge(ctx context.Context) error {
 		slices.ContainsFunc(records.Items, func(r brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&r) }) {
 		pause(ctx, emptyFor) // what has ended is deleted
 	}
-	if err := w.noteAsks(ctx); err != nil {
-		return err
-	}
 	before := w.writes()
 	pause(ctx, calm)
 	problems, err = w.problems(ctx)
 	if err != nil {
-		return err
-	}
-	if err := w.noteAsks(ctx); err != nil {
 		return err
 	}
 	if len(problems) > 0 {
@@ -235,23 +215,6 @@ func (w *world) converge(ctx context.Context) error {
 		}
 	}
 	w.imported += w.right
-	return nil
-}
-
-// noteAsks takes notice of what clusters ask others for on their heartbeats, long after all has healed. Nothing is wrong for long then, but who
-// would have been awaited for ever is to be seen.
-func (w *world) noteAsks(ctx context.Context) error {
-	leases, err := list(ctx, w.admin, &coordinationv1.LeaseList{})
-	if err != nil {
-		return err
-	}
-	for _, lease := range leases.Items {
-		asks := lease.Name + " asks " + lease.Annotations[names.AnnotationAwaits]
-		if lease.Annotations[names.AnnotationAwaits] != "" && !w.asked[asks] {
-			w.asked[asks] = true
-			w.note("%s", asks)
-		}
-	}
 	return nil
 }
 

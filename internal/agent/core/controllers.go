@@ -123,10 +123,16 @@ func (c *core) connect(ctx context.Context) {
 
 // member has everything of a member be looked at, because it is lost, is lost no longer, or has changed.
 func (c *core) member(ctx context.Context, id names.ClusterID) {
-	if tell := c.current.Load(); tell != nil {
-		tell.imports.From(ctx, id)
-		tell.slices.From(ctx, id)
+	tell := c.current.Load()
+	if tell == nil {
+		return
 	}
+	for _, service := range (publishedBy{c, c.cluster.Broker()}).ServicesOf(id) {
+		tell.imports.Service(service)
+		c.process.exportstatus.Service(service)
+		c.process.importstatus.Service(service)
+	}
+	tell.slices.From(ctx, id)
 }
 
 // believed has everything of a service be looked at, because something else is believed although nothing has changed on the broker.

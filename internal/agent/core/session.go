@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -124,6 +125,7 @@ func (c *core) session(ctx context.Context) error {
 	c.process.importstatus.All(ctx)
 	c.current.Store(&tell)
 	defer c.current.Store(nil)
+	defer c.clearProblems()
 	group.Go(func() error {
 		if c.lost.Await(ctx) == nil {
 			tell.slices.All(ctx)
@@ -142,6 +144,15 @@ func (c *core) session(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// clearProblems forgets what the controllers of a session could not do.
+func (c *core) clearProblems() {
+	c.exports.Clear(func(string) bool { return true })
+	c.imports.Clear(func(part string) bool {
+		cluster, _, isSlice := strings.Cut(part, "/")
+		return isSlice && cluster != c.ClusterID.String()
+	})
 }
 
 // follow waits until the caches of the broker are synced, and has the controllers that live as long as the process follow them.

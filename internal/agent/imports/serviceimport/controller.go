@@ -57,11 +57,6 @@ func (r *Reconciler) Service(service types.NamespacedName) {
 	r.feed.Add(false, reconcile.Request{NamespacedName: service})
 }
 
-// From queues the imports of what a cluster exports.
-func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
-	r.feed.Add(false, r.records(ctx, client.MatchingFields{layout.ByCluster: cluster.String()})...)
-}
-
 // service maps a Service to the service of its name, which this cluster may export, and a derived one to its import.
 func (r *Reconciler) service(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 	if imp := imported.Of(e.Latest()); imp.Name != "" {
