@@ -27,7 +27,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
-	"github.com/atoll-mcs/atoll/internal/controllers/policyword"
 	"github.com/atoll-mcs/atoll/internal/controllers/servicepolicy"
 	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
 	"github.com/atoll-mcs/atoll/internal/informers"
@@ -123,7 +122,8 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, runnable := range []manager.Runnable{endpoints, permissions, hosts} {
+	voucher := &servicepolicy.Voucher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Log: p.log}
+	for _, runnable := range []manager.Runnable{endpoints, permissions, hosts, voucher} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
@@ -160,7 +160,6 @@ func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoin
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	return []controllers.Controller{
 		servicepolicy.NewController(writer, options.Clusterset, permissions, recorder),
-		policyword.NewController(writer, options.Clusterset),
 		webhookcert.NewController(writer),
 		loadbalancer.NewController(mgr.GetClient(), options.Clusterset, endpoints, permissions, hosts, providers, recorder, options.AbandonAfter),
 	}
@@ -207,7 +206,6 @@ func (p *process) newManager(ctx context.Context, brokerClient client.WithWatch,
 				&brokerv1alpha1.ExportedService{}: clusterset,
 				&brokerv1alpha1.MemberCluster{}:   clusterset,
 				&brokerv1alpha1.ServicePolicy{}:   clusterset,
-				&brokerv1alpha1.Hub{}:             clusterset,
 				// Of these it may see its own alone.
 				&admissionv1.ValidatingWebhookConfiguration{}: {Field: fields.OneTermEqualSelector("metadata.name", names.HubWebhook)},
 				&corev1.Secret{}: {

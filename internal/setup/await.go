@@ -43,6 +43,9 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 		if err := onBroker.Get(ctx, client.ObjectKey{Namespace: m.Clusterset, Name: m.ClusterID.String()}, entry); err != nil {
 			return err
 		}
+		if entry.Spec.State == brokerv1alpha1.MemberRemoved {
+			return errors.New("the entry is that of a member which has left")
+		}
 		if entry.Spec.ClusterUID != state.uid {
 			return fmt.Errorf("the entry is of another cluster, of UID %s", entry.Spec.ClusterUID)
 		}

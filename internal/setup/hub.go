@@ -13,7 +13,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -81,11 +81,10 @@ func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun
 	if err := on.List(ctx, policies, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("listing the hub's policies: %w", err)
 	}
-	if err := on.DeleteAll(ctx, policies.Items); err != nil {
-		return err
-	}
-	if err := lastWord(ctx, on, namespace); err != nil {
-		return err
+	for i := range policies.Items {
+		if err := withdraw(ctx, on, &policies.Items[i]); err != nil {
+			return err
+		}
 	}
 	if err := on.Delete(ctx, slices.DeleteFunc(objects, runs)...); err != nil {
 		return err
@@ -112,17 +111,16 @@ func reportHeld(ctx context.Context, on *install.Target) error {
 	return nil
 }
 
-// lastWord says in the hub's name that there are no policies: members that are away now have to
-// know it when they come back.
-func lastWord(ctx context.Context, on *install.Target, namespace string) error {
-	hub := &brokerv1alpha1.Hub{}
-	err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: brokerv1alpha1.HubName}, hub)
-	if err != nil || on.DryRun {
-		return client.IgnoreNotFound(err)
+// withdraw has a policy say that it has ended, which tells the members; that it is missing would not. It stays: members that are away now have to know it
+// when they come back.
+func withdraw(ctx context.Context, on *install.Target, policy *unstructured.Unstructured) error {
+	if layout.Withdrawn(policy) || on.DryRun {
+		return nil
 	}
-	hub.Spec = (&broker.PolicySet{}).Word()
-	if err := on.Update(ctx, hub); err != nil {
-		return fmt.Errorf("saying that there are no policies any more: %w", err)
+	layout.SetWithdrawn(policy, true)
+	layout.SetRevision(policy, layout.Revision(policy))
+	if err := client.IgnoreNotFound(on.Client.Update(ctx, policy)); err != nil {
+		return fmt.Errorf("withdrawing the policy %s: %w", policy.GetName(), err)
 	}
 	return nil
 }

@@ -26,14 +26,14 @@ type records struct {
 	on        *install.Target
 	namespace string
 	cluster   names.ClusterID
-	// objects are in the order in which they go: of those that bear its id last the Lease, for a member
-	// whose heartbeat is missing may be withdrawn, and what it exports would come back before it is deleted.
+	// entry is the MemberCluster, nil where there is none. It stays, and says that the member is removed: what is missing tells the others nothing.
+	entry *brokerv1alpha1.MemberCluster
+	// objects are all others.
 	objects []unstructured.Unstructured
 }
 
-// recorded are the kinds of what bears a member's id, in the order in which they go.
+// recorded are the kinds of what bears a member's id and goes.
 var recorded = []schema.GroupVersionKind{
-	brokerv1alpha1.GroupVersion.WithKind("MemberCluster"),
 	brokerv1alpha1.GroupVersion.WithKind("ExportedService"),
 	discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 	coordinationv1.SchemeGroupVersion.WithKind("Lease"),
@@ -43,6 +43,12 @@ var recorded = []schema.GroupVersionKind{
 // the catalogue that name no other member.
 func findRecords(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID) (*records, error) {
 	found := &records{on: on, namespace: namespace, cluster: cluster}
+	entry := &brokerv1alpha1.MemberCluster{}
+	if err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster.String()}, entry); err == nil {
+		found.entry = entry
+	} else if !apierrors.IsNotFound(err) {
+		return nil, err
+	}
 	for _, kind := range recorded {
 		list := listOf(kind)
 		if err := on.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{names.LabelSourceCluster: cluster.String()}); err != nil {
@@ -64,20 +70,40 @@ func findRecords(ctx context.Context, on *install.Target, namespace string, clus
 
 // owner is the UID of the cluster that the records say they are of, "" where none does.
 func (r *records) owner() string {
-	for _, o := range r.objects {
-		if o.GetKind() == "MemberCluster" {
-			uid, _, _ := unstructured.NestedString(o.Object, "spec", "clusterUID")
-			return uid
-		}
+	if r.entry == nil || r.entry.Spec.State == brokerv1alpha1.MemberRemoved {
+		return ""
 	}
-	return ""
+	return r.entry.Spec.ClusterUID
+}
+
+// delete has the entry say that the member is removed, which the others act upon, and deletes everything else.
+func (r *records) delete(ctx context.Context) error {
+	entry := &brokerv1alpha1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.cluster.String(), Labels: map[string]string{names.LabelSourceCluster: r.cluster.String()}},
+		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: r.cluster.String(), ClusterUID: "removed", AdvertiseMode: brokerv1alpha1.AdvertisePods},
+	}
+	err := error(nil)
+	switch {
+	case r.on.DryRun:
+	case r.entry == nil: // it was not there any more when the broker was made anew
+		entry.Spec.State = brokerv1alpha1.MemberRemoved
+		err = r.on.Client.Create(ctx, entry)
+	default:
+		entry = r.entry.DeepCopy()
+		entry.Spec.State = brokerv1alpha1.MemberRemoved
+		err = r.on.Client.Patch(ctx, entry, client.MergeFrom(r.entry))
+	}
+	if err != nil {
+		return fmt.Errorf("having the entry of %s say that it is removed: %w", r.cluster, err)
+	}
+	return r.on.DeleteAll(ctx, r.objects)
 }
 
 // remove deletes the records, and the account in whose name it is done, with which the rest
 // of the member's goes.
 func (r *records) remove(ctx context.Context, dryRun bool) error {
 	r.on.DryRun = dryRun
-	if err := r.on.DeleteAll(ctx, r.objects); err != nil {
+	if err := r.delete(ctx); err != nil {
 		return err
 	}
 	for _, a := range []rights.Account{rights.Joiner(r.namespace, r.cluster), rights.Member(r.namespace, r.cluster)} {
@@ -142,14 +168,11 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 		return err
 	}
 	say("removing its records")
-	if err := makeKnown(ctx, on, r); err != nil {
-		return err
-	}
 	found, err := findRecords(ctx, on, r.Namespace, r.Cluster)
 	if err != nil {
 		return fmt.Errorf("listing its records: %w", err)
 	}
-	return on.DeleteAll(ctx, found.objects)
+	return found.delete(ctx)
 }
 
 func unstructuredSecrets(secrets []corev1.Secret) []unstructured.Unstructured {
@@ -160,22 +183,4 @@ func unstructuredSecrets(secrets []corev1.Secret) []unstructured.Unstructured {
 		all[i].SetName(s.Name)
 	}
 	return all
-}
-
-// makeKnown makes the entry of a member that has none, because it was not there any more when the
-// broker was made anew: the others take it for removed when they see its entry go.
-func makeKnown(ctx context.Context, on *install.Target, r RemoveRequest) error {
-	if r.DryRun {
-		return nil
-	}
-	err := on.Client.Create(ctx, &brokerv1alpha1.MemberCluster{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.Namespace, Name: r.Cluster.String(), Labels: map[string]string{names.LabelSourceCluster: r.Cluster.String()},
-		},
-		Spec: brokerv1alpha1.MemberClusterSpec{ClusterID: r.Cluster.String(), ClusterUID: "removed", AdvertiseMode: brokerv1alpha1.AdvertisePods},
-	})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making the entry of %s, which is to be removed: %w", r.Cluster, err)
-	}
-	return nil
 }

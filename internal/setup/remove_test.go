@@ -3,16 +3,17 @@ package setup
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 )
 
 // Pitfall 34: whose records they are they say themselves, so that a cluster that uses another one's id
 // does not remove these when it leaves.
 func TestOwnerOfRecords(t *testing.T) {
-	entry := unstructured.Unstructured{Object: map[string]any{"kind": "MemberCluster", "spec": map[string]any{"clusterUID": "theirs"}}}
-	lease := unstructured.Unstructured{Object: map[string]any{"kind": "Lease"}}
-	for want, objects := range map[string][]unstructured.Unstructured{"theirs": {lease, entry}, "": {lease}} {
-		if got := (&records{objects: objects}).owner(); got != want {
+	entry := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ClusterUID: "theirs"}}
+	left := entry.DeepCopy()
+	left.Spec.State = brokerv1alpha1.MemberRemoved
+	for entry, want := range map[*brokerv1alpha1.MemberCluster]string{entry: "theirs", left: "", nil: ""} {
+		if got := (&records{entry: entry}).owner(); got != want {
 			t.Errorf("the owner is %q, want %q", got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -82,7 +83,7 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 	var heartbeats coordinationv1.LeaseList
 	var exports brokerv1alpha1.ExportedServiceList
 	var policies brokerv1alpha1.ServicePolicyList
-	var slices discoveryv1.EndpointSliceList
+	var published discoveryv1.EndpointSliceList
 	list := func(what string, list client.ObjectList, opts ...client.ListOption) error {
 		if err := on.List(ctx, list, append(opts, in)...); err != nil {
 			return fmt.Errorf("listing %s: %w", what, err)
@@ -104,11 +105,13 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 		permitted, _ = permissions.Read(config)
 	}
 	if scope.Endpoints {
-		err = errors.Join(err, list("endpoints", &slices, of, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
+		err = errors.Join(err, list("endpoints", &published, of, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
 	}
 	// Last, so that the time that is read with them is that of the heartbeats.
 	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
-	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: slices.Items, Permissions: permitted}, err
+	members.Items = slices.DeleteFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Spec.State == brokerv1alpha1.MemberRemoved })
+	policies.Items = slices.DeleteFunc(policies.Items, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
+	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: published.Items, Permissions: permitted}, err
 }
 
 // rights returns what the member may do in the clusterset's namespace.

@@ -220,6 +220,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 		o.Scheme = scheme
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(scheme), nil }
 		o.Cache = cache.Options{
+			NewInformer:                  kit.NewInformer,
 			DefaultFieldSelector:         inClusterset,
 			DefaultTransform:             informers.Trim,
 			DefaultUnsafeDisableDeepCopy: ptr.To(true),

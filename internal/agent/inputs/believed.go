@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -74,6 +76,24 @@ func (s *Beliefs) endedAt(object string) int64 {
 	return of
 }
 
+// judge decides about an object, and whether its owner has vouched. found returns it as it was read; read reads it again, past the cache. again is called when
+// the owner vouches.
+func (s *Beliefs) judge(key string, id names.ClusterID, applied belief.Applied, owner belief.Owner, found func() *belief.Found, read func() error, again func()) (verdict belief.Verdict, vouched bool, _ error) {
+	verdict = belief.Decide(applied, found(), owner)
+	if verdict == belief.Keep {
+		if !s.suspicions.Suspect(key, id, time.Now(), again) {
+			return belief.Keep, false, nil
+		}
+		if err := read(); err != nil {
+			return belief.Keep, false, fmt.Errorf("reading what its owner has vouched for: %w", err)
+		}
+		owner.Vouched = true
+		verdict = belief.Decide(applied, found(), owner)
+	}
+	s.suspicions.Clear(key)
+	return verdict, owner.Vouched, nil
+}
+
 // JudgeSlice decides about another cluster's slice, of which this cluster has imported have, nil for nothing. source is the slice on the broker, nil for
 // none; where its owner has vouched it was read past the cache. The slice is judged again by again when the owner vouches.
 func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.ClusterID, of types.NamespacedName, have, source *discoveryv1.EndpointSlice, again func()) (belief.Verdict, *discoveryv1.EndpointSlice, error) {
@@ -87,40 +107,31 @@ func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.Clust
 	if err != nil {
 		return belief.Keep, nil, err
 	}
-	found := b.foundSlice(source)
-	verdict := belief.Decide(applied, found, owner)
-	if verdict == belief.Keep {
-		if !c.Beliefs.suspicions.Suspect(key, cluster, time.Now(), again) {
-			return belief.Keep, source, nil
+	found := func() *belief.Found {
+		if source == nil {
+			return nil
 		}
-		if source, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &discoveryv1.EndpointSlice{}); err != nil {
-			return belief.Keep, nil, fmt.Errorf("reading a slice whose owner has vouched: %w", err)
-		}
-		if source != nil {
+		return b.found(source)
+	}
+	read := func() (err error) {
+		if source, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &discoveryv1.EndpointSlice{}); source != nil {
 			b.Border.Admit(source)
 		}
-		owner.Vouched = true
-		found = b.foundSlice(source)
-		verdict = belief.Decide(applied, found, owner)
+		return err
 	}
-	c.Beliefs.suspicions.Clear(key)
+	verdict, vouched, err := c.Beliefs.judge(key, cluster, applied, owner, found, read, again)
+	if err != nil || verdict == belief.Keep {
+		return verdict, source, err
+	}
 	switch {
 	case verdict == belief.Apply:
 		c.Beliefs.ended.Remove(key)
-	case found != nil:
-		c.Beliefs.remember(key, found.Revision)
-	case owner.Vouched:
+	case source != nil:
+		c.Beliefs.remember(key, layout.Revision(source))
+	case vouched:
 		c.Beliefs.ended.Remove(key)
 	}
 	return verdict, source, nil
-}
-
-// foundSlice is a slice, nil for none, as belief has it.
-func (b *Broker) foundSlice(slice *discoveryv1.EndpointSlice) *belief.Found {
-	if slice == nil {
-		return nil
-	}
-	return b.found(slice)
 }
 
 // Remember notes the revision of an imported slice that is removed for another reason than its owner's.
@@ -182,37 +193,32 @@ func (c *Cluster) judgeRecord(ctx context.Context, b *Broker, service types.Name
 	}
 	last, state := s.last(service, id, key, applied)
 	owner.Lost = owner.Lost && (last == nil || last.Spec.OnClusterLoss != names.OnLossKeep)
-	verdict := belief.Decide(state, b.foundRecord(cached), owner)
-	if verdict == belief.Keep {
-		if !s.suspicions.Suspect(key, id, time.Now(), func() { s.changed(service) }) {
-			return last, last != nil || !state.Exists, nil
+	found := func() *belief.Found {
+		if cached == nil {
+			return nil
 		}
-		if cached, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &brokerv1alpha1.ExportedService{}); err != nil {
-			return nil, false, fmt.Errorf("reading a record whose owner has vouched: %w", err)
-		}
-		if cached != nil {
+		return b.found(cached)
+	}
+	read := func() (err error) {
+		if cached, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &brokerv1alpha1.ExportedService{}); cached != nil {
 			_, _ = b.Border.Transform(cached) // which returns no error
 		}
-		owner.Vouched = true
-		verdict = belief.Decide(state, b.foundRecord(cached), owner)
+		return err
+	}
+	verdict, vouched, err := s.judge(key, id, state, owner, found, read, func() { s.changed(service) })
+	if err != nil || verdict == belief.Keep {
+		return last, last != nil || !state.Exists, err
+	}
+	if vouched {
 		defer s.changed(service) // others that read the records have to know
 	}
-	s.suspicions.Clear(key)
 	if verdict == belief.Apply {
 		if state, _ := b.Border.State(cached); state == border.Full {
 			record = cached
 		}
 	}
-	s.setLast(service, id, key, record, b.foundRecord(cached), cached != nil || applied > 0)
+	s.setLast(service, id, key, record, found(), cached != nil || applied > 0)
 	return record, true, nil
-}
-
-// foundRecord is a record, nil for none, as belief has it.
-func (b *Broker) foundRecord(record *brokerv1alpha1.ExportedService) *belief.Found {
-	if record == nil {
-		return nil
-	}
-	return b.found(record)
 }
 
 // last returns the record of a cluster that was believed last, and what is imported of it. Before this process has judged, what the import says of itself
@@ -254,28 +260,94 @@ func (s *Beliefs) setLast(service types.NamespacedName, id names.ClusterID, key 
 	of[id] = record
 }
 
-// Policy returns what the hub says of a service, nil where it says nothing, and whether it has said anything since this process began. Policies fail
-// closed: a policy ends only when the hub withdraws it, and one that is missing or older than before counts as it was, without an end to that.
+// Policy returns what the hub says of a service, nil where it says nothing, and whether that is known. The hub is one more owner, which is never lost: as
+// long as it is away, a policy that is missing counts as it was.
 func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (policy *brokerv1alpha1.ServicePolicySpec, known bool, _ error) {
-	var found *brokerv1alpha1.ServicePolicy
-	if b := c.Broker(); b != nil {
+	s, b, name := c.Beliefs, c.Broker(), names.Aggregate(service.Namespace, service.Name)
+	s.mu.Lock()
+	last := s.policies[service]
+	s.mu.Unlock()
+	if last == nil {
 		var err error
-		if found, err = kit.Get(ctx, b, client.ObjectKey{Namespace: c.Clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, &brokerv1alpha1.ServicePolicy{}); err != nil {
+		if last, err = c.exportedBecauseOf(ctx, service); err != nil {
 			return nil, false, err
 		}
 	}
-	s := c.Beliefs
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := s.policies[service]
-	if found != nil && found.Spec.Service() == service && (last == nil || layout.Revision(found) >= layout.Revision(last)) {
-		last = found
-		s.policies[service] = found
+	if b != nil {
+		cached, err := kit.Get(ctx, b, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &brokerv1alpha1.ServicePolicy{})
+		if err != nil {
+			return nil, false, err
+		}
+		if last, err = c.judgePolicy(ctx, b, service, cached, last); err != nil {
+			return nil, false, err
+		}
 	}
 	if last == nil || layout.Withdrawn(last) {
-		return nil, last != nil, nil
+		return nil, b != nil || last != nil, nil
 	}
 	return &last.Spec, true, nil
+}
+
+// judgePolicy returns the policy of a service that is believed, nil for none. cached is what the cache has, last what was believed.
+func (c *Cluster) judgePolicy(ctx context.Context, b *Broker, service types.NamespacedName, cached, last *brokerv1alpha1.ServicePolicy) (*brokerv1alpha1.ServicePolicy, error) {
+	s := c.Beliefs
+	found := func() *belief.Found {
+		if cached == nil || cached.Spec.Service() != service {
+			return nil
+		}
+		return layout.Found(cached)
+	}
+	read := func() (err error) {
+		cached, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, &brokerv1alpha1.ServicePolicy{})
+		return err
+	}
+	applied := belief.Applied{}
+	if last != nil {
+		applied = belief.Applied{Exists: !layout.Withdrawn(last), Revision: layout.Revision(last)}
+	}
+	verdict, vouched, err := s.judge("policy/"+names.Aggregate(service.Namespace, service.Name), names.HubOwner, applied, belief.Owner{}, found, read, func() { s.changed(service) })
+	if err != nil || verdict == belief.Keep {
+		return last, err
+	}
+	if vouched {
+		defer s.changed(service)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found() == nil {
+		cached = nil
+	}
+	if s.policies[service] = cached; cached == nil {
+		delete(s.policies, service)
+	}
+	return cached, nil
+}
+
+// exportedBecauseOf returns the policy that this cluster's ServiceExport was made for, as it says, nil for none: an agent that starts while the broker has
+// lost the policy must not open what it restricts.
+func (c *Cluster) exportedBecauseOf(ctx context.Context, service types.NamespacedName) (*brokerv1alpha1.ServicePolicy, error) {
+	export, err := kit.Get(ctx, c.Client, service, &mcsv1beta1.ServiceExport{}, client.UnsafeDisableDeepCopy)
+	if err != nil || export == nil || !contribution.ByPolicy(export) {
+		return nil, err
+	}
+	policy := &brokerv1alpha1.ServicePolicy{}
+	if json.Unmarshal([]byte(export.Annotations[names.AnnotationPolicy]), &policy.Spec) != nil {
+		return nil, nil // somebody has changed it
+	}
+	policy.Annotations = map[string]string{names.AnnotationRevision: export.Annotations[names.AnnotationRevision]}
+	return policy, nil
+}
+
+// Because returns the annotations by which a ServiceExport says which policy it was made for.
+func (c *Cluster) Because(service types.NamespacedName) map[string]string {
+	c.Beliefs.mu.Lock()
+	policy := c.Beliefs.policies[service]
+	c.Beliefs.mu.Unlock()
+	if policy == nil {
+		return nil
+	}
+	text, _ := json.Marshal(policy.Spec) // which is made of strings
+	return map[string]string{names.AnnotationPolicy: string(text), names.AnnotationRevision: policy.Annotations[names.AnnotationRevision]}
 }
 
 // Revisions returns those of the records of a service that are believed, as Applied has them. What said tells of clusters that are awaited stays.

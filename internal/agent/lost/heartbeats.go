@@ -112,10 +112,13 @@ func (h *Heartbeats) Show(began time.Time, leases []coordinationv1.Lease) {
 	now, counters := make(map[names.ClusterID]metav1.MicroTime, len(leases)), make(map[names.ClusterID]belief.Counter, len(leases))
 	for i := range leases {
 		id := names.ClusterID(leases[i].Name)
+		counters[id] = layout.Counter(&leases[i])
+		if id == names.HubOwner {
+			continue
+		}
 		if now[id] = (metav1.MicroTime{}); leases[i].Spec.RenewTime != nil {
 			now[id] = *leases[i].Spec.RenewTime
 		}
-		counters[id] = layout.Counter(&leases[i])
 	}
 	h.Suspicions.Show(began, counters)
 	h.mu.Lock()

@@ -58,7 +58,7 @@ func role(namespace string) *rbacv1.Role {
 			// By its UID they tell whether it was made anew.
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{namespace}, Verbs: []string{"get"}},
 			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: all},
-			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies", "hubs"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: all},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: all},
 			{APIGroups: []string{mcsv1beta1.GroupName}, Resources: []string{"serviceimports"}, Verbs: all},
@@ -111,9 +111,12 @@ func HubAccess(namespace string) []client.Object {
 				{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
 				memberPermissions,
 				{
-					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies", "hubs"},
+					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies"},
 					Verbs: append(read, "create", "update", "delete"),
 				},
+				// In one it vouches for its policies.
+				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{names.HubOwner.String()}, Verbs: []string{"get", "update"}},
 			},
 		},
 		&rbacv1.RoleBinding{

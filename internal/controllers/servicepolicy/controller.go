@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,6 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
@@ -40,6 +42,7 @@ type Controller struct {
 	recorder    events.EventRecorder
 	newest      controllers.Newest[*networkingv1alpha1.MultiClusterService]
 	policies    controllers.Newest[*brokerv1alpha1.ServicePolicy]
+	withdrawn   kit.Since[types.NamespacedName]
 }
 
 // NewController returns a controller that writes to the clusterset's namespace, in which members may export what permissions say.
@@ -76,6 +79,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
+
+// keepWithdrawn is how long a withdrawn policy stays on the broker. That it is withdrawn tells the members.
+const keepWithdrawn = 10 * time.Minute
 
 // matters tells whether a change of a MultiClusterService is one of what this controller goes by, or of its own conditions by
 // somebody else.
@@ -120,12 +126,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what there is of MultiClusterService %s: %w", req, err)
 	}
-	if err := c.apply(ctx, req.NamespacedName, s.mcs); err != nil {
+	again, err := c.apply(ctx, req.NamespacedName, s.mcs)
+	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("writing the policy of MultiClusterService %s: %w", req, err)
 	}
 	if s.mcs == nil {
 		c.newest.Forget(req.NamespacedName)
-		return reconcile.Result{}, nil
+		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	return reconcile.Result{}, c.applyConditions(ctx, s)
 }
@@ -152,6 +159,9 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 		return s, err
 	}
 	for i := range members.Items {
+		if members.Items[i].Spec.State == brokerv1alpha1.MemberRemoved {
+			continue
+		}
 		id := members.Items[i].Name
 		s.members = append(s.members, id)
 		record := &brokerv1alpha1.ExportedService{}
@@ -168,18 +178,26 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 	return s, nil
 }
 
-// apply makes the policy what the MultiClusterService says, of which there may be none.
-func (c *Controller) apply(ctx context.Context, key types.NamespacedName, mcs *networkingv1alpha1.MultiClusterService) error {
+// apply makes the policy what the MultiClusterService says, of which there may be none, and returns when it is to be looked at again.
+func (c *Controller) apply(ctx context.Context, key types.NamespacedName, mcs *networkingv1alpha1.MultiClusterService) (again time.Duration, _ error) {
 	have, err := c.policy(ctx, client.ObjectKey{Namespace: c.clusterset, Name: names.Aggregate(key.Namespace, key.Name)})
 	switch {
 	case err != nil, mcs == nil && have == nil:
-		return err
-	case mcs == nil:
+		return 0, err
+	case mcs == nil && layout.Withdrawn(have):
+		if again = keepWithdrawn - c.withdrawn.For(key, time.Now()); again > 0 {
+			return again, nil
+		}
+		c.withdrawn.Over(key)
 		if err := c.writer.Delete(ctx, have); err != nil {
-			return err
+			return 0, err
 		}
 		c.policies.Deleted(have)
-		return nil
+		return 0, nil
+	case mcs == nil:
+		layout.SetWithdrawn(have, true)
+		layout.SetRevision(have, layout.Revision(have))
+		again, err = keepWithdrawn, c.writer.Update(ctx, have)
 	case have == nil:
 		have = &brokerv1alpha1.ServicePolicy{
 			ObjectMeta: metav1.ObjectMeta{
@@ -188,19 +206,25 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, mcs *n
 			},
 			Spec: project(mcs),
 		}
+		layout.SetRevision(have, 0, mcs)
 		err = c.writer.Create(ctx, have)
 	default:
 		want := project(mcs)
-		if equality.Semantic.DeepEqual(have.Spec, want) {
-			return nil
+		if !layout.Withdrawn(have) && equality.Semantic.DeepEqual(have.Spec, want) {
+			return 0, nil
 		}
 		have.Spec = want
+		layout.SetWithdrawn(have, false)
+		layout.SetRevision(have, layout.Revision(have), mcs)
 		err = c.writer.Update(ctx, have)
+	}
+	if mcs != nil {
+		c.withdrawn.Over(key)
 	}
 	if err == nil {
 		c.policies.Wrote(have)
 	}
-	return err
+	return again, err
 }
 
 // policy returns the policy that there is, or nil. One that was written and is not shown yet, or not any more, is asked for.

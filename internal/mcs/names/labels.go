@@ -66,6 +66,8 @@ const (
 	StateWithdrawn = "Withdrawn"
 	// AnnotationCompared is on a member's heartbeat, with how often the member has found on the broker just what it publishes.
 	AnnotationCompared = "atoll.dev/compared"
+	// AnnotationPolicy is on a ServiceExport that was made for a policy of the hub's, with that policy (JSON).
+	AnnotationPolicy = "atoll.dev/policy"
 	// AnnotationApplied is on a ServiceImport, with the revisions of the records that it is made of: "c1=12,c2=34".
 	AnnotationApplied = "atoll.dev/applied-revisions"
 	// AnnotationRestored is on a member's heartbeat, with the time when it was found to be older
@@ -151,6 +153,9 @@ const BrokerMemory = "atoll-broker-memory"
 
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"
+
+// HubOwner stands for the hub among the owners of objects on the broker, and is the name of its Lease in the clusterset's namespace. It is no cluster id.
+const HubOwner ClusterID = "hub.atoll.dev"
 
 // HubNamespace is the namespace of atoll-hub on a broker, HubAccount its service account there.
 const HubNamespace, HubAccount = "atoll-hub", "atoll-hub"

@@ -295,6 +295,13 @@ func (s *store) own(p place, o Object, owned bool) {
 	}
 }
 
+// current is the newest version.
+func (s *store) current() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
 // watchFrom begins a watch after a version; with 0, with everything that there is. It
 // returns what there is then.
 func (s *store) watchFrom(f filter, after uint64) (*stream, []Object, uint64, error) {

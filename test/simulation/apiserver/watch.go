@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -86,12 +87,27 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) error {
 	w.Header().Set("Content-Type", e.info.MediaType)
 	w.WriteHeader(http.StatusOK)
 	// The client is gone when writing fails; there is nobody to tell.
-	_ = e.stream(frame, stream, initial, at, initially && isTrue(r, "allowWatchBookmarks"), r.Context().Done())
+	_ = e.stream(frame, stream, initial, at, initially && isTrue(r, "allowWatchBookmarks"), s.marks(r, stream), r.Context().Done())
 	return nil
 }
 
-// stream writes what there is, then a bookmark if it is asked for, then what happens.
-func (e encoding) stream(frame func([]byte) error, s *stream, initial []Object, at uint64, bookmark bool, done <-chan struct{}) error {
+// markEvery is how often a watch gets a bookmark, as real servers send them.
+const markEvery = time.Minute
+
+// marks returns what says which version a watch has reached, 0 where it is not to be told.
+func (s *Server) marks(r *http.Request, of *stream) func() uint64 {
+	return func() uint64 {
+		if at := s.store.current(); isTrue(r, "allowWatchBookmarks") && at >= of.after {
+			return at
+		}
+		return 0 // it waits for versions that are yet to come
+	}
+}
+
+// stream writes what there is, then a bookmark if it is asked for, then what happens, and a bookmark every now and then.
+func (e encoding) stream(frame func([]byte) error, s *stream, initial []Object, at uint64, bookmark bool, mark func() uint64, done <-chan struct{}) error {
+	ticker := time.NewTicker(markEvery)
+	defer ticker.Stop()
 	for _, o := range initial {
 		if err := e.writeEvent(frame, watch.Added, o); err != nil {
 			return err
@@ -106,14 +122,25 @@ func (e encoding) stream(frame func([]byte) error, s *stream, initial []Object, 
 		}
 	}
 	for {
+		reached := uint64(0)
 		select {
 		case <-done:
 			return nil
 		case <-s.ended:
 			return nil
+		case <-ticker.C:
+			reached = mark() // all that happened until then waits already
 		case <-s.more:
 		}
-		for _, event := range s.take() {
+		events := s.take()
+		if reached > 0 && len(events) == 0 {
+			o := s.filter.kind.new()
+			o.SetResourceVersion(strconv.FormatUint(reached, 10))
+			if err := e.writeEvent(frame, watch.Bookmark, o); err != nil {
+				return err
+			}
+		}
+		for _, event := range events {
 			kind, object := s.filter.seen(event)
 			if err := e.writeEvent(frame, kind, object); err != nil {
 				return fmt.Errorf("writing to a watch: %w", err)

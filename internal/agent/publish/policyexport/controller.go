@@ -5,6 +5,7 @@ package policyexport
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,6 +62,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var refusal string
 	var result reconcile.Result
 	switch {
+	case export != nil && wanted && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
+		result, refusal, err = kit.Outcome(r.because(ctx, export))
 	case export == nil && wanted:
 		result, refusal, err = kit.Outcome(r.create(ctx, req.NamespacedName))
 	case export != nil && !wanted && known && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
@@ -79,11 +82,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) create(ctx context.Context, service types.NamespacedName) error {
 	err := r.cluster.Client.Create(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{
 		Namespace: service.Namespace, Name: service.Name, Labels: map[string]string{names.LabelManagedBy: names.AgentManager},
+		Annotations: r.cluster.Because(service),
 	}}, client.FieldOwner(names.ManagerPolicy))
 	if apierrors.IsAlreadyExists(err) {
 		return nil // that is the next event
 	}
 	return err
+}
+
+// because has a ServiceExport say for which policy it is there.
+func (r *Reconciler) because(ctx context.Context, have *mcsv1beta1.ServiceExport) error {
+	updated := have.DeepCopy()
+	if updated.Annotations == nil {
+		updated.Annotations = map[string]string{}
+	}
+	maps.Copy(updated.Annotations, r.cluster.Because(client.ObjectKeyFromObject(have)))
+	if maps.Equal(updated.Annotations, have.Annotations) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerPolicy)))
 }
 
 // remove deletes a ServiceExport that was made for a policy. One that somebody has applied since is that person's now.
@@ -97,6 +115,8 @@ func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceExport)
 	}
 	released := export.DeepCopy()
 	delete(released.Labels, names.LabelManagedBy)
+	delete(released.Annotations, names.AnnotationPolicy)
+	delete(released.Annotations, names.AnnotationRevision)
 	patch := client.MergeFromWithOptions(export, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, released, patch, client.FieldOwner(names.ManagerPolicy)))
 }

@@ -29,6 +29,9 @@ const (
 	// interval is how often a member compares, where the clusterset has at most objectsPerInterval objects. With more it is that many times longer.
 	interval           = time.Minute
 	objectsPerInterval = 50_000
+	// The first comparisons of a session follow each other sooner: others may be waiting for them, because the broker was restored.
+	firstInterval = 20 * time.Second
+	first         = 4
 	// A comparison looks this often, with pauses, at what is not right at once: a write may be on its way.
 	looks = 4
 	pause = 2 * time.Second
@@ -94,7 +97,7 @@ func keyOf(o client.Object, source string) key {
 
 // Start implements manager.Runnable. It compares at once, and then every now and then. It fails where the cache of the broker does not show what is there.
 func (v *Voucher) Start(ctx context.Context) error {
-	for ctx.Err() == nil {
+	for n := 0; ctx.Err() == nil; n++ {
 		next := again
 		right, err := v.compare(ctx)
 		switch {
@@ -102,6 +105,8 @@ func (v *Voucher) Start(ctx context.Context) error {
 			return err
 		case err != nil && ctx.Err() == nil:
 			v.Log.Warn("Comparing what is on the broker with what this cluster publishes failed, and is tried again.", "error", err)
+		case right && n < first:
+			next = firstInterval
 		case right:
 			next = v.interval(ctx)
 		}
