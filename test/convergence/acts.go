@@ -364,14 +364,17 @@ func backUp(_ context.Context, w *world, _ *cluster) error {
 	if w.wiped {
 		return nil
 	}
-	w.backup = w.broker.Backup()
+	w.backup, w.backedUp = w.broker.Backup(), time.Now()
 	return nil
 }
+
+// restoring is how long a restore takes at least. Members find it by their heartbeats, which they have renewed meanwhile.
+const restoring = 20 * time.Second
 
 // putBack has the broker be as it was at the last backup, if there is one: with its versions, and
 // whatever has become of it meanwhile.
 func putBack(_ context.Context, w *world, _ *cluster) error {
-	if w.backup == nil {
+	if w.backup == nil || time.Since(w.backedUp) < restoring {
 		return nil
 	}
 	w.broker.Restore(w.backup)

@@ -44,6 +44,7 @@ type world struct {
 	admin    client.WithWatch  // of the broker
 	empty    *apiserver.Backup // of the broker as it is before there is a clusterset
 	backup   *apiserver.Backup // the last one of the broker, nil for none
+	backedUp time.Time         // when it was made
 	wiped    bool              // the clusterset's namespace is not there
 	clusters []*cluster
 	guards   []*guard
