@@ -209,7 +209,7 @@ func (l *Lab) waitMember(ctx context.Context, c *Cluster, id string) error {
 	if err != nil {
 		return err
 	}
-	onBroker, err := broker.Connect(config, nil)
+	onBroker, err := broker.Connect(config)
 	if err != nil {
 		return err
 	}

@@ -9,43 +9,10 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/quota"
-	"github.com/atoll-mcs/atoll/internal/staleness"
 )
-
-// measured is what the controllers of one term measure, and what is asked of its parts when somebody looks.
-func (s *session) measured(ctx context.Context, c client.Reader, p parts) *metrics.Metrics {
-	m := metrics.New(s.traffic)
-	m.Follow("broker", p.view.Followed)
-	m.Follow("own", p.sources.Count)
-	m.Limit("services", p.view.LeftOut)
-	m.Limit("objects", func() map[string]int {
-		return overBudget(s.epoch.Usage(), func(u quota.Usage) int { return u.LeftOut })
-	})
-	m.Limit("changes", func() map[string]int {
-		return overBudget(s.epoch.Usage(), func(u quota.Usage) int {
-			if u.CutOff.IsZero() {
-				return 0
-			}
-			return 1
-		})
-	})
-	m.Remotes(func() map[string]metrics.Remote { return remotes(p.heartbeats, p.withdrawn, s.epoch.OverBudgetOf()) })
-	m.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, c) })
-	m.Connection(func() bool { return time.Since(p.heartbeats.Own()) < s.options.LeaseTimeout })
-	return m
-}
-
-// overBudget is a number of each member.
-func overBudget(usage map[string]quota.Usage, of func(quota.Usage) int) map[string]int {
-	all := map[string]int{}
-	for member, u := range usage {
-		all[member] = of(u)
-	}
-	return all
-}
 
 // renewals are the heartbeats of other members.
 type renewals interface {
@@ -54,7 +21,7 @@ type renewals interface {
 }
 
 // remotes is what is known of the other members.
-func remotes(heartbeats renewals, withdrawn *staleness.Set, over map[string]brokerv1alpha1.OverBudget) map[string]metrics.Remote {
+func remotes(heartbeats renewals, withdrawn *lost.Set, over map[string]brokerv1alpha1.OverBudget) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}
 	for id, renewed := range heartbeats.Renewals() {
 		_, isOver := over[id]

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
-	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/pace"
-	"github.com/atoll-mcs/atoll/internal/quota"
 )
 
 const (
@@ -44,17 +44,6 @@ const (
 	// minLeaseTimeout keeps heartbeats from being most of what the broker does.
 	minLeaseTimeout = 2 * time.Second
 )
-
-const (
-	// defaultMaxServices is as many as Kubernetes is made for in a whole cluster, and
-	// defaultMaxEndpoints as many as it has pods then, with three ports each and some more
-	// (https://kubernetes.io/docs/setup/best-practices/cluster-large/).
-	defaultMaxServices  = 10_000
-	defaultMaxEndpoints = 500_000
-)
-
-// Values of --core.
-const coreOld, coreNew = "old", "new"
 
 // minTokenLifetime is the API's limit.
 const minTokenLifetime = 10 * time.Minute
@@ -84,10 +73,7 @@ type Options struct {
 	// AdvertiseMode says what addresses the cluster publishes as its endpoints; empty
 	// means pods.
 	AdvertiseMode string
-	// MaxServicesPerMember and MaxEndpointsPerMember are how much is imported from one other
-	// cluster at most, 0 for any number.
-	MaxServicesPerMember, MaxEndpointsPerMember int
-	// MemberBudget is how many times the default budget of one member applies to what the broker has of it, 0 for no limit.
+	// MemberBudget is how many times the default budget of one member applies to its EndpointSlices, 0 for no limit.
 	MemberBudget float64
 	// WriteInterval is the least mean time between two writes of one EndpointSlice of the cluster's own. The first ones of several are made at once,
 	// and none waits for long after which clients must not use an endpoint any more.
@@ -106,8 +92,6 @@ type Options struct {
 	// PprofAddress is where profiles of the running agent can be taken; "0" or empty for
 	// nowhere.
 	PprofAddress string
-	// Core is which controllers run: "old", or "new" for those that are about to replace them.
-	Core string
 	// Verbose makes the agent log what it does in detail.
 	Verbose bool
 
@@ -115,7 +99,7 @@ type Options struct {
 	Local, Broker *rest.Config
 	// Dial takes the place of the network over which lost members are asked whether they
 	// live, where it is set.
-	Dial withdrawal.Dial
+	Dial lost.Dial
 	// Now takes the place of this host's clock in what the other members are told, where it is set.
 	Now func() time.Time
 }
@@ -132,9 +116,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters from which nothing is imported into any namespace, or * for all; a namespace's annotation "+names.AnnotationRefuseImports+" says the same for it alone")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses, as told to the other members; may be repeated; without, the ranges that the nodes have (spec.podCIDRs)")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "what the other clusters send traffic to: \"pods\" where pods of all clusters reach each other, \"cluster-ip\" where they reach only this cluster's Service addresses")
-	flags.IntVar(&o.MaxServicesPerMember, "max-services-per-member", defaultMaxServices, "how many services this cluster imports from one other member at most; 0 for any number")
-	flags.IntVar(&o.MaxEndpointsPerMember, "max-endpoints-per-member", defaultMaxEndpoints, "how many endpoints this cluster imports from one other member at most, counted as addresses times ports; 0 for any number")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times the default budget of one other member this cluster takes from the broker: %v; 0 for no limit. The own writes keep to 80%% of it", quota.DefaultLimits))
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times %d MiB of one other member's EndpointSlices this cluster holds; what is beyond is read one by one, which is slow; 0 for no limit", border.DefaultBudget>>20))
 	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("least mean time between two writes of one EndpointSlice of this cluster's; the first %d changes in a row are written at once, one after which clients must not use an endpoint any more waits %v at most, and 0 writes all at once", writeBurst, maxWithdrawalDelay))
 	flags.DurationVar(&o.ServiceGrace, "service-grace", defaultServiceGrace, "how long imports stay, without endpoints, of an exported Service that is deleted while its ServiceExport stands; a Service that is made again within that time keeps its clusterset IP")
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "how long a member's heartbeat on the broker may be missing until it counts as lost; the same for all members")
@@ -143,7 +125,6 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics by TLS, with a certificate that signs itself and is another one after each start")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
-	flags.StringVar(&o.Core, "core", coreOld, "which controllers run: \"old\", or \"new\" for those that will replace them and do not survive a broker that loses data yet")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
 }
 
@@ -158,22 +139,11 @@ func (o *Options) Validate() error {
 	if _, err := o.refuses(); err != nil {
 		return fmt.Errorf("--%s: %w", refusal.Flag, err)
 	}
-	if o.Core != "" && o.Core != coreOld && o.Core != coreNew {
-		return fmt.Errorf("--core: %q is neither %q nor %q", o.Core, coreOld, coreNew)
-	}
 	switch o.mode() {
 	case brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP:
 	default:
 		return fmt.Errorf("--advertise-mode: %q is neither %q nor %q: choose %[2]q where pods of other clusters reach this cluster's pods, %[3]q where they reach only its Service addresses",
 			o.AdvertiseMode, brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP)
-	}
-	for _, limit := range []struct {
-		flag string
-		of   int
-	}{{"--max-services-per-member", o.MaxServicesPerMember}, {"--max-endpoints-per-member", o.MaxEndpointsPerMember}} {
-		if limit.of < 0 {
-			return fmt.Errorf("%s: %d is less than 0, which means any number", limit.flag, limit.of)
-		}
 	}
 	if o.MemberBudget < 0 {
 		return fmt.Errorf("--member-budget: %g is less than 0, which means no limit", o.MemberBudget)
@@ -231,8 +201,8 @@ func (o *Options) now() func() time.Time {
 	return time.Now
 }
 
-// budget is what one member may cost.
-func (o *Options) budget() quota.Limits { return quota.DefaultLimits.Times(o.MemberBudget) }
+// budget is how many bytes of one member's EndpointSlices are held, 0 for any number.
+func (o *Options) budget() int64 { return int64(o.MemberBudget * border.DefaultBudget) }
 
 // pace is how writes of one slice are spaced.
 func (o *Options) pace() pace.Limits {

@@ -9,20 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/quota"
+	"github.com/atoll-mcs/atoll/internal/agent/core"
 )
-
-// throttledText is what the log and an Event say while this cluster's own writes wait.
-const throttledText = "This cluster changes its exports faster than other clusters accept from one member. " +
-	"Its writes to the broker are delayed, so other clusters receive its changes late. " +
-	"Find out which exported Services or pods change so often, or raise --member-budget in all clusters."
 
 // sayOverEach is the least time between two Events about this cluster being over budget: other members decide how often they say so.
 const sayOverEach = time.Minute
@@ -42,80 +33,28 @@ func (s *session) warn(ctx context.Context, reason, action, text string) {
 	}()
 }
 
-// sayOver says in the log and in an Event that another member is over its budget.
-func (s *session) sayOver(ctx context.Context) func(member string, u quota.Usage) {
-	return func(member string, u quota.Usage) {
-		text := s.options.budget().Explain(member, u, "this cluster")
-		s.log.Warn(text, "objects", u.Objects, "bytes", u.Bytes)
-		s.warn(ctx, "MemberOverBudget", "Import", text)
-	}
-}
-
-// lead notes that this replica leads, until ctx is done.
-func (s *session) lead(ctx context.Context) error {
-	s.leads.Store(true)
-	<-ctx.Done()
-	s.leads.Store(false)
-	return nil
-}
-
-// namedOverBudget returns the members that this cluster's MemberCluster names as over budget. Only the leader decides. The replicas'
-// budgets differ a little, and they must not overwrite each other's entries.
-func (s *session) namedOverBudget(published []brokerv1alpha1.OverBudget) []brokerv1alpha1.OverBudget {
-	if !s.leads.Load() {
-		return published
-	}
-	return namedIn(s.epoch.Usage())
-}
-
-func namedIn(usage map[string]quota.Usage) (named []brokerv1alpha1.OverBudget) {
-	for _, id := range slices.Sorted(maps.Keys(usage)) {
-		u := usage[id]
-		entry := brokerv1alpha1.OverBudget{ClusterID: id, Reason: brokerv1alpha1.OverBudgetReason(u.Reason)}
-		if !u.CutOff.IsZero() {
-			entry.Until = ptr.To(metav1.NewTime(u.CutOff).Rfc3339Copy())
+// sayOverBudgetOf says in the log and in Events which other clusters name this one as over their budget, whenever that changes.
+func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
+	said, when := "", time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-agent.Named():
 		}
-		named = append(named, entry)
-	}
-	return validation.OverBudget(named)
-}
-
-// sayOverBudgetOf says in the log and in Events which other clusters name this one as over their budget, until ctx is done.
-func (s *session) sayOverBudgetOf(view *broker.View) func(context.Context) error {
-	return func(ctx context.Context) error {
-		changed := make(chan struct{}, 1)
-		changed <- struct{}{}
-		view.OnOverBudget(func() {
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		})
-		if view.AwaitMembers(ctx) != nil {
-			return nil
+		text := overBudgetOfText(agent.OverBudgetOf())
+		if text == said || !agent.Leads() {
+			continue
 		}
-		for said := ""; ctx.Err() == nil; {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-changed:
-			}
-			text := overBudgetOfText(view.Epoch.OverBudgetOf())
-			if text == said {
-				continue
-			}
-			if said = text; text == "" {
-				s.log.Info("this cluster is within the budget of all other clusters again")
-				continue
-			}
-			s.log.Warn(text)
+		if said = text; text == "" {
+			s.log.Info("this cluster is within the budget of all other clusters again")
+			continue
+		}
+		s.log.Warn(text)
+		if time.Since(when) >= sayOverEach {
 			s.warn(ctx, "OverBudget", "Export", text)
-			select {
-			case <-ctx.Done():
-			case <-time.After(sayOverEach):
-			}
+			when = time.Now()
 		}
-		return nil
 	}
 }
 

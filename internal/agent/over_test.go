@@ -3,31 +3,12 @@ package agent
 import (
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/quota"
 )
-
-// A MemberCluster names the members over budget, in an order that does not change, and with times as the broker stores them.
-func TestNamedIn(t *testing.T) {
-	until := time.Unix(1000, 5)
-	got := namedIn(map[string]quota.Usage{
-		"c3": {Reason: quota.TooManyObjects, LeftOut: 3}, "c2": {Objects: 7}, "no id": {Reason: quota.TooManyBytes},
-		"c1": {Reason: quota.TooManyChanges, CutOff: until},
-	})
-	want := []brokerv1alpha1.OverBudget{
-		{ClusterID: "c1", Reason: brokerv1alpha1.OverBudgetChanges, Until: ptr.To(metav1.Unix(1000, 0))},
-		{ClusterID: "c3", Reason: brokerv1alpha1.OverBudgetObjects},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("named (-want +got):\n%s", diff)
-	}
-}
 
 func TestOverBudgetOfText(t *testing.T) {
 	if text := overBudgetOfText(nil); text != "" {

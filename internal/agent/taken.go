@@ -24,13 +24,6 @@ const (
 	againTaken = 50 * time.Minute
 )
 
-// place returns an error if the cluster's id is another cluster's.
-func (s *session) place(ctx context.Context) error {
-	err := s.member.Refused(ctx)
-	s.sayTaken(ctx, err)
-	return err
-}
-
 // sayTaken says in an Event what a person has to do, where the cluster's id is another cluster's. It is said
 // on the agent's Deployment, for nothing else of this cluster's has to do with that.
 func (s *session) sayTaken(ctx context.Context, err error) {

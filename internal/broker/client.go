@@ -48,15 +48,18 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Connect returns a client for a broker. It does not limit its own rate: the
-// broker's API priority and fairness is what shares it among the members. Requests for one
-// object end after some seconds, whatever becomes of the broker. Writes wait for throttle, which may be nil.
-func Connect(config *rest.Config, throttle Throttle) (client.WithWatch, error) {
+// Connect returns a client of a broker, without a cache. Requests for one object end after a while.
+func Connect(config *rest.Config) (client.WithWatch, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1
-	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
+	config.QPS = -1 // the API server's priority and fairness limits, not the client
+	return New(config, client.Options{Scheme: Scheme()})
+}
+
+// New is client.NewWithWatch, with requests for one object that end after a while.
+func New(config *rest.Config, options client.Options) (client.WithWatch, error) {
+	c, err := client.NewWithWatch(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the broker at %s: %w", config.Host, err)
 	}
-	return bounded(c, patience, throttle), nil
+	return bounded(c, patience), nil
 }

@@ -33,7 +33,7 @@ func TestRequestsToASilentBrokerEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := bounded(inner, 10*time.Millisecond, nil)
+	c := bounded(inner, 10*time.Millisecond)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b", ResourceVersion: "1"}}
 	fresh := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}
 	for name, request := range map[string]func() error{

@@ -59,7 +59,7 @@ func (e *Endpoints) Synced(namespace string) bool { return e.slices.Synced(names
 
 // Of returns all slices of a service, without those of members that may not export its namespace.
 func (e *Endpoints) Of(service types.NamespacedName) []*discoveryv1.EndpointSlice {
-	return slices.DeleteFunc(e.slices.ByIndex(service.Namespace, byService, serviceKey(service)), func(s *discoveryv1.EndpointSlice) bool {
+	return slices.DeleteFunc(e.slices.ByIndex(service.Namespace, byService, service.String()), func(s *discoveryv1.EndpointSlice) bool {
 		return !e.permissions.MayExport(names.ClusterID(s.Labels[names.LabelSourceCluster]), service.Namespace)
 	})
 }

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
@@ -229,72 +228,4 @@ func (p *Permissions) warnOnce(err error) {
 			"Run on the broker: atoll broker deploy --namespace "+p.namespace, "reason", err)
 		p.warned = true
 	}
-}
-
-// Allowed returns the ranges that a cluster's endpoints may be in, and false for any address.
-func (v *View) Allowed(cluster names.ClusterID) (ranges.Set, bool) {
-	return v.Epoch.Permissions.RangesOf(cluster)
-}
-
-// MayExport tells whether a cluster may export a namespace.
-func (v *View) MayExport(cluster names.ClusterID, namespace string) bool {
-	return v.Epoch.Permissions.MayExport(cluster, namespace)
-}
-
-// accepts tells whether the view has a cluster's records and slices of a namespace. The own cluster's are always there, so that its
-// controllers can withdraw those that it may not export.
-func (v *View) accepts(cluster names.ClusterID, namespace string) bool {
-	return cluster == v.Self || v.MayExport(cluster, namespace)
-}
-
-// OnPermission has f called with each cluster that may be permitted something else than before.
-func (v *View) OnPermission(f func(names.ClusterID)) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.left {
-		v.off = append(v.off, v.Epoch.Permissions.OnChange(func(cluster names.ClusterID) {
-			if cluster != permissions.Default {
-				f(cluster)
-				return
-			}
-			for id := range v.exporters() {
-				f(id)
-			}
-		}))
-	}
-}
-
-// permissionChanged calls the handlers of OnExport with everything that a cluster exports, because records that it may not export
-// count as missing.
-func (v *View) permissionChanged(cluster names.ClusterID) {
-	for _, about := range v.exportsOf(cluster) {
-		v.announcement(about)()
-	}
-}
-
-// exporters are the clusters with exports, this one included.
-func (v *View) exporters() map[names.ClusterID]bool {
-	clusters := map[names.ClusterID]bool{v.Self: true}
-	for _, object := range v.exports.GetStore().List() {
-		clusters[exportOf(object.(*brokerv1alpha1.ExportedService)).cluster] = true
-	}
-	v.Epoch.mu.Lock()
-	defer v.Epoch.mu.Unlock()
-	for _, kept := range v.Epoch.absent.kept {
-		for id := range kept {
-			clusters[id] = true
-		}
-	}
-	return clusters
-}
-
-// exportsOf returns all exports of a cluster: those that are missing on the broker but kept, and those that it may not export, too.
-func (v *View) exportsOf(cluster names.ClusterID) []export {
-	var all []export
-	for _, object := range v.exports.GetStore().List() {
-		if about := exportOf(object.(*brokerv1alpha1.ExportedService)); about.cluster == cluster {
-			all = append(all, about)
-		}
-	}
-	return append(all, v.Epoch.keptFrom(cluster)...)
 }

@@ -13,20 +13,15 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Controller is what all controllers are to the program that runs them.
@@ -78,42 +73,6 @@ func Events[request comparable](subscribe func(add func(r request, initial bool)
 	})
 }
 
-// Exported is a source of requests for the service of each export on the broker that changes.
-func Exported(view *broker.View) source.TypedSource[reconcile.Request] {
-	return Events(func(add func(reconcile.Request, bool)) {
-		view.OnExport(func(e *brokerv1alpha1.ExportedService, initial bool) {
-			add(reconcile.Request{NamespacedName: e.Spec.Service()}, initial)
-		})
-	})
-}
-
-// Policies is a source of requests for the service of each policy of the hub's that changes.
-func Policies(view *broker.View) source.TypedSource[reconcile.Request] {
-	return Events(func(add func(reconcile.Request, bool)) {
-		view.OnPolicy(func(service types.NamespacedName, initial bool) {
-			add(reconcile.Request{NamespacedName: service}, initial)
-		})
-	})
-}
-
-// Permissions is a source of requests that are queued when this cluster may export other namespaces than before.
-func Permissions[request comparable](view *broker.View, exports func(context.Context) ([]request, error)) source.TypedSource[request] {
-	return Events(func(add func(request, bool)) {
-		view.OnPermission(func(cluster names.ClusterID) {
-			if cluster != view.Self {
-				return
-			}
-			all, err := exports(context.Background())
-			if err != nil {
-				return // the cache is not synced yet; every export is queued once it is
-			}
-			for _, r := range all {
-				add(r, false)
-			}
-		})
-	})
-}
-
 // Once is a source that queues requests one time, after await has returned. All others come
 // before them.
 func Once[request comparable](await func(context.Context) error, requests func(context.Context) ([]request, error)) source.TypedSource[request] {
@@ -127,53 +86,6 @@ func Once[request comparable](await func(context.Context) error, requests func(c
 				return // a cache that is synced does not fail before the agent ends
 			}
 			add(queue, true, all...)
-		}()
-		return nil
-	})
-}
-
-// Losses tells when something may have been lost on the broker: broker.Epoch.
-type Losses interface {
-	// Lost is another number whenever something may have been lost.
-	Lost() int
-	// OnChange has a function called when it may be another, until what it returns is called.
-	OnChange(func()) (off func())
-}
-
-// Lost is a source that queues requests, after await has returned, whenever something may have been lost on the broker. What
-// was written there, and had not come back, is lost without a change that anybody could see.
-func Lost[request comparable](epoch Losses, await func(context.Context) error, requests func(context.Context) ([]request, error)) source.TypedSource[request] {
-	return source.TypedFunc[request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
-		wake := make(chan struct{}, 1)
-		off := epoch.OnChange(func() {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		})
-		lost := epoch.Lost() // before what is awaited: more may be lost while it comes
-		go func() {
-			defer off()
-			if await(ctx) != nil {
-				return // the agent ends
-			}
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-wake:
-				}
-				now := epoch.Lost()
-				if now == lost {
-					continue
-				}
-				lost = now
-				all, err := requests(ctx)
-				if err != nil {
-					return // a cache that is synced does not fail before the agent ends
-				}
-				add(queue, true, all...)
-			}
 		}()
 		return nil
 	})

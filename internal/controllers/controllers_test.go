@@ -60,43 +60,6 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// losses are told by hand.
-type losses struct {
-	n    int
-	tell func()
-}
-
-func (l *losses) Lost() int                { return l.n }
-func (l *losses) OnChange(f func()) func() { l.tell = f; return func() { l.tell = nil } }
-
-// What may have been lost is queued whenever it may have been, once for each time, and not when something else changes.
-func TestLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := queue()
-		defer q.ShutDown()
-		l := &losses{}
-		ctx, cancel := context.WithCancel(t.Context())
-		source := Lost(l, func(context.Context) error { return nil }, func(context.Context) ([]string, error) { return []string{"a"}, nil })
-		if err := source.Start(ctx, q); err != nil {
-			t.Fatal(err)
-		}
-		for i, step := range []struct{ lost, queued int }{{0, 0}, {1, 1}, {1, 0}, {2, 1}} {
-			synctest.Wait()
-			l.n = step.lost
-			l.tell()
-			synctest.Wait()
-			if got := queued(q); len(got) != step.queued {
-				t.Errorf("step %d: %v is queued, not %d", i, got, step.queued)
-			}
-		}
-		cancel()
-		synctest.Wait()
-		if l.tell != nil {
-			t.Error("it is told of more although it has ended")
-		}
-	})
-}
-
 // Of what was listed at first, that which changes comes before all else.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -156,7 +156,7 @@ func (p *process) otherLeads() {
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
 func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, permissions *broker.Permissions, hosts *loadbalancer.Hosts, providers *loadbalancer.Providers) []controllers.Controller {
-	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Broker: true}
+	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	return []controllers.Controller{
 		servicepolicy.NewController(writer, options.Clusterset, permissions, recorder),

@@ -61,7 +61,10 @@ func Create(ctx context.Context, to client.Writer, live client.Reader, object cl
 	}
 	there := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 	if readErr := live.Get(ctx, client.ObjectKeyFromObject(object), there); readErr != nil {
-		return client.IgnoreNotFound(readErr) // its deletion is the next event
+		if apierrors.IsNotFound(readErr) { // there may be no event of that: a cache that is filled anew does not know that it was there
+			return outdated(object, err)
+		}
+		return readErr
 	}
 	if ours(there) {
 		return outdated(object, err)

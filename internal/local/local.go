@@ -44,32 +44,6 @@ type Own struct {
 	Withheld string
 }
 
-// judged tells whether Export has been found valid or not before. Until then the Service in
-// the copy may be what it was before somebody put it right and exported it at once: the two
-// come by watches of their own.
-func (o Own) judged() bool {
-	return o.Export != nil && meta.FindStatusCondition(o.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid)) != nil
-}
-
-// Behind tells whether the copy that own was gathered from has not the Service that there is:
-// ServiceExports and Services come by watches of their own. An export whose Service is a moment
-// behind is not to be called one without, and a new one is not to be judged by what its Service
-// was before. The Service's coming is the next event. live reads past the copy.
-func Behind(ctx context.Context, live client.Reader, own Own) (bool, error) {
-	if own.Export == nil || own.Service != nil && own.judged() {
-		return false, nil
-	}
-	service := &corev1.Service{}
-	err := live.Get(ctx, client.ObjectKeyFromObject(own.Export), service)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading Service %s/%s: %w", own.Export.Namespace, own.Export.Name, err)
-	}
-	if own.Service != nil {
-		return err != nil || service.ResourceVersion != own.Service.ResourceVersion, nil
-	}
-	return err == nil && service.DeletionTimestamp == nil, nil
-}
-
 // Cluster is what a cluster is to itself.
 type Cluster struct {
 	ID      names.ClusterID

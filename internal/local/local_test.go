@@ -1,11 +1,9 @@
 package local
 
 import (
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,8 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -28,8 +24,7 @@ func holding(t *testing.T, objects ...client.Object) client.Client {
 			t.Fatal(err)
 		}
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&discoveryv1.EndpointSlice{}, SliceIndex, IndexSlice).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 }
 
 // going has an object be deleted, as far as its finalizers let it.
@@ -88,47 +83,4 @@ func TestHasNamespace(t *testing.T) {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 	}
-}
-
-// Imported slices are found by their service, by that and their source cluster, and by the
-// slice there that they were made from, also where names are alike.
-func TestImportedSlicesAreFound(t *testing.T) {
-	imported := func(namespace, name, service, cluster, source string) *discoveryv1.EndpointSlice {
-		return &discoveryv1.EndpointSlice{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: name,
-				Labels:      map[string]string{names.LabelServiceName: service, names.LabelSourceCluster: cluster},
-				Annotations: map[string]string{names.AnnotationSourceSlice: source},
-			},
-			AddressType: discoveryv1.AddressTypeIPv4,
-		}
-	}
-	c := holding(t,
-		imported("shop", "1", "web", "c1", "web-x"), imported("shop", "2", "web", "c2", "web-x"), imported("shop", "3", "web", "c2", "web-y"),
-		imported("shop", "4", "api", "c1", "web-x"), imported("shop", "5", "web", "c", "2"), imported("other", "6", "web", "c3", "web-x"),
-	)
-	clusters, err := SourceClusters(t.Context(), c, web)
-	slices.Sort(clusters)
-	if err != nil || !slices.Equal(clusters, []names.ClusterID{"c", "c1", "c2"}) {
-		t.Errorf("source clusters %v, %v", clusters, err)
-	}
-	ask := func(what string, found []*discoveryv1.EndpointSlice, err error, want ...string) {
-		t.Helper()
-		var got []string
-		for _, s := range found {
-			got = append(got, s.Name)
-		}
-		slices.Sort(got)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %v, %v; want %v", what, got, err, want)
-		}
-	}
-	found, err := allImportedSlices(t.Context(), c, web)
-	ask("all", found, err, "1", "2", "3", "5")
-	found, err = ImportedSlices(t.Context(), c, web, "c2")
-	ask("of c2", found, err, "2", "3")
-	found, err = ImportedFrom(t.Context(), c, web, "c2", "web-x")
-	ask("of c2's web-x", found, err, "2")
-	found, err = ImportedFrom(t.Context(), c, web, "c3", "web-x")
-	ask("of c3's web-x", found, err)
 }

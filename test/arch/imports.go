@@ -28,7 +28,7 @@ var (
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
 	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
 	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/informers", "./internal/kit", "./internal/liveness", "./internal/local", "./internal/metrics", "./internal/status"}
-	pureFolders = []string{"./internal/epoch", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/servingcert", "./internal/staleness"}
+	pureFolders = []string{"./internal/epoch", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/servingcert", "./internal/agent/lost"}
 )
 
 // table is the layout of the repository (docs/architecture.md). A folder that no row
@@ -60,7 +60,7 @@ var table = []row{
 	{folder: "internal/permissions", allowed: pure},
 	{folder: "internal/urgency"},
 	{folder: "internal/servingcert"},
-	{folder: "internal/staleness", allowed: pure},
+	{folder: "internal/agent/lost", allowed: pure},
 	{folder: "internal/corefile"},
 	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
 
@@ -84,7 +84,7 @@ var table = []row{
 	})},
 	{folder: "internal/kit", allowed: join(pure, clients, []string{"./internal/metrics"})},
 	{folder: "internal/agent/status/...", allowed: join(pure, pureFolders, clients, newAgent)},
-	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts", "./internal/controllers/withdrawal"})},
+	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts", "./internal/agent/lost"})},
 	{folder: "internal/agent/...", allowed: join(pure, pureFolders, clients, agent, newAgent, []string{"k8s.io/klog/v2"})},
 	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
 	{folder: "internal/cli/...", open: true},

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/urgency"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/audit"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -26,7 +25,7 @@ import (
 
 // calm is how long nothing has been written when all has been: longer than agents hold any
 // change back, or have it give way to others.
-const calm = urgency.LastPatience + time.Second
+const calm = 6 * time.Second
 
 // counter counts what agents write because of a namespace's services.
 type counter struct {

@@ -251,7 +251,7 @@ func Membership(t *testing.T, c client.Client) (credential.Membership, *corev1.S
 // AsMember is the broker as a member reaches it.
 func AsMember(t *testing.T, m credential.Membership) client.WithWatch {
 	t.Helper()
-	c, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m), nil)
+	c, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m))
 	NoError(t, err)
 	return c
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/serviceimport"
 	importedslice "github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/policyexport"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
 	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
@@ -26,7 +27,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
-	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -97,7 +97,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	add(slices, e)
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, broker, c.Heartbeats)
 	add(entries, e)
-	add(withdrawal.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, publishedBy{c, b}, c.Heartbeats, withdrawal.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
+	add(lost.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, publishedBy{c, b}, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler}, err
 }
 

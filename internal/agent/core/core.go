@@ -24,7 +24,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/controllers/hosts"
-	"github.com/atoll-mcs/atoll/internal/controllers/withdrawal"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
@@ -32,7 +31,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/metrics"
 	"github.com/atoll-mcs/atoll/internal/pace"
-	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -61,7 +59,7 @@ type Config struct {
 	Lease    vouch.Lease
 	Restored <-chan struct{}
 	// Dial opens connections to endpoints of members that may be lost.
-	Dial withdrawal.Dial
+	Dial lost.Dial
 	// Budget is how many bytes of each other member's slices are held, 0 for any number.
 	Budget  int64
 	Metrics *metrics.Metrics
@@ -80,8 +78,10 @@ type core struct {
 	// exports and imports are what cannot be done for exports and for imports.
 	exports, imports *status.Problems
 	// lost are the members whose endpoints are withdrawn.
-	lost    *staleness.Set
+	lost    *lost.Set
 	process processControllers
+	// named has a value when a MemberCluster has changed.
+	named chan struct{}
 	// budget is that of the current session, and says what is over it.
 	budget atomic.Pointer[border.Budget]
 	// current are the parts of the current session that are to be told of what no cache says; nil without one.
@@ -101,7 +101,7 @@ func CacheOptions() cache.Options {
 type Agent struct {
 	// Hosts are the addresses of the cluster's nodes, as they change; Lost are the members whose endpoints are withdrawn.
 	Hosts *local.Hosts
-	Lost  *staleness.Set
+	Lost  *lost.Set
 	core  *core
 }
 
@@ -115,6 +115,31 @@ func (a *Agent) OverBudget() map[string]int {
 	}
 	return over
 }
+
+// OverBudgetOf returns which other members say that this one exceeds their budget.
+func (a *Agent) OverBudgetOf() map[string]brokerv1alpha1.OverBudget {
+	named := map[string]brokerv1alpha1.OverBudget{}
+	b := a.core.cluster.Broker()
+	if b == nil {
+		return named
+	}
+	members := &brokerv1alpha1.MemberClusterList{}
+	if err := b.List(context.Background(), members, client.InNamespace(a.core.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+		return named // the cache has ended
+	}
+	for i := range members.Items {
+		m := &members.Items[i]
+		for _, over := range m.Spec.OverBudget {
+			if over.ClusterID == a.core.ClusterID.String() && m.Name != over.ClusterID && m.Spec.State != brokerv1alpha1.MemberRemoved {
+				named[m.Name] = over
+			}
+		}
+	}
+	return named
+}
+
+// Named has a value when OverBudgetOf may have changed.
+func (a *Agent) Named() <-chan struct{} { return a.core.named }
 
 // Leads tells whether this replica is the leader.
 func (a *Agent) Leads() bool {
@@ -132,7 +157,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		return nil, err
 	}
 	c := &core{
-		Config: config, mgr: mgr, exports: &status.Problems{}, imports: &status.Problems{}, lost: staleness.NewSet(),
+		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{}, lost: lost.NewSet(),
 		recorder: status.NewBounded(mgr.GetEventRecorder("atoll-agent"), time.Now),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,

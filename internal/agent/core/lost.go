@@ -14,13 +14,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// publishedBy is what other members have published, for withdrawal.
+// publishedBy is what other members have published, for lost.Controller.
 type publishedBy struct {
 	*core
 	broker *inputs.Broker
 }
 
-// ServicesOf implements withdrawal.Published.
+// ServicesOf implements lost.Published.
 func (p publishedBy) ServicesOf(id names.ClusterID) []types.NamespacedName {
 	list := &brokerv1alpha1.ExportedServiceList{}
 	err := p.broker.List(context.Background(), list, client.InNamespace(p.Clusterset), client.MatchingFields{layout.ByCluster: id.String()}, client.UnsafeDisableDeepCopy)
@@ -34,7 +34,7 @@ func (p publishedBy) ServicesOf(id names.ClusterID) []types.NamespacedName {
 	return services
 }
 
-// Slices implements withdrawal.Published.
+// Slices implements lost.Published.
 func (p publishedBy) Slices(service types.NamespacedName, id names.ClusterID) []*discoveryv1.EndpointSlice {
 	all, err := p.broker.Published(context.Background(), p.Clusterset, service)
 	if err != nil {

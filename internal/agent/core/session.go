@@ -189,6 +189,10 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 			return // somebody may have deleted it by hand
 		}
 		c.hints.Region(ctx, id, e.New.Spec.Region)
+		select {
+		case c.named <- struct{}{}:
+		default: // it is about to be looked at
+		}
 		c.Heartbeats.Remove(id, e.New.Spec.State == brokerv1alpha1.MemberRemoved)
 		if !e.Initial {
 			c.member(ctx, id)
@@ -218,6 +222,9 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 	inClusterset := fields.OneTermEqualSelector("metadata.namespace", c.Clusterset)
 	brokers, err := cluster.New(c.Broker, func(o *cluster.Options) {
 		o.Scheme = scheme
+		o.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
+			return broker.New(config, options)
+		}
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(scheme), nil }
 		o.Cache = cache.Options{
 			NewInformer:                  kit.NewInformer,

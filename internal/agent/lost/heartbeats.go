@@ -11,12 +11,21 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/liveness"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
+
+// Listener hears of heartbeats. It must not wait.
+type Listener interface {
+	// Renewed is called when a member's heartbeat has been renewed, the own one included.
+	Renewed(names.ClusterID)
+	// Missed is called when another member's heartbeat begins to be missing.
+	Missed(names.ClusterID)
+	// Gone is called when a member is removed from the clusterset.
+	Gone(names.ClusterID)
+}
 
 // Heartbeats are the members' Leases as they are read after each renewal of the own one (docs/adr/0038-heartbeats-are-read.md).
 type Heartbeats struct {
@@ -31,7 +40,7 @@ type Heartbeats struct {
 	known     map[names.ClusterID]metav1.MicroTime // when each says that it was renewed
 	read      bool
 	removed   map[names.ClusterID]bool
-	listeners []broker.Listener
+	listeners []Listener
 	changed   []func(names.ClusterID)
 }
 
@@ -71,7 +80,7 @@ func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewal
 func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
 
 // Listen has a listener hear of all heartbeats from now on, and returns the members of which there is one.
-func (h *Heartbeats) Listen(l broker.Listener) []names.ClusterID {
+func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listeners = append(h.listeners, l)

@@ -6,6 +6,9 @@ import (
 	"sync"
 )
 
+// DefaultBudget is twice what a cluster at the limits of Kubernetes publishes: 10,000 services and 150,000 endpoints are some 60 MiB.
+const DefaultBudget = 128 << 20
+
 // Budget bounds how many bytes of each member's EndpointSlices a cluster's cache holds. It is a ledger by slice: one that is counted twice counts once.
 type Budget struct {
 	limit int64

@@ -72,8 +72,3 @@ func Truncated(sources []*discoveryv1.EndpointSlice) bool {
 	}
 	return false
 }
-
-// Ordinary tells whether none of FirstUnsupported, FirstForeign and Truncated is about a slice, whatever others there are.
-func Ordinary(s *discoveryv1.EndpointSlice) bool {
-	return IsSource(s) && !Unsupported(s) && s.Labels[discoveryv1.LabelManagedBy] != mirroringManager
-}

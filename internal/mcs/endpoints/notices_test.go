@@ -93,9 +93,4 @@ func TestFirstForeign(t *testing.T) {
 			t.Errorf("%s: got %v and %d more", tt.name, first, more)
 		}
 	}
-	for _, s := range []*discoveryv1.EndpointSlice{karmada, foreign("a")} {
-		if Ordinary(s) {
-			t.Errorf("there is nothing to say of %s", s.Name)
-		}
-	}
 }

@@ -4,7 +4,6 @@ package revision
 
 import (
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,23 +20,4 @@ func Of(object metav1.Object) int64 {
 		return 0
 	}
 	return revision
-}
-
-// Set gives an object the revision that follows last: the time in milliseconds, or last + 1 where that is higher. It changes the object's
-// annotations in place.
-func Set(object metav1.Object, last int64, now time.Time) {
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[names.AnnotationRevision] = strconv.FormatInt(max(now.UnixMilli(), last+1), 10)
-	object.SetAnnotations(annotations)
-}
-
-// Time returns when an object was written, by its owner's clock, as its revision says; the zero time where it has none.
-func Time(object metav1.Object) time.Time {
-	if of := Of(object); of > 0 {
-		return time.UnixMilli(of)
-	}
-	return time.Time{}
 }

@@ -1,9 +1,7 @@
 package revision
 
 import (
-	"strconv"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,20 +22,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-	if got := Of(&metav1.ObjectMeta{}); got != 0 || !Time(&metav1.ObjectMeta{}).IsZero() {
+	if got := Of(&metav1.ObjectMeta{}); got != 0 {
 		t.Errorf("without any: %d", got)
-	}
-}
-
-// Revisions grow by the clock, and also where it was set back.
-func TestSet(t *testing.T) {
-	now := time.UnixMilli(1767323045000)
-	for last, want := range map[int64]int64{0: now.UnixMilli(), now.UnixMilli() - 1: now.UnixMilli(), now.UnixMilli(): now.UnixMilli() + 1, 1 << 52: 1<<52 + 1} {
-		for _, object := range []*metav1.ObjectMeta{{}, with("7")} {
-			Set(object, last, now)
-			if got := Of(object); got != want || !Time(object).Equal(time.UnixMilli(want)) {
-				t.Errorf("after %s: %d, want %d", strconv.FormatInt(last, 10), got, want)
-			}
-		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -29,7 +30,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/staleness"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -47,7 +47,7 @@ type Dependencies struct {
 	Network validation.Network
 	Hints   *hints.Hints
 	// Lost tells which clusters are lost, as far as that is known.
-	Lost     *staleness.Set
+	Lost     *lost.Set
 	Pace     *border.Pace
 	Recorder events.EventRecorder
 	Problems *status.Problems

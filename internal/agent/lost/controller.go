@@ -1,0 +1,288 @@
+package lost
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+const (
+	// firstRetry and lastRetry bound how long to wait before writing the ConfigMap again.
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// Published is what other members have published.
+type Published interface {
+	// ServicesOf returns the services that a member exports.
+	ServicesOf(names.ClusterID) []types.NamespacedName
+	// Slices returns the slices of a service that a member has published.
+	Slices(types.NamespacedName, names.ClusterID) []*discoveryv1.EndpointSlice
+}
+
+// Controller owns the ConfigMap, and what others know of it by a Set.
+type Controller struct {
+	store      store
+	local      client.Reader
+	self       names.ClusterID
+	published  Published
+	heartbeats *Heartbeats
+	prober     Prober
+	timeout    time.Duration
+	withdrawn  *Set
+	renew      func()
+	log        *slog.Logger
+
+	mu    sync.Mutex
+	judge *Judge
+	wake  chan struct{}
+
+	// since is when each member was withdrawn, and doubtful what the judge was at the last
+	// look. They are the loop's.
+	since    map[string]string
+	doubtful bool
+	// present are the members of which there is a heartbeat, and heard those whose has been
+	// renewed, or that have answered, since this process began. With mu.
+	present, heard map[string]bool
+}
+
+// NewController returns a controller that tells withdrawn whose endpoints are. A member is
+// suspected when its heartbeat has been missing for timeout; renew has the own one renewed at
+// once. c is the cluster's own API server, and reader reads from it without a cache.
+func NewController(reader client.Reader, c client.Client, self names.ClusterID, published Published, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
+	return &Controller{
+		store: store{Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, local: c, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1),
+	}
+}
+
+// Start decides until ctx is done. Who was withdrawn before is what a new process has to know first.
+// As long as that can't be read, nothing changes for members that are not heard of: they may be dead,
+// and what there is of them may be all that there is.
+func (c *Controller) Start(ctx context.Context) error {
+	stored, err := c.store.read(ctx)
+	if err == nil {
+		c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
+	} else {
+		stored = nil
+		c.log.Error("reading which members are withdrawn failed, will try again. Until then nothing changes for members that are not heard of", "error", err)
+	}
+	if c.heartbeats.Await(ctx) != nil {
+		return nil
+	}
+	c.since = map[string]string{}
+	maps.Copy(c.since, stored)
+	c.begin()
+	var retry backOff
+	for {
+		next := c.step(ctx, stored != nil)
+		if due := retry.at; time.Now().Before(due) {
+			next = Earliest(next, due)
+		} else if now, err := c.keep(ctx, stored); err == nil {
+			inherited := stored == nil && now != nil
+			stored, retry = now, backOff{}
+			if inherited {
+				continue
+			}
+		} else if ctx.Err() == nil {
+			retry.failed()
+			next = Earliest(next, retry.at)
+			c.log.Error("keeping which members are withdrawn failed, will try again", "error", err)
+		}
+		if !c.sleep(ctx, next) {
+			return nil
+		}
+	}
+}
+
+// backOff is when to try again what failed, later each time.
+type backOff struct {
+	at    time.Time
+	pause time.Duration
+}
+
+func (b *backOff) failed() {
+	b.pause = max(firstRetry, min(2*b.pause, lastRetry))
+	b.at = time.Now().Add(b.pause)
+}
+
+// keep has the ConfigMap say who is withdrawn. Where what it said before is not known, nil, that
+// is read instead. It returns what is stored then.
+func (c *Controller) keep(ctx context.Context, stored map[string]string) (map[string]string, error) {
+	if stored == nil {
+		before, err := c.store.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.inherit(before)
+		return before, nil
+	}
+	if maps.Equal(c.since, stored) {
+		return stored, nil
+	}
+	if err := c.store.Write(ctx, c.since); err != nil {
+		return nil, err
+	}
+	return maps.Clone(c.since), nil
+}
+
+// inherit takes members for withdrawn that were, and have not been heard of since.
+func (c *Controller) inherit(before map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, since := range before {
+		if _, there := c.heard[id]; there || !c.present[id] {
+			continue
+		}
+		c.judge.Inherit(id)
+		c.since[id] = since
+	}
+}
+
+// begin has the judge hear of all heartbeats.
+func (c *Controller) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.judge = NewJudge(c.timeout, slices.Sorted(maps.Keys(c.since))...)
+	now := time.Now()
+	members := c.heartbeats.Listen(c)
+	c.present, c.heard = map[string]bool{}, map[string]bool{}
+	for _, id := range members {
+		c.present[id.String()] = true
+	}
+	for id := range c.since {
+		if !slices.Contains(members, names.ClusterID(id)) {
+			c.judge.Gone(id) // it was removed meanwhile
+		}
+	}
+	for _, id := range members {
+		if id == c.self {
+			continue
+		}
+		c.judge.Known(id.String(), now)
+		if !c.heartbeats.Live(id) {
+			c.judge.Missed(id.String(), now)
+		}
+	}
+}
+
+// step does what is to be done now, and returns when to look again. It is known, or not, who was
+// withdrawn before.
+func (c *Controller) step(ctx context.Context, known bool) time.Time {
+	c.mu.Lock()
+	probe, renew, wake := c.judge.Due(time.Now())
+	withdrawn, doubtful := c.judge.Withdrawn(), c.judge.Doubtful()
+	heard := slices.Sorted(maps.Keys(c.heard))
+	c.mu.Unlock()
+	for _, id := range probe {
+		go c.probe(ctx, names.ClusterID(id))
+	}
+	if renew {
+		c.renew()
+	}
+	if doubtful && !c.doubtful {
+		c.log.Warn("most members do not answer, so that this cluster may be what is cut off: nothing more is withdrawn", "withdrawn", withdrawn)
+	}
+	c.doubtful = doubtful
+	c.note(withdrawn)
+	if known {
+		c.withdrawn.Replace(withdrawn)
+	} else {
+		c.withdrawn.Suppose(withdrawn, slices.DeleteFunc(heard, func(id string) bool { return slices.Contains(withdrawn, id) }))
+	}
+	return wake
+}
+
+// note keeps since when members are withdrawn, and logs what is new.
+func (c *Controller) note(withdrawn []string) {
+	for _, id := range withdrawn {
+		if _, known := c.since[id]; !known {
+			c.since[id] = time.Now().UTC().Format(time.RFC3339)
+			c.log.Warn("a member is lost: its heartbeat is missing and nothing of it answers. Its endpoints are withdrawn", "member", id)
+		}
+	}
+	maps.DeleteFunc(c.since, func(id, since string) bool {
+		back := !slices.Contains(withdrawn, id)
+		if back {
+			c.log.Info("a member is lost no longer, and has its endpoints again", "member", id, "since", since)
+		}
+		return back
+	})
+}
+
+// probe asks a member's endpoints whether they are there.
+func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
+	answered := c.prober.Answers(ctx, c.endpoints(ctx, id))
+	if ctx.Err() != nil {
+		return
+	}
+	c.hear(func(j *Judge, now time.Time) {
+		if answered {
+			c.heard[id.String()] = true
+		}
+		j.Probed(id.String(), answered, now)
+	})
+}
+
+// Renewed implements Listener.
+func (c *Controller) Renewed(id names.ClusterID) {
+	c.hear(func(j *Judge, now time.Time) {
+		if id == c.self {
+			j.Confirmed(now)
+		} else {
+			c.present[id.String()], c.heard[id.String()] = true, true
+			j.Renewed(id.String(), now)
+		}
+	})
+}
+
+// Missed implements Listener.
+func (c *Controller) Missed(id names.ClusterID) {
+	c.hear(func(j *Judge, now time.Time) { j.Missed(id.String(), now) })
+}
+
+// Gone implements Listener.
+func (c *Controller) Gone(id names.ClusterID) {
+	c.hear(func(j *Judge, _ time.Time) {
+		delete(c.present, id.String())
+		delete(c.heard, id.String())
+		j.Gone(id.String())
+	})
+}
+
+func (c *Controller) hear(f func(*Judge, time.Time)) {
+	c.mu.Lock()
+	f(c.judge, time.Now())
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// sleep waits until a time, zero for any, or until something is heard. It returns false when
+// ctx is done.
+func (c *Controller) sleep(ctx context.Context, until time.Time) bool {
+	var due <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due:
+	case <-c.wake:
+	}
+	return true
+}

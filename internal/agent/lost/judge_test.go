@@ -1,0 +1,491 @@
+package lost
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/liveness"
+)
+
+const timeout = 40 * time.Second
+
+var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// scene tells a judge what happens, at seconds of one clock.
+type scene struct {
+	*Judge
+	t *testing.T
+}
+
+func newScene(t *testing.T, members string, withdrawn ...string) scene {
+	s := scene{NewJudge(timeout, withdrawn...), t}
+	for id := range strings.FieldsSeq(members) {
+		s.Known(id, start)
+	}
+	return s
+}
+
+// Confirmed has the heartbeats of those come back too that are not missed.
+func (s scene) Confirmed(at time.Time) {
+	for _, m := range s.members {
+		if !m.missing {
+			m.seen = at
+		}
+	}
+	s.Judge.Confirmed(at)
+}
+
+func second(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
+
+// silence has members be missed, probed without an answer, and the own heartbeat come back.
+func (s scene) silence(at int, members string) {
+	for id := range strings.FieldsSeq(members) {
+		s.Missed(id, second(at))
+	}
+	for range 2 {
+		s.probed(at, members)
+		for id := range strings.FieldsSeq(members) {
+			s.Probed(id, false, second(at+1))
+		}
+		s.gone("")
+		s.Confirmed(second(at + 2))
+		at += 2
+	}
+}
+
+// probed checks which members are to be probed at a second.
+func (s scene) probed(at int, members string) {
+	s.t.Helper()
+	if probe, _, _ := s.Due(second(at)); strings.Join(probe, " ") != members {
+		s.t.Errorf("second %d: %v are probed, want %s", at, probe, members)
+	}
+}
+
+// gone checks whose endpoints are withdrawn.
+func (s scene) gone(members string) {
+	s.t.Helper()
+	if have := strings.Join(s.Withdrawn(), " "); have != members {
+		s.t.Errorf("withdrawn are %q, want %q", have, members)
+	}
+}
+
+// Pitfall 29: what a dead member exported is withdrawn, and comes back with it.
+func TestADeadMemberIsWithdrawn(t *testing.T) {
+	s := newScene(t, "a b")
+	s.probed(0, "")
+	s.Missed("a", second(40))
+	s.probed(40, "a")
+	s.probed(41, "") // one probe at a time
+	s.gone("")
+	s.Probed("a", false, second(43))
+	if _, renew, _ := s.Due(second(43)); !renew {
+		t.Error("nobody confirms what the probe has found")
+	}
+	if _, renew, wake := s.Due(second(43)); renew || !wake.Equal(second(53)) {
+		t.Errorf("it is asked for again, or looked at at %v", wake)
+	}
+	s.gone("")
+	s.Confirmed(second(44))
+	s.gone("")
+	s.probed(44, "a") // once more: this cluster may have been cut off, and not be any more
+	s.Probed("a", false, second(47))
+	s.gone("")
+	s.Confirmed(second(48))
+	s.gone("a")
+	s.probed(56, "")
+	s.probed(57, "a") // it may be reached again before it reaches the broker
+	s.Probed("a", true, second(58))
+	s.gone("")
+	s.Renewed("a", second(90))
+	s.silence(100, "b")
+	s.gone("b")
+	s.Renewed("b", second(120))
+	s.gone("")
+}
+
+// Pitfall 29: a member that only does not reach the broker stays.
+func TestAMemberThatAnswersIsKept(t *testing.T) {
+	s := newScene(t, "a b")
+	s.Missed("a", second(40))
+	for at := 40; at < 400; at += 10 {
+		s.probed(at, "a")
+		s.Probed("a", true, second(at))
+		s.Confirmed(second(at + 5))
+		s.gone("")
+	}
+	// When it does not answer any more, it is dead.
+	s.silence(400, "a")
+	s.gone("a")
+}
+
+// Pitfall 29: who may be cut off itself withdraws nothing.
+func TestNothingIsWithdrawnUnconfirmed(t *testing.T) {
+	s := newScene(t, "a b")
+	s.Missed("a", second(40))
+	s.probed(40, "a")
+	s.Probed("a", false, second(43))
+	s.Confirmed(second(43)) // what came back was written before
+	s.probed(43, "")
+	s.Confirmed(second(44))
+	s.probed(44, "a")
+	s.Probed("a", false, second(47))
+	s.Confirmed(second(47))
+	s.gone("")
+	// A heartbeat that is seen in the meantime counts for more.
+	s.Renewed("a", second(50))
+	s.Confirmed(second(60))
+	s.gone("")
+	// What was found long ago counts for nothing.
+	s.silence(200, "b")
+	s.gone("b")
+	s.Renewed("b", second(210))
+	s.Missed("b", second(300))
+	for at := 300; at < 400; at += 20 {
+		s.probed(at, "b")
+		s.Probed("b", false, second(at+3))
+		s.Confirmed(second(at + 15))
+	}
+	s.gone("")
+	s.Renewed("b", second(400))
+	// And all begins anew, also after an answer between two probes.
+	s.Missed("a", second(500))
+	s.probed(500, "a")
+	s.Probed("a", false, second(503))
+	s.Confirmed(second(504))
+	s.probed(504, "a")
+	s.Probed("a", true, second(505))
+	s.Confirmed(second(506))
+	s.probed(515, "a")
+	s.Probed("a", false, second(518))
+	s.Confirmed(second(519))
+	s.gone("")
+}
+
+func TestAtMostHalf(t *testing.T) {
+	for _, tt := range []struct {
+		others string
+		dead   []string // one group after the other
+		gone   string
+	}{
+		{"a", []string{"a"}, "a"},
+		{"a b", []string{"a"}, "a"},
+		{"a b", []string{"a b"}, ""}, // the majority: the own view is in doubt
+		{"a b", []string{"a", "b"}, "a"},
+		{"a b c", []string{"a b"}, ""},
+		{"a b c d", []string{"a b"}, "a b"},
+		{"a b c d", []string{"a b c"}, ""},
+		{"a b c d", []string{"a", "b", "c"}, "a b"},
+		{"a b c d e f g h i", []string{"a b c d"}, "a b c d"},
+		{"a b c d e f g h i", []string{"a b c d e"}, ""},
+	} {
+		s := newScene(t, tt.others)
+		at := 40
+		for _, group := range tt.dead {
+			for id := range strings.FieldsSeq(group) {
+				s.Missed(id, second(at))
+			}
+			for range 2 {
+				probe, _, _ := s.Due(second(at))
+				for _, id := range probe {
+					s.Probed(id, false, second(at+1))
+				}
+				s.Confirmed(second(at + 2))
+				at += 2
+			}
+			at += 100
+		}
+		s.gone(tt.gone)
+		dead := len(strings.Fields(strings.Join(tt.dead, " ")))
+		if doubtful := dead > len(s.Withdrawn()); s.Doubtful() != doubtful {
+			t.Errorf("%+v: in doubt: %t", tt, s.Doubtful())
+		}
+	}
+}
+
+// From the third time on a member has to stay for a while, and longer each time, before it
+// counts again.
+func TestFlapping(t *testing.T) {
+	s := newScene(t, "a b")
+	at := 0
+	for n, wait := range []int{0, 0, 40, 80, 160, 320, 640, 640} {
+		s.silence(at, "a")
+		s.gone("a")
+		at += 10
+		s.Renewed("a", second(at))
+		_, _, wake := s.Due(second(at))
+		if wait == 0 {
+			s.gone("")
+			at += 10
+			continue
+		}
+		s.gone("a")
+		if !wake.Equal(second(at + wait)) {
+			t.Errorf("flap %d: it comes back %v after it was heard of, want %d s", n+1, wake.Sub(second(at)), wait)
+		}
+		s.Renewed("a", second(at+wait-1)) // that it goes on does not count against it
+		s.Due(second(at + wait - 1))
+		s.gone("a")
+		s.Due(second(at + wait))
+		s.gone("")
+		at += wait + 10
+	}
+	// After a long time it is as any other.
+	at += quiet * 40
+	s.silence(at, "a")
+	s.Renewed("a", second(at+10))
+	s.gone("")
+}
+
+// A member that dies while it is kept waiting does not come back.
+func TestDyingWhileWaiting(t *testing.T) {
+	s := newScene(t, "a b")
+	for at := 0; at < 60; at += 20 {
+		s.silence(at, "a")
+		s.Renewed("a", second(at+10))
+	}
+	s.gone("a")
+	s.Missed("a", second(60))
+	s.probed(60, "a")
+	s.Probed("a", false, second(63))
+	s.Due(second(1000))
+	s.gone("a")
+}
+
+// A new process goes on with what the one before had found.
+func TestWithdrawnBefore(t *testing.T) {
+	s := newScene(t, "a b", "a", "z")
+	s.gone("a z")
+	s.probed(0, "a z")
+	s.Probed("z", false, second(3))
+	s.Confirmed(second(4))
+	s.gone("a z")
+	s.Probed("a", true, second(4))
+	s.gone("z")
+	s.Gone("z")
+	s.gone("")
+	s.Probed("z", false, second(5)) // too late
+	s.gone("")
+}
+
+// world is a clusterset as it is, of which one cluster sees what gets through.
+type world struct {
+	now      int
+	observer *liveness.Observer
+	judge    *Judge
+	broker   bool // whether the own way to the broker works
+	network  bool // whether the own way to all others does
+	cut      int  // for how many seconds the former stays as it is
+	members  map[string]*truth
+}
+
+// truth is how a member really is.
+type truth struct {
+	dead    bool
+	phase   int  // the seconds, of each ten, at which it renews its heartbeat
+	renewed bool // it has, since this cluster read the heartbeats
+	broker  bool // whether its way to the broker works
+	reached int  // for how many seconds this cluster could have reached it
+}
+
+// see has a heartbeat be there when this cluster begins to look.
+func (w *world) see(id string) {
+	w.judge.Known(id, start)
+	w.observer.Renewed(id, start)
+}
+
+// step lets a second pass.
+func (w *world) step() {
+	w.now++
+	at := second(w.now)
+	for _, m := range w.members {
+		if m.reached++; m.dead || !w.network {
+			m.reached = 0
+		}
+	}
+	for _, id := range slices.Sorted(keys(w.members)) {
+		if m := w.members[id]; w.now%10 == m.phase && !m.dead && m.broker {
+			m.renewed = true
+		}
+	}
+	if w.broker && w.now%10 == 0 {
+		w.own(at)
+	}
+	probe, renew, _ := w.judge.Due(at)
+	for _, id := range probe {
+		m := w.members[id]
+		w.judge.Probed(id, w.network && !m.dead, at)
+	}
+	if renew && w.broker {
+		w.now++ // it takes a moment
+		w.own(second(w.now))
+	}
+	if w.cut > 0 {
+		w.cut--
+	}
+}
+
+// own renews the own heartbeat, and reads all.
+func (w *world) own(at time.Time) {
+	for _, id := range slices.Sorted(keys(w.members)) {
+		if m := w.members[id]; m.renewed {
+			m.renewed = false
+			w.tell(w.observer.Renewed(id, at), at)
+			w.judge.Renewed(id, at)
+		}
+	}
+	w.tell(w.observer.Renewed("self", at), at)
+	w.judge.Confirmed(at)
+}
+
+func (w *world) tell(changed []string, at time.Time) {
+	for _, id := range changed {
+		if !w.observer.Live(id) {
+			w.judge.Missed(id, at)
+		}
+	}
+}
+
+func keys(m map[string]*truth) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// Pitfall 29: whatever happens to the broker, to the network and to members, in clustersets of
+// any size: an endpoint that is alive and reachable is never withdrawn, at most half are, and
+// what is dead while all else is well is withdrawn in time.
+func TestNoLiveMemberIsWithdrawn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{
+			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout),
+			broker: true, network: true, members: map[string]*truth{},
+		}
+		for i := range rapid.IntRange(1, 9).Draw(t, "others") {
+			id := fmt.Sprintf("m%d", i)
+			w.members[id] = &truth{broker: true, phase: rapid.IntRange(0, 9).Draw(t, "phase")}
+			w.see(id)
+		}
+		ids := slices.Sorted(keys(w.members))
+		limit := max(1, len(ids)/2)
+		withdrawn := map[string]bool{}
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			m := w.members[rapid.SampledFrom(ids).Draw(t, "member")]
+			switch rapid.IntRange(0, 3).Draw(t, "event") {
+			case 0:
+				m.dead = !m.dead
+			case 1:
+				m.broker = !m.broker
+			case 2:
+				w.broker = !w.broker
+			case 3:
+				// Cut off from everything, or not any more. Who is cut off twice in a moment
+				// can't know what to believe.
+				if w.cut == 0 {
+					w.network = !w.network
+					w.broker, w.cut = w.network, 5
+				}
+			}
+			for range rapid.IntRange(1, 120).Draw(t, "seconds") {
+				w.step()
+				for _, id := range ids {
+					m, now := w.members[id], slices.Contains(w.judge.Withdrawn(), id)
+					if now && !withdrawn[id] {
+						if m.reached > 11 {
+							t.Fatalf("second %d: %s is withdrawn, which lives and can be reached", w.now, id)
+						}
+						if n := len(w.judge.Withdrawn()); n > limit {
+							t.Fatalf("second %d: %d of %d are withdrawn", w.now, n, len(ids))
+						}
+					}
+					withdrawn[id] = now
+				}
+			}
+		}
+		// All is well but for those that are dead: they go, unless they are too many, and the
+		// others come back.
+		dead := 0
+		w.broker, w.network = true, true
+		for _, id := range ids {
+			w.members[id].broker = true
+			if w.members[id].dead {
+				dead++
+			}
+		}
+		for range int(maxDelay*timeout/time.Second) + 200 {
+			w.step()
+		}
+		for _, id := range ids {
+			m, gone := w.members[id], slices.Contains(w.judge.Withdrawn(), id)
+			if gone && !m.dead {
+				t.Fatalf("%s lives, and stays withdrawn", id)
+			}
+			if !gone && m.dead && dead <= limit {
+				t.Fatalf("%s is dead, one of %d among %d, and stays", id, dead, len(ids))
+			}
+		}
+	})
+}
+
+// Pitfall 29: when the majority goes at once, this cluster is taken for what is cut off, although
+// one of them is found out before the others.
+func TestTheMajority(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout), broker: true, network: true, members: map[string]*truth{}}
+		others := rapid.IntRange(2, 9).Draw(t, "others")
+		for i := range others {
+			id := fmt.Sprintf("m%d", i)
+			w.members[id] = &truth{broker: true, phase: rapid.IntRange(0, 9).Draw(t, "phase")}
+			w.see(id)
+		}
+		for range rapid.IntRange(20, 60).Draw(t, "seconds") {
+			w.step()
+		}
+		for i := range others/2 + 1 {
+			w.members[fmt.Sprintf("m%d", i)].dead = true
+		}
+		for range 200 {
+			if w.step(); len(w.judge.Withdrawn()) > 0 {
+				t.Fatalf("second %d: %v are withdrawn", w.now, w.judge.Withdrawn())
+			}
+		}
+		if !w.judge.Doubtful() {
+			t.Fatal("there is no doubt")
+		}
+	})
+}
+
+// A member that dies while all else is well is withdrawn within the timeout, a renewal, the time until that is read,
+// and a probe.
+func TestInTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{
+			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout),
+			broker: true, network: true, members: map[string]*truth{},
+		}
+		for _, id := range []string{"a", "b"} {
+			w.members[id] = &truth{broker: true, phase: rapid.IntRange(0, 9).Draw(t, "phase")}
+		}
+		for id := range w.members {
+			w.see(id)
+		}
+		for range rapid.IntRange(100, 200).Draw(t, "seconds") {
+			w.step()
+		}
+		w.members["a"].dead = true
+		died := w.now
+		for !slices.Contains(w.judge.Withdrawn(), "a") {
+			if w.step(); w.now-died > 40+10+10+5 {
+				t.Fatalf("it is not withdrawn after %d s", w.now-died)
+			}
+		}
+	})
+}
