@@ -25,7 +25,6 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 	}
 	x.exported(s, service, exports)
 	if len(exports) > 0 || x.Import != nil {
-		x.leftOut(s, exports)
 		x.importing(s, service, exports)
 		x.unrecorded(s)
 	}
@@ -71,22 +70,6 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 		x.Findings.add(Error, "export", "no cluster exports this service, although this one has a Service of the name", do)
 	} else {
 		x.Findings.add(Error, "export", "no cluster exports this service", do)
-	}
-}
-
-// leftOut is about exports that are not imported because their clusters have too many.
-func (x *Explanation) leftOut(s *survey.Survey, exports []merge.Export) {
-	for _, e := range exports {
-		n := s.LeftOut[e.ClusterID].Services
-		if n == 0 || e.ClusterID == x.Cluster || x.Import != nil && slices.Contains(x.Import.Clusters, e.ClusterID) {
-			continue
-		}
-		severity := Error
-		if x.Import != nil {
-			severity = Warning // other clusters' are
-		}
-		x.Findings.add(severity, "import", beyondServices(e.ClusterID, n)+", of which this is one",
-			"export fewer services there, or have the agents here take more: --max-services-per-member")
 	}
 }
 

@@ -75,22 +75,16 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 		return "what the cluster publishes can't be seen, for the broker can't be read"
 	case source.Published == 0:
 		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
-	case source.Imported == 0 && s.LeftOut[source.Cluster].Services > 0:
-		return beyondServices(source.Cluster, s.LeftOut[source.Cluster].Services)
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
 		return fmt.Sprintf("%d of them are not imported, because the broker's administrators do not permit that cluster their addresses", out)
 	case source.Imported < source.Published && over.Reason != "":
 		return fmt.Sprintf("%s exceeds this cluster's budget for one member (%s), and what it published last is left out: export less there, or raise --member-budget here", source.Cluster, over)
-	case source.Imported < source.Published && s.LeftOut[source.Cluster].Endpoints > 0:
-		return fmt.Sprintf("%s exports more endpoints times ports than this cluster takes of one, and %d are left out (--max-endpoints-per-member)", source.Cluster, s.LeftOut[source.Cluster].Endpoints)
 	case source.Imported == 0:
 		return "none are imported here: see the findings, and Events of the ServiceImport"
 	case publishedReady == 0:
 		return "none of its pods is ready"
-	case source.Imported < source.Published && s.LeftOut != nil: // then it is not the limit
-		return "some are not imported: this cluster lacks their IP family, or has their addresses itself (see Events of the ServiceImport), or they are about to come"
 	case source.Imported < source.Published:
-		return "some are not imported: this cluster lacks their IP family, has their addresses itself, or takes no more of that cluster (see Events of the ServiceImport), or they are about to come"
+		return "some are not imported: this cluster lacks their IP family, or has their addresses itself (see Events of the ServiceImport), or they are about to come"
 	}
 	return "none of them is ready"
 }
@@ -106,9 +100,4 @@ func ownOverBudget(s *survey.Survey, member string) (o brokerv1alpha1.OverBudget
 		}
 	}
 	return o
-}
-
-// beyondServices says that a cluster exports more services than the asked one takes.
-func beyondServices(cluster string, n int) string {
-	return fmt.Sprintf("%s exports more services than this cluster takes of one, and %d are left out (--max-services-per-member)", cluster, n)
 }

@@ -67,9 +67,6 @@ type Survey struct {
 	// Broker is what the broker has, nil where that can't be read: BrokerErr says why.
 	Broker    *Broker
 	BrokerErr error
-	// LeftOut is what the agents leave out of other clusters' exports for there being too many, by
-	// cluster, with Scope.Limits; nil where they could not be asked.
-	LeftOut map[string]LeftOut
 	// Unread says what else could not be read, for lack of rights as a rule.
 	Unread []error
 }
@@ -142,7 +139,6 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 		s.readInstallation(ctx, cluster)
 	}
 	if scope.Limits {
-		s.LeftOut, _ = readLeftOut(ctx, config) // it takes a right that few have, and then nothing is said of it
 	}
 	if !scope.ClusterOnly {
 		s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)

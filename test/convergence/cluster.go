@@ -65,8 +65,9 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 	}
 	region := []string{"east", "west"}[number%2]
 	pods := fmt.Sprintf("10.%d.0.0/16", 200+number)
-	options, err := simulation.AgentOptions(id, append([]string{"--core=new"},
-		fmt.Sprintf("--leader-elect=%t", replicas > 1), "--region="+region, "--pod-cidr="+pods))
+	options, err := simulation.AgentOptions(id, []string{
+		fmt.Sprintf("--leader-elect=%t", replicas > 1), "--region=" + region, "--pod-cidr=" + pods,
+	})
 	if err != nil {
 		return nil, err
 	}

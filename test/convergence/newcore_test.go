@@ -155,7 +155,7 @@ func cope(ctx context.Context, t *testing.T, m mischief) {
 	}
 	m.mu, m.seen = &sync.Mutex{}, map[string]bool{}
 	members, err := simulation.JoinAll(ctx, b, 1, 2, simulation.Options{
-		Args: []string{"--core=new", "--service-grace=1s"},
+		Args: []string{"--service-grace=1s"},
 		Wrap: func(next http.RoundTripper) http.RoundTripper {
 			wrapped := m
 			wrapped.next = next

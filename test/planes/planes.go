@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -61,7 +60,7 @@ func (s Suite) run(m *testing.M) (status int) {
 		options.Atoll = filepath.Join(programs, "atoll")
 	}
 	options.Name, options.Nodes, options.IPFamily, options.ControlPlaneOnly = fmt.Sprintf("%s-%d", s.Name, os.Getpid()), 1, lab.IPv4, true
-	options.Progress, options.AgentArgs = os.Stderr, append(slices.Clip(options.AgentArgs), CoreArgs()...)
+	options.Progress = os.Stderr
 	l, err := lab.Up(ctx, options)
 	if err != nil {
 		return s.fail(err)

@@ -16,17 +16,6 @@ const programsVariable = "ATOLL_PROGRAMS"
 // Nightly tells whether tests run that take longer than a change should wait for: make nightly sets $ATOLL_NIGHTLY.
 func Nightly() bool { return os.Getenv("ATOLL_NIGHTLY") != "" }
 
-// coreVariable names the environment variable with the controllers that agents run: old or new.
-const coreVariable = "ATOLL_CORE"
-
-// CoreArgs are the arguments of agents that say which controllers they run.
-func CoreArgs() []string {
-	if core := os.Getenv(coreVariable); core != "" {
-		return []string{"--core=" + core}
-	}
-	return nil
-}
-
 // Programs returns a folder with the programs atoll, atoll-agent, atoll-dns and atoll-hub: that which $ATOLL_PROGRAMS names, or else one
 // in which they are built. remove deletes the latter.
 func Programs(ctx context.Context) (folder string, remove func(), err error) {

@@ -78,9 +78,8 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 			Name: ls.name, Clusters: need.Clusters, Nodes: need.Nodes, IPFamily: need.IPFamily, Bare: need.Bare, Hub: need.Hub,
 			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode), DNS: lab.ClusterDNS(need.DNS),
 		},
-		Atoll:     filepath.Join(programs, "atoll"),
-		AgentArgs: planes.CoreArgs(),
-		Progress:  &lineLog{t: t},
+		Atoll:    filepath.Join(programs, "atoll"),
+		Progress: &lineLog{t: t},
 	})
 	if err != nil {
 		t.Fatalf("starting a lab of %v: %v", need, err)

@@ -13,7 +13,6 @@ import (
 
 func newUp(o *options) *cobra.Command {
 	up := lab.Options{Shape: lab.Shape{Clusters: 3, Nodes: 1, IPFamily: lab.IPv4}}
-	core := ""
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start a lab and wait until it is ready",
@@ -31,9 +30,6 @@ interrupted is removed first.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			up.Name, up.Progress = o.name, cmd.ErrOrStderr()
-			if core != "" {
-				up.AgentArgs = append(up.AgentArgs, "--core="+core)
-			}
 			if _, err := lab.Up(cmd.Context(), up); cmd.Context().Err() != nil {
 				return fmt.Errorf("interrupted: what is left of lab %s goes with the next up, or with down", o.name)
 			} else if err != nil {
@@ -54,7 +50,6 @@ interrupted is removed first.`,
 	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "only API servers and controllers, on the loopback interface; needs no root")
 	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
 	flags.BoolVar(&up.Hub, "hub", false, "run a hub beside the broker, for MultiClusterServices")
-	flags.StringVar(&core, "core", "", "which controllers the agents run: old, or new for those that will replace them (default old)")
 	flags.StringArrayVar(&up.HubArgs, "hub-arg", nil, "argument of the hub; may be repeated")
 	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "what clusters publish: pods, in a flat network, or cluster-ip, where other clusters reach their Services only; a list by commas gives c1, c2, … a mode each")
 	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "what answers for clusterset.local in the clusters' DNS: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")

@@ -16,7 +16,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/audit"
-	"github.com/atoll-mcs/atoll/test/planes"
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
@@ -57,7 +56,7 @@ func Up(ctx context.Context, o Options) (*Bed, error) {
 	}
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true},
-		Atoll: filepath.Join(programs, "atoll"), AgentArgs: planes.CoreArgs(), Audit: true, Progress: o.Progress,
+		Atoll: filepath.Join(programs, "atoll"), Audit: true, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, err
