@@ -1,3 +1,5 @@
+// Package quota bounds how much of the hub's memory and time each member takes up: what one has beyond its limit is refused to it, and costs no other
+// member anything.
 package quota
 
 import (

@@ -26,9 +26,9 @@ var (
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "./internal/controllers"}
-	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/informers", "./internal/kit", "./internal/liveness", "./internal/local", "./internal/metrics", "./internal/status"}
-	pureFolders = []string{"./internal/epoch", "./internal/pace", "./internal/permissions", "./internal/quota", "./internal/servingcert", "./internal/agent/lost"}
+	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/controllers"}
+	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/informers", "./internal/kit", "./internal/liveness", "./internal/local", "./internal/metrics", "./internal/status", "k8s.io/utils/lru"}
+	pureFolders = []string{"./internal/pace", "./internal/permissions", "./internal/quota", "./internal/servingcert"}
 )
 
 // table is the layout of the repository (docs/architecture.md). A folder that no row
@@ -53,14 +53,11 @@ var table = []row{
 	{folder: "internal/mcs/...", allowed: pure},
 	{folder: "internal/version"},
 	{folder: "internal/liveness"},
-	{folder: "internal/epoch"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace", allowed: []string{"golang.org/x/time/rate"}},
 	{folder: "internal/quota", allowed: []string{"golang.org/x/time/rate"}},
 	{folder: "internal/permissions", allowed: pure},
-	{folder: "internal/urgency"},
 	{folder: "internal/servingcert"},
-	{folder: "internal/agent/lost", allowed: pure},
 	{folder: "internal/corefile"},
 	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
 
@@ -70,21 +67,20 @@ var table = []row{
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
 	{folder: "internal/informers", allowed: join(pure, clients, []string{"k8s.io/klog/v2", "./internal/quota"})},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/epoch", "./internal/liveness", "./internal/quota", "./internal/permissions", "./internal/credential", "./internal/informers"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/quota", "./internal/permissions", "./internal/credential", "./internal/informers"})},
 	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
 	{folder: "internal/status", allowed: join(pure, clients, []string{"golang.org/x/time/rate"})},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
-	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/kit", "./internal/broker", "./internal/metrics", "./internal/status", "./internal/urgency"})},
+	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/kit", "./internal/broker", "./internal/metrics", "./internal/status"})},
 	// The hub's of load balancers, which it has by providers.
 	{folder: "internal/controllers/loadbalancer", allowed: join(pure, pureFolders, clients, []string{"k8s.io/utils/net", "./internal/broker", "./internal/status", "./cloudprovider", "=./internal/controllers"})},
 	// Not each other.
 	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
-		"./internal/broker", "./internal/credential", "./internal/kit", "./internal/local", "./internal/metrics", "./internal/status", "./internal/urgency", "=./internal/controllers",
-		"./internal/agent/status", "./internal/agent/catalogue", "./internal/agent/membership", // what is decided as in the new core
+		"./internal/broker", "./internal/credential", "./internal/kit", "./internal/local", "./internal/metrics", "./internal/status", "=./internal/controllers",
 	})},
 	{folder: "internal/kit", allowed: join(pure, clients, []string{"./internal/metrics"})},
 	{folder: "internal/agent/status/...", allowed: join(pure, pureFolders, clients, newAgent)},
-	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts", "./internal/agent/lost"})},
+	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts"})},
 	{folder: "internal/agent/...", allowed: join(pure, pureFolders, clients, agent, newAgent, []string{"k8s.io/klog/v2"})},
 	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
 	{folder: "internal/cli/...", open: true},

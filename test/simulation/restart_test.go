@@ -15,6 +15,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -124,7 +125,14 @@ func TestSlicesAreWrittenOnce(t *testing.T) {
 		})
 	}
 	eventually(t, "the broker has nothing left", func(ctx context.Context) error {
-		return none(ctx, onBroker, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{})
+		records := &brokerv1alpha1.ExportedServiceList{}
+		if err := onBroker.List(ctx, records); err != nil {
+			return err
+		}
+		if !layout.Withdrawn(&records.Items[0]) {
+			return errors.New("the record is not withdrawn")
+		}
+		return none(ctx, onBroker, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{})
 	})
 	settled(t, members)
 	api := b.(memoryBroker).api

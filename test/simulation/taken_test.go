@@ -61,7 +61,7 @@ func TestAnIDIsTakenAtRunTime(t *testing.T) {
 
 	owner := ownedBy(t, onBroker, members[0], "another")
 	eventually(t, "it is said what to do", func(context.Context) error {
-		if !log.has("does not take part in the clusterset any more", "choose another id", "atoll leave", "atoll broker remove sim1") {
+		if !log.has("does not take part in the clusterset", "choose another id", "atoll leave", "atoll broker remove sim1") {
 			return errors.New("nothing is said")
 		}
 		return nil

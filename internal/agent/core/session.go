@@ -202,14 +202,12 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 
 // expectOwners has all members be missed of which something is imported: their Leases may be gone.
 func (c *core) expectOwners(ctx context.Context) error {
-	imported := &discoveryv1.EndpointSliceList{}
-	if err := c.mgr.GetCache().List(ctx, imported, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}, client.UnsafeDisableDeepCopy); err != nil {
+	imported, err := c.cluster.AllImported(ctx)
+	if err != nil {
 		return fmt.Errorf("listing imported slices: %w", err)
 	}
-	for i := range imported.Items {
-		if slice := &imported.Items[i]; inputs.IsImported(slice) {
-			c.Heartbeats.Expect(layout.Cluster(slice))
-		}
+	for _, slice := range imported {
+		c.Heartbeats.Expect(layout.Cluster(slice))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package inputs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -87,6 +88,17 @@ func (c *Cluster) ImportedFrom(ctx context.Context, cluster names.ClusterID) ([]
 // Published returns the slices of a service on the broker, of all clusters. They must not be changed.
 func (b *Broker) Published(ctx context.Context, clusterset string, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()})
+}
+
+// AllImported returns all imported slices. They must not be changed.
+func (c *Cluster) AllImported(ctx context.Context) ([]*discoveryv1.EndpointSlice, error) {
+	all, err := listSlices(ctx, c.Client, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager})
+	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool { return !IsImported(s) }), err
+}
+
+// PublishedByAll returns all slices on the broker. They must not be changed.
+func (b *Broker) PublishedByAll(ctx context.Context, clusterset string) ([]*discoveryv1.EndpointSlice, error) {
+	return listSlices(ctx, b, client.InNamespace(clusterset))
 }
 
 // PublishedBy returns the slices of a cluster on the broker. They must not be changed.

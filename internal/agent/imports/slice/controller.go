@@ -96,7 +96,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return kit.After(in.again), nil // at the latest
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
-	if d.want != nil {
+	if in.kept {
+		d = decision{want: kept(r.Network, req, have)}
+	} else if d.want != nil {
 		r.Hints.Apply(in.imp, d.want)
 		if have != nil {
 			d.want.Name = have.Name
@@ -181,7 +183,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	}
 	verdict, source, err := r.Cluster.JudgeSlice(ctx, r.Broker, req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
 	if err != nil || verdict == belief.Keep {
-		in.waits = true // the slice is queued when its owner vouches
+		in.kept = true // the slice is queued when its owner vouches
 		return in, err
 	}
 	if in.source = source; verdict == belief.Remove {

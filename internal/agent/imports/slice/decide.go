@@ -35,6 +35,8 @@ type inputsOf struct {
 	refused, lost bool
 	// waits says that the import has no derived Service yet, or that it is not known whether the cluster is lost.
 	waits bool
+	// kept says that the slice stays as it is until its owner vouches for what is on the broker.
+	kept bool
 	// again is when to look again although nothing has changed, 0 for never.
 	again time.Duration
 	// hash is that of the source's content, where the cache has a stub of it; else "".
@@ -91,6 +93,15 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 		d.remarks = append(remarks, refused(req.Cluster, first))
 	}
 	return d
+}
+
+// kept returns what stays of a slice, nil for none: what its cluster may not have here goes all the same.
+func kept(network validation.Network, req Request, have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	if have == nil {
+		return nil
+	}
+	clean, _ := network.Slice(req.Cluster, have)
+	return clean
 }
 
 // keepRevision has a slice keep its revision where it is the only thing that has grown: content that is the same is not written. One that is lower is, for

@@ -137,15 +137,17 @@ func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
 	r.feed.Add(false, append(r.requests(published...), r.importedHere(here)...)...)
 }
 
-// All queues all slices of other clusters.
+// All queues all slices of other clusters, and all that are imported.
 func (r *Reconciler) All(ctx context.Context) {
-	list := &discoveryv1.EndpointSliceList{}
-	if err := r.Broker.List(ctx, list, client.InNamespace(r.Cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
+	if err != nil {
 		return // the cache has ended
 	}
-	for i := range list.Items {
-		r.feed.Add(true, r.requests(&list.Items[i])...)
+	here, err := r.Cluster.AllImported(ctx)
+	if err != nil {
+		return
 	}
+	r.feed.Add(true, append(r.requests(published...), r.importedHere(here)...)...)
 }
 
 // At queues the slices of other clusters with endpoints in ranges that have become this cluster's nodes', and those of which something is refused,
