@@ -34,7 +34,6 @@ type Metrics struct {
 	imports     *prometheus.GaugeVec
 	propagation *prometheus.HistogramVec
 	traffic     *Traffic
-	copies      *copies
 	limits      *limits
 	remotes     *remotes
 	objects     *objects
@@ -55,7 +54,6 @@ func New(traffic *Traffic) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
 		traffic:    traffic,
-		copies:     newCopies(),
 		limits:     newLimits(),
 		remotes:    newRemotes(),
 		objects:    newObjects(),
@@ -68,7 +66,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.copies, m.limits, m.remotes, m.objects, m.connection)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.limits, m.remotes, m.objects, m.connection)
 }
 
 // Describe implements prometheus.Collector.

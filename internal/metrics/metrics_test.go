@@ -113,7 +113,6 @@ func TestWhatWasWritten(t *testing.T) {
 	m.Exported.Wrote(true, true, 1, 2)
 	m.Exported.Wrote(true, false, 0, 2)
 	m.Publish.Observe(0.1)
-	m.Follow("broker", func() (int, int) { return 2, 7 })
 	expect(t, m, map[string]float64{
 		"atoll_endpointslice_endpoints_added_per_sync,exportedslice":   3,
 		"atoll_endpointslice_endpoints_removed_per_sync,exportedslice": 3,
@@ -121,8 +120,6 @@ func TestWhatWasWritten(t *testing.T) {
 		"atoll_endpointslice_changes,exportedslice,update":             1,
 		"atoll_endpointslice_changes,exportedslice,delete":             1,
 		"atoll_propagation_duration_seconds,publish":                   1,
-		"atoll_followed_namespaces,broker":                             2,
-		"atoll_followed_endpointslices,broker":                         7,
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/setup"
 	"github.com/atoll-mcs/atoll/lab"
@@ -73,13 +75,14 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 		}
 	}
 
-	meta := metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: brokerv1alpha1.HubName}
-	record := &brokerv1alpha1.Hub{ObjectMeta: meta}
-	eventually(t, "the hub is known", func() error { return on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(record), record) })
+	eventually(t, "the export says which policy it is there for", func() error {
+		if planes.Read(t, on["c1"], e); e.Annotations[names.AnnotationPolicy] == "" {
+			return fmt.Errorf("it has annotations %v", e.Annotations)
+		}
+		return nil
+	})
 	stop(t, lab.Broker+"/hub")
-	remove(t, lab.Broker, record)
-	meta.Name = "web." + ns
-	remove(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: meta})
+	remove(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + ns}})
 	// Another Service's export and import prove that the agents have gone on since.
 	other := func(name string) {
 		t.Helper()
@@ -195,10 +198,12 @@ func TestRightsForPolicies(t *testing.T) {
 		Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: ns, ServiceName: "web", Scope: brokerv1alpha1.ScopeClusterset},
 	}
 	expectForbidden(t, "a member's policy", member.Create(t.Context(), policy))
-	hub := &brokerv1alpha1.Hub{}
-	noError(t, member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: brokerv1alpha1.HubName}, hub))
-	hub.Spec.Policies = 0
-	expectForbidden(t, "a member's word for the hub's", member.Update(t.Context(), hub))
+	lease := &coordinationv1.Lease{}
+	eventually(t, "the hub has a Lease", func() error {
+		return member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: names.HubOwner.String()}, lease)
+	})
+	layout.SetCount(lease, 1<<40)
+	expectForbidden(t, "a member that vouches for the hub", member.Update(t.Context(), lease))
 
 	namespace(t, ns, "c1")
 	agent := as(t, "system:serviceaccount:atoll-system:atoll-agent")

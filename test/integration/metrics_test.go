@@ -141,9 +141,6 @@ func TestMetrics(t *testing.T) {
 		"c2 endpointslice_endpoints_added_per_sync_sum " + imported:          3,
 		"c2 serviceimport_endpoints source_cluster c1":                       3,
 		"c2 propagation_duration_seconds_count stage total":                  1,
-		"c2 followed_endpointslices of broker":                               1,
-		"c1 followed_endpointslices of own":                                  1,
-		"c1 followed_namespaces of own":                                      0,
 		"c1 endpointslice_changes operation delete controller exportedslice": 0,
 	})
 	for cluster, stages := range map[string][]string{"c1": {"publish", "broker"}, "c2": {"import", "total"}} {
@@ -193,7 +190,6 @@ func TestMetrics(t *testing.T) {
 		"c1 serviceimport_endpoints source_cluster c1":          0,
 		"c2 endpointslice_num_endpoint_slices " + imported:      0,
 		"c2 serviceimport_endpoints source_cluster c1":          0,
-		"c2 followed_endpointslices of broker":                  0,
 	})
 }
 

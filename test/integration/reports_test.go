@@ -80,10 +80,9 @@ func TestReportsAreMadeOnce(t *testing.T) {
 func TestAllNamesTaken(t *testing.T) {
 	const ns = "all-taken"
 	namespace(t, ns, "c1", "c2")
-	var last string
 	var theirs []client.Object
-	for _, name := range names.DerivedServices("web", false) {
-		last = name
+	all := names.DerivedServices("web", false)
+	for _, name := range all {
 		theirs = append(theirs, service(ns, name, 1))
 	}
 	for _, s := range theirs {
@@ -92,7 +91,7 @@ func TestAllNamesTaken(t *testing.T) {
 	create(t, "c1", service(ns, "web", 80), export(ns, "web"))
 	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
 		ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready")
-		if ready == nil || ready.Reason != "Pending" || !strings.Contains(ready.Message, "delete or rename it") || !strings.Contains(ready.Message, last) {
+		if ready == nil || ready.Reason != "Pending" || !strings.Contains(ready.Message, "delete or rename it") || !strings.Contains(ready.Message, all[0]) {
 			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
 		}
 		return nil

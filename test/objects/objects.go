@@ -101,6 +101,7 @@ func Lease(id string) *coordinationv1.Lease {
 func Record(id, namespace, service string, ports ...mcsv1beta1.ServicePort) *brokerv1alpha1.ExportedService {
 	meta := OnBroker(id, names.Export(names.ClusterID(id), namespace, service))
 	meta.Labels[names.LabelServiceNamespace], meta.Labels[names.LabelServiceName] = namespace, service
+	meta.Annotations = map[string]string{names.AnnotationRevision: "1"}
 	return &brokerv1alpha1.ExportedService{ObjectMeta: meta, Spec: brokerv1alpha1.ExportedServiceSpec{
 		ClusterID: id, ServiceNamespace: namespace, ServiceName: service, ExportedAt: metav1.Now(), Type: mcsv1beta1.ClusterSetIP,
 		Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
@@ -113,7 +114,7 @@ func Published(id, namespace, slice, service string, addresses ...string) *disco
 	s.ObjectMeta = OnBroker(id, names.BrokerSlice(names.ClusterID(id), namespace, slice))
 	s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName] = namespace, service
 	s.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
-	s.Annotations = map[string]string{names.AnnotationSourceSlice: slice}
+	s.Annotations = map[string]string{names.AnnotationSourceSlice: slice, names.AnnotationRevision: "1"}
 	for i := range s.Endpoints {
 		s.Endpoints[i].NodeName = nil // which means nothing elsewhere
 	}

@@ -55,7 +55,6 @@ func (c *Controller) Name() string { return "servicepolicy" }
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	comesOrGoes := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
 		For(&networkingv1alpha1.MultiClusterService{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
@@ -67,8 +66,10 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		})).
 		Watches(&brokerv1alpha1.ExportedService{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return c.known(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
-		}), builder.WithPredicates(comesOrGoes)).
-		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(comesOrGoes)).
+		}), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return layout.Withdrawn(e.ObjectOld) != layout.Withdrawn(e.ObjectNew) }})).
+		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.(*brokerv1alpha1.MemberCluster).Spec.State != e.ObjectNew.(*brokerv1alpha1.MemberCluster).Spec.State
+		}})).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.permissions.OnChange(func(names.ClusterID) { // for as long as the copy, which goes with the hub's term
 				for _, r := range c.all(context.Background(), nil) {
