@@ -1,15 +1,8 @@
-// Package broker is the broker as an agent, or the hub, sees it: live copies of what a clusterset's namespace on it holds,
-// and whether to believe what is missing there.
+// Package broker is how the broker is reached (client.go, bounded.go, token.go), and the hub's live copies of EndpointSlices and permissions there.
 //
-// The broker is a Kubernetes API server that stores what is ours, and runs nothing of it. Each object has one writer: the
-// member cluster that it is about. Who may do what there is in the package rights below.
-//
-//   - What all that an agent knows of a broker comes from is the View (view.go; what members say of themselves in members.go,
-//     the hub's policies in policies.go, limits in limit.go). Views come and go with the agent's terms.
-//   - Epoch (epoch.go, beat.go, absence.go, shown.go, taps.go) lasts as long as the membership: whether what is missing was taken away by its owner,
-//     docs/adr/0031-epochs.md. The decisions are in internal/epoch.
-//   - Heartbeats, Aggregates, Endpoints and Permissions are copies of one kind each, for those who need that alone.
-//   - Connect and Token are how the broker is reached (client.go, bounded.go, token.go).
+// The broker is a Kubernetes API server that stores what is ours, and runs nothing of it. Each object has one writer: the member cluster that it is about,
+// or the hub. The packages below have the protocol (docs/protocol.md): what objects are like (layout), what of them enters a cache (border), what is
+// believed (belief), and who may do what (rights).
 package broker
 
 import (

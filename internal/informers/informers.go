@@ -1,7 +1,5 @@
 // Package informers keeps live copies of objects of an API server: of all that a client
 // selects, or of EndpointSlices in a set of namespaces that changes.
-//
-// Why not a controller-runtime cache: docs/adr/0006-broker-view.md.
 package informers
 
 import (

@@ -107,7 +107,7 @@ func TestClusterIPIsNoEndpointOfAHeadlessService(t *testing.T) {
 		}
 		return nil
 	})
-	remove(t, lab.Broker, older)
+	withdraw(t, older)
 	expectAddresses(t, "c1", ns, "c2/"+web.Spec.ClusterIP)
 }
 
@@ -239,6 +239,7 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 	published := endpoints.Export{Cluster: id, Service: service, BrokerNamespace: broker.DefaultNamespace, Ports: ports}.ClusterIPSlices(
 		[]string{ip}, []*discoveryv1.EndpointSlice{source})
 	m := member{objects.Member(id.String()), published[names.ClusterIPSlice("web", string(discoveryv1.AddressTypeIPv4))]}
+	m.slice.Annotations[names.AnnotationRevision] = "1"
 	m.member.Spec.ServiceCIDRs, m.member.Spec.AdvertiseMode = []string{serviceCIDR}, brokerv1alpha1.AdvertiseClusterIP
 	temporary(t, lab.Broker, m.member, objects.Record(id.String(), namespace, "web", ports...), m.slice)
 	return m

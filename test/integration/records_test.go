@@ -3,7 +3,6 @@ package integration
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,41 +15,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/lab"
-	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// A record that a member has left on the broker does not outlast it: when its agents have stopped for good, and somebody deletes the
-// record, the service is what the others export, at the address that it had.
-func TestLostMembersRecordEnds(t *testing.T) {
-	const ns = "leftover"
-	namespace(t, ns, "c1", "c2")
-	own := share(t, "c1", ns, "web", "10.1.1.1")
-	before := expectImport(t, "c1", ns, "web", from("c1"))
-
-	killAgent(t, "c2")
-	usurper := objects.Record("c2", ns, "web", mcsv1beta1.ServicePort{Name: "other", Protocol: corev1.ProtocolTCP, Port: 4444})
-	usurper.Spec.ExportedAt, usurper.Spec.Type = metav1.Unix(1_609_459_200, 0), mcsv1beta1.Headless // years ago
-	create(t, lab.Broker, usurper)
-	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if imp.Spec.Type != mcsv1beta1.Headless || imp.Spec.Ports[0].Port != 4444 {
-			return fmt.Errorf("it is %s with %v", imp.Spec.Type, imp.Spec.Ports)
-		}
-		return nil
+// withdraw has a record that a test has written end, as its owner would.
+func withdraw(t *testing.T, record *brokerv1alpha1.ExportedService) {
+	t.Helper()
+	change(t, lab.Broker, record, func(r *brokerv1alpha1.ExportedService) {
+		layout.SetWithdrawn(r, true)
+		layout.SetRevision(r, layout.Revision(r))
 	})
-	expectCondition(t, "c1", own, "Conflict", metav1.ConditionTrue, "PortConflict,TypeConflict")
-	remove(t, lab.Broker, usurper)
-	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if imp.Spec.Type != mcsv1beta1.ClusterSetIP || len(imp.Spec.Ports) != 1 || imp.Spec.Ports[0].Port != 80 {
-			return fmt.Errorf("it is %s with %v", imp.Spec.Type, imp.Spec.Ports)
-		}
-		if !slices.Equal(imp.Spec.IPs, before.Spec.IPs) {
-			return fmt.Errorf("at %v, and was at %v", imp.Spec.IPs, before.Spec.IPs)
-		}
-		return from("c1")(imp)
-	})
-	expectCondition(t, "c1", own, "Conflict", metav1.ConditionFalse, "NoConflicts")
-	expectAddresses(t, "c1", ns, "c1/10.1.1.1")
 }
 
 // An API server that does not know the newer values of a Service's traffic distribution refuses them. An admission policy does so

@@ -216,7 +216,7 @@ func attempts() []attempt {
 		patching("moving its own slice into such a namespace", sliceOf("c2", "shop", "spare"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"payments"}}}`),
 		applying("applying a record of such a namespace", objects.Record("c2", "payments", "db"), "ExportedService"),
 		patching("filling a slice of such a namespace that was empty", sliceOf("c2", "payments", "spare"), `{"endpoints":[{"addresses":["10.2.0.9"]}]}`),
-		patching("publishing again a withdrawn record of such a namespace", objects.Record("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationWithdrawn+`":null}}}`),
+		patching("publishing again a withdrawn record of such a namespace", objects.Record("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationState+`":null}}}`),
 		// What no cluster can use, or what costs others more than it may.
 		patching("moving its own exportedAt backwards", objects.Record("c2", "shop", "web"), `{"spec":{"exportedAt":"2021-01-01T00:00:00Z"}}`),
 		badRecord("a port 0", ports(mcsv1beta1.ServicePort{Port: 0})),
@@ -360,7 +360,7 @@ func TestHostileMember(t *testing.T) {
 	}
 	// What c2 has of a namespace that it may not export it has taken away.
 	spare := altered(objects.Record("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
-		e.Annotations = map[string]string{names.AnnotationWithdrawn: "true"}
+		e.Annotations = map[string]string{names.AnnotationState: names.StateWithdrawn}
 	})
 	for _, o := range []client.Object{sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare} {
 		if err := asMembers["c2"].Create(t.Context(), o); err != nil {
@@ -481,7 +481,7 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	expectRefused(t, "changing a slice of a namespace that it may not export any more", err)
 	for what, do := range map[string]func() error{
 		"marking a record as withdrawn": func() error {
-			return planes.Merge(t.Context(), c2, large, `{"metadata":{"annotations":{"`+names.AnnotationWithdrawn+`":"true"}}}`)
+			return planes.Merge(t.Context(), c2, large, `{"metadata":{"annotations":{"`+names.AnnotationState+`":"`+names.StateWithdrawn+`"}}}`)
 		},
 		"emptying a slice": func() error {
 			return planes.Merge(t.Context(), c2, wide, `{"endpoints":[]}`)

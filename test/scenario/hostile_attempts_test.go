@@ -311,8 +311,6 @@ func (w *world) elsewhere() []hostileAttempt {
 		}},
 		lease("a heartbeat of 1970", `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
 		lease("a heartbeat of the year 2200", `{"spec":{"renewTime":"2200-01-01T00:00:00.000000Z"}}`),
-		lease("a heartbeat that asks all members for statements", `{"metadata":{"annotations":{"`+names.AnnotationAwaits+`":"c2=2200-01-01T00:00:00Z,c3=2200-01-01T00:00:00Z"}}}`),
-		lease("a heartbeat that says that the broker was put back", `{"metadata":{"annotations":{"`+names.AnnotationRestored+`":"2200-01-01T00:00:00Z"}}}`),
 		lease("a holder of 100 KiB", `{"spec":{"holderIdentity":"`+strings.Repeat("h", 100<<10)+`"}}`),
 		catalogue("a false catalogue entry of a service that it exports too", "shared."+sharedNamespace, func(s *mcsv1beta1.ServiceImport) {
 			s.Spec.Type, s.Spec.Ports, s.Spec.IPs = mcsv1beta1.Headless, []mcsv1beta1.ServicePort{{Name: "x", Port: 1}}, nil

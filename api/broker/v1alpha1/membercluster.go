@@ -89,10 +89,6 @@ type MemberClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Removed
 	State MemberState `json:"state,omitempty"`
-	// Published says that all that the member exports is on the broker. Members whose agents are
-	// older do not say so.
-	// +optional
-	Published *Publication `json:"published,omitempty"`
 	// OverBudget are other members that exceed this member's budget for one member, so that this
 	// member takes only a part of what they publish.
 	// +optional
@@ -142,24 +138,6 @@ func (o OverBudget) String() string {
 		return string(o.Reason)
 	}
 	return string(o.Reason) + " until " + o.Until.UTC().Format(time.RFC3339)
-}
-
-// Publication is a member's statement that it has published everything: what is missing then
-// it does not export. It is made when an agent has become its cluster's leader, and whenever
-// something of the member's was lost on the broker.
-type Publication struct {
-	// Namespace is the UID of the clusterset's namespace, where the member may read it: in one
-	// that was made anew nothing is published yet.
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	Namespace string `json:"namespace,omitempty"`
-	// At is when the statement was made, by the member's clock, but always later than the one before.
-	At metav1.MicroTime `json:"at"`
-	// ResourceVersion is the version of the broker's data that the member had seen before it went over
-	// what it exports: what had gone until then has been published again.
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // MemberClusterList is a list of MemberClusters.

@@ -15,7 +15,6 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&ExportedService{}, &ExportedServiceList{},
 		&MemberCluster{}, &MemberClusterList{},
 		&ServicePolicy{}, &ServicePolicyList{},
-		&Hub{}, &HubList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -156,9 +156,11 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	if err := inputs.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
+	recorder := status.NewBounded(mgr.GetEventRecorder("atoll-agent"), time.Now)
+	config.Metrics.Events(recorder.LeftOut)
 	c := &core{
 		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{}, lost: lost.NewSet(),
-		recorder: status.NewBounded(mgr.GetEventRecorder("atoll-agent"), time.Now),
+		recorder: recorder,
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),

@@ -20,7 +20,7 @@ func (h *heard) Renewed(id names.ClusterID) { *h = append(*h, "+"+id.String()) }
 func (h *heard) Missed(id names.ClusterID)  { *h = append(*h, "?"+id.String()) }
 func (h *heard) Gone(id names.ClusterID)    { *h = append(*h, "-"+id.String()) }
 
-// Members are missed after the timeout, while the own heartbeat comes back; a broker that is away has nobody missed. The own renewal is told last.
+// Pitfall 29: members are missed after the timeout, while the own heartbeat comes back; a broker that is away has nobody missed. The own renewal is told last.
 func TestHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHeartbeats("self", 40*time.Second)

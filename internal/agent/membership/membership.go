@@ -162,7 +162,7 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 		return fmt.Errorf("reading the MemberCluster: %w", err)
 	}
 	want := m.Facts
-	want.Published, want.OverBudget = have.Spec.Published, have.Spec.OverBudget
+	want.OverBudget = have.Spec.OverBudget
 	if m.OverBudget != nil {
 		want.OverBudget = m.OverBudget(have.Spec.OverBudget)
 	}

@@ -219,7 +219,7 @@ func (m *model) restart() {
 	m.suspicions, m.ended, m.since, m.reading = NewSuspicions(), map[string]int64{}, map[string]int{}, time.Time{}
 }
 
-// Whatever happens to the broker, and whoever restarts or is late: what is imported becomes older or goes only if its owner has wanted it so since it became
+// Pitfall 31: whatever happens to the broker, and whoever restarts or is late: what is imported becomes older or goes only if its owner has wanted it so since it became
 // suspicious, or has said so; and in the end it is what the owner wants.
 func TestModel(t *testing.T) {
 	for range 100 { // with 100 histories each

@@ -97,7 +97,7 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			}, lists...),
 			Validations: unlessExempt(append(append(shape(), limits()...), []admissionv1.Validation{
 				{
-					Expression: "!(request.resource.resource in ['servicepolicies', 'hubs'])",
+					Expression: "!(request.resource.resource == 'servicepolicies')",
 					Message:    "what the hub says is the hub's to write",
 				},
 				{

@@ -42,8 +42,8 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					" : object.metadata.?labels['%s'].orValue('')", names.LabelServiceNamespace)},
 				{Name: "endpoints", Expression: listOf("endpoints")},
 				{Name: "withdrawn", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices'"+
-					" ? object.metadata.?annotations['%s'].orValue('') != '' || object.metadata.?annotations['%s'].orValue('') == '%s'"+
-					" : size(variables.endpoints) == 0", names.AnnotationWithdrawn, names.AnnotationState, names.StateWithdrawn)},
+					" ? object.metadata.?annotations['%s'].orValue('') == '%s'"+
+					" : size(variables.endpoints) == 0", names.AnnotationState, names.StateWithdrawn)},
 			},
 			Validations: unlessExempt([]admissionv1.Validation{{
 				Expression: "variables.withdrawn || variables.patterns.exists(p, p != '' && p == variables.place" +

@@ -56,9 +56,6 @@ const (
 	// AnnotationRefused is on an agent's copy of another cluster's EndpointSlice, and on no API server: how many parts of it
 	// were left out as invalid, and which.
 	AnnotationRefused = "atoll.dev/refused"
-	// AnnotationWithdrawn is on a record on the broker that its member is about to delete: what goes
-	// without was not taken away by its owner.
-	AnnotationWithdrawn = "atoll.dev/withdrawn"
 	// AnnotationState is on the objects on the broker that members write, with StateWithdrawn once their owner has ended them: what is missing
 	// without it was not removed by its owner.
 	AnnotationState = "atoll.dev/state"
@@ -70,12 +67,6 @@ const (
 	AnnotationPolicy = "atoll.dev/policy"
 	// AnnotationApplied is on a ServiceImport, with the revisions of the records that it is made of: "c1=12,c2=34".
 	AnnotationApplied = "atoll.dev/applied-revisions"
-	// AnnotationRestored is on a member's heartbeat, with the time when it was found to be older
-	// than it had been: the broker was put back to an earlier state.
-	AnnotationRestored = "atoll.dev/restored"
-	// AnnotationAwaits is on a member's heartbeat, with the members that it has awaited for long to say that all they export is
-	// published, each with the time of its last statement.
-	AnnotationAwaits = "atoll.dev/awaits"
 	// AnnotationExpires is on a joiner's service account, with the time (RFC 3339) when the token in the join file expires.
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring records, on objects of a cluster's own DNS that have no room for a
@@ -146,10 +137,6 @@ const MemberPermissions = "atoll-members"
 // LostClusters is the name of the ConfigMap in SystemNamespace with the members whose
 // endpoints are withdrawn, and since when.
 const LostClusters = "atoll-lost-clusters"
-
-// BrokerMemory is the name of the ConfigMap in SystemNamespace with what is known of the
-// broker's epoch, and of what its owner allows.
-const BrokerMemory = "atoll-broker-memory"
 
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"

@@ -53,7 +53,6 @@ var kinds = []*kind{
 	custom(brokerv1alpha1.GroupVersion, "ExportedService", "exportedservices", kind{namespaced: true}),
 	custom(brokerv1alpha1.GroupVersion, "MemberCluster", "memberclusters", kind{namespaced: true}),
 	custom(brokerv1alpha1.GroupVersion, "ServicePolicy", "servicepolicies", kind{namespaced: true}),
-	custom(brokerv1alpha1.GroupVersion, "Hub", "hubs", kind{namespaced: true}),
 }
 
 var (

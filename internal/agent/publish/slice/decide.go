@@ -15,6 +15,8 @@ import (
 const (
 	// withdrawDelay is how long the endpoints of a source slice that is gone stay, because they may have moved to another slice.
 	withdrawDelay = 50 * time.Millisecond
+	// otherFormDelay is how long they stay when cluster IPs are published in place of pods, or pods in place of cluster IPs: the others come first.
+	otherFormDelay = 5 * time.Second
 	// keepWithdrawn is how long a withdrawn slice stays on the broker. That it is withdrawn tells other clusters; its deletion says nothing.
 	keepWithdrawn = 10 * time.Minute
 )
@@ -64,11 +66,15 @@ func decide(have, want *discoveryv1.EndpointSlice, of inputsOf, gone time.Durati
 	case want == nil && layout.Withdrawn(have):
 		return decision{remove: gone >= keepWithdrawn, wait: max(0, keepWithdrawn-gone)}
 	case want == nil:
+		delay := withdrawDelay
+		if of.export != nil && of.clusterIP != of.byClusterIP {
+			delay = otherFormDelay
+		}
 		slice := have.DeepCopy()
 		slice.Endpoints = nil
 		layout.SetWithdrawn(slice, true)
 		layout.SetRevision(slice, layout.Revision(have))
-		return decision{write: slice, wait: max(0, withdrawDelay-gone)}
+		return decision{write: slice, wait: max(0, delay-gone)}
 	case have != nil && have.AddressType != want.AddressType: // the API does not let it change
 		return decision{remove: true}
 	case have != nil && !layout.Withdrawn(have) && endpoints.Same(have, want):
