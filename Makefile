@@ -15,7 +15,7 @@ GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_g
 	api/networking/v1alpha1/zz_generated.deepcopy.go deploy/crds/networking.karmada.io_multiclusterservices.yaml \
 	deploy/crds/about.k8s.io_clusterproperties.yaml \
 	deploy/crds/broker.atoll.dev_exportedservices.yaml deploy/crds/broker.atoll.dev_memberclusters.yaml \
-	deploy/crds/broker.atoll.dev_servicepolicies.yaml deploy/crds/broker.atoll.dev_hubs.yaml \
+	deploy/crds/broker.atoll.dev_servicepolicies.yaml \
 	$(wildcard charts/*/crds/*.yaml charts/*/templates/*.yaml docs/reference/*.md)
 # A test that waits for something that never comes must not wait for ever.
 TEST_TIMEOUT ?= 30m

@@ -65,13 +65,6 @@ func (w *way) worsen(t trouble) {
 	w.trouble = t
 }
 
-// well tells whether everything gets through.
-func (w *way) well() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.cut && w.trouble == (trouble{})
-}
-
 // heal has everything get through again.
 func (w *way) heal() {
 	w.mu.Lock()

@@ -259,12 +259,15 @@ func (v *Voucher) keys(ctx context.Context, all map[key]seen) error {
 	if err != nil {
 		return err
 	}
+	add := func(k key) {
+		if _, known := all[k]; !known {
+			all[k] = seen{}
+		}
+	}
 	for _, e := range exports {
-		record := key{true, e.NamespacedName}
-		all[record] = all[record]
+		add(key{true, e.NamespacedName})
 		for _, source := range v.Slices.Of(ctx, e.NamespacedName) {
-			slice := key{false, source}
-			all[slice] = all[slice]
+			add(key{false, source})
 		}
 	}
 	return nil
