@@ -91,7 +91,7 @@ func (r *records) delete(ctx context.Context) error {
 	default:
 		entry = r.entry.DeepCopy()
 		entry.Spec.State = brokerv1alpha1.MemberRemoved
-		err = r.on.Client.Patch(ctx, entry, client.MergeFrom(r.entry))
+		err = r.on.Client.Update(ctx, entry) // members may not patch
 	}
 	if err != nil {
 		return fmt.Errorf("having the entry of %s say that it is removed: %w", r.cluster, err)
