@@ -3,30 +3,12 @@ package local
 import (
 	"context"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
-
-// ImportedFromCluster returns the EndpointSlices that Atoll keeps for one source cluster.
-func ImportedFromCluster(ctx context.Context, r client.Reader, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
-	return slicesOf(ctx, r, client.MatchingLabels{names.LabelSourceCluster: cluster.String()})
-}
-
-func slicesOf(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]*discoveryv1.EndpointSlice, error) {
-	list := &discoveryv1.EndpointSliceList{}
-	if err := r.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, err
-	}
-	found := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
-	for i := range list.Items {
-		found = append(found, &list.Items[i])
-	}
-	return found, nil
-}
 
 // ServiceExports returns a request for every ServiceExport that opts select.
 func ServiceExports(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]reconcile.Request, error) {

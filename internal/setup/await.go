@@ -43,7 +43,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 		if err := onBroker.Get(ctx, client.ObjectKey{Namespace: m.Clusterset, Name: m.ClusterID.String()}, entry); err != nil {
 			return err
 		}
-		if entry.Spec.State == brokerv1alpha1.MemberRemoved {
+		if entry.Removed() {
 			return errors.New("the entry is that of a member which has left")
 		}
 		if entry.Spec.ClusterUID != state.uid {

@@ -99,7 +99,7 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 	if err := onBroker.Get(ctx, key, have); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if have.Spec.ClusterUID == uid || have.Spec.State == brokerv1alpha1.MemberRemoved {
+	if have.Spec.ClusterUID == uid || have.Removed() {
 		return nil
 	}
 	return hint(fmt.Sprintf("the join file is used up. To join with another id, make a new one: atoll broker token create ID --namespace %[2]s."+

@@ -117,8 +117,7 @@ func withdraw(ctx context.Context, on *install.Target, policy *unstructured.Unst
 	if layout.Withdrawn(policy) || on.DryRun {
 		return nil
 	}
-	layout.SetWithdrawn(policy, true)
-	layout.SetRevision(policy, layout.Revision(policy))
+	layout.Withdraw(policy)
 	if err := client.IgnoreNotFound(on.Client.Update(ctx, policy)); err != nil {
 		return fmt.Errorf("withdrawing the policy %s: %w", policy.GetName(), err)
 	}

@@ -89,7 +89,7 @@ func ChangePermissions(ctx context.Context, on *install.Target, namespace string
 	if err := on.List(ctx, members, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing members: %w", err)
 	}
-	members.Items = slices.DeleteFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Spec.State == brokerv1alpha1.MemberRemoved })
+	members.Items = slices.DeleteFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
 	exports := &brokerv1alpha1.ExportedServiceList{}
 	if err := on.List(ctx, exports, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing exports: %w", err)

@@ -70,7 +70,7 @@ func findRecords(ctx context.Context, on *install.Target, namespace string, clus
 
 // owner is the UID of the cluster that the records say they are of, "" where none does.
 func (r *records) owner() string {
-	if r.entry == nil || r.entry.Spec.State == brokerv1alpha1.MemberRemoved {
+	if r.entry == nil || r.entry.Removed() {
 		return ""
 	}
 	return r.entry.Spec.ClusterUID

@@ -109,7 +109,7 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 	}
 	// Last, so that the time that is read with them is that of the heartbeats.
 	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
-	members.Items = slices.DeleteFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Spec.State == brokerv1alpha1.MemberRemoved })
+	members.Items = slices.DeleteFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
 	policies.Items = slices.DeleteFunc(policies.Items, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
 	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: published.Items, Permissions: permitted}, err
 }

@@ -23,10 +23,7 @@ import (
 // withdraw has a record that a test has written end, as its owner would.
 func withdraw(t *testing.T, record *brokerv1alpha1.ExportedService) {
 	t.Helper()
-	change(t, lab.Broker, record, func(r *brokerv1alpha1.ExportedService) {
-		layout.SetWithdrawn(r, true)
-		layout.SetRevision(r, layout.Revision(r))
-	})
+	change(t, lab.Broker, record, func(r *brokerv1alpha1.ExportedService) { layout.Withdraw(r) })
 }
 
 // An API server that does not know the newer values of a Service's traffic distribution refuses them. An admission policy does so

@@ -101,6 +101,9 @@ type MemberClusterSpec struct {
 // MemberState is whether a member takes part in the clusterset. It does where it has none.
 type MemberState string
 
+// Removed tells whether the cluster is a member no longer.
+func (m *MemberCluster) Removed() bool { return m.Spec.State == MemberRemoved }
+
 // MemberRemoved is the state of a member that has left, or was removed by an administrator.
 const MemberRemoved MemberState = "Removed"
 

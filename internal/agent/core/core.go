@@ -130,7 +130,7 @@ func (a *Agent) OverBudgetOf() map[string]brokerv1alpha1.OverBudget {
 	for i := range members.Items {
 		m := &members.Items[i]
 		for _, over := range m.Spec.OverBudget {
-			if over.ClusterID == a.core.ClusterID.String() && m.Name != over.ClusterID && m.Spec.State != brokerv1alpha1.MemberRemoved {
+			if over.ClusterID == a.core.ClusterID.String() && m.Name != over.ClusterID && !m.Removed() {
 				named[m.Name] = over
 			}
 		}

@@ -42,3 +42,12 @@ func (p publishedBy) Slices(service types.NamespacedName, id names.ClusterID) []
 	}
 	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool { return layout.Cluster(s) != id })
 }
+
+// Imported implements lost.Published.
+func (p publishedBy) Imported(id names.ClusterID) []*discoveryv1.EndpointSlice {
+	all, err := p.cluster.ImportedFrom(context.Background(), id)
+	if err != nil {
+		return nil // a cache that is synced does not fail before the agent ends
+	}
+	return all
+}

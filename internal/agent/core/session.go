@@ -193,7 +193,7 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 		case c.named <- struct{}{}:
 		default: // it is about to be looked at
 		}
-		c.Heartbeats.Remove(id, e.New.Spec.State == brokerv1alpha1.MemberRemoved)
+		c.Heartbeats.Remove(id, e.New.Removed())
 		if !e.Initial {
 			c.member(ctx, id)
 		}

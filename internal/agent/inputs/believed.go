@@ -53,7 +53,7 @@ func NewBeliefs(suspicions *belief.Suspicions, lost func(names.ClusterID) bool, 
 // owner is what is known of a member.
 func (c *Cluster) owner(ctx context.Context, b *Broker, id names.ClusterID) (belief.Owner, error) {
 	member, err := kit.Get(ctx, b, client.ObjectKey{Namespace: c.Clusterset, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
-	return belief.Owner{Removed: member != nil && member.Spec.State == brokerv1alpha1.MemberRemoved, Lost: c.Beliefs.lost(id)}, err
+	return belief.Owner{Removed: member != nil && member.Removed(), Lost: c.Beliefs.lost(id)}, err
 }
 
 // found is an object from the cache of the broker as belief has it.

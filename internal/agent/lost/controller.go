@@ -27,12 +27,13 @@ type Published interface {
 	ServicesOf(names.ClusterID) []types.NamespacedName
 	// Slices returns the slices of a service that a member has published.
 	Slices(types.NamespacedName, names.ClusterID) []*discoveryv1.EndpointSlice
+	// Imported returns the slices that this cluster has imported from a member.
+	Imported(names.ClusterID) []*discoveryv1.EndpointSlice
 }
 
 // Controller owns the ConfigMap, and what others know of it by a Set.
 type Controller struct {
 	store      store
-	local      client.Reader
 	self       names.ClusterID
 	published  Published
 	heartbeats *Heartbeats
@@ -60,7 +61,7 @@ type Controller struct {
 // once. c is the cluster's own API server, and reader reads from it without a cache.
 func NewController(reader client.Reader, c client.Client, self names.ClusterID, published Published, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
-		store: store{Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, local: c, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		store: store{Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
 		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1),
 	}
 }
@@ -221,7 +222,7 @@ func (c *Controller) note(withdrawn []string) {
 
 // probe asks a member's endpoints whether they are there.
 func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
-	answered := c.prober.Answers(ctx, c.endpoints(ctx, id))
+	answered := c.prober.Answers(ctx, c.endpoints(id))
 	if ctx.Err() != nil {
 		return
 	}

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -78,7 +77,7 @@ func (p Prober) Answers(ctx context.Context, targets []string) bool {
 
 // endpoints are where a member can be asked: some pods of some of the services that this
 // cluster imports from it, others each time.
-func (c *Controller) endpoints(ctx context.Context, id names.ClusterID) []string {
+func (c *Controller) endpoints(id names.ClusterID) []string {
 	services := c.published.ServicesOf(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
 	var sample []*discoveryv1.EndpointSlice
@@ -95,17 +94,14 @@ func (c *Controller) endpoints(ctx context.Context, id names.ClusterID) []string
 		}
 	}
 	if len(sample) == 0 { // the broker has lost them, or the member has withdrawn them
-		sample = c.imported(ctx, id)
+		sample = c.imported(id)
 	}
 	return Targets(sample, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.Allowed(id, a) })
 }
 
 // imported are slices of a member's that this cluster uses.
-func (c *Controller) imported(ctx context.Context, id names.ClusterID) []*discoveryv1.EndpointSlice {
-	list, err := local.ImportedFromCluster(ctx, c.local, id)
-	if err != nil {
-		return nil // a cache that is synced does not fail before the agent ends
-	}
+func (c *Controller) imported(id names.ClusterID) []*discoveryv1.EndpointSlice {
+	list := c.published.Imported(id)
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list[:min(len(list), maxTargets)]
 }

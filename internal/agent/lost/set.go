@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Set is the members whose endpoints are withdrawn, as told by the one that decides to those
@@ -13,10 +12,8 @@ import (
 type Set struct {
 	mu       sync.Mutex
 	known    chan struct{}
-	since    time.Time // when it became known
 	members  []string
 	heard    []string // members that are not in it, before it is known
-	old      []string // those that have been in it ever since it is known
 	handlers []func(member string)
 }
 
@@ -43,14 +40,6 @@ func (s *Set) Knows(member string) bool {
 // knows is called with mu held.
 func (s *Set) knows(member string) bool {
 	return s.Known() || slices.Contains(s.heard, member) || slices.Contains(s.members, member)
-}
-
-// Told tells whether a member is in the set since before this process had anything to do with
-// it, so that somebody has said so of all that was there then: of what was made before a time.
-func (s *Set) Told(member string, made time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.old, member) && made.Before(s.since)
 }
 
 // Await returns when the set is known, or with ctx's error.
@@ -91,14 +80,13 @@ func (s *Set) Suppose(members, heard []string) {
 func (s *Set) Replace(members []string) {
 	s.mu.Lock()
 	if !s.Known() {
-		s.members, s.heard, s.old, s.since = slices.Clone(members), nil, slices.Clone(members), time.Now()
+		s.members, s.heard = slices.Clone(members), nil
 		close(s.known)
 		s.mu.Unlock()
 		return // who waits for that looks at all
 	}
 	before := s.verdicts(members, nil)
 	s.members = slices.Clone(members)
-	s.old = slices.DeleteFunc(s.old, func(m string) bool { return !slices.Contains(members, m) })
 	s.tell(before) // unlocks
 }
 

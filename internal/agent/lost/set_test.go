@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 )
 
 func TestSet(t *testing.T) {
@@ -66,23 +65,5 @@ func TestSetIsSupposed(t *testing.T) {
 	s.Replace([]string{"c"})
 	if !s.Known() || !s.Knows("a") || s.Has("a") || !s.Has("c") {
 		t.Error("it is not what it was replaced by")
-	}
-}
-
-// What was said before is that members are in the set that were from the beginning, of what
-// there was then, as long as they have not come back.
-func TestWhatWasToldBefore(t *testing.T) {
-	s := NewSet()
-	before := time.Now()
-	s.Replace([]string{"a"})
-	s.Replace([]string{"a", "b"})
-	after := time.Now().Add(time.Second)
-	if !s.Told("a", before) || s.Told("b", before) || s.Told("a", after) {
-		t.Errorf("a %t, b %t, later %t", s.Told("a", before), s.Told("b", before), s.Told("a", after))
-	}
-	s.Replace(nil)
-	s.Replace([]string{"a"})
-	if s.Told("a", before) {
-		t.Error("it was lost again")
 	}
 }

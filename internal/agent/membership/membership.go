@@ -123,7 +123,7 @@ func (m *Membership) Check(ctx context.Context) error {
 }
 
 func (m *Membership) conflict(have *brokerv1alpha1.MemberCluster) error {
-	if have.Spec.ClusterUID == m.Facts.ClusterUID || have.Spec.State == brokerv1alpha1.MemberRemoved {
+	if have.Spec.ClusterUID == m.Facts.ClusterUID || have.Removed() {
 		return nil
 	}
 	return &TakenError{m.Facts.ClusterID, have.Spec.ClusterUID, m.Facts.ClusterUID}

@@ -99,6 +99,12 @@ func SetRevision(object metav1.Object, last int64, madeOf ...metav1.Object) {
 	object.SetAnnotations(annotations)
 }
 
+// Withdraw has an object on the broker say that its owner has ended it, at its next revision, of which madeOf are the objects that it is made of.
+func Withdraw(object metav1.Object, madeOf ...metav1.Object) {
+	SetWithdrawn(object, true)
+	SetRevision(object, Revision(object), madeOf...)
+}
+
 // Counter returns how often the member of a Lease says that it has compared what it publishes (docs/protocol.md, rule 3), 0 where it does not say so.
 func Counter(lease *coordinationv1.Lease) belief.Counter {
 	count, err := strconv.ParseInt(lease.Annotations[names.AnnotationCompared], 10, 64)

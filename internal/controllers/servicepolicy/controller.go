@@ -68,7 +68,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			return c.known(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
 		}), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return layout.Withdrawn(e.ObjectOld) != layout.Withdrawn(e.ObjectNew) }})).
 		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.(*brokerv1alpha1.MemberCluster).Spec.State != e.ObjectNew.(*brokerv1alpha1.MemberCluster).Spec.State
+			return e.ObjectOld.(*brokerv1alpha1.MemberCluster).Removed() != e.ObjectNew.(*brokerv1alpha1.MemberCluster).Removed()
 		}})).
 		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
 			c.permissions.OnChange(func(names.ClusterID) { // for as long as the copy, which goes with the hub's term
@@ -160,7 +160,7 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 		return s, err
 	}
 	for i := range members.Items {
-		if members.Items[i].Spec.State == brokerv1alpha1.MemberRemoved {
+		if members.Items[i].Removed() {
 			continue
 		}
 		id := members.Items[i].Name
@@ -196,8 +196,7 @@ func (c *Controller) apply(ctx context.Context, key types.NamespacedName, mcs *n
 		c.policies.Deleted(have)
 		return 0, nil
 	case mcs == nil:
-		layout.SetWithdrawn(have, true)
-		layout.SetRevision(have, layout.Revision(have))
+		layout.Withdraw(have)
 		again, err = keepWithdrawn, c.writer.Update(ctx, have)
 	case have == nil:
 		have = &brokerv1alpha1.ServicePolicy{

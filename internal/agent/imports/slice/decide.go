@@ -107,7 +107,7 @@ func kept(network validation.Network, req Request, have *discoveryv1.EndpointSli
 // keepRevision has a slice keep its revision where it is the only thing that has grown: content that is the same is not written. One that is lower is, for
 // it was vouched for.
 func keepRevision(have, want *discoveryv1.EndpointSlice) {
-	if layout.Revision(want) < layout.Revision(have) {
+	if layout.Revision(want) <= layout.Revision(have) { // the same is nothing to compare all endpoints for
 		return
 	}
 	same := *want

@@ -31,8 +31,7 @@ func decide(clusterset string, have *brokerv1alpha1.ExportedService, own local.O
 		return decision{remove: expired}
 	case want == nil:
 		record := have.DeepCopy()
-		layout.SetWithdrawn(record, true)
-		layout.SetRevision(record, layout.Revision(have), madeOf(own)...)
+		layout.Withdraw(record, madeOf(own)...)
 		return decision{write: record}
 	case have == nil:
 		record := layout.Record(clusterset, *want)

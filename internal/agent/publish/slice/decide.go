@@ -72,8 +72,7 @@ func decide(have, want *discoveryv1.EndpointSlice, of inputsOf, gone time.Durati
 		}
 		slice := have.DeepCopy()
 		slice.Endpoints = nil
-		layout.SetWithdrawn(slice, true)
-		layout.SetRevision(slice, layout.Revision(have))
+		layout.Withdraw(slice)
 		return decision{write: slice, wait: max(0, delay-gone)}
 	case have != nil && have.AddressType != want.AddressType: // the API does not let it change
 		return decision{remove: true}
