@@ -203,7 +203,7 @@ func TestRightsForPolicies(t *testing.T) {
 		return member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: names.HubOwner.String()}, lease)
 	})
 	layout.SetCount(lease, 1<<40)
-	expectForbidden(t, "a member that vouches for the hub", member.Update(t.Context(), lease), "members-of-")
+	expectForbidden(t, "a member that vouches for the hub", member.Update(t.Context(), lease), "a member writes only objects that carry its own id")
 
 	namespace(t, ns, "c1")
 	agent := as(t, "system:serviceaccount:atoll-system:atoll-agent")

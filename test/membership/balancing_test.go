@@ -34,7 +34,7 @@ import (
 // balanced deploys a hub, and has it carry port 18080 of a Service by a load balancer, to nobody yet. It returns where.
 func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkingv1alpha1.MultiClusterService, string) {
 	t.Helper()
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	address := fmt.Sprintf("127.%d.%d.9", 1+rand.N(250), rand.N(250))
 	deployHub(t, "", append(change, func(o *hub.Options) {
 		o.Addresses, o.ProviderOptions = []string{address}, []string{"drain=100ms"}

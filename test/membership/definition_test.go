@@ -98,7 +98,7 @@ func isOurs(t *testing.T) bool {
 // what is to become of that: it is kept, if it has all fields, or replaced, and then the objects are kept.
 func TestForeignDefinition(t *testing.T) {
 	const ns, command = "defined", "hub deploy --no-workloads --webhook-url https://127.0.0.1:1/ --context broker"
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	create(t, lab.Broker, namespace(ns), service(ns, "web"), service(ns, "other"))
 	crd := &unstructured.Unstructured{}
 	noError(t, yaml.Unmarshal([]byte(older), &crd.Object))

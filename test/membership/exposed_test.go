@@ -121,7 +121,7 @@ func expectPolicyExport(t *testing.T, cluster, namespace, name string, want bool
 // was made because of it goes, in it and elsewhere, and what people made stays.
 func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	const ns = "followed"
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	deployHub(t, "")
 	for _, c := range clusters {
 		create(t, c, namespace(ns))

@@ -33,7 +33,7 @@ import (
 // joined makes a cluster a member, without agents, until the test ends.
 func joined(t *testing.T, cluster string) {
 	t.Helper()
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, joinFile(t, cluster), "join - --wait 0 --context "+cluster)
 	t.Cleanup(func() {
 		must(t, "", "leave --context "+cluster)

@@ -32,7 +32,7 @@ func expectEndpoints(t *testing.T, cluster, namespace string, want ...string) {
 // clusters' endpoints there, and tells the others few ranges. Its flag refuses a whole cluster.
 func TestNodesSayWherePodsAre(t *testing.T) {
 	const ns = "node-ranges"
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	stop := map[string]func(){}
 	for _, c := range []string{"c1", "c2"} {
 		must(t, joinFile(t, c), "join - --no-workloads --context "+c)

@@ -345,7 +345,7 @@ const asAdministrator = "acting as an administrator"
 // Pitfall 35: whatever a member tries with its own credentials, it writes, deletes and reads what
 // is its own, and nothing else.
 func TestHostileMember(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, "", "broker deploy --context broker --namespace staging")
 	asMembers, memberships := map[string]client.Client{}, map[string]credential.Membership{}
 	for _, id := range []string{"c1", "c2", "eu", "c1.eu"} {
@@ -496,7 +496,7 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	eventually(t, "the broker restricts nobody", func() error {
 		return c2.Create(t.Context(), objects.Record("c2", "payments", "probe"), client.DryRunAll)
 	})
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 }
 
 // expectListed keeps the list of attempts in the manual true.

@@ -104,7 +104,7 @@ func boundTo(bound credential.Binding) authenticationv1.TokenRequestSpec {
 // With a join file one Secret can be created, once. Without its UID, which only the answer tells, nobody gets a token with the file, and
 // with it only bound ones of the one member. A member gets tokens that are bound to its own Secret.
 func TestTokensForOneselfOnly(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
 	member, _ := membershipOf(t, "c2")
 	file, confusable := parsed(t, joinFile(t, "c1")), parsed(t, joinFile(t, "c1-x"))
@@ -234,7 +234,7 @@ func minted(t *testing.T, file credential.Membership) credential.Membership {
 
 // Who comes second is refused and told what to do, whatever the first one does to hide it; what the message says cuts the thief off.
 func TestStolenJoinFile(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	text := joinFile(t, "c1")
 	file := parsed(t, text)
 	thief := minted(t, file)
@@ -291,7 +291,7 @@ func expectListedTokens(t *testing.T, id string, want ...string) {
 // A join file can be revoked, and is replaced by the next one. The standing member stays one until it, or whoever has the next
 // file, has joined with that: then its former credentials stop working.
 func TestJoinFilesFollowEachOther(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	first := joinFile(t, "c1")
 	expectListedTokens(t, "c1", "unused")
 	if r := atoll("", "broker token revoke c1 --context broker"); r.status != 0 || !strings.Contains(r.stderr, "the join file of cluster c1 is revoked: it was unused") {
@@ -352,7 +352,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 
 // A join file that is used in the wrong cluster, whose agent finds out that the id is another's, does nothing to that one.
 func TestWrongClustersJoinFile(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), t.Output())
 	eventually(t, "c1 is registered", func() error {
@@ -376,7 +376,7 @@ func TestWrongClustersJoinFile(t *testing.T) {
 
 // Without the broker, join leaves the use of the join file to the agent, of which all replicas try.
 func TestOfflineJoin(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	file := joinFile(t, "c1")
 	unreachable := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
 	must(t, unreachable, "join - --no-workloads --offline --context c1")
@@ -401,7 +401,7 @@ func TestOfflineJoin(t *testing.T) {
 
 // An agent that ended before it could give up the rights of the join file does so when it is started again.
 func TestJoinIsEndedLater(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	file := joinFile(t, "c1")
 	must(t, file, "join - --no-workloads --offline --context c1")
 	m, secret := membershipOf(t, "c1")
@@ -423,7 +423,7 @@ func TestJoinIsEndedLater(t *testing.T) {
 
 // The file is for its owner alone, whatever the umask, and no other file is written over.
 func TestJoinFileIsPrivate(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	t.Cleanup(func() { must(t, "", "broker remove c1 --context broker --force") })
 	path := filepath.Join(t.TempDir(), "c1.join")
 	line := fmt.Sprintf("broker token create c1 --context broker --server %s --output %s", server(t), path)
@@ -469,7 +469,7 @@ func TestJoinFileIsPrivate(t *testing.T) {
 
 // Without the policy that governs join files none is handed out.
 func TestNoJoinFileWithoutThePolicy(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	config, err := theLab.RESTConfig(lab.Broker)
 	noError(t, err)
 	policies := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingAdmissionPolicies()

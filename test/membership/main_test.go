@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -83,6 +84,18 @@ func refused(t *testing.T, stdin, line string, words ...string) {
 		t.Errorf("atoll %s: status %d\n%s", line, r.status, r.stderr)
 	}
 	planes.Says(t, "atoll "+line, r.stderr, words...)
+}
+
+// deployBroker sets up the broker. What members were there is forgotten after the test: the entry of one that has left
+// stays, and says so.
+func deployBroker(t *testing.T) {
+	t.Helper()
+	must(t, "", "broker deploy --context broker")
+	t.Cleanup(func() {
+		for _, clusterset := range []string{"atoll-clusterset", "staging"} {
+			noError(t, on[lab.Broker].DeleteAllOf(context.Background(), &brokerv1alpha1.MemberCluster{}, client.InNamespace(clusterset)))
+		}
+	})
 }
 
 // server is the broker's URL for the members.

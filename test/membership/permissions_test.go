@@ -22,7 +22,7 @@ import (
 // The broker's administrators say what members are permitted, see what is left out, and take it back.
 func TestPermissionsOfMembers(t *testing.T) {
 	refused(t, "", "broker members list --context broker --namespace nowhere", "there is no clusterset nowhere", "atoll broker deploy")
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	permitAllAfterwards(t)
 	const members = "broker members "
 	const at = " --context broker"

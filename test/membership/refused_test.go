@@ -29,7 +29,7 @@ func TestCommandsRefuse(t *testing.T) {
 	before := inventory(t, "c1")
 	refused(t, "", "broker token create c1 --context broker --namespace none --server https://b",
 		"there is no clusterset none on the API server", "atoll broker deploy --namespace none")
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	refused(t, "", "broker deploy --context broker --namespace kube-system", "may write EndpointSlices and Leases", "--namespace NAME")
 	create(t, lab.Broker, namespace("taken"))
 	refused(t, "", "broker deploy --context broker --namespace taken", "is there already and is no clusterset's",
@@ -72,7 +72,7 @@ func TestCommandsRefuse(t *testing.T) {
 // broker. Pitfall 34.
 func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	const ns = "clone"
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	before := inventory(t, "c2")
 	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
@@ -149,7 +149,7 @@ func limited(t *testing.T) {
 
 // Properties and definitions of others' are respected.
 func TestJoinRespectsWhatIsThere(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "serviceexports.multicluster.x-k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -197,7 +197,7 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 
 // One broker holds several clustersets, whose members have nothing to do with each other.
 func TestTwoClustersets(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, "", "broker deploy --context broker --namespace staging")
 	refused(t, "", "broker token create c1 --context broker --namespace other --server "+server(t), "there are: atoll-clusterset, staging")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")

@@ -96,7 +96,7 @@ func (l *log) expect(words string) {
 // it has, says what to do, and goes on with new credentials without being started again.
 func TestTokensAreRenewed(t *testing.T) {
 	const ns = "rotation"
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	create(t, "c1", namespace(ns), service(ns, "web"), export(ns, "web"), service(ns, "late"))
 
@@ -135,7 +135,7 @@ func TestTokensAreRenewed(t *testing.T) {
 // Pitfall 35: after a member is removed its writes are refused at once. Watches that it has
 // open are the broker's to end.
 func TestRevocation(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	m, _ := membershipOf(t, "c1")
 	as := asMember(t, m)

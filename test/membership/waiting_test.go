@@ -25,7 +25,7 @@ import (
 // member joins c1 and has it leave after the test, when its agents have ended.
 func member(t *testing.T) {
 	t.Helper()
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	t.Cleanup(func() { must(t, "", "leave --context c1") })
 }

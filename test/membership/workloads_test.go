@@ -19,7 +19,7 @@ import (
 // What joining makes run is let in where a pod with rights on its node is not, and joining
 // says what keeps it from running.
 func TestJoinRunsAgentAndDNS(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	// Here are no nodes.
 	refused(t, joinFile(t, "c1"), "join - --wait 1s --context c1",
 		"the cluster has joined, but the Deployment atoll-agent is not available: 0 of 2 pods are ready", "kubectl -n atoll-system get pods")
@@ -48,7 +48,7 @@ func TestJoinRunsAgentAndDNS(t *testing.T) {
 // What deploying a hub makes run is let in by the standard that its namespace enforces, with HAProxy beside it, and in the nodes'
 // network, too; one that may be root is let in there alone.
 func TestDeployRunsHub(t *testing.T) {
-	must(t, "", "broker deploy --context broker")
+	deployBroker(t)
 	// There is nobody here who makes pods of a Deployment.
 	letIn := func(onNodes bool) {
 		t.Helper()

@@ -6,9 +6,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -22,14 +20,9 @@ type publishedBy struct {
 
 // ServicesOf implements lost.Published.
 func (p publishedBy) ServicesOf(id names.ClusterID) []types.NamespacedName {
-	list := &brokerv1alpha1.ExportedServiceList{}
-	err := p.broker.List(context.Background(), list, client.InNamespace(p.Clusterset), client.MatchingFields{layout.ByCluster: id.String()}, client.UnsafeDisableDeepCopy)
+	services, err := p.cluster.ServicesOf(context.Background(), p.broker, id)
 	if err != nil {
-		return nil // the cache has ended
-	}
-	var services []types.NamespacedName
-	for i := range list.Items {
-		services = append(services, list.Items[i].Spec.Service())
+		return nil // a cache has ended
 	}
 	return services
 }

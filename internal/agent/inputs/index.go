@@ -7,8 +7,10 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -16,12 +18,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Indexes of the cache of this cluster's EndpointSlices.
+// Indexes of this cluster's cache.
 const (
 	// sourcesOf finds the slices of a Service that Atoll has not imported.
 	sourcesOf = "source"
 	// importsOf finds the imported slices of a service, importsFrom those of a cluster.
 	importsOf, importsFrom = "imported", "from"
+	// madeOf finds the ServiceImports that were made of a cluster's record.
+	madeOf = "made-of"
 )
 
 // Index adds the indexes to this cluster's cache.
@@ -49,6 +53,15 @@ func Index(ctx context.Context, to client.FieldIndexer) error {
 		if err := to.IndexField(ctx, &discoveryv1.EndpointSlice{}, name, keys); err != nil {
 			return fmt.Errorf("indexing EndpointSlices by %s: %w", name, err)
 		}
+	}
+	err := to.IndexField(ctx, &mcsv1beta1.ServiceImport{}, madeOf, func(o client.Object) (ids []string) {
+		for id := range Applied(o.(*mcsv1beta1.ServiceImport)) {
+			ids = append(ids, id.String())
+		}
+		return ids
+	})
+	if err != nil {
+		return fmt.Errorf("indexing ServiceImports by %s: %w", madeOf, err)
 	}
 	return nil
 }
@@ -83,6 +96,25 @@ func (c *Cluster) Imported(ctx context.Context, service types.NamespacedName) ([
 // ImportedFrom returns the slices that are imported from a cluster. They must not be changed.
 func (c *Cluster) ImportedFrom(ctx context.Context, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, c.Client, client.MatchingFields{importsFrom: cluster.String()})
+}
+
+// ServicesOf returns the services that a cluster exports, and those that this cluster imports of it although their records are missing.
+func (c *Cluster) ServicesOf(ctx context.Context, b *Broker, cluster names.ClusterID) ([]types.NamespacedName, error) {
+	records, imports := &brokerv1alpha1.ExportedServiceList{}, &mcsv1beta1.ServiceImportList{}
+	if err := b.List(ctx, records, client.InNamespace(c.Clusterset), client.MatchingFields{layout.ByCluster: cluster.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	if err := c.Client.List(ctx, imports, client.MatchingFields{madeOf: cluster.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	services := sets.New[types.NamespacedName]()
+	for i := range records.Items {
+		services.Insert(records.Items[i].Spec.Service())
+	}
+	for i := range imports.Items {
+		services.Insert(client.ObjectKeyFromObject(&imports.Items[i]))
+	}
+	return services.UnsortedList(), nil
 }
 
 // Published returns the slices of a service on the broker, of all clusters. They must not be changed.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -47,6 +48,7 @@ func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, p
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+		kit.Watch(member, &discoveryv1.EndpointSlice{}, source),
 		r.feed,
 	)
 	return run, r, err
@@ -75,6 +77,23 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 		return nil // the cache has ended
 	}
 	return exports
+}
+
+// source maps a slice of this cluster to the exports of which Notices may say something else than before.
+func source(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (services []reconcile.Request) {
+	if e.Initial || e.Old != nil && e.New != nil && len(e.Old.Endpoints) == len(e.New.Endpoints) &&
+		maps.Equal(e.Old.Labels, e.New.Labels) && maps.Equal(e.Old.Annotations, e.New.Annotations) {
+		return nil
+	}
+	for _, s := range []*discoveryv1.EndpointSlice{e.Old, e.New} {
+		if s == nil {
+			continue
+		}
+		if service := inputs.SourceService(s); service.Name != "" {
+			services = append(services, reconcile.Request{NamespacedName: service})
+		}
+	}
+	return services // the queue takes one of two that are the same
 }
 
 // Reconcile writes the conditions of one ServiceExport, if they differ.
