@@ -55,7 +55,7 @@ func (c *core) addProcessControllers() error {
 	if all[1], c.process.ownslice, err = ownslice.New(c.cluster, member, c.hints, c.Pace, c.imports, c.Metrics); err != nil {
 		return err
 	}
-	if all[2], c.process.exportstatus, err = exportstatus.New(c.cluster, member, c.recorder, c.exports); err != nil {
+	if all[2], c.process.exportstatus, err = exportstatus.New(c.cluster, member, c.recorder, c.exports, c.missing); err != nil {
 		return err
 	}
 	if all[3], c.process.importstatus, err = importstatus.New(c.cluster, member, c.recorder, c.imports); err != nil {
@@ -74,6 +74,7 @@ type toTell struct {
 	imports   *serviceimport.Reconciler
 	slices    *importedslice.Reconciler
 	catalogue *catalogue.Reconciler
+	published *publishedslice.Reconciler
 }
 
 // sessionControllers returns the controllers that need the broker.
@@ -98,7 +99,15 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, broker, c.Heartbeats)
 	add(entries, e)
 	add(lost.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, publishedBy{c, b}, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
-	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler}, err
+	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler}, err
+}
+
+// missing tells whether a slice of a service is about to be published for the first time.
+func (c *core) missing(ctx context.Context, service types.NamespacedName) (bool, error) {
+	if tell := c.current.Load(); tell != nil {
+		return tell.published.Missing(ctx, service)
+	}
+	return false, nil // a session begins or ends, and asks again when it has begun
 }
 
 // connect has the controllers be told of what no cache says.

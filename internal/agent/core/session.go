@@ -121,9 +121,9 @@ func (c *core) session(ctx context.Context) error {
 	if err := c.expectOwners(ctx); err != nil {
 		return err
 	}
+	c.current.Store(&tell)
 	c.process.exportstatus.All(ctx)
 	c.process.importstatus.All(ctx)
-	c.current.Store(&tell)
 	defer c.current.Store(nil)
 	defer c.clearProblems()
 	group.Go(func() error {
@@ -157,7 +157,7 @@ func (c *core) clearProblems() {
 
 // follow waits until the caches of the broker are synced, and has the controllers that live as long as the process follow them.
 func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedslice.Reconciler) error {
-	for _, kind := range []client.Object{&discoveryv1.EndpointSlice{}, &brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
+	for _, kind := range []client.Object{&brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
 		if _, err := from.GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("listing the broker's %T: %w", kind, err)
 		}
@@ -165,6 +165,13 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 	if err := kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) {
 		c.process.exportstatus.Service(e.Latest().Spec.Service())
 		c.process.importstatus.Service(e.Latest().Spec.Service())
+	}); err != nil {
+		return err
+	}
+	if err := kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
+		if e.Old == nil && layout.Cluster(e.New) == c.ClusterID {
+			c.process.exportstatus.Service(layout.Service(e.New))
+		}
 	}); err != nil {
 		return err
 	}

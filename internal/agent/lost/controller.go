@@ -144,7 +144,7 @@ func (c *Controller) inherit(before map[string]string) {
 		if _, there := c.heard[id]; there || !c.present[id] {
 			continue
 		}
-		c.judge.Inherit(id)
+		c.judge.Inherit(id, withdrawnAt(since))
 		c.since[id] = since
 	}
 }
@@ -153,7 +153,10 @@ func (c *Controller) inherit(before map[string]string) {
 func (c *Controller) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.judge = NewJudge(c.timeout, slices.Sorted(maps.Keys(c.since))...)
+	c.judge = NewJudge(c.timeout, c.exports)
+	for id, since := range c.since {
+		c.judge.Inherit(id, withdrawnAt(since))
+	}
 	now := time.Now()
 	members := c.heartbeats.Listen(c)
 	c.present, c.heard = map[string]bool{}, map[string]bool{}
@@ -176,12 +179,25 @@ func (c *Controller) begin() {
 	}
 }
 
+// exports tells whether a member exports anything.
+func (c *Controller) exports(id string) bool {
+	return len(c.published.ServicesOf(names.ClusterID(id))) > 0
+}
+
+// withdrawnAt reads since when a member is withdrawn; one of which that can't be read has been since now.
+func withdrawnAt(since string) time.Time {
+	if at, err := time.Parse(time.RFC3339, since); err == nil {
+		return at
+	}
+	return time.Now()
+}
+
 // step does what is to be done now, and returns when to look again. It is known, or not, who was
 // withdrawn before.
 func (c *Controller) step(ctx context.Context, known bool) time.Time {
 	c.mu.Lock()
 	probe, renew, wake := c.judge.Due(time.Now())
-	withdrawn, doubtful := c.judge.Withdrawn(), c.judge.Doubtful()
+	withdrawn, doubtful := c.judge.Withdrawn(), c.judge.Doubtful(time.Now())
 	heard := slices.Sorted(maps.Keys(c.heard))
 	c.mu.Unlock()
 	for _, id := range probe {

@@ -19,6 +19,8 @@ const (
 	fresh = 4
 	// quiet is after how many of those a member that has stayed has no past.
 	quiet = 2 * maxDelay
+	// longGone is after what time a member that is lost does not count among the others any more.
+	longGone = 24 * time.Hour
 )
 
 // Judge follows what is heard of the other members of a clusterset. It is told of everything
@@ -28,6 +30,8 @@ type Judge struct {
 	members map[string]*member
 	// asked is when the own heartbeat was last asked to be renewed.
 	asked time.Time
+	// exports tells whether a member exports anything: one that does not is no loss.
+	exports func(id string) bool
 }
 
 // member is what is known of one.
@@ -36,6 +40,7 @@ type member struct {
 	missing   bool      // its heartbeat is
 	answers   bool      // it has answered to the last probe since then
 	withdrawn bool
+	since     time.Time // when it was withdrawn
 	probing   bool
 	nextProbe time.Time
 	// silent is when it did not answer to a probe, zero where it has been heard of since.
@@ -50,21 +55,15 @@ type member struct {
 	back  time.Time
 }
 
-// NewJudge returns a judge of members whose heartbeat is missed after timeout. Those in
-// withdrawn were so before this process began, and are until they are heard of.
-func NewJudge(timeout time.Duration, withdrawn ...string) *Judge {
-	j := &Judge{timeout: timeout, members: map[string]*member{}}
-	for _, id := range withdrawn {
-		j.members[id] = &member{missing: true, withdrawn: true, flaps: 1}
-	}
-	return j
+// NewJudge returns a judge of members whose heartbeat is missed after timeout. exports tells whether a member exports anything.
+func NewJudge(timeout time.Duration, exports func(id string) bool) *Judge {
+	return &Judge{timeout: timeout, members: map[string]*member{}, exports: exports}
 }
 
-// Inherit is called with a member that was withdrawn before this process began, where NewJudge
-// could not be told. It is until it is heard of.
-func (j *Judge) Inherit(id string) {
+// Inherit is called with a member that was withdrawn before this process began. It is until it is heard of.
+func (j *Judge) Inherit(id string, since time.Time) {
 	if m := j.member(id); !m.withdrawn {
-		m.missing, m.withdrawn, m.flaps = true, true, 1
+		m.missing, m.withdrawn, m.since, m.flaps = true, true, since, 1
 	}
 }
 
@@ -151,11 +150,7 @@ func (j *Judge) restore(m *member, at time.Time) {
 // that are lost at once one is found out first.
 func (j *Judge) Confirmed(at time.Time) {
 	var silent []*member
-	gone := 0
 	for _, m := range j.members {
-		if m.withdrawn || j.suspect(m, at) {
-			gone++
-		}
 		switch {
 		case !m.missing || m.withdrawn || m.silent.IsZero() || !m.silent.Before(at):
 		case at.Sub(m.silent) > j.timeout/fresh: // it may have come back since
@@ -166,14 +161,14 @@ func (j *Judge) Confirmed(at time.Time) {
 			m.proven, m.silent, m.nextProbe = true, time.Time{}, at
 		}
 	}
-	if len(silent) == 0 || gone > j.limit() {
+	if len(silent) == 0 || j.tooMany(at, func(m *member) bool { return m.withdrawn || j.suspect(m, at) }) {
 		return
 	}
 	for _, m := range silent {
 		if at.Sub(m.back) > quiet*j.timeout {
 			m.flaps = 0
 		}
-		m.withdrawn, m.comesBack, m.proven = true, time.Time{}, false
+		m.withdrawn, m.since, m.comesBack, m.proven = true, at, time.Time{}, false
 		m.flaps++
 	}
 }
@@ -187,8 +182,20 @@ func (j *Judge) suspect(m *member, at time.Time) bool {
 	return at.Sub(m.seen) > j.timeout/2
 }
 
-// limit is how many may be withdrawn: half of the others, but at least one.
-func (j *Judge) limit() int { return max(1, len(j.members)/2) }
+// tooMany tells whether more than half of the others, and more than one, are such. Who has been lost for long, or exports nothing, is not counted.
+func (j *Judge) tooMany(at time.Time, such func(*member) bool) bool {
+	n, all := 0, 0
+	for id, m := range j.members {
+		if m.withdrawn && at.Sub(m.since) > longGone || !j.exports(id) {
+			continue
+		}
+		all++
+		if such(m) {
+			n++
+		}
+	}
+	return n > max(1, all/2)
+}
 
 // Due returns what is to be done at a time: the members to probe, whether to have the own
 // heartbeat renewed, so that what was found is confirmed, and when to look again, zero for
@@ -236,12 +243,10 @@ func (j *Judge) Withdrawn() []string {
 }
 
 // Doubtful tells whether members that did not answer are kept because they are too many.
-func (j *Judge) Doubtful() bool {
-	silent := 0
+func (j *Judge) Doubtful(at time.Time) bool {
+	kept := false
 	for _, m := range j.members {
-		if m.missing && (m.withdrawn || m.proven) {
-			silent++
-		}
+		kept = kept || m.missing && m.proven && !m.withdrawn
 	}
-	return silent > j.limit()
+	return kept && j.tooMany(at, func(m *member) bool { return m.missing && (m.withdrawn || m.proven) })
 }

@@ -16,6 +16,9 @@ const timeout = 40 * time.Second
 
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// all members export something.
+func all(string) bool { return true }
+
 // scene tells a judge what happens, at seconds of one clock.
 type scene struct {
 	*Judge
@@ -23,7 +26,10 @@ type scene struct {
 }
 
 func newScene(t *testing.T, members string, withdrawn ...string) scene {
-	s := scene{NewJudge(timeout, withdrawn...), t}
+	s := scene{NewJudge(timeout, all), t}
+	for _, id := range withdrawn {
+		s.Inherit(id, start)
+	}
 	for id := range strings.FieldsSeq(members) {
 		s.Known(id, start)
 	}
@@ -53,6 +59,21 @@ func (s scene) silence(at int, members string) {
 			s.Probed(id, false, second(at+1))
 		}
 		s.gone("")
+		s.Confirmed(second(at + 2))
+		at += 2
+	}
+}
+
+// fall is silence whoever else is probed.
+func (s scene) fall(at int, members string) {
+	for id := range strings.FieldsSeq(members) {
+		s.Missed(id, second(at))
+	}
+	for range 2 {
+		probe, _, _ := s.Due(second(at))
+		for _, id := range probe {
+			s.Probed(id, false, second(at+1))
+		}
 		s.Confirmed(second(at + 2))
 		at += 2
 	}
@@ -186,25 +207,33 @@ func TestAtMostHalf(t *testing.T) {
 		s := newScene(t, tt.others)
 		at := 40
 		for _, group := range tt.dead {
-			for id := range strings.FieldsSeq(group) {
-				s.Missed(id, second(at))
-			}
-			for range 2 {
-				probe, _, _ := s.Due(second(at))
-				for _, id := range probe {
-					s.Probed(id, false, second(at+1))
-				}
-				s.Confirmed(second(at + 2))
-				at += 2
-			}
-			at += 100
+			s.fall(at, group)
+			at += 104
 		}
 		s.gone(tt.gone)
 		dead := len(strings.Fields(strings.Join(tt.dead, " ")))
-		if doubtful := dead > len(s.Withdrawn()); s.Doubtful() != doubtful {
-			t.Errorf("%+v: in doubt: %t", tt, s.Doubtful())
+		if doubtful := dead > len(s.Withdrawn()); s.Doubtful(second(at)) != doubtful {
+			t.Errorf("%+v: in doubt: %t", tt, s.Doubtful(second(at)))
 		}
 	}
+}
+
+// Members that have been lost for more than a day, or that export nothing, do not count when it is asked whether too many are silent.
+func TestWhoDoesNotCount(t *testing.T) {
+	const day = 24 * 60 * 60
+	s := newScene(t, "a b c d", "a", "b") // lost since second 0
+	s.fall(day-100, "c")
+	s.gone("a b") // three of four would be too many
+	s = newScene(t, "a b c d", "a", "b")
+	s.fall(day+100, "c")
+	s.gone("a b c") // one of the two that count
+
+	s = newScene(t, "a b c d")
+	s.exports = func(id string) bool { return id == "a" || id == "b" }
+	s.fall(40, "c d")
+	s.gone("c d") // which is no loss
+	s.fall(100, "a b")
+	s.gone("c d")
 }
 
 // From the third time on a member has to stay for a while, and longer each time, before it
@@ -366,7 +395,7 @@ func keys(m map[string]*truth) func(yield func(string) bool) {
 func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
-			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout),
+			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout, all),
 			broker: true, network: true, members: map[string]*truth{},
 		}
 		for i := range rapid.IntRange(1, 9).Draw(t, "others") {
@@ -439,7 +468,7 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 // one of them is found out before the others.
 func TestTheMajority(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout), broker: true, network: true, members: map[string]*truth{}}
+		w := &world{observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout, all), broker: true, network: true, members: map[string]*truth{}}
 		others := rapid.IntRange(2, 9).Draw(t, "others")
 		for i := range others {
 			id := fmt.Sprintf("m%d", i)
@@ -457,7 +486,7 @@ func TestTheMajority(t *testing.T) {
 				t.Fatalf("second %d: %v are withdrawn", w.now, w.judge.Withdrawn())
 			}
 		}
-		if !w.judge.Doubtful() {
+		if !w.judge.Doubtful(second(w.now)) {
 			t.Fatal("there is no doubt")
 		}
 	})
@@ -468,7 +497,7 @@ func TestTheMajority(t *testing.T) {
 func TestInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
-			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout),
+			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout, all),
 			broker: true, network: true, members: map[string]*truth{},
 		}
 		for _, id := range []string{"a", "b"} {

@@ -97,8 +97,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
 	if in.kept {
-		d = decision{want: kept(r.Network, req, have)}
-	} else if d.want != nil {
+		d = decision{want: kept(r.Network, req, have), remarks: r.Problems.Of(in.service)[req.part()].Remarks}
+	}
+	if d.want != nil {
 		r.Hints.Apply(in.imp, d.want)
 		if have != nil {
 			d.want.Name = have.Name
@@ -123,7 +124,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		r.Cluster.Beliefs.Remember(have, req.Cluster, req.Source)
 	}
 	if refusal == "" && result.RequeueAfter == 0 {
-		r.reads.made(req, in, have, d.want)
+		if !in.kept {
+			r.reads.made(req, in, have, d.want)
+		}
 		r.measure(in.service, req, have, d.want, now)
 	}
 	r.note(in, req, d, refusal)
@@ -191,7 +194,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	}
 	if in.source != nil {
 		if in.state, in.detail = r.Broker.Border.State(in.source); in.state == border.Stub {
-			if err := r.read(ctx, req, &in, have); err != nil || in.waits {
+			if err := r.read(ctx, req, &in, have); err != nil || in.waits || in.kept {
 				return in, err
 			}
 		}

@@ -3,6 +3,7 @@ package slice
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -35,7 +36,7 @@ type inputsOf struct {
 	refused, lost bool
 	// waits says that the import has no derived Service yet, or that it is not known whether the cluster is lost.
 	waits bool
-	// kept says that the slice stays as it is until its owner vouches for what is on the broker.
+	// kept says that the slice stays as it is but for its hints: until its owner vouches for what is on the broker, or because that has not changed.
 	kept bool
 	// again is when to look again although nothing has changed, 0 for never.
 	again time.Duration
@@ -95,13 +96,18 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	return d
 }
 
-// kept returns what stays of a slice, nil for none: what its cluster may not have here goes all the same.
+// kept returns what stays of a slice, nil for none, without hints: what its cluster may not have here goes all the same.
 func kept(network validation.Network, req Request, have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	if have == nil {
 		return nil
 	}
 	clean, _ := network.Slice(req.Cluster, have)
-	return clean
+	stays := *clean
+	stays.Endpoints = slices.Clone(clean.Endpoints)
+	for i := range stays.Endpoints {
+		stays.Endpoints[i].Hints = nil
+	}
+	return &stays
 }
 
 // keepRevision has a slice keep its revision where it is the only thing that has grown: content that is the same is not written. One that is lower is, for
@@ -141,5 +147,8 @@ func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) 
 	if in.imp == nil {
 		problem = status.Outcome{}
 	}
-	r.Problems.SetSlice(in.service, req.Cluster.String()+"/"+req.Source.Name, problem)
+	r.Problems.SetSlice(in.service, req.part(), problem)
 }
+
+// part names the slice among the parts of its service that have problems.
+func (req Request) part() string { return req.Cluster.String() + "/" + req.Source.Name }

@@ -150,18 +150,26 @@ func (r *Reconciler) All(ctx context.Context) {
 	r.feed.Add(true, append(r.requests(published...), r.importedHere(here)...)...)
 }
 
-// At queues the slices of other clusters with endpoints in ranges that have become this cluster's nodes', and those of which something is refused,
-// for it may be allowed now.
+// At queues the imported slices with endpoints in ranges that have become this cluster's nodes', and the slices of other clusters of which something is
+// refused, for it may be allowed now.
 func (r *Reconciler) At(ctx context.Context, added []netip.Prefix) {
-	list := &discoveryv1.EndpointSliceList{}
-	if err := r.Broker.List(ctx, list, client.InNamespace(r.Cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+	here, err := r.Cluster.AllImported(ctx)
+	if err != nil {
 		return // the cache has ended
 	}
-	for i := range list.Items {
-		s := &list.Items[i]
-		service, part := layout.Service(s), layout.Cluster(s).String()+"/"+layout.Source(s)
-		if len(r.Problems.Of(service)[part].Remarks) > 0 || slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return in(e.Addresses, added) }) {
-			r.feed.Add(false, r.requests(s)...)
+	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
+	if err != nil {
+		return
+	}
+	r.feed.Add(false, r.importedHere(slices.DeleteFunc(here, func(s *discoveryv1.EndpointSlice) bool {
+		return !slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return in(e.Addresses, added) })
+	}))...)
+	for _, s := range published {
+		for _, req := range r.requests(s) {
+			if len(r.Problems.Of(layout.Service(s))[req.part()].Remarks) > 0 {
+				r.reads.of.Delete(req)
+				r.feed.Add(false, req)
+			}
 		}
 	}
 }

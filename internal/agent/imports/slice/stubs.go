@@ -27,7 +27,7 @@ type reads struct {
 	of   sync.Map // of Request: what the imported slice was made of (string)
 }
 
-// key is everything that an imported slice depends on but for the content of its source, of which it has the hash.
+// key is everything that an imported slice depends on but for its hints and the content of its source, of which it has the hash.
 func (in inputsOf) key(hash string, have *discoveryv1.EndpointSlice) string {
 	version := ""
 	if have != nil {
@@ -45,11 +45,11 @@ func (r *reads) made(req Request, in inputsOf, have, want *discoveryv1.EndpointS
 	r.of.Store(req, in.key(in.hash, have))
 }
 
-// read puts the content of a slice of which the cache has a stub in its place. It does not where the imported slice is made of just that, or where too
-// much has been read of the member: then nothing is to be done now.
+// read puts the content of a slice of which the cache has a stub in its place. It does not where the imported slice is made of just that, which is kept,
+// or where too much has been read of the member: then nothing is to be done now.
 func (r *Reconciler) read(ctx context.Context, req Request, in *inputsOf, have *discoveryv1.EndpointSlice) error {
 	if last, found := r.reads.of.Load(req); found && last == in.key(in.detail, have) {
-		in.waits = true
+		in.kept = true
 		return nil
 	}
 	now := time.Now()

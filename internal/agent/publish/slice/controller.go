@@ -176,6 +176,23 @@ func (r *Reconciler) Pending(ctx context.Context, source types.NamespacedName) (
 	return t.write != nil || t.remove, err
 }
 
+// Missing tells whether a slice of a service is about to be published for the first time.
+func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) (bool, error) {
+	problems := r.problems.Of(service)
+	for _, source := range r.Of(ctx, service) {
+		if problems[Part+source.Name].Failure != "" {
+			continue
+		}
+		if have, err := r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); have != nil || err != nil {
+			continue // the cache has ended
+		}
+		if t, err := r.find(ctx, source, time.Now()); err != nil || t.write != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
 // Queue queues a source slice.
 func (r *Reconciler) Queue(source types.NamespacedName) {
 	r.feed.Add(false, reconcile.Request{NamespacedName: source})

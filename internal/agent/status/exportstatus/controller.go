@@ -36,13 +36,15 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	recorder events.EventRecorder
 	problems *status.Problems
+	missing  func(context.Context, types.NamespacedName) (bool, error)
 	feed     *kit.Feed[reconcile.Request]
 	late     kit.Late[reconcile.Request]
 }
 
-// New returns the controller, which reads this cluster from the given cache, and its reconciler, which is to be told of changes on the broker.
-func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
+// New returns the controller, which reads this cluster from the given cache, and its reconciler, which is to be told of changes on the broker. missing
+// tells whether a slice of a service is about to be published for the first time.
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems, missing func(context.Context, types.NamespacedName) (bool, error)) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, missing: missing, feed: kit.NewFeed[reconcile.Request]()}
 	problems.OnChange(r.Service)
 	run, err := kit.New("exportstatus", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
@@ -113,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading how the export of %s goes: %w", req, err)
 	}
 	if pending {
-		return reconcile.Result{}, nil // the record's next event queues the export
+		return reconcile.Result{}, nil // the next event of the record, or of the slice, queues the export
 	}
 	wanted := Conditions(own, so)
 	stands, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
@@ -135,7 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// progress reads how far an export is. pending says that its record is about to be written.
+// progress reads how far an export is. pending says that its record, or one of its slices, is about to be written.
 func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName, own local.Own) (so Progress, pending bool, _ error) {
 	rules, err := local.Refusals(ctx, r.cluster.Client, local.Cluster{}, service.Namespace)
 	if err != nil {
@@ -158,6 +160,9 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 		ended := own.Contribution == nil && (have == nil || layout.Withdrawn(have))
 		if pending = !published && !ended; pending {
 			return so, true, nil
+		}
+		if pending, err = r.missing(ctx, service); pending || err != nil {
+			return so, pending, err
 		}
 	}
 	if so.Endpoints, err = r.endpoints(ctx, service, problems, so.Endpoints.Remarks); err != nil || own.Contribution == nil {
