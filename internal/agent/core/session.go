@@ -201,6 +201,7 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 		default: // it is about to be looked at
 		}
 		c.Heartbeats.Remove(id, e.New.Removed())
+		c.cluster.Beliefs.Member(id, e.New.Removed())
 		if !e.Initial {
 			c.member(ctx, id)
 		}

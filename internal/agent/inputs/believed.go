@@ -39,6 +39,8 @@ type Beliefs struct {
 	records  map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService // the last ones that were believed
 	policies map[types.NamespacedName]*brokerv1alpha1.ServicePolicy
 	ended    *lru.Cache // revisions by the keys of objects that were ended
+	removed  map[names.ClusterID]bool
+	joined   map[names.ClusterID]int // how often a member that had been removed has joined again
 }
 
 // NewBeliefs returns beliefs about nothing. lost tells of which members the endpoints are withdrawn; changed is called with services of which something
@@ -47,7 +49,27 @@ func NewBeliefs(suspicions *belief.Suspicions, lost func(names.ClusterID) bool, 
 	return &Beliefs{
 		suspicions: suspicions, lost: lost, changed: changed, ended: lru.New(remembered),
 		records: map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService{}, policies: map[types.NamespacedName]*brokerv1alpha1.ServicePolicy{},
+		removed: map[names.ClusterID]bool{}, joined: map[names.ClusterID]int{},
 	}
+}
+
+// Member notes whether a member has been removed. Of one that joins again, the revisions of what it had are forgotten: it begins anew.
+func (s *Beliefs) Member(id names.ClusterID, removed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if removed {
+		s.removed[id] = true
+	} else if s.removed[id] {
+		delete(s.removed, id)
+		s.joined[id]++
+	}
+}
+
+// key is an object's, of a kind and a name on the broker.
+func (s *Beliefs) key(kind, name string, id names.ClusterID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%s/%s/%d", kind, name, s.joined[id])
 }
 
 // owner is what is known of a member.
@@ -98,7 +120,7 @@ func (s *Beliefs) judge(key string, id names.ClusterID, applied belief.Applied, 
 // none; where its owner has vouched it was read past the cache. The slice is judged again by again when the owner vouches.
 func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.ClusterID, of types.NamespacedName, have, source *discoveryv1.EndpointSlice, again func()) (belief.Verdict, *discoveryv1.EndpointSlice, error) {
 	name := names.BrokerSlice(cluster, of.Namespace, of.Name)
-	key := "slice/" + name
+	key := c.Beliefs.key("slice", name, cluster)
 	applied := belief.Applied{Exists: have != nil, Revision: c.Beliefs.endedAt(key)}
 	if have != nil {
 		applied.Revision = layout.Revision(have)
@@ -136,7 +158,7 @@ func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.Clust
 
 // Remember notes the revision of an imported slice that is removed for another reason than its owner's.
 func (s *Beliefs) Remember(have *discoveryv1.EndpointSlice, cluster names.ClusterID, source types.NamespacedName) {
-	s.remember("slice/"+names.BrokerSlice(cluster, source.Namespace, source.Name), layout.Revision(have))
+	s.remember(s.key("slice", names.BrokerSlice(cluster, source.Namespace, source.Name), cluster), layout.Revision(have))
 }
 
 // believed returns the records of other clusters that count, of one service, and the clusters of which it is not known what they export: their records
@@ -186,7 +208,7 @@ func (c *Cluster) believed(ctx context.Context, b *Broker, service types.Namespa
 // has, applied the revision that the import says it was made of.
 func (c *Cluster) judgeRecord(ctx context.Context, b *Broker, service types.NamespacedName, id names.ClusterID, cached *brokerv1alpha1.ExportedService, applied int64) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
 	s, name := c.Beliefs, names.Export(id, service.Namespace, service.Name)
-	key := "record/" + name
+	key := s.key("record", name, id)
 	owner, err := c.owner(ctx, b, id)
 	if err != nil {
 		return nil, false, err

@@ -37,7 +37,10 @@ func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []co
 	}
 	slices.SortFunc(imp.Status.Clusters, func(a, b mcsv1beta1.ClusterStatus) int { return strings.Compare(a.Cluster, b.Cluster) })
 	condition := ready(imp, families, problems, strings.TrimSpace(LeftOut(exported.LeftOut, imp.Namespace)+" "+awaits(exported.Awaited)))
-	if condition == nil {
+	switch {
+	case condition == nil && meta.FindStatusCondition(have.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady)) == nil:
+		return have.Status, false // all is written at once
+	case condition == nil:
 		return imp.Status, false
 	}
 	change := status.Decide(have.Status.Conditions, *condition, have.Generation, metav1.Now().Rfc3339Copy())
