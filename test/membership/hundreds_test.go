@@ -249,7 +249,9 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 // and Leases, which the hub renews as time goes.
 func (h *hundreds) expect(what string, got map[string]int, n int, each map[string]int) {
 	h.Helper()
-	maps.DeleteFunc(got, func(key string, _ int) bool { return strings.HasSuffix(key, " events") || strings.HasSuffix(key, " leases") })
+	maps.DeleteFunc(got, func(key string, _ int) bool {
+		return strings.HasSuffix(key, " events") || strings.HasSuffix(key, " leases")
+	})
 	h.Logf("%s: %d times, %v", what, n, got)
 	for key, writes := range got {
 		if writes > n*each[key] {

@@ -111,7 +111,7 @@ func (w *world) records() []hostileAttempt {
 		spec("an exportedAt in a hundred years", func(s *recordSpec) { s.ExportedAt = metav1.Date(2126, 1, 1, 0, 0, 0, 0, time.UTC) }),
 		{name: "a record that is 200 KiB of annotations", do: func(ctx context.Context) error {
 			r := w.record(sharedNamespace, "evil-big", w.good())
-			r.Annotations = map[string]string{"x": strings.Repeat("x", 200<<10)}
+			r.Annotations = map[string]string{names.AnnotationRevision: newest(), "x": strings.Repeat("x", 200<<10)}
 			return w.put(ctx, r)
 		}},
 		w.named("kubernetes", metav1.NamespaceDefault),

@@ -16,6 +16,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -181,10 +182,10 @@ func (w *world) checkGenerated(t *testing.T, g generated, address string) (reach
 	spec, _ := validation.Record(g.record.Spec)
 	passed := g.slice.DeepCopy()
 	validation.CleanSlice(passed)
-	// A slice whose name does not agree with what it says of its source is ignored as a whole.
+	// A slice whose name does not agree with what it says of its source is ignored as a whole, and so is one without a revision.
 	source := passed.Annotations[names.AnnotationSourceSlice]
 	agrees := g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source)
-	endpoint := g.sliced && agrees && slices.Contains(spec.IPFamilies, corev1.IPv4Protocol) && slices.ContainsFunc(passed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
+	endpoint := g.sliced && agrees && layout.Revision(passed) > 0 && slices.Contains(spec.IPFamilies, corev1.IPv4Protocol) && slices.ContainsFunc(passed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
 	for _, cluster := range importers {
 		planes.Eventually(t, fmt.Sprintf("seed %d: %s imports what is valid of %s", g.seed, cluster, g.service), func() error {
 			imported := &mcsv1beta1.ServiceImport{}

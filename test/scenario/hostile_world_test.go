@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -575,6 +576,9 @@ func (w *world) entry(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: place, Name: name, Labels: map[string]string{names.LabelSourceCluster: "c1"}}
 }
 
+// newest is a revision above all others: what is older than before is not taken over.
+func newest() string { return strconv.FormatInt(time.Now().UnixMicro(), 10) }
+
 // record is a record on the broker of a service that c1 says it exports.
 func (w *world) record(namespace, service string, number int32) *brokerv1alpha1.ExportedService {
 	r := &brokerv1alpha1.ExportedService{ObjectMeta: w.entry(names.Export("c1", namespace, service)), Spec: brokerv1alpha1.ExportedServiceSpec{
@@ -583,6 +587,7 @@ func (w *world) record(namespace, service string, number int32) *brokerv1alpha1.
 		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
 	}}
 	r.Labels[names.LabelServiceNamespace], r.Labels[names.LabelServiceName] = namespace, service
+	r.Annotations = map[string]string{names.AnnotationRevision: newest()}
 	return r
 }
 
@@ -595,7 +600,7 @@ func (w *world) slice(family discoveryv1.AddressType, namespace, service string,
 	}
 	s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName] = namespace, service
 	s.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
-	s.Annotations = map[string]string{names.AnnotationSourceSlice: source}
+	s.Annotations = map[string]string{names.AnnotationSourceSlice: source, names.AnnotationRevision: newest()}
 	for _, a := range addresses {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
 	}
