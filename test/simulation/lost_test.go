@@ -32,6 +32,7 @@ type network struct {
 	ended   map[names.ClusterID]context.CancelFunc
 	during  map[names.ClusterID]context.Context
 	dialled map[string]int
+	accept  bool // connections to pods
 }
 
 func newNetwork(b Broker) *network {
@@ -111,6 +112,10 @@ func (n *network) dial(_ context.Context, network, address string) (net.Conn, er
 	n.dialled[prefix]++
 	if n.dead[prefix] {
 		return nil, &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}
+	}
+	if n.accept {
+		conn, _ := net.Pipe()
+		return conn, nil
 	}
 	return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 }
@@ -252,6 +257,46 @@ func TestLostMembers(t *testing.T) {
 	n.heal(third.ID)
 	everybody("what was withdrawn is back")
 	said.once(t, "ClusterBack", "web")
+}
+
+// TestEndpointsThatCeaseToAnswer has a member not reach the broker while its pods answer, but for some that go: nobody tells of them.
+func TestEndpointsThatCeaseToAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	b, _, err := MemoryBroker()
+	planes.NoError(t, err)
+	n := newNetwork(b)
+	n.accept = true
+	members := joinAll(t, n, 2, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
+	importing, silent := members[0], members[1]
+	for _, m := range members {
+		planes.Create(t, m.Client, objects.Namespace("shop"))
+	}
+	export(t, silent, "web", "10.202.0.1", "")
+	export(t, silent, "db", "10.202.1.1", "")
+	export(t, silent, "kept", "10.202.2.1", "keep")
+	said := listen(importing)
+	all := []string{"10.202.0.1", "10.202.1.1", "10.202.2.1"}
+	expect(t, "everything is imported", importing, all...)
+	n.cutOff(silent.ID)
+	eventually(t, "it is asked", func(context.Context) error {
+		if n.dials("10.202.1") < 2 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	n.pods("10.202.1", false)
+	n.pods("10.202.2", false)
+	expect(t, "what ceases to answer is withdrawn, but where it is kept", importing, "10.202.0.1", "10.202.2.1")
+	said.once(t, "EndpointsLost", "db")
+	eventually(t, "nobody is lost", func(ctx context.Context) error { return lost(ctx, importing) })
+	n.pods("10.202.1", true)
+	expect(t, "it is back when it answers", importing, all...)
+	n.pods("10.202.1", false)
+	expect(t, "it is withdrawn again", importing, "10.202.0.1", "10.202.2.1")
+	n.heal(silent.ID)
+	expect(t, "the member itself is believed", importing, all...)
 }
 
 // refusal is whether an API server refuses the ConfigMap of lost members, and how often it has.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -54,6 +55,8 @@ type Controller struct {
 	// present are the members of which there is a heartbeat, and heard those whose has been
 	// renewed, or that have answered, since this process began. With mu.
 	present, heard map[string]bool
+	// followed are the endpoints of members whose heartbeat is missing while they answer. With mu.
+	followed map[string]endpoints
 }
 
 // NewController returns a controller that tells withdrawn whose endpoints are. A member is
@@ -62,7 +65,7 @@ type Controller struct {
 func NewController(reader client.Reader, c client.Client, self names.ClusterID, published Published, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
 		store: store{Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
-		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1),
+		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1), followed: map[string]endpoints{},
 	}
 }
 
@@ -199,7 +202,14 @@ func (c *Controller) step(ctx context.Context, known bool) time.Time {
 	probe, renew, wake := c.judge.Due(time.Now())
 	withdrawn, doubtful := c.judge.Withdrawn(), c.judge.Doubtful(time.Now())
 	heard := slices.Sorted(maps.Keys(c.heard))
+	out := map[string]map[netip.AddrPort]bool{}
+	for id, followed := range c.followed {
+		if gone := followed.withdrawn(); len(gone) > 0 {
+			out[id] = gone
+		}
+	}
 	c.mu.Unlock()
+	c.withdrawn.ReplaceEndpoints(out)
 	for _, id := range probe {
 		go c.probe(ctx, names.ClusterID(id))
 	}
@@ -236,17 +246,32 @@ func (c *Controller) note(withdrawn []string) {
 	})
 }
 
-// probe asks a member's endpoints whether they are there.
+// probe asks a member's endpoints whether they are there: those that are followed and, where none of them answers, others.
 func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
-	answered := c.prober.Answers(ctx, c.endpoints(id))
+	c.mu.Lock()
+	targets := c.followed[id.String()].targets()
+	c.mu.Unlock()
+	outcomes := c.prober.Ask(ctx, targets)
+	if !answered(outcomes) {
+		targets = slices.DeleteFunc(c.sample(id), func(t Target) bool { _, asked := outcomes[t]; return asked })
+		maps.Copy(outcomes, c.prober.Ask(ctx, targets))
+	}
+	answers := answered(outcomes)
 	if ctx.Err() != nil {
 		return
 	}
 	c.hear(func(j *Judge, now time.Time) {
-		if answered {
+		if answers {
 			c.heard[id.String()] = true
 		}
-		j.Probed(id.String(), answered, now)
+		j.Probed(id.String(), answers, now)
+		if !j.Missing(id.String()) {
+			return // it has been renewed meanwhile
+		}
+		if c.followed[id.String()] == nil && answers {
+			c.followed[id.String()] = endpoints{}
+		}
+		c.followed[id.String()].observe(outcomes)
 	})
 }
 
@@ -257,6 +282,7 @@ func (c *Controller) Renewed(id names.ClusterID) {
 			j.Confirmed(now)
 		} else {
 			c.present[id.String()], c.heard[id.String()] = true, true
+			delete(c.followed, id.String())
 			j.Renewed(id.String(), now)
 		}
 	})
@@ -272,6 +298,7 @@ func (c *Controller) Gone(id names.ClusterID) {
 	c.hear(func(j *Judge, _ time.Time) {
 		delete(c.present, id.String())
 		delete(c.heard, id.String())
+		delete(c.followed, id.String())
 		j.Gone(id.String())
 	})
 }

@@ -96,6 +96,9 @@ func (j *Judge) Missed(id string, at time.Time) {
 // Gone is called when a member has left the clusterset.
 func (j *Judge) Gone(id string) { delete(j.members, id) }
 
+// Missing tells whether a member's heartbeat is missing.
+func (j *Judge) Missing(id string) bool { return j.members[id] != nil && j.members[id].missing }
+
 // Probed is called with the outcome of a probe that Due has asked for.
 func (j *Judge) Probed(id string, answered bool, at time.Time) {
 	m := j.members[id]

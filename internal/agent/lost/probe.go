@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -52,35 +53,64 @@ func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network
 	}}
 }
 
-// Answers tells whether any of the targets answers. One at which nobody listens does: the
-// answer comes from there. A way that is not there, or silence, is none.
-func (p Prober) Answers(ctx context.Context, targets []string) bool {
+// Outcome is what came of asking an endpoint.
+type Outcome int
+
+// Outcomes.
+const (
+	// Silent is no answer, and no way there.
+	Silent Outcome = iota
+	// Refused is a connection that was refused: the answer comes from the endpoint's own network.
+	Refused
+	// Accepted is a connection.
+	Accepted
+)
+
+// Ask asks all targets at once, and returns what came of it.
+func (p Prober) Ask(ctx context.Context, targets []Target) map[Target]Outcome {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	answers := make(chan bool, len(targets))
-	for _, target := range targets {
-		go func() {
-			conn, err := p.Dial(ctx, "tcp", target)
-			if err == nil {
-				_ = conn.Close()
-			}
-			answers <- err == nil || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
-		}()
+	outcomes := make([]Outcome, len(targets))
+	var all sync.WaitGroup
+	for i, target := range targets {
+		all.Go(func() { outcomes[i] = p.ask(ctx, target) })
 	}
-	for range targets {
-		if <-answers {
+	all.Wait()
+	of := map[Target]Outcome{}
+	for i, target := range targets {
+		of[target] = outcomes[i]
+	}
+	return of
+}
+
+func (p Prober) ask(ctx context.Context, target Target) Outcome {
+	conn, err := p.Dial(ctx, "tcp", target.Address.String())
+	switch {
+	case err == nil:
+		_ = conn.Close()
+		return Accepted
+	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET):
+		return Refused
+	}
+	return Silent
+}
+
+// answered tells whether any of the targets has answered.
+func answered(outcomes map[Target]Outcome) bool {
+	for _, outcome := range outcomes {
+		if outcome != Silent {
 			return true
 		}
 	}
 	return false
 }
 
-// endpoints are where a member can be asked: some pods of some of the services that this
+// sample is where a member can be asked: some pods of some of the services that this
 // cluster imports from it, others each time.
-func (c *Controller) endpoints(id names.ClusterID) []string {
+func (c *Controller) sample(id names.ClusterID) []Target {
 	services := c.published.ServicesOf(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
-	var sample []*discoveryv1.EndpointSlice
+	var some []*discoveryv1.EndpointSlice
 	found := 0
 	for _, service := range services {
 		published := c.published.Slices(service, id)
@@ -88,15 +118,21 @@ func (c *Controller) endpoints(id names.ClusterID) []string {
 			continue
 		}
 		rand.Shuffle(len(published), func(i, j int) { published[i], published[j] = published[j], published[i] })
-		sample = append(sample, published[:min(len(published), maxTargets)]...)
+		some = append(some, published[:min(len(published), maxTargets)]...)
 		if found++; found == maxServices {
 			break
 		}
 	}
-	if len(sample) == 0 { // the broker has lost them, or the member has withdrawn them
-		sample = c.imported(id)
+	if len(some) == 0 { // the broker has lost them, or the member has withdrawn them
+		some = c.imported(id)
 	}
-	return Targets(sample, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.Allowed(id, a) })
+	targets := Targets(some, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.Allowed(id, a) })
+	for i := range targets {
+		if found == 0 {
+			targets[i].Group = "" // their ports may be others
+		}
+	}
+	return targets
 }
 
 // imported are slices of a member's that this cluster uses.

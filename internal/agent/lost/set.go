@@ -3,6 +3,7 @@ package lost
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 )
@@ -15,6 +16,8 @@ type Set struct {
 	members  []string
 	heard    []string // members that are not in it, before it is known
 	handlers []func(member string)
+	// endpoints are withdrawn of members that are not in the set.
+	endpoints map[string]map[netip.AddrPort]bool
 }
 
 // NewSet returns a set that is not known yet.
@@ -88,6 +91,31 @@ func (s *Set) Replace(members []string) {
 	before := s.verdicts(members, nil)
 	s.members = slices.Clone(members)
 	s.tell(before) // unlocks
+}
+
+// Endpoints returns the endpoints of a member that are withdrawn although the member is not. The map must not be changed.
+func (s *Set) Endpoints(member string) map[netip.AddrPort]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.endpoints[member]
+}
+
+// ReplaceEndpoints says which endpoints of which members are withdrawn. It is for one caller at a time.
+func (s *Set) ReplaceEndpoints(of map[string]map[netip.AddrPort]bool) {
+	s.mu.Lock()
+	before, handlers := s.endpoints, slices.Clone(s.handlers)
+	s.endpoints = of
+	s.mu.Unlock()
+	either := maps.Clone(of)
+	maps.Copy(either, before)
+	for _, member := range slices.Sorted(maps.Keys(either)) {
+		if maps.Equal(before[member], of[member]) {
+			continue
+		}
+		for _, f := range handlers {
+			f(member)
+		}
+	}
 }
 
 // verdict is what is known of one member.

@@ -36,14 +36,18 @@ func TestTargets(t *testing.T) {
 		"none":            {nil, 3, nil},
 		"by turns":        {[]*discoveryv1.EndpointSlice{slice(80, "10.0.0.1", "10.0.0.2", "10.0.0.3"), slice(53, "10.0.1.1")}, 3, []string{"10.0.0.1:80", "10.0.1.1:53", "10.0.0.2:80"}},
 		"all of few":      {[]*discoveryv1.EndpointSlice{slice(80, "10.0.0.1", "10.0.0.2")}, 9, []string{"10.0.0.1:80", "10.0.0.2:80"}},
-		"each pod once":   {[]*discoveryv1.EndpointSlice{slice(80, "10.0.0.1"), slice(81, "10.0.0.1", "10.0.0.2")}, 9, []string{"10.0.0.1:80", "10.0.0.2:81"}},
+		"each port once":  {[]*discoveryv1.EndpointSlice{slice(80, "10.0.0.1"), slice(80, "10.0.0.1", "10.0.0.2"), slice(81, "10.0.0.1")}, 9, []string{"10.0.0.1:80", "10.0.0.1:81", "10.0.0.2:80"}},
 		"no port":         {[]*discoveryv1.EndpointSlice{slice(0, "10.0.0.1")}, 9, []string{"10.0.0.1:80"}},
 		"an absurd port":  {[]*discoveryv1.EndpointSlice{slice(-7, "10.0.0.1")}, 9, []string{"10.0.0.1:80"}},
 		"not allowed":     {[]*discoveryv1.EndpointSlice{slice(80, "fd00::1", "10.0.0.1")}, 9, []string{"10.0.0.1:80"}},
 		"not an address":  {[]*discoveryv1.EndpointSlice{slice(80, "db.example.org", "10.0.0.1")}, 9, []string{"10.0.0.1:80"}},
 		"nothing allowed": {[]*discoveryv1.EndpointSlice{slice(80, "fd00::1")}, 9, nil},
 	} {
-		if got := Targets(tt.slices, tt.limit, asWritten, v4); !slices.Equal(got, tt.want) {
+		var got []string
+		for _, target := range Targets(tt.slices, tt.limit, asWritten, v4) {
+			got = append(got, target.Address.String())
+		}
+		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}

@@ -184,6 +184,9 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		in.waits = true // the import's next event queues the slice, or All
 		return in, nil
 	}
+	if in.record.Spec.OnClusterLoss != names.OnLossKeep {
+		in.out = r.Lost.Endpoints(req.Cluster.String())
+	}
 	verdict, source, err := r.Cluster.JudgeSlice(ctx, r.Broker, req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
 	if err != nil || verdict == belief.Keep {
 		in.kept = true // the slice is queued when its owner vouches

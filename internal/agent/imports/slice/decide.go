@@ -3,6 +3,7 @@ package slice
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
@@ -40,6 +42,8 @@ type inputsOf struct {
 	kept bool
 	// again is when to look again although nothing has changed, 0 for never.
 	again time.Duration
+	// out are endpoints of the source cluster that are withdrawn although the cluster is not.
+	out map[netip.AddrPort]bool
 	// hash is that of the source's content, where the cache has a stub of it; else "".
 	hash string
 }
@@ -56,6 +60,7 @@ const (
 	ReasonEndpointsRefused  = "EndpointsRefused"
 	ReasonRecordInvalid     = "RecordInvalid"
 	ReasonClusterLost       = "ClusterLost"
+	ReasonEndpointsLost     = "EndpointsLost"
 	ReasonNameTaken         = "NameTaken"
 )
 
@@ -85,6 +90,11 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 		return decision{remarks: append(remarks, status.Remark{Reason: ReasonOverlappingRanges, Message: text})}
 	}
 	clean, left := network.Slice(req.Cluster, in.source)
+	clean, gone := without(clean, in.out)
+	if gone > 0 {
+		remarks = append(remarks, status.Remark{Reason: ReasonEndpointsLost, Message: fmt.Sprintf(
+			"The heartbeat of cluster %q is missing. Endpoints of it that do not answer any more are withdrawn until they do: %d. The others are kept.", req.Cluster, gone)})
+	}
 	d := decision{remarks: remarks, want: endpoints.Import{
 		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
 	}.Slice(clean)}
@@ -94,6 +104,19 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 		d.remarks = append(remarks, refused(req.Cluster, first))
 	}
 	return d
+}
+
+// without returns a slice without the endpoints that are out, and how many these are.
+func without(s *discoveryv1.EndpointSlice, out map[netip.AddrPort]bool) (left *discoveryv1.EndpointSlice, gone int) {
+	if len(out) == 0 {
+		return s, 0
+	}
+	short := *s
+	short.Endpoints = slices.DeleteFunc(slices.Clone(s.Endpoints), func(e discoveryv1.Endpoint) bool {
+		at, ok := lost.At(s, e.Addresses[0])
+		return ok && out[at]
+	})
+	return &short, len(s.Endpoints) - len(short.Endpoints)
 }
 
 // kept returns what stays of a slice, nil for none, without hints: what its cluster may not have here goes all the same.

@@ -33,7 +33,7 @@ func (in inputsOf) key(hash string, have *discoveryv1.EndpointSlice) string {
 	if have != nil {
 		version = have.ResourceVersion
 	}
-	return fmt.Sprint(hash, in.imp.UID, in.imp.Generation, in.imp.Annotations[names.AnnotationDerivedService], in.record.ResourceVersion, in.member != nil, version)
+	return fmt.Sprint(hash, in.imp.UID, in.imp.Generation, in.imp.Annotations[names.AnnotationDerivedService], in.record.ResourceVersion, in.member != nil, in.out, version)
 }
 
 // made remembers what a slice was made of, if the cache has a stub of its source and the slice stands as it should be.

@@ -133,7 +133,7 @@ func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceI
 			continue
 		}
 		action := "Import"
-		if remark.Reason == slice.ReasonClusterLost {
+		if remark.Reason == slice.ReasonClusterLost || remark.Reason == slice.ReasonEndpointsLost {
 			action = "Withdraw"
 		}
 		status.Say(r.recorder, have, r.cluster.Reference(remark.cluster), corev1.EventTypeWarning, remark.Reason, action, remark.Message)
