@@ -64,7 +64,7 @@ type Controller struct {
 // once. c is the cluster's own API server, and reader reads from it without a cache.
 func NewController(reader client.Reader, c client.Client, self names.ClusterID, published Published, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
-		store: store{Notes{Name: names.LostClusters, Reader: reader, Writer: c}}, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		store: store{reader, c}, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
 		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1), followed: map[string]endpoints{},
 	}
 }
@@ -133,7 +133,7 @@ func (c *Controller) keep(ctx context.Context, stored map[string]string) (map[st
 	if maps.Equal(c.since, stored) {
 		return stored, nil
 	}
-	if err := c.store.Write(ctx, c.since); err != nil {
+	if err := c.store.write(ctx, c.since); err != nil {
 		return nil, err
 	}
 	return maps.Clone(c.since), nil

@@ -13,8 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Notes are read as they were written, and what they say already is not written again.
-func TestNotes(t *testing.T) {
+// Who is lost is read as it was written, without what is no cluster id, and what stands already is not written again.
+func TestStore(t *testing.T) {
 	writes := 0
 	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -26,8 +26,8 @@ func TestNotes(t *testing.T) {
 			return c.Update(ctx, o, opts...)
 		},
 	}).Build()
-	notes := Notes{Name: "notes", Reader: c, Writer: c}
-	if have, err := notes.Read(t.Context()); have != nil || err != nil {
+	kept := store{c, c}
+	if have, err := kept.read(t.Context()); len(have) > 0 || err != nil {
 		t.Errorf("before there are any: %v, %v", have, err)
 	}
 	for i, step := range []struct {
@@ -37,18 +37,25 @@ func TestNotes(t *testing.T) {
 		{map[string]string{"a": "1"}, 1},
 		{map[string]string{"a": "1"}, 1},
 		{map[string]string{"b": "2"}, 2},
-		{nil, 3},
-		{map[string]string{}, 3},
+		{map[string]string{"a note": "3", "c": "3"}, 3},
+		{nil, 4},
+		{map[string]string{}, 4},
 	} {
-		if err := notes.Write(t.Context(), step.data); err != nil || writes != step.writes {
+		if err := kept.write(t.Context(), step.data); err != nil || writes != step.writes {
 			t.Errorf("step %d: %d writes, %v", i, writes, err)
 		}
-		if have, err := notes.Read(t.Context()); err != nil || have == nil || !maps.Equal(have, step.data) {
+		if have, err := kept.read(t.Context()); err != nil || have == nil || !maps.Equal(have, without(step.data, "a note")) {
 			t.Errorf("step %d: %v, %v", i, have, err)
 		}
 	}
 	made := &corev1.ConfigMap{}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: names.SystemNamespace, Name: "notes"}, made); err != nil || made.Labels[names.LabelManagedBy] != names.AgentManager {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, made); err != nil || made.Labels[names.LabelManagedBy] != names.AgentManager {
 		t.Errorf("%v, %v", made.Labels, err)
 	}
+}
+
+func without(data map[string]string, key string) map[string]string {
+	data = maps.Clone(data)
+	delete(data, key)
+	return data
 }
