@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -100,14 +101,25 @@ func (s *Beliefs) endedAt(object string) int64 {
 
 // judge decides about an object, and whether its owner has vouched. found returns it as it was read; read reads it again, past the cache. again is called when
 // the owner vouches.
-func (s *Beliefs) judge(key string, id names.ClusterID, applied belief.Applied, owner belief.Owner, found func() *belief.Found, read func() error, again func()) (verdict belief.Verdict, vouched bool, _ error) {
+func (c *Cluster) judge(ctx context.Context, b *Broker, key string, id names.ClusterID, applied belief.Applied, owner belief.Owner, found func() *belief.Found, read func() error, again func()) (verdict belief.Verdict, vouched bool, _ error) {
+	s := c.Beliefs
 	verdict = belief.Decide(applied, found(), owner)
 	if verdict == belief.Keep {
-		if !s.suspicions.Suspect(key, id, time.Now(), again) {
+		by, vouched := s.suspicions.Suspect(key, id, time.Now(), again)
+		if !vouched {
 			return belief.Keep, false, nil
 		}
 		if err := read(); err != nil {
 			return belief.Keep, false, fmt.Errorf("reading what its owner has vouched for: %w", err)
+		}
+		lease, err := kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: id.String()}, &coordinationv1.Lease{})
+		if err != nil {
+			return belief.Keep, false, fmt.Errorf("reading whether its owner's word stands: %w", err)
+		}
+		if lease == nil || !by.Stands(layout.Counter(lease)) { // the broker has lost what was read, or has it again, since then
+			s.suspicions.Clear(key)
+			s.suspicions.Suspect(key, id, time.Now(), again)
+			return belief.Keep, false, nil
 		}
 		owner.Vouched = true
 		verdict = belief.Decide(applied, found(), owner)
@@ -141,7 +153,7 @@ func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.Clust
 		}
 		return err
 	}
-	verdict, vouched, err := c.Beliefs.judge(key, cluster, applied, owner, found, read, again)
+	verdict, vouched, err := c.judge(ctx, b, key, cluster, applied, owner, found, read, again)
 	if err != nil || verdict == belief.Keep {
 		return verdict, source, err
 	}
@@ -227,7 +239,7 @@ func (c *Cluster) judgeRecord(ctx context.Context, b *Broker, service types.Name
 		}
 		return err
 	}
-	verdict, vouched, err := s.judge(key, id, state, owner, found, read, func() { s.changed(service) })
+	verdict, vouched, err := c.judge(ctx, b, key, id, state, owner, found, read, func() { s.changed(service) })
 	if err != nil || verdict == belief.Keep {
 		return last, last != nil || !state.Exists, err
 	}
@@ -327,7 +339,7 @@ func (c *Cluster) judgePolicy(ctx context.Context, b *Broker, service types.Name
 	if last != nil {
 		applied = belief.Applied{Exists: !layout.Withdrawn(last), Revision: layout.Revision(last)}
 	}
-	verdict, vouched, err := s.judge("policy/"+names.Aggregate(service.Namespace, service.Name), names.HubOwner, applied, belief.Owner{}, found, read, func() { s.changed(service) })
+	verdict, vouched, err := c.judge(ctx, b, "policy/"+names.Aggregate(service.Namespace, service.Name), names.HubOwner, applied, belief.Owner{}, found, read, func() { s.changed(service) })
 	if err != nil || verdict == belief.Keep {
 		return last, err
 	}

@@ -169,11 +169,17 @@ func (m *model) reconcile(t *rapid.T, name string) {
 	verdict := Decide(applied, found, Owner{})
 	vouched := false
 	if verdict == Keep {
-		vouched = m.suspicions.Suspect(name, "owner", m.time(), func() { m.reconcile(t, name) })
+		var by Counter
+		by, vouched = m.suspicions.Suspect(name, "owner", m.time(), func() { m.reconcile(t, name) })
 		if m.since[name] == 0 {
 			m.since[name] = m.now
 		}
 		if !vouched {
+			return
+		}
+		if !by.Stands(m.broker.counter) {
+			m.suspicions.Clear(name)
+			m.suspicions.Suspect(name, "owner", m.time(), func() { m.reconcile(t, name) })
 			return
 		}
 		o, found = find(m.broker.objects)
@@ -304,5 +310,33 @@ func history(t *rapid.T) {
 		if exists != (m.wanted(n) != none) || exists && have.content != m.wanted(n) {
 			t.Fatalf("%s is %+v (%t), but its owner wants %d", n, have, exists, m.wanted(n))
 		}
+	}
+}
+
+// What an owner has vouched for has to be read soon after, and while its Lease is the one by which it has.
+func TestAVouchEnds(t *testing.T) {
+	s, start, told := NewSuspicions(), time.Unix(0, 0), 0
+	tell := func() { told++ }
+	at := func(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
+	vouch := func(second int) {
+		for i := range 3 {
+			s.Show(at(second+i), map[names.ClusterID]Counter{"owner": {"lease", int64(second + i)}})
+		}
+	}
+	s.Suspect("x", "owner", at(0), tell)
+	vouch(1)
+	if by, vouched := s.Suspect("x", "owner", at(60), tell); !vouched || told != 1 || by != (Counter{"lease", 3}) {
+		t.Errorf("%v by %v, told %d times", vouched, by, told)
+	}
+	if _, vouched := s.Suspect("x", "owner", at(64), tell); vouched {
+		t.Error("it still counts after more than a minute")
+	}
+	vouch(65)
+	if _, vouched := s.Suspect("x", "owner", at(70), tell); !vouched || told != 2 {
+		t.Errorf("%v, told %d times", vouched, told)
+	}
+	by := Counter{"lease", 7}
+	if !by.Stands(by) || !by.Stands(Counter{"lease", 8}) || by.Stands(Counter{"lease", 6}) || by.Stands(Counter{"other", 8}) {
+		t.Error("what stands is told wrongly")
 	}
 }

@@ -12,6 +12,9 @@ import (
 // enough is how many comparisons of its owner a suspicion waits for. The first one may have begun before it.
 const enough = 2
 
+// worth is for how long it counts that an owner has vouched: what is on the broker has to be read soon after.
+const worth = time.Minute
+
 // Suspicions are the objects that wait for their owners to vouch for what is on the broker. Owners do so by a counter in their Lease, which each increases
 // after it has compared everything that it publishes with a fresh list (package vouch). What counts are increases that were seen here. A Lease that was made
 // anew or restored begins anew. Create one with NewSuspicions.
@@ -30,27 +33,32 @@ type Counter struct {
 type suspicion struct {
 	owner   names.ClusterID
 	since   time.Time
-	counter Counter // as it was read last; no Lease before it was read
-	seen    int     // increases
+	counter Counter   // as it was read last; no Lease before it was read
+	seen    int       // increases
+	vouched time.Time // when there were enough
 	tell    func()
 }
 
 // NewSuspicions returns no suspicions.
 func NewSuspicions() *Suspicions { return &Suspicions{all: map[string]*suspicion{}} }
 
-// Suspect notes that an object is suspicious, if that is new, and returns whether its owner has vouched since. tell is called once when it has; it must not
-// wait. A suspicion is not begun anew by further changes of its object.
-func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, tell func()) (vouched bool) {
+// Suspect notes that an object is suspicious, if that is new, and returns whether its owner has vouched a short while ago, and the counter by which it has.
+// The counter has to stand after the object was read again: else the broker has lost both meanwhile. tell is called once when the owner has vouched; it must
+// not wait. A suspicion is not begun anew by further changes of its object.
+func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, tell func()) (by Counter, vouched bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.all[object]
-	if known == nil {
+	if known == nil || known.seen >= enough && now.Sub(known.vouched) > worth {
 		s.all[object] = &suspicion{owner: owner, since: now, tell: tell}
-		return false
+		return Counter{}, false
 	}
 	known.tell = tell
-	return known.seen >= enough
+	return known.counter, known.seen >= enough
 }
+
+// Stands tells whether a counter that was read later shows that the broker has not been wiped or restored since it was at an earlier one.
+func (c Counter) Stands(later Counter) bool { return later.Lease == c.Lease && later.Count >= c.Count }
 
 // Clear notes that an object is not suspicious any more.
 func (s *Suspicions) Clear(object string) {
@@ -86,6 +94,7 @@ func (s *Suspicions) Show(began time.Time, counters map[names.ClusterID]Counter)
 			of.seen++
 		}
 		if of.counter = now; of.seen == enough {
+			of.vouched = began
 			told = append(told, of.tell)
 		}
 	}
