@@ -123,12 +123,13 @@ GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -timeout $(TES
 .PHONY: test-parts
 test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
-	@# Membership takes longest, and waits most of that time: its tests run in three labs, and beside all others.
+	@# These take longest, and wait most of that time: tests of membership run in three labs, integration in two, and beside all others.
 	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; \
 		$(GO_TEST) -run "$$hub" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -run "$$join" -skip "$$hub" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -skip "$$hub|$$join" ./test/membership & running+=" $$!"; \
-		$(GO_TEST) ./test/integration & running+=" $$!"; \
+		$(GO_TEST) -run '^Test[A-M]' ./test/integration & running+=" $$!"; \
+		$(GO_TEST) -skip '^Test[A-M]' ./test/integration & running+=" $$!"; \
 		$(GO_TEST) -p 2 $$(go list ./... | grep -v -e /test/scenario -e /test/membership -e /test/integration) \
 			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
