@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -28,6 +29,11 @@ func (e Event[O]) Latest() O {
 		return e.Old
 	}
 	return e.New
+}
+
+// Versions returns the object before and after the change, without the one that there is not.
+func (e Event[O]) Versions() []O {
+	return slices.DeleteFunc([]O{e.Old, e.New}, func(o O) bool { return any(o) == any(*new(O)) })
 }
 
 // Deleted tells whether the object is gone.

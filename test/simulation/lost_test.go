@@ -42,6 +42,15 @@ func newNetwork(b Broker) *network {
 	}
 }
 
+// joinOver has members join a clusterset over a network, who miss each other after 2 s.
+func joinOver(t *testing.T, count int) (*network, []*Member) {
+	t.Helper()
+	b, _, err := MemoryBroker()
+	planes.NoError(t, err)
+	n := newNetwork(b)
+	return n, joinAll(t, n, count, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
+}
+
 // Invite has the member's way to the broker be one that can be cut.
 func (n *network) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
 	config, err := n.Broker.Invite(ctx, id)
@@ -195,10 +204,7 @@ func TestLostMembers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	b, _, err := MemoryBroker()
-	planes.NoError(t, err)
-	n := newNetwork(b)
-	members := joinAll(t, n, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
+	n, members := joinOver(t, 3)
 	for i, m := range members {
 		planes.Create(t, m.Client, objects.Namespace("shop"))
 		export(t, m, "web", fmt.Sprintf("10.20%d.0.1", i+1), "")
@@ -264,11 +270,10 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	b, _, err := MemoryBroker()
-	planes.NoError(t, err)
-	n := newNetwork(b)
+	n, members := joinOver(t, 2)
+	n.mu.Lock()
 	n.accept = true
-	members := joinAll(t, n, 2, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
+	n.mu.Unlock()
 	importing, silent := members[0], members[1]
 	for _, m := range members {
 		planes.Create(t, m.Client, objects.Namespace("shop"))
@@ -324,10 +329,7 @@ func TestWhoIsLostCanNotBeRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	b, _, err := MemoryBroker()
-	planes.NoError(t, err)
-	n := newNetwork(b)
-	members := joinAll(t, n, 3, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
+	n, members := joinOver(t, 3)
 	dying, alive, judging := members[0], members[1], members[2]
 	shop(t, members...)
 	export(t, dying, "web", "10.201.0.1", "")

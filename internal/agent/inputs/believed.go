@@ -54,7 +54,7 @@ func NewBeliefs(suspicions *belief.Suspicions, lost func(names.ClusterID) bool, 
 	}
 }
 
-// Member notes whether a member has been removed. Of one that joins again, the revisions of what it had are forgotten: it begins anew.
+// Member notes whether a member has been removed. When it joins again, the revisions of what it had are forgotten, so that it may start with any.
 func (s *Beliefs) Member(id names.ClusterID, removed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

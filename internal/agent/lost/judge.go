@@ -185,7 +185,7 @@ func (j *Judge) suspect(m *member, at time.Time) bool {
 	return at.Sub(m.seen) > j.timeout/2
 }
 
-// tooMany tells whether more than half of the others, and more than one, are such. Who has been lost for long, or exports nothing, is not counted.
+// tooMany tells whether more than half of the others, and more than one, are such. Members that have been lost for long, or export nothing, are not counted.
 func (j *Judge) tooMany(at time.Time, such func(*member) bool) bool {
 	n, all := 0, 0
 	for id, m := range j.members {

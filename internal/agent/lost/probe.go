@@ -123,12 +123,12 @@ func (c *Controller) sample(id names.ClusterID) []Target {
 			break
 		}
 	}
-	if len(some) == 0 { // the broker has lost them, or the member has withdrawn them
+	if found == 0 { // the broker has lost them, or the member has withdrawn them
 		some = c.imported(id)
 	}
 	targets := Targets(some, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.Allowed(id, a) })
-	for i := range targets {
-		if found == 0 {
+	if found == 0 {
+		for i := range targets {
 			targets[i].Group = "" // their ports may be others
 		}
 	}

@@ -74,9 +74,8 @@ func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limi
 // slice maps a source slice, and one that was imported from this cluster, to the source slice.
 func (r *Reconciler) slice(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
 	var all []reconcile.Request
-	for _, s := range []*discoveryv1.EndpointSlice{e.Old, e.New} { // somebody may have changed its labels
+	for _, s := range e.Versions() { // somebody may have changed its labels
 		switch {
-		case s == nil:
 		case inputs.IsImported(s):
 			if cluster, source := imported.Source(s); cluster == r.cluster.ID {
 				all = append(all, reconcile.Request{NamespacedName: source})

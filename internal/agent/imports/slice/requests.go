@@ -44,16 +44,7 @@ func (r *Reconciler) requests(published ...*discoveryv1.EndpointSlice) []Request
 
 // local maps an imported slice of this cluster to its source.
 func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
-	var all []Request
-	for _, s := range []*discoveryv1.EndpointSlice{e.Old, e.New} { // somebody may have changed its labels
-		if s == nil || !inputs.IsImported(s) {
-			continue
-		}
-		if cluster, source := imported.Source(s); cluster != r.Cluster.ID {
-			all = append(all, Request{cluster, source})
-		}
-	}
-	return all
+	return r.importedHere(slices.DeleteFunc(e.Versions(), func(s *discoveryv1.EndpointSlice) bool { return !inputs.IsImported(s) })) // somebody may have changed its labels
 }
 
 // record maps another cluster's record to its slices of the service.

@@ -183,8 +183,10 @@ func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) 
 		if problems[Part+source.Name].Failure != "" {
 			continue
 		}
-		if have, err := r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); have != nil || err != nil {
-			continue // the cache has ended
+		if have, err := r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); err != nil {
+			return false, err
+		} else if have != nil { // which saves comparing all endpoints
+			continue
 		}
 		if t, err := r.find(ctx, source, time.Now()); err != nil || t.write != nil {
 			return true, err

@@ -83,14 +83,12 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 
 // source maps a slice of this cluster to the exports of which Notices may say something else than before.
 func source(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (services []reconcile.Request) {
-	if e.Initial || e.Old != nil && e.New != nil && len(e.Old.Endpoints) == len(e.New.Endpoints) &&
-		maps.Equal(e.Old.Labels, e.New.Labels) && maps.Equal(e.Old.Annotations, e.New.Annotations) {
+	// Annotations say when an endpoint changed last, so that all of them differ each time.
+	if e.Initial || e.Old != nil && e.New != nil && len(e.Old.Endpoints) == len(e.New.Endpoints) && maps.Equal(e.Old.Labels, e.New.Labels) &&
+		e.Old.Annotations[corev1.EndpointsOverCapacity] == e.New.Annotations[corev1.EndpointsOverCapacity] {
 		return nil
 	}
-	for _, s := range []*discoveryv1.EndpointSlice{e.Old, e.New} {
-		if s == nil {
-			continue
-		}
+	for _, s := range e.Versions() {
 		if service := inputs.SourceService(s); service.Name != "" {
 			services = append(services, reconcile.Request{NamespacedName: service})
 		}
