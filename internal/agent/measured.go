@@ -3,12 +3,12 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/metrics"
@@ -21,11 +21,10 @@ type renewals interface {
 }
 
 // remotes is what is known of the other members.
-func remotes(heartbeats renewals, withdrawn *lost.Set, over map[string]brokerv1alpha1.OverBudget) map[string]metrics.Remote {
+func remotes(heartbeats renewals, withdrawn *lost.Set, over []string) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}
 	for id, renewed := range heartbeats.Renewals() {
-		_, isOver := over[id]
-		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), OverBudget: isOver, Renewed: renewed}
+		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), OverBudget: slices.Contains(over, id), Renewed: renewed}
 	}
 	return all
 }

@@ -3,16 +3,13 @@ package agent
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/core"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // sayOverEach is the least time between two Events about this cluster being over budget: other members decide how often they say so.
@@ -58,21 +55,11 @@ func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 	}
 }
 
-// overBudgetOfText says what other clusters say, "" where they say nothing.
-func overBudgetOfText(of map[string]brokerv1alpha1.OverBudget) string {
-	if len(of) == 0 {
+// overBudgetOfText says that other clusters name this one, "" where none does.
+func overBudgetOfText(by []string) string {
+	if len(by) == 0 {
 		return ""
 	}
-	const listed = 5
-	var clusters []string
-	for _, id := range slices.Sorted(maps.Keys(of)) {
-		if len(clusters) == listed {
-			clusters = append(clusters, fmt.Sprintf("and %d more", len(of)-listed))
-			break
-		}
-		clusters = append(clusters, fmt.Sprintf("%s (%s)", id, of[id]))
-	}
-	return fmt.Sprintf("This cluster exceeds the budget that other clusters have for one member: %s. "+
-		"These clusters take only a part of what this cluster publishes; what they have imported keeps working. "+
-		"Find out which exported Services or pods change so often, export less, or raise --member-budget in those clusters.", strings.Join(clusters, ", "))
+	return fmt.Sprintf("This cluster publishes more EndpointSlices than other clusters hold of one member: %s. They read the rest one by one, so its changes arrive late there. "+
+		"Export less, or raise --member-budget in those clusters.", names.ListClusters(by))
 }

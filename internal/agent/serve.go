@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/core"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/membership"
@@ -125,8 +124,8 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 
 // namesOverBudget returns what says which members this cluster's MemberCluster names as over its budget, where it names the given ones. What is new is
 // said in the log and in an Event. Only the leader decides: the replicas' budgets differ a little, and they must not overwrite each other's entries.
-func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[core.Agent]) func([]brokerv1alpha1.OverBudget) []brokerv1alpha1.OverBudget {
-	return func(published []brokerv1alpha1.OverBudget) (named []brokerv1alpha1.OverBudget) {
+func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[core.Agent]) func([]string) []string {
+	return func(published []string) (named []string) {
 		agent := running.Load()
 		if agent == nil || !agent.Leads() {
 			return published
@@ -136,8 +135,8 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 			if over[id] == 0 {
 				continue
 			}
-			named = append(named, brokerv1alpha1.OverBudget{ClusterID: id, Reason: brokerv1alpha1.OverBudgetBytes})
-			if !slices.ContainsFunc(published, func(o brokerv1alpha1.OverBudget) bool { return o.ClusterID == id }) {
+			named = append(named, id)
+			if !slices.Contains(published, id) {
 				text := fmt.Sprintf("Cluster %q publishes more EndpointSlices than this cluster holds of one member: %d of them are read one by one, so its changes arrive late. "+
 					"Export less there, or raise --member-budget here.", id, over[id])
 				s.log.Warn(text)

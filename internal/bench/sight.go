@@ -7,11 +7,12 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/informers"
 )
 
 // sight is what there is in a namespace, as watches show it.
@@ -34,7 +35,15 @@ func (s *sight) follow(ctx context.Context, c client.WithWatch, namespace string
 	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
 		return fmt.Errorf("listing %T: %w", list, err)
 	}
-	informer := informers.New(c, list, object, nil, client.InNamespace(namespace))
+	informer := cache.NewSharedInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			into := list.DeepCopyObject().(client.ObjectList)
+			return into, c.List(ctx, into, client.InNamespace(namespace), &client.ListOptions{Raw: &o})
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), client.InNamespace(namespace), &client.ListOptions{Raw: &o})
+		},
+	}, object, 0)
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { s.note(o.(client.Object), true) },
 		UpdateFunc: func(_, o any) { s.note(o.(client.Object), true) },
@@ -49,7 +58,10 @@ func (s *sight) follow(ctx context.Context, c client.WithWatch, namespace string
 		return fmt.Errorf("following %T: %w", list, err)
 	}
 	s.running.Go(func() { informer.RunWithContext(ctx) })
-	return informers.Await(ctx, handler.HasSyncedChecker())
+	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
 }
 
 func key[T client.Object](name string) string {

@@ -10,10 +10,13 @@ import (
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,16 +28,17 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/controllers/servicepolicy"
 	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
-	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/quota"
 	"github.com/atoll-mcs/atoll/internal/version"
 )
 
@@ -97,16 +101,11 @@ type process struct {
 func (p *process) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	brokerClient, err := client.NewWithWatch(p.config, client.Options{Scheme: scheme()})
-	if err != nil {
-		return fmt.Errorf("making a client for the broker: %w", err)
-	}
-	metered := &informers.Metered{Label: names.LabelSourceCluster}
-	mgr, err := p.newManager(ctx, brokerClient, metered)
+	accepts := border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
+	mgr, err := p.newManager(ctx, accepts)
 	if err != nil {
 		return err
 	}
-	metered.Budget = quota.NewBudget(quota.DefaultLimits.Times(p.options.MemberBudget), time.Now, p.sayOver(ctx, mgr))
 	questions, err := newWebhook(ctx, mgr, p.options.WebhookAddress, p.log)
 	if err != nil {
 		return err
@@ -116,19 +115,17 @@ func (p *process) term(ctx context.Context) error {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	permissions := broker.NewPermissions(brokerClient, p.options.Clusterset, p.log)
-	endpoints := broker.NewEndpoints(brokerClient, p.options.Clusterset, permissions, metered)
 	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config.Host, p.options.nodes(), p.log)
 	if err != nil {
 		return err
 	}
 	voucher := &servicepolicy.Voucher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Log: p.log}
-	for _, runnable := range []manager.Runnable{endpoints, permissions, hosts, voucher} {
+	for _, runnable := range []manager.Runnable{hosts, voucher} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	if err := controllers.Register(mgr, controllerList(mgr, p.options, endpoints, permissions, hosts, p.providers)); err != nil {
+	if err := controllers.Register(mgr, p.controllerList(mgr, accepts, hosts)); err != nil {
 		return err
 	}
 	if p.options.LeaderElect {
@@ -155,13 +152,16 @@ func (p *process) otherLeads() {
 
 // controllerList is the list of all controllers that only the leader runs, each with the
 // one output that it owns.
-func controllerList(mgr ctrl.Manager, options Options, endpoints *broker.Endpoints, permissions *broker.Permissions, hosts *loadbalancer.Hosts, providers *loadbalancer.Providers) []controllers.Controller {
-	writer := controllers.Writer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}
+func (p *process) controllerList(mgr ctrl.Manager, accepts *border.Border, hosts *loadbalancer.Hosts) []controllers.Controller {
+	c, live, clusterset := mgr.GetClient(), mgr.GetAPIReader(), p.options.Clusterset
+	writer := controllers.Writer{Client: c, Reader: live}
 	recorder := mgr.GetEventRecorder("atoll-hub")
+	permitted := broker.NewPermissions(c, clusterset).Members
+	published := loadbalancer.NewPublished(c, live, clusterset, accepts, p.options.budget(), permitted)
 	return []controllers.Controller{
-		servicepolicy.NewController(writer, options.Clusterset, permissions, recorder),
+		servicepolicy.NewController(writer, clusterset, accepts, permitted, recorder),
 		webhookcert.NewController(writer),
-		loadbalancer.NewController(mgr.GetClient(), options.Clusterset, endpoints, permissions, hosts, providers, recorder, options.AbandonAfter),
+		loadbalancer.NewController(c, published, hosts, p.providers, recorder, p.options.AbandonAfter),
 	}
 }
 
@@ -185,10 +185,8 @@ func scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
 }
 
-// newManager returns a manager whose copies are of MultiClusterServices and Services
-// everywhere, and of what the clusterset's namespace holds of exports and members, with no more of each member than metered allows.
-func (p *process) newManager(ctx context.Context, brokerClient client.WithWatch, metered *informers.Metered) (manager.Manager, error) {
-	clusterset := cache.ByObject{Namespaces: map[string]cache.Config{p.options.Clusterset: {}}}
+// newManager returns a manager with a cache of what Caches says.
+func (p *process) newManager(ctx context.Context, accepts *border.Border) (manager.Manager, error) {
 	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.otherLeads)
 	if err != nil {
 		return nil, err
@@ -200,25 +198,40 @@ func (p *process) newManager(ctx context.Context, brokerClient client.WithWatch,
 		LeaderElectionResourceLockInterface: lease,
 		Metrics:                             metricsserver.Options{BindAddress: p.options.MetricsAddress, SecureServing: p.options.MetricsTLS},
 		PprofBindAddress:                    p.options.PprofAddress,
-		Cache: cache.Options{
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Service{}:                 {Transform: local.StripService},
-				&brokerv1alpha1.ExportedService{}: clusterset,
-				&brokerv1alpha1.MemberCluster{}:   clusterset,
-				&brokerv1alpha1.ServicePolicy{}:   clusterset,
-				// Of these it may see its own alone.
-				&admissionv1.ValidatingWebhookConfiguration{}: {Field: fields.OneTermEqualSelector("metadata.name", names.HubWebhook)},
-				&corev1.Secret{}: {
-					Namespaces: map[string]cache.Config{names.HubNamespace: {}},
-					Field:      fields.OneTermEqualSelector("metadata.name", names.HubWebhookSecret),
-				},
-			},
-		},
+		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, accepts)},
 	})
-	options.Cache.NewInformer = newInformer(brokerClient, p.options.Clusterset, metered)
+	options.Cache.NewInformer = func(from toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		return kit.NewInformer(lifecycle.Persistent(from), of, resync, indexers)
+	}
 	mgr, err := ctrl.NewManager(p.config, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager for the broker: %w", err)
 	}
+	if err := layout.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
 	return mgr, nil
+}
+
+// Caches says what a hub's cache has: MultiClusterServices and Services everywhere, and what a border accepts of what the members of a clusterset have
+// published.
+func Caches(clusterset string, accepts *border.Border) map[client.Object]cache.ByObject {
+	in := map[string]cache.Config{clusterset: {}}
+	members := cache.ByObject{Namespaces: in, Transform: accepts.Transform}
+	return map[client.Object]cache.ByObject{
+		&corev1.Service{}:                 {Transform: local.StripService},
+		&brokerv1alpha1.ExportedService{}: members,
+		&brokerv1alpha1.MemberCluster{}:   members,
+		&discoveryv1.EndpointSlice{}: {
+			Namespaces: in, Transform: accepts.Transform, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: names.AgentManager}),
+		},
+		&brokerv1alpha1.ServicePolicy{}: {Namespaces: in},
+		&corev1.ConfigMap{}:             {Namespaces: in, Field: fields.OneTermEqualSelector("metadata.name", names.MemberPermissions)},
+		// Of these it may see its own alone.
+		&admissionv1.ValidatingWebhookConfiguration{}: {Field: fields.OneTermEqualSelector("metadata.name", names.HubWebhook)},
+		&corev1.Secret{}: {
+			Namespaces: map[string]cache.Config{names.HubNamespace: {}},
+			Field:      fields.OneTermEqualSelector("metadata.name", names.HubWebhookSecret),
+		},
+	}
 }

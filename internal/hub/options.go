@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/embedded"
 	_ "github.com/atoll-mcs/atoll/cloudprovider/haproxy" // registers itself
 	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/quota"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 )
 
 // Options is what a person decides about a hub.
@@ -47,7 +47,7 @@ type Options struct {
 	// AbandonAfter is how long it is tried to delete a load balancer whose MultiClusterService is
 	// to go.
 	AbandonAfter time.Duration
-	// MemberBudget is how many times the default budget of one member the hub takes from the clusterset, 0 for no limit.
+	// MemberBudget is how many times the default budget of one member applies to its EndpointSlices, 0 for no limit.
 	MemberBudget float64
 	// Verbose makes the hub log what it does in detail.
 	Verbose bool
@@ -71,7 +71,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "an option of a provider, as [PROVIDER.]NAME=VALUE; may be given several times")
 	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of the node that this pod runs on: load balancers refuse them as backends, as they do the addresses of this machine's interfaces and of the API server")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "how long a MultiClusterService is kept from going because its load balancer can't be deleted")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times the default budget of one member the hub takes from the clusterset: %v; 0 for no limit", quota.DefaultLimits))
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times %d MiB of one member's EndpointSlices the hub keeps for load balancers; it uses none beyond that; 0 for no limit", border.DefaultBudget>>20))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
 }
 
@@ -98,3 +98,6 @@ func (o *Options) nodes() (addresses []netip.Addr) {
 	}
 	return addresses
 }
+
+// budget is the MemberBudget in bytes.
+func (o *Options) budget() int64 { return int64(o.MemberBudget * border.DefaultBudget) }

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
 // Options completes the options of the manager of one term, in a program that ends when ctx is
@@ -19,8 +19,8 @@ func Options(ctx context.Context, o manager.Options) manager.Options {
 	o.RetryPeriod = ptr.To(RetryPeriod)
 	o.HealthProbeBindAddress = "0" // Health answers, and outlasts the manager
 	o.NewCache = newCache(ctx)
-	o.Cache.DefaultTransform = informers.Trim
-	o.Cache.NewInformer = informers.NewPersistent
+	o.Cache.DefaultTransform = kit.Trim
+	o.Cache.NewInformer = NewPersistent
 	// One term after the other, and several programs in one process, as in tests, have
 	// controllers of the same names.
 	o.Controller = config.Controller{SkipNameValidation: ptr.To(true)}

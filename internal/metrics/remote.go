@@ -30,7 +30,7 @@ func newRemotes() *remotes {
 		ready: prometheus.NewDesc(namespace+"_remote_cluster_ready",
 			"Whether the heartbeat of another member is there, and its endpoints are not withdrawn.", label, nil),
 		over: prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
-			"Whether this cluster exceeds the budget that another member has for one, so that the other one takes only a part of what this one publishes.", label, nil),
+			"Whether this cluster exceeds the budget that another member has for one, so that a part of what this one publishes arrives late there.", label, nil),
 		renewed: prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",
 			"When the heartbeat of another member was last seen to have been renewed, by this agent's clock.", label, nil),
 	}

@@ -9,7 +9,6 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/internal/permissions"
 	"github.com/atoll-mcs/atoll/internal/survey"
 )
@@ -38,9 +37,8 @@ type Member struct {
 	Namespaces []string `json:"namespaces"`
 	// AllowedRanges are those that its endpoints may be in; absent where they may have any address.
 	AllowedRanges *[]string `json:"allowedRanges,omitempty"`
-	// OverBudgetOf says, by cluster, why that one takes only a part of what the member publishes: it exceeds that cluster's budget
-	// for one member.
-	OverBudgetOf map[string]string `json:"overBudgetOf,omitempty"`
+	// OverBudgetOf are the clusters whose budget for one member it exceeds: what is beyond it arrives late there.
+	OverBudgetOf []string `json:"overBudgetOf,omitempty"`
 	// Self tells that it is the cluster that was asked.
 	Self bool `json:"self,omitempty"`
 }
@@ -99,23 +97,11 @@ func Members(s *survey.Survey) []Member {
 // overBudget sets whose budget the member exceeds. A cluster without a heartbeat can't withdraw what it said, and does not count.
 func (m *Member) overBudget(members []Member, described []brokerv1alpha1.MemberCluster) {
 	for i, other := range members {
-		if o, found := overBudget(described[i], m.Cluster); found && other.State == MemberReady {
-			if m.OverBudgetOf == nil {
-				m.OverBudgetOf = map[string]string{}
-			}
-			m.OverBudgetOf[other.Cluster] = o.String()
+		if other.State == MemberReady && slices.Contains(described[i].Spec.OverBudget, m.Cluster) {
+			m.OverBudgetOf = append(m.OverBudgetOf, other.Cluster)
 		}
 	}
-}
-
-// overBudget returns what a cluster says of a member that exceeds its budget.
-func overBudget(by brokerv1alpha1.MemberCluster, member string) (o brokerv1alpha1.OverBudget, found bool) {
-	entries := validation.OverBudget(by.Spec.OverBudget)
-	i := slices.IndexFunc(entries, func(o brokerv1alpha1.OverBudget) bool { return o.ClusterID == member })
-	if i < 0 {
-		return o, false
-	}
-	return entries[i], true
+	slices.Sort(m.OverBudgetOf)
 }
 
 // permissions sets what the member is permitted.

@@ -114,7 +114,7 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 	}
 	if x.Import == nil {
 		if len(x.Findings) == 0 {
-			x.Findings.add(Pending, "import", "there is no ServiceImport yet", fmt.Sprintf("look at the agents (atoll status), and whether the cluster takes no more services of another one: kubectl -n %s get events --field-selector reason=ServicesLimited", service.Namespace))
+			x.Findings.add(Pending, "import", "there is no ServiceImport yet", "look at the agents: atoll status")
 		}
 		return
 	}

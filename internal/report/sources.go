@@ -63,12 +63,9 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 func why(s *survey.Survey, source Source, publishedReady int) string {
 	since := s.Cluster.Withdrawn[source.Cluster]
 	out, _ := outside(s, source.Cluster)
-	over := ownOverBudget(s, source.Cluster)
 	switch {
 	case since != "" && source.ReadyHere == 0:
 		return "withdrawn: nothing has answered there since " + since
-	case over.Until != nil && source.Imported != source.Published:
-		return fmt.Sprintf("%s exceeds this cluster's budget for one member (%s): until then this cluster ignores its changes", source.Cluster, over)
 	case source.ReadyHere > 0 && source.Imported >= source.Published:
 		return ""
 	case s.Broker == nil:
@@ -77,8 +74,8 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
 		return fmt.Sprintf("%d of them are not imported, because the broker's administrators do not permit that cluster their addresses", out)
-	case source.Imported < source.Published && over.Reason != "":
-		return fmt.Sprintf("%s exceeds this cluster's budget for one member (%s), and what it published last is left out: export less there, or raise --member-budget here", source.Cluster, over)
+	case source.Imported < source.Published && ownOverBudget(s, source.Cluster):
+		return fmt.Sprintf("%s exceeds this cluster's budget for one member, so that the rest arrives late: export less there, or raise --member-budget here", source.Cluster)
 	case source.Imported == 0:
 		return "none are imported here: see the findings, and Events of the ServiceImport"
 	case publishedReady == 0:
@@ -89,15 +86,9 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	return "none of them is ready"
 }
 
-// ownOverBudget is what the asked cluster says of a member that exceeds its budget, empty where it says nothing.
-func ownOverBudget(s *survey.Survey, member string) (o brokerv1alpha1.OverBudget) {
-	if s.Broker == nil {
-		return o
-	}
-	for _, m := range s.Broker.Members {
-		if m.Name == s.ClusterID.String() {
-			o, _ = overBudget(m, member)
-		}
-	}
-	return o
+// ownOverBudget tells whether the asked cluster says that a member exceeds its budget.
+func ownOverBudget(s *survey.Survey, member string) bool {
+	return s.Broker != nil && slices.ContainsFunc(s.Broker.Members, func(m brokerv1alpha1.MemberCluster) bool {
+		return m.Name == s.ClusterID.String() && slices.Contains(m.Spec.OverBudget, member)
+	})
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -149,9 +148,9 @@ func (s *Status) members(of *survey.Survey) {
 		case MemberJoining:
 			s.Findings.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents, in that cluster: atoll status")
 		}
-		for _, other := range slices.Sorted(maps.Keys(m.OverBudgetOf)) {
-			s.Findings.add(Warning, about, fmt.Sprintf("%s takes only a part of what %s publishes: %[2]s exceeds the budget for one member (%s)", other, m.Cluster, m.OverBudgetOf[other]),
-				"find out in "+m.Cluster+" which exported Services or pods change so often, export less there, or raise --member-budget in "+other)
+		for _, other := range m.OverBudgetOf {
+			s.Findings.add(Warning, about, fmt.Sprintf("%s publishes more EndpointSlices than %s holds of one member, so that the rest arrives late there", m.Cluster, other),
+				"export less in "+m.Cluster+", or raise --member-budget in "+other)
 		}
 	}
 }

@@ -26,9 +26,9 @@ var (
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/informers", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/controllers"}
-	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/informers", "./internal/kit", "./internal/liveness", "./internal/local", "./internal/metrics", "./internal/status", "k8s.io/utils/lru"}
-	pureFolders = []string{"./internal/pace", "./internal/permissions", "./internal/quota", "./internal/servingcert"}
+	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/controllers"}
+	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/kit", "./internal/liveness", "./internal/local", "./internal/metrics", "./internal/status", "k8s.io/utils/lru"}
+	pureFolders = []string{"./internal/pace", "./internal/permissions", "./internal/servingcert"}
 )
 
 // table is the layout of the repository (docs/architecture.md). A folder that no row
@@ -55,7 +55,6 @@ var table = []row{
 	{folder: "internal/liveness"},
 	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/pace", allowed: []string{"golang.org/x/time/rate"}},
-	{folder: "internal/quota", allowed: []string{"golang.org/x/time/rate"}},
 	{folder: "internal/permissions", allowed: pure},
 	{folder: "internal/servingcert"},
 	{folder: "internal/corefile"},
@@ -63,17 +62,16 @@ var table = []row{
 
 	// What talks to API servers.
 	{folder: "internal/metrics", allowed: []string{"github.com/prometheus/client_golang", "k8s.io/client-go/rest"}},
-	{folder: "internal/lifecycle", allowed: []string{"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/util/uuid", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/client-go/tools/leaderelection/resourcelock", "k8s.io/utils/ptr", "./internal/informers",
+	{folder: "internal/lifecycle", allowed: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "k8s.io/utils/ptr", "./internal/kit",
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
 	}},
-	{folder: "internal/informers", allowed: join(pure, clients, []string{"k8s.io/klog/v2", "./internal/quota"})},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/quota", "./internal/permissions", "./internal/credential", "./internal/informers"})},
-	{folder: "internal/local", allowed: join(pure, pureFolders, clients, []string{"./internal/informers"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/permissions", "./internal/credential", "./internal/kit"})},
+	{folder: "internal/local", allowed: join(pure, pureFolders, clients)},
 	{folder: "internal/status", allowed: join(pure, clients, []string{"golang.org/x/time/rate"})},
 	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
 	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/kit", "./internal/broker", "./internal/metrics", "./internal/status"})},
 	// The hub's of load balancers, which it has by providers.
-	{folder: "internal/controllers/loadbalancer", allowed: join(pure, pureFolders, clients, []string{"k8s.io/utils/net", "./internal/broker", "./internal/status", "./cloudprovider", "=./internal/controllers"})},
+	{folder: "internal/controllers/loadbalancer", allowed: join(pure, pureFolders, clients, []string{"k8s.io/utils/net", "./internal/broker", "./internal/kit", "./internal/status", "./cloudprovider", "=./internal/controllers"})},
 	// Not each other.
 	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
 		"./internal/broker", "./internal/credential", "./internal/kit", "./internal/local", "./internal/metrics", "./internal/status", "=./internal/controllers",
@@ -82,7 +80,7 @@ var table = []row{
 	{folder: "internal/agent/status/...", allowed: join(pure, pureFolders, clients, newAgent)},
 	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts"})},
 	{folder: "internal/agent/...", allowed: join(pure, pureFolders, clients, agent, newAgent, []string{"k8s.io/klog/v2"})},
-	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
+	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "./internal/kit", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
 	{folder: "internal/cli/...", open: true},
 
 	// What installs Atoll, and takes it away.
@@ -101,7 +99,7 @@ var table = []row{
 	})},
 	{folder: "internal/spread"},
 	{folder: "internal/bench", allowed: join(pure, clients, []string{
-		"./internal/broker", "./internal/informers", "./internal/outpost", "./internal/spread", "./internal/trial",
+		"./internal/broker", "./internal/outpost", "./internal/spread", "./internal/trial",
 	})},
 	{folder: "internal/checkup", allowed: join(pure, clients, []string{
 		"./deploy", "./internal/broker", "./internal/check", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install",

@@ -205,8 +205,7 @@ func TestStatusIsPutRight(t *testing.T) {
 	}
 }
 
-// Endpoints are followed in the namespaces that have a load balancer, for as long as they do. Finalizers are the provider's
-// that it has, whoever set it, and others' are left alone.
+// A service's endpoints are known while it has a load balancer. Finalizers are the provider's that it has, whoever set it, and others' are left alone.
 func TestWhatIsLeftBehind(t *testing.T) {
 	const ns = "left"
 	provided["steered"].reset()
@@ -232,21 +231,12 @@ func TestWhatIsLeftBehind(t *testing.T) {
 		})
 	}
 	crossed(one)
-	if !followed.Follows(ns) {
-		t.Error("there is one more, and its endpoints are not followed")
-	}
 	crossed(two)
-	eventually(t, "nobody follows the endpoints", func() error {
-		if followed.Follows(ns) {
-			return errors.New("they are followed")
-		}
-		return nil
-	})
 	change(t, one, func(m *networkingv1alpha1.MultiClusterService) {
 		m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}
 	})
 	create(t, published("c1", ns, "one", "10.1.0.1"))
-	eventually(t, "they are followed again", func() error { return provided["steered"].has(nameOf(one), "80>c1/10.1.0.1:8080") })
+	eventually(t, "its endpoints are known again", func() error { return provided["steered"].has(nameOf(one), "80>c1/10.1.0.1:8080") })
 }
 
 func TestDeleting(t *testing.T) {

@@ -21,16 +21,20 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	atollhub "github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -43,6 +47,9 @@ var (
 	noError    = planes.NoError
 )
 
+// budget is how many bytes of one member controllers that are started keep, 0 for any number.
+var budget int64
+
 // abandonAfter is how long deleting is tried by controllers that are started.
 var abandonAfter = 5 * time.Second
 
@@ -53,8 +60,6 @@ var (
 	hub client.WithWatch
 	// refuses has writes of finalizers be refused, of the Services of these names.
 	refuses sync.Map
-	// followed is what the controller that was started last knows of endpoints.
-	followed *broker.Endpoints
 )
 
 func TestMain(m *testing.M) {
@@ -90,20 +95,18 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	t.Helper()
 	providers, err := loadbalancer.NewProviders("steered", append([]string{"other="}, addresses...), nil, slog.New(slog.DiscardHandler))
 	noError(t, err)
+	accepts := border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
 	mgr, err := ctrl.NewManager(configuration, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ByObject: atollhub.Caches(clusterset, accepts)},
 	})
 	noError(t, err)
-	allowed := broker.NewPermissions(hub, clusterset, slog.New(slog.DiscardHandler))
-	endpoints := broker.NewEndpoints(hub, clusterset, allowed, nil)
-	followed = endpoints
+	noError(t, layout.Index(t.Context(), mgr.GetFieldIndexer()))
+	published := loadbalancer.NewPublished(mgr.GetClient(), mgr.GetAPIReader(), clusterset, accepts, budget, broker.NewPermissions(mgr.GetClient(), clusterset).Members)
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration.Host, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
-	for _, runnable := range []manager.Runnable{endpoints, allowed, hosts} {
-		noError(t, mgr.Add(runnable))
-	}
-	c := loadbalancer.NewController(refusing{mgr.GetClient()}, clusterset, endpoints, allowed, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	noError(t, mgr.Add(hosts))
+	c := loadbalancer.NewController(refusing{mgr.GetClient()}, published, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	noError(t, c.Register(mgr))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -10,7 +10,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -55,21 +54,8 @@ func TestBackendsAreRefused(t *testing.T) {
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
 	expectEvent(t, ns, "Refused")
 
-	// A record that nothing can be used of has its cluster's endpoints be left out.
-	record := objects.Record("c2", ns, "web", mcsv1beta1.ServicePort{Name: "p80", Port: 80, Protocol: corev1.ProtocolTCP})
-	record.Labels, record.Spec.ClusterID = nil, "c3"
-	create(t, record)
-	change(t, hostile, func(s *discoveryv1.EndpointSlice) { s.Endpoints, s.Ports = s.Endpoints[:1], s.Ports[:1] })
-	eventually(t, "the other cluster's", func() error { return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080") })
-	eventually(t, "the condition to name the record", func() error {
-		c := expect(t, mcs, loadbalancer.ConditionAccepted, "False/Refused")
-		if !strings.Contains(c.Message, "cluster c2: 1 (its export record is invalid") || strings.Contains(c.Message, "c1") {
-			return fmt.Errorf("it is %s", c.Message)
-		}
-		return nil
-	})
-	planes.Delete(t, hub, record)
 	// What has come to be right is used again.
+	change(t, hostile, func(s *discoveryv1.EndpointSlice) { s.Endpoints, s.Ports = s.Endpoints[:1], s.Ports[:1] })
 	expect(t, mcs, loadbalancer.ConditionAccepted, "True/Accepted")
 	eventually(t, "all backends", func() error { return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080") })
 
@@ -96,4 +82,27 @@ func TestBackendsAreRefused(t *testing.T) {
 			t.Errorf("%d backends, the last is %s", len(backends), backends[len(backends)-1])
 		}
 	})
+}
+
+// The hub keeps no more of a member's EndpointSlices than its budget, says so, and uses the others when there is room. Other members are not affected.
+func TestMemberOverTheHubsBudget(t *testing.T) {
+	const ns = "budget"
+	p := provided["steered"]
+	p.reset()
+	first, second := published("c1", ns, "web", "10.1.0.1"), published("c1", ns, "more", "10.1.0.2")
+	budget = int64(first.Size()) * 2 // of which the API server's own fields take a part
+	t.Cleanup(func() { budget = 0 })
+	start(t)
+	web, more := exposed(t, ns, "web", nil), exposed(t, ns, "more", nil)
+	create(t, first)
+	eventually(t, "the first is used", func() error { return p.has(nameOf(web), "80>c1/10.1.0.1:8080") })
+	create(t, second)
+	create(t, published("c2", ns, "more", "10.2.0.1"))
+	eventually(t, "the other member's is used", func() error { return p.has(nameOf(more), "80>c2/10.2.0.1:8080") })
+	if c := expect(t, more, loadbalancer.ConditionAccepted, "False/Refused"); !strings.Contains(c.Message, "cluster c1: 1 (") || !strings.Contains(c.Message, "--member-budget") {
+		t.Error(c.Message)
+	}
+	planes.Delete(t, hub, first)
+	eventually(t, "there is room for the second", func() error { return p.has(nameOf(more), "80>c1/10.1.0.2:8080", "80>c2/10.2.0.1:8080") })
+	expect(t, more, loadbalancer.ConditionAccepted, "True/Accepted")
 }

@@ -31,8 +31,7 @@ var otherwise = map[string]string{
 	"docs/membership.md#when-the-broker-is-lost 1":           "the scenario broker-lost",
 	"docs/membership.md#when-the-broker-is-lost 2":           "the scenario broker-lost",
 	"docs/membership.md#what-members-can-do-to-each-other 1": "test/integration/strangers_test.go",
-	"docs/membership.md#how-much-of-a-member-is-taken 1":     "test/simulation/limit_test.go",
-	"docs/membership.md#how-much-of-a-member-is-taken 2":     "internal/informers/meter_test.go",
+	"docs/membership.md#how-much-of-a-member-is-taken 1":     "test/simulation/budget_test.go",
 	"docs/multiclusterservice.md#installing-the-hub 1":       "a lab's broker runs no pods: the scenario hub-in-pods, in a cluster that is a broker too",
 }
 

@@ -1,8 +1,6 @@
 package v1alpha1
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -89,13 +87,14 @@ type MemberClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Removed
 	State MemberState `json:"state,omitempty"`
-	// OverBudget are other members that exceed this member's budget for one member, so that this
-	// member takes only a part of what they publish.
+	// OverBudget are the cluster ids of other members that exceed this member's budget for one member: what is beyond it is imported late.
 	// +optional
-	// +listType=map
-	// +listMapKey=clusterID
+	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
-	OverBudget []OverBudget `json:"overBudget,omitempty"`
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	OverBudget []string `json:"overBudget,omitempty"`
 }
 
 // MemberState is whether a member takes part in the clusterset. It does where it has none.
@@ -106,42 +105,6 @@ func (m *MemberCluster) Removed() bool { return m.Spec.State == MemberRemoved }
 
 // MemberRemoved is the state of a member that has left, or was removed by an administrator.
 const MemberRemoved MemberState = "Removed"
-
-// OverBudgetReason is the part of a budget that a member exceeds.
-// +kubebuilder:validation:Enum=changes;objects;bytes
-type OverBudgetReason string
-
-// Reasons.
-const (
-	// OverBudgetChanges is a member that changes its objects too fast. Its changes are ignored for a while.
-	OverBudgetChanges OverBudgetReason = "changes"
-	// OverBudgetObjects is a member with too many objects, of which the last ones are left out.
-	OverBudgetObjects OverBudgetReason = "objects"
-	// OverBudgetBytes is a member with too large objects, of which the last ones are left out.
-	OverBudgetBytes OverBudgetReason = "bytes"
-)
-
-// OverBudget says that another member exceeds the budget of the one that writes this.
-type OverBudget struct {
-	// ClusterID is the member that exceeds the budget.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
-	ClusterID string `json:"clusterID"`
-	// Reason is what the member has too much of.
-	Reason OverBudgetReason `json:"reason"`
-	// Until is when changes are accepted again, by the writer's clock. It is set for the reason changes alone.
-	// +optional
-	Until *metav1.Time `json:"until,omitempty"`
-}
-
-// String returns the reason with its time, such as "changes until 2026-01-02T15:04:05Z".
-func (o OverBudget) String() string {
-	if o.Until == nil {
-		return string(o.Reason)
-	}
-	return string(o.Reason) + " until " + o.Until.UTC().Format(time.RFC3339)
-}
 
 // MemberClusterList is a list of MemberClusters.
 //

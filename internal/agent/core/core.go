@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -116,26 +117,24 @@ func (a *Agent) OverBudget() map[string]int {
 	return over
 }
 
-// OverBudgetOf returns which other members say that this one exceeds their budget.
-func (a *Agent) OverBudgetOf() map[string]brokerv1alpha1.OverBudget {
-	named := map[string]brokerv1alpha1.OverBudget{}
+// OverBudgetOf returns which other members say that this one exceeds their budget, sorted.
+func (a *Agent) OverBudgetOf() (by []string) {
 	b := a.core.cluster.Broker()
 	if b == nil {
-		return named
+		return nil
 	}
 	members := &brokerv1alpha1.MemberClusterList{}
 	if err := b.List(context.Background(), members, client.InNamespace(a.core.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
-		return named // the cache has ended
+		return nil // the cache has ended
 	}
 	for i := range members.Items {
 		m := &members.Items[i]
-		for _, over := range m.Spec.OverBudget {
-			if over.ClusterID == a.core.ClusterID.String() && m.Name != over.ClusterID && !m.Removed() {
-				named[m.Name] = over
-			}
+		if self := a.core.ClusterID.String(); m.Name != self && !m.Removed() && slices.Contains(m.Spec.OverBudget, self) {
+			by = append(by, m.Name)
 		}
 	}
-	return named
+	slices.Sort(by)
+	return by
 }
 
 // Named has a value when OverBudgetOf may have changed.

@@ -29,7 +29,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/informers"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -92,18 +91,14 @@ func (c *core) session(ctx context.Context) error {
 	if _, err := c.mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil { // the border asks which namespaces there are
 		return fmt.Errorf("listing this cluster's namespaces: %w", err)
 	}
-	budget := border.NewBudget(c.Budget, func(waiting []string) {
-		if tell := c.current.Load(); tell != nil {
-			tell.slices.Waiting(ctx, waiting)
-		}
-	})
+	budget := border.NewBudget(c.Budget, nil)
 	c.budget.Store(budget)
 	borders := border.New(c.ClusterID, c.needs, budget)
 	brokers, err := c.newBroker(ctx, borders)
 	if err != nil {
 		return err
 	}
-	permissions := inputs.NewPermissions(brokers.GetClient(), c.Clusterset)
+	permissions := broker.NewPermissions(brokers.GetClient(), c.Clusterset)
 	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders, Permissions: permissions.Members}
 	controllers, tell, err := c.sessionControllers(b, brokers.GetCache())
 	if err != nil {
@@ -169,6 +164,9 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 		return err
 	}
 	if err := kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
+		if e.Deleted() { // which a transform does not see
+			c.budget.Load().Forget(e.Old.Name)
+		}
 		if e.Old == nil && layout.Cluster(e.New) == c.ClusterID {
 			c.process.exportstatus.Service(layout.Service(e.New))
 		}
@@ -235,7 +233,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 		o.Cache = cache.Options{
 			NewInformer:                  kit.NewInformer,
 			DefaultFieldSelector:         inClusterset,
-			DefaultTransform:             informers.Trim,
+			DefaultTransform:             kit.Trim,
 			DefaultUnsafeDisableDeepCopy: ptr.To(true),
 			ByObject: map[client.Object]cache.ByObject{
 				&discoveryv1.EndpointSlice{}:      {Transform: b.Transform},

@@ -52,7 +52,7 @@ type Membership struct {
 	Facts brokerv1alpha1.MemberClusterSpec
 	Pods  func(published []string) []string
 	// OverBudget returns which members the entry is to name as over this cluster's budget, where it names the given ones.
-	OverBudget func(published []brokerv1alpha1.OverBudget) []brokerv1alpha1.OverBudget
+	OverBudget func(published []string) []string
 	// Holder names this replica. Timeout is how long a heartbeat may be missing until other members take the cluster for lost.
 	Holder  string
 	Timeout time.Duration

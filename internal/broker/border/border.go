@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/informers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -197,7 +197,7 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		b.budget.Forget(slice.Name)
 	}
 	if held {
-		_, _ = informers.Trim(slice) // which returns no error
+		_, _ = kit.Trim(slice) // which returns no error
 		b.set(slice, Full, "")
 		return
 	}

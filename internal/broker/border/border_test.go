@@ -2,6 +2,7 @@ package border
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -193,10 +194,8 @@ func TestBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = 1000
 		waits := map[string]bool{}
-		budget := NewBudget(limit, func(waiting []string) {
-			for _, name := range waiting {
-				delete(waits, name)
-			}
+		budget := NewBudget(limit, func(member string) {
+			maps.DeleteFunc(waits, func(name string, _ bool) bool { return strings.HasSuffix(name, "."+member) })
 		})
 		held := map[string]int64{}
 		t.Repeat(map[string]func(*rapid.T){
@@ -206,7 +205,7 @@ func TestBudget(t *testing.T) {
 				delete(waits, name)
 				if budget.Hold(member, name, bytes) {
 					held[name] = bytes
-				} else {
+				} else { // which may have made room for others
 					delete(held, name)
 					waits[name] = true
 				}
@@ -232,10 +231,17 @@ func TestBudget(t *testing.T) {
 				if len(want) > 0 {
 					t.Fatalf("%v count as nothing", want)
 				}
+				waiting := map[string]int{}
 				for name := range waits {
 					_, member, _ := strings.Cut(name, ".")
-					if budget.Usage()[member].Waiting == 0 {
+					if !budget.Waits(name) {
 						t.Fatalf("nobody knows that %s waits", name)
+					}
+					waiting[member]++
+				}
+				for member, used := range budget.Usage() {
+					if used.Waiting != waiting[member] {
+						t.Fatalf("%d of %s wait, and should be %d", used.Waiting, member, waiting[member])
 					}
 				}
 			},

@@ -1,10 +1,6 @@
 package border
 
-import (
-	"maps"
-	"slices"
-	"sync"
-)
+import "sync"
 
 // DefaultBudget is twice what a cluster at the limits of Kubernetes publishes: 10,000 services and 150,000 endpoints are some 60 MiB.
 const DefaultBudget = 128 << 20
@@ -12,7 +8,7 @@ const DefaultBudget = 128 << 20
 // Budget bounds how many bytes of each member's EndpointSlices a cluster's cache holds. It is a ledger by slice: one that is counted twice counts once.
 type Budget struct {
 	limit int64
-	room  func(waiting []string)
+	room  func(member string)
 
 	mu      sync.Mutex
 	slices  map[string]entry // by their names on the broker
@@ -39,11 +35,11 @@ type Usage struct {
 	Waiting int
 }
 
-// NewBudget returns a budget of a number of bytes for each member, 0 for any number. room, or nil, is called without any lock when a member that gives
-// something up is a tenth below the limit, with the slices of it that had no room.
-func NewBudget(limit int64, room func(waiting []string)) *Budget {
+// NewBudget returns a budget of a number of bytes for each member, 0 for any number. When a member that gives something up is a tenth below the limit, its
+// slices that had no room wait no longer, and room, or nil, is called without any lock.
+func NewBudget(limit int64, room func(member string)) *Budget {
 	if room == nil {
-		room = func([]string) {}
+		room = func(string) {}
 	}
 	return &Budget{limit: limit, room: room, slices: map[string]entry{}, members: map[string]*member{}}
 }
@@ -68,6 +64,14 @@ func (b *Budget) Hold(of, slice string, bytes int64) (ok bool) {
 	return ok
 }
 
+// Waits tells whether a slice had no room when it was counted last.
+func (b *Budget) Waits(slice string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.members[b.slices[slice].member]
+	return m != nil && m.waiting[slice]
+}
+
 // Forget counts a slice no longer.
 func (b *Budget) Forget(slice string) { b.change(slice, func(int64) {}) }
 
@@ -85,18 +89,24 @@ func (b *Budget) change(slice string, set func(had int64)) {
 		}
 	}
 	set(old.bytes)
-	var waiting []string
+	room := false
 	if m != nil {
 		if b.slices[slice].bytes < old.bytes && m.bytes <= b.limit-b.limit/10 {
-			waiting = slices.Sorted(maps.Keys(m.waiting))
+			for name := range m.waiting {
+				if name != slice {
+					delete(b.slices, name)
+					delete(m.waiting, name)
+					room = true
+				}
+			}
 		}
 		if m.held+len(m.waiting) == 0 {
 			delete(b.members, old.member)
 		}
 	}
 	b.mu.Unlock()
-	if len(waiting) > 0 {
-		b.room(waiting)
+	if room {
+		b.room(old.member)
 	}
 }
 

@@ -4,7 +4,6 @@ package get
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -104,8 +103,8 @@ func newClusters() *cobra.Command {
   Silent   its heartbeat is missing; its endpoints are still used
   Lost     nothing answers there, and its endpoints are withdrawn here
   Joining  it has never sent a heartbeat
-HEARTBEAT is the age of the last one by the broker's clock. OVER-BUDGET-OF are the clusters that take only a
-part of what the member publishes, because it exceeds their --member-budget. With -o wide, MAY-EXPORT is which namespaces
+HEARTBEAT is the age of the last one by the broker's clock. OVER-BUDGET-OF are the clusters whose
+--member-budget the member exceeds, so that a part of what it publishes arrives late there. With -o wide, MAY-EXPORT is which namespaces
 the broker's administrators let the member export, and ALLOWED-RANGES which addresses its endpoints may have.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
@@ -118,7 +117,7 @@ the broker's administrators let the member export, and ALLOWED-RANGES which addr
 		output.Column[report.Member]{Header: "AGENT", Of: func(m report.Member) string { return output.Text(m.Agent) }},
 		output.Column[report.Member]{Header: "ADVERTISES", Of: func(m report.Member) string { return m.Advertises }},
 		output.Column[report.Member]{Header: "REGION", Of: func(m report.Member) string { return output.Text(m.Region) }},
-		output.Column[report.Member]{Header: "OVER-BUDGET-OF", Of: func(m report.Member) string { return output.List(slices.Sorted(maps.Keys(m.OverBudgetOf))) }},
+		output.Column[report.Member]{Header: "OVER-BUDGET-OF", Of: func(m report.Member) string { return output.List(m.OverBudgetOf) }},
 		output.Column[report.Member]{Header: "MAY-EXPORT", Wide: true, Of: func(m report.Member) string {
 			return output.Permitted(!slices.Contains(m.Namespaces, "*"), m.Namespaces, "all")
 		}},

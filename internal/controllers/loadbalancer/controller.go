@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +31,8 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/controllers"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -41,18 +41,17 @@ const callTimeout = time.Minute
 
 // Controller is the one of load balancers, in a hub.
 type Controller struct {
-	client      client.Client
-	clusterset  string
-	endpoints   *broker.Endpoints
-	permissions *broker.Permissions
-	hosts       *Hosts
-	providers   *Providers
-	recorder    events.EventRecorder
+	client    client.Client
+	published *Published
+	hosts     *Hosts
+	providers *Providers
+	recorder  events.EventRecorder
 	// abandon is how long a load balancer that can't be deleted keeps its object.
 	abandon time.Duration
 	newest  controllers.Newest[*networkingv1alpha1.MultiClusterService]
 
-	following sync.Mutex // held while it is decided whether a namespace is followed
+	// ready is set when all caches are synced.
+	ready atomic.Bool
 
 	mu sync.Mutex
 	// recorded are those that had addresses when this controller began, and have not asked for them
@@ -64,11 +63,10 @@ type Controller struct {
 	add      func(reconcile.Request, bool)
 }
 
-// NewController returns a controller that reads and writes by c, and has the clusterset's slices
-// from endpoints, of which it uses what permissions allow and what is not an address of hosts.
-func NewController(c client.Client, clusterset string, endpoints *broker.Endpoints, permissions *broker.Permissions, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
+// NewController returns a controller that reads and writes by c. It uses no endpoint with an address of hosts.
+func NewController(c client.Client, published *Published, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) *Controller {
 	return &Controller{
-		client: c, clusterset: clusterset, endpoints: endpoints, permissions: permissions, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon,
+		client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon,
 		waiting: map[types.NamespacedName]string{}, blocked: map[types.NamespacedName]hindrance{}, failing: map[types.NamespacedName]time.Time{},
 	}
 }
@@ -87,8 +85,14 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&brokerv1alpha1.ExportedService{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return c.concerned(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
 		})).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return c.balanced(ctx) })).
+		WatchesRawSource(kit.Watch(mgr.GetCache(), &discoveryv1.EndpointSlice{}, func(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (requests []reconcile.Request) {
+			for _, service := range c.published.changed(e) {
+				requests = append(requests, c.concerned(ctx, service)...)
+			}
+			return requests
+		})).
 		WatchesRawSource(controllers.Events(c.subscribe)).
-		WatchesRawSource(controllers.Once(c.permissions.Await, func(ctx context.Context) ([]reconcile.Request, error) { return c.balanced(ctx, "") })).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -98,48 +102,28 @@ func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
 	c.mu.Lock()
 	c.add = add
 	c.mu.Unlock()
-	queue := func(name types.NamespacedName, initial bool) { add(reconcile.Request{NamespacedName: name}, initial) }
-	c.providers.serve(c.service, func(name types.NamespacedName) { queue(name, false) })
-	c.endpoints.OnChange(func(slice *discoveryv1.EndpointSlice, initial bool) {
-		name := broker.ServiceOf(slice)
-		for _, r := range c.concerned(context.Background(), name) {
-			add(r, initial)
-		}
-	})
-	again := func(cluster names.ClusterID) {
-		all, _ := c.balanced(context.Background(), cluster) // a cache that is synced does not fail before the hub ends
-		for _, r := range all {
+	c.providers.serve(c.service, func(name types.NamespacedName) { add(reconcile.Request{NamespacedName: name}, false) })
+	again := func() {
+		for _, r := range c.balanced(context.Background()) {
 			add(r, false)
 		}
 	}
-	c.permissions.OnChange(again) // for as long as the copy, which has no other user
-	c.hosts.OnChange(func() { again("") })
-	c.endpoints.OnSynced(func(namespace string) {
-		list := &networkingv1alpha1.MultiClusterServiceList{}
-		if c.client.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
-			return // a cache that is synced does not fail before the hub ends
-		}
-		for i := range list.Items {
-			queue(client.ObjectKeyFromObject(&list.Items[i]), true)
-		}
-	})
+	c.hosts.OnChange(again)
+	c.published.room = again
 }
 
-// balanced returns the MultiClusterServices with load balancers that a cluster provides for; of any cluster for "".
-func (c *Controller) balanced(ctx context.Context, cluster names.ClusterID) ([]reconcile.Request, error) {
+// balanced returns the MultiClusterServices with load balancers.
+func (c *Controller) balanced(ctx context.Context) (requests []reconcile.Request) {
 	list := &networkingv1alpha1.MultiClusterServiceList{}
-	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+	if c.client.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
+		return nil // a cache that is synced does not fail before the hub ends
 	}
-	var requests []reconcile.Request
 	for i := range list.Items {
-		name := client.ObjectKeyFromObject(&list.Items[i])
-		providers := list.Items[i].Spec.Providers()
-		if wanted(&list.Items[i]) && (cluster == "" || len(providers) == 0 || slices.Contains(providers, cluster.String())) {
-			requests = append(requests, reconcile.Request{NamespacedName: name})
+		if wanted(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
-	return requests, nil
+	return requests
 }
 
 // concerned maps a service to its MultiClusterService, if it has a load balancer.
@@ -170,6 +154,7 @@ func wanted(mcs *networkingv1alpha1.MultiClusterService) bool {
 
 // Reconcile brings one load balancer and its status up to date.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	c.ready.Store(true) // controllers start with synced caches
 	shown := &networkingv1alpha1.MultiClusterService{}
 	if err := c.client.Get(ctx, req.NamespacedName, shown); err != nil {
 		if client.IgnoreNotFound(err) != nil {
@@ -178,7 +163,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.newest.Forget(req.NamespacedName)
 		c.settled(req.NamespacedName)
 		c.providers.forget(req.NamespacedName)
-		return reconcile.Result{}, errors.Join(c.unfollow(ctx, req.Namespace), c.forgotten(ctx, req.NamespacedName))
+		c.published.release(req.NamespacedName)
+		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
 	}
 	if err := c.begin(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -193,10 +179,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else {
 		c.settled(req.NamespacedName)
 		c.providers.forget(req.NamespacedName)
-		err = c.unfollow(ctx, req.Namespace)
-		if err == nil {
-			err = c.withdraw(ctx, mcs)
-		}
+		c.published.release(req.NamespacedName)
+		err = c.withdraw(ctx, mcs)
 	}
 	if err == errOutdated { // nothing else has failed
 		return reconcile.Result{RequeueAfter: controllers.OutdatedPause}, nil
@@ -207,11 +191,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // provide makes the load balancer, or brings it up to date.
 func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	name := client.ObjectKeyFromObject(mcs)
-	c.follow(mcs.Namespace)
-	if !c.endpoints.Synced(mcs.Namespace) || !c.permissions.Synced() {
-		return nil // queued again when they are
-	}
-	f, err := c.gather(mcs)
+	f, err := c.gather(ctx, mcs)
 	if err != nil {
 		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
 	}

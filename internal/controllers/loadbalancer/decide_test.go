@@ -22,6 +22,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -72,6 +73,20 @@ func records(ports map[string][]mcsv1beta1.ServicePort) map[string]*brokerv1alph
 	return all
 }
 
+// accepted is what the hub's border leaves of what clusters export. Of a cluster without a record there is none.
+func accepted(slices []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exported {
+	hub := border.New(names.HubOwner, nil, border.NewBudget(0, nil))
+	e := exported{slices: slices, records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
+	for _, slice := range slices {
+		e.records[clusterOf(slice)] = nil
+	}
+	for cluster, record := range records {
+		e.records[cluster] = record.DeepCopy()
+		_, _ = hub.Transform(e.records[cluster]) // which returns no error
+	}
+	return e
+}
+
 type ports = []mcsv1beta1.ServicePort
 
 func port(name string, number int32) mcsv1beta1.ServicePort {
@@ -119,7 +134,7 @@ func TestForwards(t *testing.T) {
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP}}}}
 		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
-		s, tooMany := forwards(mcs, service, validateExports(mcs, validation.Network{}, tt.slices, records))
+		s, tooMany := forwards(mcs, service, validateExports(mcs, validation.Network{}, accepted(tt.slices, records)))
 		if len(tooMany) > 0 {
 			t.Errorf("%s: too many backends: %v", tt.name, tooMany)
 		}
@@ -164,7 +179,7 @@ func TestRemains(t *testing.T) {
 		{"of none that is there", networkingv1alpha1.MultiClusterServiceSpec{ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c4"}}}, "80:; 81:"},
 	} {
 		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
-		u := remains(mcs, validateExports(mcs, validation.Network{}, slices, records))
+		u := remains(mcs, validateExports(mcs, validation.Network{}, accepted(slices, records)))
 		var ports []string
 		for _, number := range []int32{80, 81} {
 			if !u.Keeps(number) {
@@ -283,17 +298,16 @@ func TestAdmit(t *testing.T) {
 	unclean := published("c3", []string{"http:8080", "bad:70000"}, "10.3.0.1", "100.100.100.200")
 	unclean.Annotations = map[string]string{names.AnnotationSourceSlice: "web-x"}
 	validation.CleanSlice(unclean)
-	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}, "c4": {port("http", 80)}})
-	list["c4"].Spec.Type = "Strange"
+	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}})
 	given := []*discoveryv1.EndpointSlice{
-		published("c1", http, "10.1.0.1", "192.0.2.5", "192.0.2.6", "192.0.2.7", "10.96.0.1"), published("c2", http, "10.2.0.1", "198.51.100.1"), unclean, published("c4", http, "10.4.0.1"),
+		published("c1", http, "10.1.0.1", "192.0.2.5", "192.0.2.6", "192.0.2.7", "10.96.0.1"), published("c2", http, "10.2.0.1", "198.51.100.1"), unclean,
 		published("c5", http, "127.0.0.1"), // which is no provider
 	}
 	mcs := &networkingv1alpha1.MultiClusterService{}
-	for _, c := range []string{"c1", "c2", "c3", "c4"} {
+	for _, c := range []string{"c1", "c2", "c3"} {
 		mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: c})
 	}
-	e := validateExports(mcs, network, given, list)
+	e := validateExports(mcs, network, accepted(given, list))
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 	s, _ := forwards(mcs, service, e)
 	var backends []string
@@ -308,8 +322,8 @@ func TestAdmit(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, want := range []string{
-		"refuses 9 of", "cluster c1: 5 (ports of its export record that no Service can have)", `cluster c2: 1 (endpoint "198.51.100.1": is outside of the ranges`,
-		`cluster c3: 2 (port "bad": 70000 is not between 1 and 65535; and 1 more)`, "cluster c4: 1 (its export record is invalid",
+		"refuses 8 of", `cluster c1: 5 (port "no" 70000: 70000 is not between 1 and 65535)`, `cluster c2: 1 (endpoint "198.51.100.1": is outside of the ranges`,
+		`cluster c3: 2 (port "bad": 70000 is not between 1 and 65535; and 1 more)`,
 	} {
 		if !strings.Contains(c.Message, want) {
 			t.Errorf("the message lacks %q: %s", want, c.Message)

@@ -14,7 +14,6 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	mcsendpoints "github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -32,7 +31,7 @@ const (
 type exports struct {
 	// slices have only endpoints that may be backends.
 	slices []*discoveryv1.EndpointSlice
-	// records are by cluster, nil for a cluster that has none.
+	// records are by cluster.
 	records map[string]*brokerv1alpha1.ExportedServiceSpec
 	// refused counts the invalid parts of both.
 	refused refusals
@@ -70,18 +69,28 @@ func (r refusals) total() (n int) {
 	return n
 }
 
-// validateExports returns the provider clusters' records and slices without invalid parts, and without endpoints that network refuses. The slices are cleaned by validation.CleanSlice; the
-// records are raw, and changed.
-func validateExports(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, published []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exports {
+// validateExports returns the provider clusters' records and slices, without endpoints that network refuses.
+func validateExports(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, published exported) exports {
 	e := exports{records: map[string]*brokerv1alpha1.ExportedServiceSpec{}, refused: refusals{}}
 	providers := mcs.Spec.Providers()
-	for _, slice := range published {
-		cluster := clusterOf(slice)
-		if len(providers) > 0 && !slices.Contains(providers, cluster) {
+	isProvider := func(cluster string) bool { return len(providers) == 0 || slices.Contains(providers, cluster) }
+	for cluster, record := range published.records {
+		if !isProvider(cluster) || record == nil {
 			continue
 		}
-		if _, done := e.records[cluster]; !done {
-			e.records[cluster] = e.validateRecord(cluster, records[cluster])
+		e.records[cluster] = &record.Spec
+		count, summary := validation.RefusedOf(record)
+		e.refused.add(cluster, count, summary)
+	}
+	for cluster, refused := range published.refused {
+		if isProvider(cluster) {
+			e.refused.add(cluster, refused.count, refused.first)
+		}
+	}
+	for _, slice := range published.slices {
+		cluster := clusterOf(slice)
+		if !isProvider(cluster) {
+			continue
 		}
 		count, summary := validation.RefusedOf(slice)
 		e.refused.add(cluster, count, summary)
@@ -93,21 +102,6 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 		e.slices = append(e.slices, clean)
 	}
 	return e
-}
-
-func (e *exports) validateRecord(cluster string, record *brokerv1alpha1.ExportedService) *brokerv1alpha1.ExportedServiceSpec {
-	if record == nil {
-		return nil
-	}
-	before := len(record.Spec.Ports)
-	broker.CleanRecord(record)
-	switch after := len(record.Spec.Ports); {
-	case record.Spec.ClusterID == "":
-		e.refused.add(cluster, 1, "its export record is invalid, so all its endpoints are left out")
-	case after < before:
-		e.refused.add(cluster, before-after, "ports of its export record that no Service can have")
-	}
-	return &record.Spec
 }
 
 // candidate is an endpoint that a cluster publishes for a port.

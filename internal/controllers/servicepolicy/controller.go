@@ -25,11 +25,12 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/controllers"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/permissions"
 	"github.com/atoll-mcs/atoll/internal/status"
 )
 
@@ -38,16 +39,17 @@ type Controller struct {
 	writer      controllers.Writer
 	reader      client.Reader
 	clusterset  string
-	permissions *broker.Permissions
+	border      *border.Border
+	permissions func() permissions.Members
 	recorder    events.EventRecorder
 	newest      controllers.Newest[*networkingv1alpha1.MultiClusterService]
 	policies    controllers.Newest[*brokerv1alpha1.ServicePolicy]
 	withdrawn   kit.Since[types.NamespacedName]
 }
 
-// NewController returns a controller that writes to the clusterset's namespace, in which members may export what permissions say.
-func NewController(writer controllers.Writer, clusterset string, permissions *broker.Permissions, recorder events.EventRecorder) *Controller {
-	return &Controller{writer: writer, reader: writer.Client, clusterset: clusterset, permissions: permissions, recorder: recorder}
+// NewController returns a controller that writes to the clusterset's namespace, in which members may export what permitted says. b is the border of its cache.
+func NewController(writer controllers.Writer, clusterset string, b *border.Border, permitted func() permissions.Members, recorder events.EventRecorder) *Controller {
+	return &Controller{writer: writer, reader: writer.Client, clusterset: clusterset, border: b, permissions: permitted, recorder: recorder}
 }
 
 // Name is the controller's name in logs and metrics.
@@ -70,13 +72,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.(*brokerv1alpha1.MemberCluster).Removed() != e.ObjectNew.(*brokerv1alpha1.MemberCluster).Removed()
 		}})).
-		WatchesRawSource(controllers.Events(func(add func(reconcile.Request, bool)) {
-			c.permissions.OnChange(func(names.ClusterID) { // for as long as the copy, which goes with the hub's term
-				for _, r := range c.all(context.Background(), nil) {
-					add(r, false)
-				}
-			})
-		})).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.all)).
 		WithOptions(controllers.Options[reconcile.Request]()).
 		Complete(c)
 }
@@ -155,7 +151,7 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 	case !apierrors.IsNotFound(err):
 		return s, err
 	}
-	members := &brokerv1alpha1.MemberClusterList{}
+	members, permitted := &brokerv1alpha1.MemberClusterList{}, c.permissions()
 	if err := c.reader.List(ctx, members, client.InNamespace(c.clusterset), client.UnsafeDisableDeepCopy); err != nil {
 		return s, err
 	}
@@ -168,9 +164,10 @@ func (c *Controller) gather(ctx context.Context, key types.NamespacedName) (stat
 		record := &brokerv1alpha1.ExportedService{}
 		name := client.ObjectKey{Namespace: c.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
 		switch err := c.reader.Get(ctx, name, record); {
-		case err == nil && !layout.Withdrawn(record) && c.permissions.MayExport(names.ClusterID(id), key.Namespace):
-			s.exporters = append(s.exporters, id)
 		case err == nil:
+			if state, _ := c.border.State(record); state == border.Full && permitted.MayExport(names.ClusterID(id), key.Namespace) {
+				s.exporters = append(s.exporters, id)
+			}
 		case !apierrors.IsNotFound(err):
 			return s, err
 		}

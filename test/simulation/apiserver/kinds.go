@@ -9,6 +9,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -17,7 +18,6 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
 )
 
 // Object is any object that the server holds.
@@ -56,9 +56,18 @@ var kinds = []*kind{
 }
 
 var (
-	scheme = lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, brokerv1alpha1.AddToScheme, metav1.AddMetaToScheme)
+	scheme = newScheme()
 	codecs = serializer.NewCodecFactory(scheme)
 )
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	added := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, brokerv1alpha1.AddToScheme, metav1.AddMetaToScheme)
+	if err := added.AddToScheme(s); err != nil {
+		panic(err) // two kinds of one name, seen by any test
+	}
+	return s
+}
 
 func native(gv schema.GroupVersion, name, plural string, k kind) *kind {
 	k.native = true

@@ -72,13 +72,3 @@ func (r *Reconciler) read(ctx context.Context, req Request, in *inputsOf, have *
 	in.state, in.detail = r.Broker.Border.State(slice)
 	return nil
 }
-
-// Waiting queues slices on the broker by their names, for which there is room in the budget of their member now.
-func (r *Reconciler) Waiting(ctx context.Context, slices []string) {
-	for _, name := range slices {
-		slice := &discoveryv1.EndpointSlice{}
-		if r.Broker.Get(ctx, client.ObjectKey{Namespace: r.Cluster.Clusterset, Name: name}, slice) == nil {
-			r.feed.Add(false, r.requests(slice)...)
-		}
-	}
-}

@@ -1,4 +1,4 @@
-package informers
+package kit
 
 import (
 	"sync"

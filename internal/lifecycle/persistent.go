@@ -1,4 +1,4 @@
-package informers
+package lifecycle
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // pause for up to a minute, makes a server's absence last that much longer for whoever
 // waits for what has changed meanwhile.
 const (
-	firstPause = 200 * time.Millisecond
-	lastPause  = 3 * time.Second
+	shortestPause = 200 * time.Millisecond
+	longestPause  = 3 * time.Second
 )
 
 // Persistent has lists and watches that fail because the server is away be tried again until
@@ -43,7 +43,7 @@ func NewPersistent(from cache.ListerWatcher, object runtime.Object, resync time.
 func persist[T any](ctx context.Context, try func() (T, error)) (result T, err error) {
 	var about complaint
 	defer func() { told.over(ctx, about, err == nil || !away(err)) }()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		result, err = try()
 		if err == nil || ctx.Err() != nil || !away(err) {
 			return result, err

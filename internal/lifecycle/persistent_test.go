@@ -1,4 +1,4 @@
-package informers
+package lifecycle
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 		if _, err := lw.ListWithContext(t.Context(), metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if late := time.Since(back); late > 2*lastPause {
+		if late := time.Since(back); late > 2*longestPause {
 			t.Errorf("%v after it was back", late)
 		}
 		if asked > 2000 {
@@ -54,7 +54,7 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 		if _, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if late := time.Since(back); late > 2*lastPause {
+		if late := time.Since(back); late > 2*longestPause {
 			t.Errorf("the watch began %v after it was back", late)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
