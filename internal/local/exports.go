@@ -61,6 +61,9 @@ func Exports(ctx context.Context, r client.Reader, self Cluster, service types.N
 		return exported, nil
 	}
 	for _, e := range constituents(service, own.Contribution) {
+		if !e.Consumes(self.ID.String()) {
+			continue
+		}
 		if e.ClusterID == self.ID.String() {
 			exported.Imported = append(exported.Imported, e)
 		} else if reason := exported.Rules.Reason(names.ClusterID(e.ClusterID)); reason != "" {

@@ -55,14 +55,18 @@ func answers(t *testing.T, unit string) {
 
 // A policy that vanishes from the broker is not withdrawn but by the hub's word: not while an agent
 // runs, nor when it starts; and when the hub is back, all is as it was. What was deleted while the
-// hub was away is undone then.
+// hub was away is undone then. A cluster that starts meanwhile imports nothing that was exported to others.
 func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
-	const ns = "exposure-vanishes"
+	const ns, others = "exposure-vanishes", "exposure-others"
 	namespace(t, ns, "c1", "c2", lab.Broker)
+	namespace(t, others, "c1", "c2", lab.Broker)
 	create(t, lab.Broker, service(ns, "web", 80, 81))
 	provider(t, "c1", ns, "10.1.1.1")
 	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}}")
 	create(t, lab.Broker, mcs)
+	provider(t, "c1", others, "10.1.1.2")
+	create(t, lab.Broker, service(others, "web", 80, 81), exposed(t, others, "{types: [CrossCluster], range: {clusterNames: [c9]}}"))
+	expectExport(t, "c1", others, true)
 	expectImport(t, "c2", ns, "web", from("c1"))
 	e := export(ns, "web")
 	planes.Read(t, on["c1"], e)
@@ -82,7 +86,9 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 		return nil
 	})
 	stop(t, lab.Broker+"/hub")
-	remove(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + ns}})
+	for _, namespace := range []string{ns, others} {
+		remove(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + namespace}})
+	}
 	// Another Service's export and import prove that the agents have gone on since.
 	other := func(name string) {
 		t.Helper()
@@ -92,10 +98,13 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	other("after")
 	stands("without policy")
 	noImport(t, "c1", ns)
-	stop(t, "c1/agent")
-	start(t, "c1/agent")
+	for _, unit := range []string{"c1/agent", "c2/agent"} {
+		stop(t, unit)
+		start(t, unit)
+	}
 	other("restarted")
 	stands("after the agent's restart")
+	noImport(t, "c2", others)
 
 	start(t, lab.Broker+"/hub")
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `"c1"`)

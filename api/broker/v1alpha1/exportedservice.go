@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,6 +106,18 @@ type ExportedServiceSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Clusterset;Hub
 	Scope ExportScope `json:"scope,omitempty"`
+	// Consumers are the ids of the clusters that import the service from this one, by the policy that the export was made for. Empty means all. They hold
+	// while the policy itself is not known, as after the loss of the broker.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	Consumers []string `json:"consumers,omitempty"`
+}
+
+// Consumes tells whether a cluster may import the service from this one.
+func (s *ExportedServiceSpec) Consumes(cluster string) bool {
+	return len(s.Consumers) == 0 || slices.Contains(s.Consumers, cluster)
 }
 
 // Service is the exported Service, in the member clusters.

@@ -68,7 +68,11 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		})).
 		Watches(&brokerv1alpha1.ExportedService{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return c.known(ctx, o.(*brokerv1alpha1.ExportedService).Spec.Service())
-		}), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return layout.Withdrawn(e.ObjectOld) != layout.Withdrawn(e.ObjectNew) }})).
+		}), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			before, _ := c.border.State(e.ObjectOld)
+			now, _ := c.border.State(e.ObjectNew)
+			return before != now
+		}})).
 		Watches(&brokerv1alpha1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.(*brokerv1alpha1.MemberCluster).Removed() != e.ObjectNew.(*brokerv1alpha1.MemberCluster).Removed()
 		}})).

@@ -117,8 +117,12 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 	if export.Annotations[names.AnnotationOnClusterLoss] == names.OnLossKeep {
 		spec.OnClusterLoss = names.OnLossKeep
 	}
-	if ByPolicy(export) && policy != nil && policy.Scope == brokerv1alpha1.ScopeHub {
-		spec.Scope = brokerv1alpha1.ScopeHub
+	if ByPolicy(export) && policy != nil {
+		if policy.Scope == brokerv1alpha1.ScopeHub {
+			spec.Scope = brokerv1alpha1.ScopeHub
+		} else {
+			spec.Consumers = policy.Consumers
+		}
 	}
 	for _, p := range service.Spec.Ports {
 		spec.Ports = append(spec.Ports, mcsv1beta1.ServicePort{

@@ -160,10 +160,11 @@ func TestScope(t *testing.T) {
 	} {
 		var policy *brokerv1alpha1.ServicePolicySpec
 		if tt.policy != "" {
-			policy = &brokerv1alpha1.ServicePolicySpec{Scope: tt.policy, Ports: []brokerv1alpha1.PolicyPort{{Name: "a"}}}
+			policy = &brokerv1alpha1.ServicePolicySpec{Scope: tt.policy, Ports: []brokerv1alpha1.PolicyPort{{Name: "a"}}, Consumers: []string{"c3"}}
 		}
-		if got, _ := Of("c1", nil, tt.export, service, policy); got.Scope != tt.want || len(got.Ports) != tt.ports {
-			t.Errorf("%s: scope %q, ports %v", tt.name, got.Scope, got.Ports)
+		got, _ := Of("c1", nil, tt.export, service, policy)
+		if got.Scope != tt.want || len(got.Ports) != tt.ports || got.Consumes("c2") == (tt.name == "made for clusters") || !got.Consumes("c3") {
+			t.Errorf("%s: scope %q, ports %v, consumers %v", tt.name, got.Scope, got.Ports, got.Consumers)
 		}
 	}
 }
