@@ -18,7 +18,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/controllers/token"
+	"github.com/atoll-mcs/atoll/internal/agent/token"
 	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/local"

@@ -44,15 +44,6 @@ func (m Member) MayExport(namespace string) bool {
 	return m.Namespaces == nil || m.Namespaces.Contains(namespace)
 }
 
-// equal tells whether two members are permitted the same.
-func (m Member) equal(other Member) bool {
-	same := func(present, otherPresent bool, equal func() bool) bool {
-		return present == otherPresent && (!present || equal())
-	}
-	return same(m.Namespaces != nil, other.Namespaces != nil, func() bool { return m.Namespaces.Equal(*other.Namespaces) }) &&
-		same(m.Ranges != nil, other.Ranges != nil, func() bool { return m.Ranges.Equal(*other.Ranges) })
-}
-
 // Members is what members are permitted. A member without namespaces of its own has those of Default. Without Default it may export
 // all namespaces.
 type Members map[names.ClusterID]Member
@@ -93,9 +84,6 @@ type Mistake struct {
 	Cluster names.ClusterID
 	Text    string
 }
-
-// String writes the mistake for people.
-func (m Mistake) String() string { return fmt.Sprintf("%.100s: %s", m.Key, m.Text) }
 
 // parseKey returns the member that a key is about, and what sets its value.
 func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, err error) {
@@ -162,20 +150,4 @@ func (m Members) RangesOf(cluster names.ClusterID) (ranges.Set, bool) {
 func (m Members) AllowsAddress(cluster names.ClusterID, address netip.Addr) bool {
 	set, restricted := m.RangesOf(cluster)
 	return !restricted || set.Contains(address)
-}
-
-// Changed returns the members whose entries permit something else than before, sorted. Default stands for all members.
-func Changed(before, now Members) []names.ClusterID {
-	changed := map[names.ClusterID]bool{}
-	for id, member := range now {
-		if !member.equal(before[id]) {
-			changed[id] = true
-		}
-	}
-	for id, member := range before {
-		if !member.equal(now[id]) {
-			changed[id] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(changed))
 }

@@ -26,7 +26,7 @@ var (
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status", "./internal/controllers"}
+	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status"}
 	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/kit", "./internal/liveness", "./internal/local", "./internal/metrics", "./internal/status", "k8s.io/utils/lru"}
 	pureFolders = []string{"./internal/pace", "./internal/permissions", "./internal/servingcert"}
 )
@@ -78,9 +78,9 @@ var table = []row{
 	})},
 	{folder: "internal/kit", allowed: join(pure, clients, []string{"./internal/metrics"})},
 	{folder: "internal/agent/status/...", allowed: join(pure, pureFolders, clients, newAgent)},
-	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent, []string{"./internal/controllers/hosts"})},
+	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent)},
 	{folder: "internal/agent/...", allowed: join(pure, pureFolders, clients, agent, newAgent, []string{"k8s.io/klog/v2"})},
-	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "./internal/kit", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
+	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "./internal/controllers", "./internal/kit", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
 	{folder: "internal/cli/...", open: true},
 
 	// What installs Atoll, and takes it away.

@@ -24,7 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
-	"github.com/atoll-mcs/atoll/internal/controllers/hosts"
+	"github.com/atoll-mcs/atoll/internal/agent/hosts"
 	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"

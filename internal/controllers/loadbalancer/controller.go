@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
@@ -92,24 +94,21 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			}
 			return requests
 		})).
-		WatchesRawSource(controllers.Events(c.subscribe)).
-		WithOptions(controllers.Options[reconcile.Request]()).
+		WatchesRawSource(source.Func(c.subscribe)).
+		WithOptions(kit.Options(c)).
 		Complete(c)
 }
 
-// subscribe has what does not come from the manager's copies queued.
-func (c *Controller) subscribe(add func(reconcile.Request, bool)) {
+// subscribe has what does not come from the manager's caches queued.
+func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	c.mu.Lock()
-	c.add = add
+	c.add = func(r reconcile.Request, initial bool) { kit.Add(queue, initial, r) }
 	c.mu.Unlock()
-	c.providers.serve(c.service, func(name types.NamespacedName) { add(reconcile.Request{NamespacedName: name}, false) })
-	again := func() {
-		for _, r := range c.balanced(context.Background()) {
-			add(r, false)
-		}
-	}
+	again := func() { kit.Add(queue, false, c.balanced(context.Background())...) }
+	c.providers.serve(c.service, func(name types.NamespacedName) { kit.Add(queue, false, reconcile.Request{NamespacedName: name}) })
 	c.hosts.OnChange(again)
 	c.published.room = again
+	return nil
 }
 
 // balanced returns the MultiClusterServices with load balancers.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/servingcert"
 )
@@ -46,7 +47,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		Watches(&admissionv1.ValidatingWebhookConfiguration{}, same).
 		Watches(&corev1.Secret{}, same).
-		WithOptions(controllers.Options[reconcile.Request]()).
+		WithOptions(kit.Options(c)).
 		Complete(c)
 }
 

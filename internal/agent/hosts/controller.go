@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/atoll-mcs/atoll/internal/controllers"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/local"
 )
 
@@ -38,7 +38,7 @@ func (c *Controller) Name() string { return "hosts" }
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	options := controllers.Options[reconcile.Request]()
+	options := kit.Options(c)
 	options.NeedLeaderElection = ptr.To(false) // it writes nothing, and a new leader has to know what has gone
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
