@@ -24,6 +24,7 @@ const (
 
 // Options returns the options of a controller: parallel workers, a queue in which first lists come last, and an exponential backoff for each
 // request. There is no limit to the overall rate: the API server's priority and fairness sets it.
+// A builder of controller-runtime's takes the reconciler by itself: it is nil here then.
 func Options[R comparable](r reconcile.TypedReconciler[R]) controller.TypedOptions[R] {
 	return controller.TypedOptions[R]{
 		Reconciler:              r,
