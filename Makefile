@@ -30,9 +30,9 @@ demo: root build kube ## Start three clusters, export a Service in one and reach
 root:
 	@[ "$$(id -u)" = 0 ] || { echo "the demo makes network namespaces, which needs root: run it as root"; exit 1; }
 
-# One part after the other: together they would need more than two processors, and tests would wait in vain.
 .PHONY: test
-test: kube test-parts test-scenarios ## Everything that must pass (as root)
+test: kube ## Everything that must pass (as root)
+	@$(MAKE) --no-print-directory test-parts THEN=test-scenarios
 
 ##@ Building
 
@@ -118,12 +118,13 @@ fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bou
 FUZZTIME ?= 5s
 
 # Tests use the programs in bin; the analyzers run in lint. What the go command remembers of a test does not count: API servers are no files.
-GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
+GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -ldflags '-s -w' -timeout $(TEST_TIMEOUT)
 
 .PHONY: test-parts
 test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
-	@# These take longest, and wait most of that time: tests of membership run in three labs, integration in two, and beside all others.
+	@# Tests of membership and integration take longest, and wait most of that time: they run in five labs, beside all others. When those are done,
+	@# so that the processors have nothing else to do, THEN is made beside what is left.
 	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; \
 		$(GO_TEST) -run "$$hub" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -run "$$join" -skip "$$hub" ./test/membership & running+=" $$!"; \
@@ -132,6 +133,7 @@ test-parts: lint fuzz ## Tests of all packages, with real API servers, but no sc
 		$(GO_TEST) -skip '^Test[A-M]' ./test/integration & running+=" $$!"; \
 		$(GO_TEST) -p 2 $$(go list ./... | grep -v -e /test/scenario -e /test/membership -e /test/integration) \
 			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
+		$(if $(THEN),$(MAKE) --no-print-directory $(THEN) || failed=1;) \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
 	@go -C tools test ./release
 

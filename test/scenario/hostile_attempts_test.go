@@ -316,15 +316,15 @@ func (w *world) elsewhere() []hostileAttempt {
 			s.Spec.Type, s.Spec.Ports, s.Spec.IPs = mcsv1beta1.Headless, []mcsv1beta1.ServicePort{{Name: "x", Port: 1}}, nil
 		}),
 		catalogue("a false catalogue entry of the bystander", "bystander."+quietNamespace, func(s *mcsv1beta1.ServiceImport) { s.Spec.Type = mcsv1beta1.Headless }),
-		again("a record that changes ports 100 times in 10 s", 100, 100*time.Millisecond, func(ctx context.Context, i int) error {
+		again("a record that changes ports 30 times in 3 s", 30, 100*time.Millisecond, func(ctx context.Context, i int) error {
 			return w.put(ctx, w.record(sharedNamespace, flipping, flips-int32(i%2)))
 		}),
-		again("a record that changes its type 100 times in 10 s", 100, 100*time.Millisecond, func(ctx context.Context, i int) error {
+		again("a record that changes its type 30 times in 3 s", 30, 100*time.Millisecond, func(ctx context.Context, i int) error {
 			r := w.record(sharedNamespace, flipping, flips)
 			r.Spec.Type = []mcsv1beta1.ServiceImportType{mcsv1beta1.Headless, mcsv1beta1.ClusterSetIP}[i%2]
 			return w.put(ctx, r)
 		}),
-		again("endpoints that change 100 times in 10 s", 100, 100*time.Millisecond, func(ctx context.Context, i int) error {
+		again("endpoints that change 30 times in 3 s", 30, 100*time.Millisecond, func(ctx context.Context, i int) error {
 			return w.put(ctx, w.slice(ipv4, sharedNamespace, flipping, 8080, fmt.Sprintf("198.51.100.%d", 1+i)))
 		}),
 		again("a record that is deleted and created 30 times", 30, 50*time.Millisecond, func(ctx context.Context, i int) error {
@@ -465,10 +465,10 @@ func (w *world) inItsCluster() []hostileAttempt {
 				s.Spec.Ports, s.Spec.SessionAffinity, s.Spec.TrafficDistribution = s.Spec.Ports[:1], corev1.ServiceAffinityClientIP, ptr.To(corev1.ServiceTrafficDistributionPreferClose)
 			})
 		}},
-		{name: "its Service that changes a port every 100 ms for 10 s", do: func(ctx context.Context) error {
+		{name: "its Service that changes a port 30 times in 3 s", do: func(ctx context.Context) error {
 			next := time.NewTicker(100 * time.Millisecond)
 			defer next.Stop()
-			for i := range 100 {
+			for i := range 30 {
 				if err := w.changeShared(ctx, func(s *corev1.Service) {
 					s.Spec.SessionAffinity = corev1.ServiceAffinityNone
 					s.Spec.Ports = append(s.Spec.Ports[:1], corev1.ServicePort{Name: "flip", Port: int32(900 + i%2), TargetPort: intstr.FromInt32(8080)})
