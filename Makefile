@@ -123,15 +123,16 @@ GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -ldflags '-s -
 .PHONY: test-parts
 test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
-	@# Tests of membership and integration take longest, and wait most of that time: they run in five labs, beside all others. When those are done,
-	@# so that the processors have nothing else to do, THEN is made beside what is left.
-	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; \
+	@# What waits most of its time runs beside all others: tests of membership and integration, in five labs, and some. When the others are done, so that
+	@# the processors have nothing else to do, THEN is made beside what is left.
+	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; waits='./test/simulation ./cloudprovider/haproxy ./lab'; \
 		$(GO_TEST) -run "$$hub" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -run "$$join" -skip "$$hub" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -skip "$$hub|$$join" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -run '^Test[A-M]' ./test/integration & running+=" $$!"; \
 		$(GO_TEST) -skip '^Test[A-M]' ./test/integration & running+=" $$!"; \
-		$(GO_TEST) -p 2 $$(go list ./... | grep -v -e /test/scenario -e /test/membership -e /test/integration) \
+		$(GO_TEST) -p 1 $$waits & running+=" $$!"; \
+		$(GO_TEST) -p 2 $$(go list ./... | grep -vxFf <(go list $$waits ./test/scenario ./test/membership ./test/integration)) \
 			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		$(if $(THEN),$(MAKE) --no-print-directory $(THEN) || failed=1;) \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
@@ -149,6 +150,7 @@ nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and conv
 	@$(GO_TEST) -p 1 $$(go list ./... | grep -v /test/scenario)
 	@$(GO_TEST) -v -timeout 3h ./test/scenario
 	@$(MAKE) --no-print-directory test-convergence FOR=30m
+	@$(MAKE) --no-print-directory test-chaos FOR=1h
 	@$(MAKE) --no-print-directory test-upgrade test-clock
 	@$(MAKE) --no-print-directory bench bench-dns bench-lb
 
@@ -157,6 +159,10 @@ test-convergence: ## Break clustersets in memory at random for a while and look 
 	@go test -timeout 0 -v ./test/convergence -args -duration $(FOR) -seed $(SEED) | grep -v -e '^ *--- PASS' -e '^=== '
 FOR ?= 5m
 SEED ?= 1
+
+.PHONY: test-chaos
+test-chaos: kube ## Break a lab at random for a while under traffic: no request may be lost (FOR=1h SEED=1; as root)
+	@$(GO_TEST) -timeout 0 -v ./test/scenario -run 'TestChaos$$' -args -chaos $(FOR) -seed $(SEED)
 
 .PHONY: test-upgrade
 test-upgrade: kube ## Upgrade a clusterset from an older commit, cluster by cluster, and back, under traffic (FROM=COMMIT; as root)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +32,7 @@ type hostileAttempt struct {
 	astray bool
 }
 
-// hostile is a form of TestScenarios: whatever c1 does as an administrator in its own cluster, and on a broker that accepts all that the API does, is harmless: clients in
+// hostile is a form of TestScenarios that leaves its lab as it is, for it goes with it: whatever c1 does as an administrator in its own cluster, and on a broker that accepts all that the API does, is harmless: clients in
 // all clusters lose no request to a service that c2 exports, to one that c1 and c2 export, and to Services that have nothing to do with Atoll, those
 // of them included that are made right afterwards. What the broker refuses is tested in test/membership, and nightly here, under traffic, too.
 func hostile(nightly bool) form {
@@ -51,14 +50,7 @@ func hostile(nightly bool) form {
 		if err := w.lab.Kill(t.Context(), "c1/agent"); err != nil {
 			t.Fatal(err)
 		}
-		stopHeartbeats := w.heartbeats(t)
-		t.Cleanup(func() {
-			stopHeartbeats()
-			w.removeAll(t)
-			if err := w.lab.Start(context.WithoutCancel(t.Context()), "c1/agent"); err != nil {
-				t.Error(err)
-			}
-		})
+		defer w.heartbeats(t)()
 		if nightly && !group("on the broker", w.onTheBroker()) {
 			return
 		}
@@ -204,8 +196,7 @@ func (w *world) slicing(name string, family discoveryv1.AddressType, nothing boo
 	}
 }
 
-// openBroker takes everything from the broker by which it refuses what a member says of itself, until the test ends: its admission
-// policies and the schema of records.
+// openBroker takes everything from the broker by which it refuses what a member says of itself: its admission policies and the schema of records.
 func (w *world) openBroker(t *testing.T) {
 	t.Helper()
 	broker := w.admin[lab.Broker]
@@ -217,23 +208,6 @@ func (w *world) openBroker(t *testing.T) {
 	if err := broker.Get(t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		for _, b := range bindings.Items {
-			b.ResourceVersion, b.UID = "", ""
-			if err := broker.Create(ctx, &b); err != nil {
-				t.Errorf("putting binding %s back: %v", b.Name, err)
-			}
-		}
-		now := &apiextensionsv1.CustomResourceDefinition{}
-		if err := broker.Get(ctx, client.ObjectKeyFromObject(definition), now); err != nil {
-			t.Errorf("putting the schema back: %v", err)
-		}
-		now.Spec = definition.Spec
-		if err := broker.Update(ctx, now); err != nil {
-			t.Errorf("putting the schema back: %v", err)
-		}
-	})
 	for _, b := range bindings.Items {
 		if err := broker.Delete(t.Context(), b.DeepCopy()); err != nil {
 			t.Fatal(err)
@@ -249,36 +223,4 @@ func (w *world) openBroker(t *testing.T) {
 		r.Spec.Type, r.Spec.ClusterID = "Anycast", "c2"
 		return w.member.Create(t.Context(), r, client.DryRunAll)
 	})
-}
-
-// removeAll deletes what c1 has made up on the broker.
-func (w *world) removeAll(t *testing.T) {
-	ctx := context.WithoutCancel(t.Context())
-	// With another cluster's UID in it c1's own agent could not take its place again.
-	if err := w.admin[lab.Broker].Delete(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: w.entry("c1")}); client.IgnoreNotFound(err) != nil {
-		t.Error(err)
-	}
-	for _, list := range []client.ObjectList{&brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}} {
-		if err := w.admin[lab.Broker].List(ctx, list, client.InNamespace(place)); err != nil {
-			t.Error(err)
-		}
-		var objects []client.Object
-		switch list := list.(type) {
-		case *brokerv1alpha1.ExportedServiceList:
-			for i := range list.Items {
-				objects = append(objects, &list.Items[i])
-			}
-		case *discoveryv1.EndpointSliceList:
-			for i := range list.Items {
-				objects = append(objects, &list.Items[i])
-			}
-		}
-		for _, o := range objects {
-			if strings.HasSuffix(o.GetName(), ".c1") || strings.Contains(o.GetName(), "evil") {
-				if err := w.admin[lab.Broker].Delete(ctx, o); client.IgnoreNotFound(err) != nil {
-					t.Error(err)
-				}
-			}
-		}
-	}
 }

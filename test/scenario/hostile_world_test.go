@@ -101,7 +101,6 @@ func newWorld(t *testing.T, l *lab.Lab) *world {
 	for _, cluster := range members {
 		for _, namespace := range []string{quietNamespace, sharedNamespace} {
 			w.create(t, cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-			t.Cleanup(func() { w.deleteNamespace(t, cluster, namespace) })
 			w.apply(t, cluster, namespace, workloads)
 		}
 	}
@@ -137,13 +136,10 @@ func newWorld(t *testing.T, l *lab.Lab) *world {
 // limitNamespaces has the broker's owner let c1 export from other namespaces than the bystander's.
 func (w *world) limitNamespaces(t *testing.T) {
 	t.Helper()
-	set := func(ctx context.Context, namespaces string) {
-		if result := Use(w.lab).Atoll(ctx, Broker, "broker", "members", "set", "c1", "--namespaces", namespaces); result.Err != nil {
-			t.Fatalf("%v: %s", result.Err, result.Stderr)
-		}
+	namespaces := strings.Join([]string{sharedNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem, names.SystemNamespace, "no-such-namespace"}, ",")
+	if result := Use(w.lab).Atoll(t.Context(), Broker, "broker", "members", "set", "c1", "--namespaces", namespaces); result.Err != nil {
+		t.Fatalf("%v: %s", result.Err, result.Stderr)
 	}
-	set(t.Context(), strings.Join([]string{sharedNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem, names.SystemNamespace, "no-such-namespace"}, ","))
-	t.Cleanup(func() { set(context.WithoutCancel(t.Context()), "*") })
 }
 
 // asMember returns a client for the broker with the credentials that c1 has in its Secret.
@@ -195,13 +191,6 @@ func (w *world) apply(t *testing.T, cluster, namespace, manifest string) {
 	result := Use(w.lab).Kubectl(t.Context(), cluster, Command{Args: []string{"apply", "-n", namespace, "-f", "-"}, Stdin: manifest})
 	if result.Err != nil {
 		t.Fatalf("%s: %v: %s", cluster, result.Err, result.Stderr)
-	}
-}
-
-func (w *world) deleteNamespace(t *testing.T, cluster, namespace string) {
-	result := Use(w.lab).Kubectl(context.WithoutCancel(t.Context()), cluster, Command{Args: []string{"delete", "namespace", namespace, "--timeout=5m"}})
-	if result.Err != nil {
-		t.Errorf("%s: %v: %s", cluster, result.Err, result.Stderr)
 	}
 }
 

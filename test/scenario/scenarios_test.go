@@ -54,7 +54,10 @@ func TestScenarios(t *testing.T) {
 	given := givenLab(t)
 	which := os.Getenv(formsVariable)
 	nightly := planes.Nightly() || which == "all"
-	forms := append(forms(scripts(t), nightly || given != nil || which != ""), hostile(nightly))
+	forms := forms(scripts(t), nightly || given != nil || which != "")
+	if given == nil {
+		forms = append(forms, hostile(nightly))
+	}
 	if which != "" && which != "all" {
 		forms = slices.DeleteFunc(forms, func(f form) bool { return !strings.HasSuffix(f.name, "/"+which) })
 	}

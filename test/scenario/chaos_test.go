@@ -1,0 +1,178 @@
+package scenario
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	chaosFor   = flag.Duration("chaos", 0, "for how long TestChaos breaks a lab at random; 0 for not at all")
+	chaosSeed  = flag.Uint64("seed", 1, "what TestChaos begins with")
+	chaosCount = flag.Int("faults", 10, "how many faults TestChaos makes with one seed")
+)
+
+// TestChaos breaks what clusters share and what runs Atoll, at random and two at a time, while clients go on. The pods live all the time: no request is
+// lost, and within three minutes of the last fault everything is as it should be.
+func TestChaos(t *testing.T) {
+	if *chaosFor == 0 {
+		t.Skip("takes as long as -chaos says")
+	}
+	programs := &programs{}
+	defer programs.end()
+	labs := &labs{name: fmt.Sprintf("%schaos%d", labPrefix, os.Getpid()), programs: programs}
+	defer labs.end(t)
+	for seed, end := *chaosSeed, time.Now().Add(*chaosFor); time.Now().Before(end) && !t.Failed(); seed++ {
+		script := chaosScript(t, seed)
+		runForm(t.Context(), t, labs, form{name: script.Name, script: script, shape: script.Shape})
+	}
+}
+
+// chaosScript is a script of faults that a seed chooses.
+func chaosScript(t *testing.T, seed uint64) *Script {
+	t.Helper()
+	manifests, err := filepath.Abs("testdata/manifests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), fmt.Sprintf("chaos-%d.txtar", seed))
+	c := &chaos{rand: rand.New(rand.NewPCG(seed, 0)), namespace: fmt.Sprintf("chaos-%d", seed)}
+	for _, err := range []error{os.Symlink(manifests, filepath.Join(filepath.Dir(file), "manifests")), os.WriteFile(file, []byte(c.script(*chaosCount)), 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	script, err := ParseFile(file)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, c.text.String())
+	}
+	return script
+}
+
+// chaos writes a script.
+type chaos struct {
+	rand      *rand.Rand
+	namespace string
+	text      strings.Builder
+	extra     bool // whether c1 exports the service extra
+}
+
+func (c *chaos) line(format string, args ...any) {
+	fmt.Fprintf(&c.text, format+"\n", args...)
+}
+
+// fault is one fault, in lines of a script.
+type fault struct {
+	begin, end string
+	alone      bool   // no other fault may be with it
+	silences   string // no other fault may be with it that has the same here
+}
+
+// fault chooses one.
+func (c *chaos) fault(n int) fault {
+	any, other := []string{"c1", "c2", "c3"}[c.rand.IntN(3)], []string{"c1", "c3"}[c.rand.IntN(2)]
+	rest := map[string]string{"c1": "c2,c3", "c2": "c1,c3", "c3": "c1,c2"}
+	all := []fault{
+		{begin: "kill " + any + "/agent", end: "start " + any + "/agent", silences: any},
+		{begin: fmt.Sprintf("on %s kubectl rollout restart deployment/atoll-agent -n atoll-system", any), silences: any},
+		{begin: "cut " + any + " broker", end: "heal " + any + " broker", silences: any},
+		{begin: "kill broker/apiserver", end: "start broker/apiserver", silences: "broker"},
+		{begin: "kill broker/etcd", end: "start broker/etcd", silences: "broker"},
+		{begin: "kill " + other + "/apiserver", end: "start " + other + "/apiserver", silences: other},
+		{begin: "on broker delete exportedservices --all -n atoll-clusterset", silences: "broker"},
+		{begin: "on broker delete endpointslices --all -n atoll-clusterset", silences: "broker"},
+		{begin: "on broker kubectl delete leases --all -n atoll-clusterset", silences: "broker"},
+		{begin: "on broker kubectl delete memberclusters --all -n atoll-clusterset", silences: "broker"},
+		{begin: "on broker delete crd exportedservices.broker.atoll.dev", end: "on broker atoll broker deploy", silences: "broker"},
+		{begin: "restore", alone: true},
+		{begin: "wipe", end: "rejoin " + any + "\n" + c.pause(3) + "\nrejoin " + rest[any], alone: true},
+	}
+	chosen := all[c.rand.IntN(len(all))]
+	if chosen.begin == "restore" {
+		chosen.begin = fmt.Sprintf("snapshot s%d\n%s\n%s\nrestore s%[1]d", n, c.toggle(), c.pause(25))
+	}
+	return chosen
+}
+
+// toggle has c1 begin or cease to export extra.
+func (c *chaos) toggle() string {
+	if c.extra = !c.extra; c.extra {
+		return fmt.Sprintf("on c1 export %s/extra", c.namespace)
+	}
+	return fmt.Sprintf("on c1 unexport %s/extra", c.namespace)
+}
+
+// pause lets some seconds pass, in which the service answers all the time.
+func (c *chaos) pause(seconds int) string {
+	return fmt.Sprintf("steadily %ds http c2/%s/client http://web.%[2]s.svc.clusterset.local x3", seconds, c.namespace)
+}
+
+func (c *chaos) script(faults int) string {
+	ns := c.namespace
+	c.line("# lab: clusters=3\n# Faults at random.\n")
+	c.line("namespace %s\non c1,c3 apply one-pod.yaml -n %[1]s\non c1 apply extra.yaml -n %[1]s\non c3 apply alone.yaml -n %[1]s\non c2 apply client.yaml -n %[1]s", ns)
+	c.line("on c1,c3 kubectl rollout status deployment/web -n %s --timeout=60s\non c2 kubectl wait pod/client -n %[1]s --for=condition=Ready --timeout=60s", ns)
+	c.line("on c1,c3 export %s/web\non c3 export %[1]s/alone", ns)
+	c.line("eventually http c2/%s/client http://web.%[1]s.svc.clusterset.local x20 then backends c1=1 c3=1", ns)
+	c.line("eventually http c2/%s/client http://alone.%[1]s.svc.clusterset.local x3 then backends c3=1", ns)
+	c.line("on c2 apply web-traffic.yaml alone-traffic.yaml -n %s\non c2 kubectl wait pod/web-traffic pod/alone-traffic -n %[1]s --for=condition=Ready --timeout=60s", ns)
+	for n := range faults {
+		some := []fault{c.fault(n)}
+		if second := c.fault(n); c.rand.IntN(2) == 0 && !some[0].alone && !second.alone && second.silences != some[0].silences {
+			some = append(some, second)
+		}
+		for _, f := range some {
+			c.line("%s", f.begin)
+			c.line("%s", c.pause(1+c.rand.IntN(15)))
+		}
+		for _, f := range some {
+			if f.end != "" {
+				c.line("%s", f.end)
+			}
+		}
+		if c.rand.IntN(2) == 0 {
+			c.line("eventually 60s %s", c.toggle())
+		}
+		c.line("%s", c.pause(1+c.rand.IntN(20)))
+	}
+	imports := 2
+	if c.extra {
+		imports++
+	}
+	c.line("\n# Everything is as it should be.")
+	c.line("eventually 180s count broker exportedservices -n atoll-clusterset -l atoll.dev/service-namespace=%s %d", ns, imports+1)
+	c.line("eventually 180s count c1,c2,c3 serviceimports -n %s %d", ns, imports)
+	c.line("eventually 60s count c2 endpointslices -n %s -l multicluster.kubernetes.io/source-cluster %d", ns, imports+1)
+	for _, service := range []string{"web", "alone"} {
+		c.line("on c2 kubectl exec %s-traffic -n %s -- sh -c 'cat /tmp/lost; echo lost: $(wc -l < /tmp/lost) of $(wc -l < /tmp/answers)'", service, ns)
+		c.line("stdout '^lost: 0 of \\d{3,}$'")
+	}
+	for _, service := range []string{"alone", "extra"} {
+		c.line("-- %s.yaml --\napiVersion: v1\nkind: Service\nmetadata: {name: %[1]s}\nspec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]}", service)
+	}
+	for _, service := range []string{"web", "alone"} {
+		c.line(`-- %s-traffic.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s-traffic}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: traffic
+    image: debian
+    command: [sh, -c, ': > /tmp/lost; while :; do curl -sS --max-time 2 http://%[1]s.%[2]s.svc.clusterset.local >> /tmp/answers 2> /tmp/error || echo $(date +%%T.%%3N) $(cat /tmp/error) >> /tmp/lost; sleep 0.05; done']`, service, ns)
+	}
+	return c.text.String()
+}
+
+// Every seed makes a script that can be parsed.
+func TestChaosScripts(t *testing.T) {
+	for seed := range uint64(50) {
+		chaosScript(t, seed)
+	}
+}
