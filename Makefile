@@ -125,7 +125,7 @@ test-parts: lint fuzz ## Tests of all packages, with real API servers, but no sc
 	@echo "== tests with real API servers"
 	@# What waits most of its time runs beside all others: tests of membership and integration, in five labs, and some. When the others are done, so that
 	@# the processors have nothing else to do, THEN is made beside what is left.
-	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; waits='./test/simulation ./cloudprovider/haproxy ./lab'; \
+	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; waits='./cloudprovider/haproxy ./lab'; \
 		$(GO_TEST) -run "$$hub" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -run "$$join" -skip "$$hub" ./test/membership & running+=" $$!"; \
 		$(GO_TEST) -skip "$$hub|$$join" ./test/membership & running+=" $$!"; \
