@@ -270,7 +270,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, have 
 		of.exported = true // and deleted a moment ago: its endpoints go, its record stays for a while
 		return of, client.IgnoreNotFound(err)
 	}
-	of.exported, of.clusterIPs = true, service.Spec.ClusterIPs
+	of.exported, of.clusterIPs, of.revision = true, service.Spec.ClusterIPs, layout.Revision(record)
 	of.export = &endpoints.Export{
 		Cluster: r.cluster.ID, Service: of.service, BrokerNamespace: r.cluster.Clusterset,
 		Ports: record.Spec.Ports, Restricted: len(record.Spec.Ports) < len(service.Spec.Ports),

@@ -30,6 +30,8 @@ type inputsOf struct {
 	// clusterIP says that the request is for a cluster IP, byClusterIP that the service is published by these.
 	clusterIP, byClusterIP bool
 	clusterIPs             []string
+	// revision is that of the service's record: a slice that is deleted with an export has a higher one when there is another export.
+	revision int64
 	// sources are the source slice or, of a cluster IP, all slices of the Service.
 	sources []*discoveryv1.EndpointSlice
 }
@@ -79,9 +81,9 @@ func decide(have, want *discoveryv1.EndpointSlice, of inputsOf, gone time.Durati
 	case have != nil && !layout.Withdrawn(have) && endpoints.Same(have, want):
 		return decision{}
 	}
-	slice, last := endpoints.Updated(have, want), int64(0)
+	slice, last := endpoints.Updated(have, want), of.revision-1
 	if have != nil {
-		last = layout.Revision(have)
+		last = max(last, layout.Revision(have))
 	}
 	layout.SetWithdrawn(slice, false)
 	var madeOf []metav1.Object

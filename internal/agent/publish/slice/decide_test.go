@@ -38,6 +38,12 @@ func inputsOfSource(s *discoveryv1.EndpointSlice) inputsOf {
 	return of
 }
 
+// ofRecord has the service's record have a revision.
+func ofRecord(of inputsOf, revision int64) inputsOf {
+	of.revision = revision
+	return of
+}
+
 // published is what is on the broker of a source slice, as this package writes it.
 func published(s *discoveryv1.EndpointSlice, revision int64, withdrawn bool) *discoveryv1.EndpointSlice {
 	of := inputsOfSource(s)
@@ -63,6 +69,7 @@ func TestDecide(t *testing.T) {
 		wait   bool
 	}{
 		"a new slice":                     {of: inputsOfSource(one), writes: 1, to: 7},
+		"of another export":               {of: ofRecord(inputsOfSource(one), 12), writes: 1, to: 12},
 		"the same again":                  {have: published(one, 7, false), of: inputsOfSource(one), writes: -1},
 		"an endpoint more":                {have: published(one, 7, false), of: inputsOfSource(two), writes: 2, to: 9},
 		"after a restore of etcd":         {have: published(one, 70, false), of: inputsOfSource(two), writes: 2, to: 71},
