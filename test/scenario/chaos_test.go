@@ -74,7 +74,7 @@ type fault struct {
 }
 
 // fault chooses one.
-func (c *chaos) fault(n int) fault {
+func (c *chaos) fault() fault {
 	any, other := []string{"c1", "c2", "c3"}[c.rand.IntN(3)], []string{"c1", "c3"}[c.rand.IntN(2)]
 	rest := map[string]string{"c1": "c2,c3", "c2": "c1,c3", "c3": "c1,c2"}
 	all := []fault{
@@ -89,15 +89,14 @@ func (c *chaos) fault(n int) fault {
 		{begin: "on broker kubectl delete leases --all -n atoll-clusterset", silences: "broker"},
 		{begin: "on broker kubectl delete memberclusters --all -n atoll-clusterset", silences: "broker"},
 		{begin: "on broker delete crd exportedservices.broker.atoll.dev", end: "on broker atoll broker deploy", silences: "broker"},
-		{begin: "restore", alone: true},
+		{begin: restore, alone: true},
 		{begin: "wipe", end: "rejoin " + any + "\n" + c.pause(3) + "\nrejoin " + rest[any], alone: true},
 	}
-	chosen := all[c.rand.IntN(len(all))]
-	if chosen.begin == "restore" {
-		chosen.begin = fmt.Sprintf("snapshot s%d\n%s\n%s\nrestore s%[1]d", n, c.toggle(), c.pause(25))
-	}
-	return chosen
+	return all[c.rand.IntN(len(all))]
 }
+
+// restore is a fault that has c1 change its mind after a backup.
+const restore = "restore"
 
 // toggle has c1 begin or cease to export extra.
 func (c *chaos) toggle() string {
@@ -122,11 +121,14 @@ func (c *chaos) script(faults int) string {
 	c.line("eventually http c2/%s/client http://alone.%[1]s.svc.clusterset.local x3 then backends c3=1", ns)
 	c.line("on c2 apply web-traffic.yaml alone-traffic.yaml -n %s\non c2 kubectl wait pod/web-traffic pod/alone-traffic -n %[1]s --for=condition=Ready --timeout=60s", ns)
 	for n := range faults {
-		some := []fault{c.fault(n)}
-		if second := c.fault(n); c.rand.IntN(2) == 0 && !some[0].alone && !second.alone && second.silences != some[0].silences {
+		some := []fault{c.fault()}
+		if second := c.fault(); c.rand.IntN(2) == 0 && !some[0].alone && !second.alone && second.silences != some[0].silences {
 			some = append(some, second)
 		}
 		for _, f := range some {
+			if f.begin == restore {
+				f.begin = fmt.Sprintf("snapshot s%d\n%s\n%s\nrestore s%[1]d", n, c.toggle(), c.pause(25))
+			}
 			c.line("%s", f.begin)
 			c.line("%s", c.pause(1+c.rand.IntN(15)))
 		}
