@@ -15,7 +15,7 @@ import (
 // Conflict Resolution"). Its endpoints are in EndpointSlices beside it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=4"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=5"
 // +kubebuilder:resource:scope=Namespaced,shortName=exsvc
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.serviceNamespace`
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`

@@ -9,7 +9,7 @@ import (
 // id, and the Lease of the same name beside it is the member's heartbeat.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=4"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=5"
 // +kubebuilder:resource:scope=Namespaced,shortName=mbr
 // +kubebuilder:printcolumn:name="Kubernetes",type=string,JSONPath=`.spec.kubernetesVersion`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agentVersion`
