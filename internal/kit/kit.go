@@ -24,10 +24,8 @@ const (
 
 // Options returns the options of a controller: parallel workers, a queue in which first lists come last, and an exponential backoff for each
 // request. There is no limit to the overall rate: the API server's priority and fairness sets it.
-// A builder of controller-runtime's takes the reconciler by itself: it is nil here then.
-func Options[R comparable](r reconcile.TypedReconciler[R]) controller.TypedOptions[R] {
+func Options[R comparable]() controller.TypedOptions[R] {
 	return controller.TypedOptions[R]{
-		Reconciler:              r,
 		MaxConcurrentReconciles: workers,
 		UsePriorityQueue:        ptr.To(true),
 		NewQueue:                NewQueue[R],
@@ -40,7 +38,9 @@ func Options[R comparable](r reconcile.TypedReconciler[R]) controller.TypedOptio
 
 // New returns a controller that is in no manager, with the sources of its requests.
 func New[R comparable](name string, r reconcile.TypedReconciler[R], sources ...source.TypedSource[R]) (controller.TypedController[R], error) {
-	c, err := controller.NewTypedUnmanaged(name, Options(r))
+	options := Options[R]()
+	options.Reconciler = r
+	c, err := controller.NewTypedUnmanaged(name, options)
 	if err != nil {
 		return nil, fmt.Errorf("making controller %s: %w", name, err)
 	}

@@ -16,7 +16,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
@@ -63,7 +62,7 @@ func TestWatchOutlivesItsController(t *testing.T) {
 	start := func() (*recorder, func()) {
 		t.Helper()
 		r := &recorder{seen: map[string]int{}}
-		run, err := controller.NewTypedUnmanaged("watch-test", Options[reconcile.Request](r))
+		run, err := New("watch-test", reconcile.Reconciler(r))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,9 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	provider(t, "c1", ns, "10.1.1.1")
 	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}}")
 	create(t, lab.Broker, mcs)
+	create(t, "c2", export(others, "web")) // for all
 	provider(t, "c1", others, "10.1.1.2")
+	provider(t, "c2", others, "10.1.2.2")
 	create(t, lab.Broker, service(others, "web", 80, 81), exposed(t, others, "{types: [CrossCluster], range: {clusterNames: [c9]}}"))
 	expectExport(t, "c1", others, true)
 	expectImport(t, "c2", ns, "web", from("c1"))
@@ -104,7 +106,8 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	}
 	other("restarted")
 	stands("after the agent's restart")
-	noImport(t, "c2", others)
+	expectImport(t, "c2", others, "web", from("c2"))
+	expectAddresses(t, "c2", others, "c2/10.1.2.2")
 
 	start(t, lab.Broker+"/hub")
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `"c1"`)

@@ -14,8 +14,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestMemberOverBudget has a member publish more than another one holds of one: it is imported all the same, both sides say so, and no longer when there
-// is less.
+// TestMemberOverBudget has a member publish more than the budget that another one has for it. Everything is imported, and both sides report it until the
+// member publishes less.
 func TestMemberOverBudget(t *testing.T) {
 	const n = 8
 	b, onBroker, err := MemoryBroker()

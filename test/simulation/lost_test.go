@@ -197,7 +197,7 @@ func (s *sayings) once(t *testing.T, reason, about string) {
 
 // TestLostMembers cuts members off: from the broker, and entirely. Only what does not answer is
 // withdrawn, and not where that is chosen; it comes back; a restart brings back nothing;
-// and who is cut off itself withdraws nothing. That the majority is never withdrawn, package lost tests.
+// and who is cut off itself withdraws nothing. Tests of package lost show that the majority is never withdrawn.
 //
 // Pitfall 29.
 func TestLostMembers(t *testing.T) {

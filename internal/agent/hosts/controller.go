@@ -38,7 +38,7 @@ func (c *Controller) Name() string { return "hosts" }
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	options := kit.Options[reconcile.Request](nil)
+	options := kit.Options[reconcile.Request]()
 	options.NeedLeaderElection = ptr.To(false) // it writes nothing, and a new leader has to know what has gone
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).

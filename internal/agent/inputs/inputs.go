@@ -200,7 +200,7 @@ func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.Cluster
 		cached = nil
 	}
 	record, known, err = c.judgeRecord(ctx, b, service, cluster, cached, Applied(imp)[cluster])
-	if err != nil || record == nil || !b.Permissions().MayExport(cluster, service.Namespace) {
+	if err != nil || record == nil || !b.Permissions().MayExport(cluster, service.Namespace) || !record.Spec.Consumes(c.ID.String()) {
 		return nil, known, err
 	}
 	return record, true, nil

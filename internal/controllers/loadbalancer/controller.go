@@ -95,7 +95,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			return requests
 		})).
 		WatchesRawSource(source.Func(c.subscribe)).
-		WithOptions(kit.Options[reconcile.Request](nil)).
+		WithOptions(kit.Options[reconcile.Request]()).
 		Complete(c)
 }
 

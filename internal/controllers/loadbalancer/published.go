@@ -62,7 +62,7 @@ type exported struct {
 // of returns what members have published of a service, of those that may export it. It must not be changed.
 func (p *Published) of(ctx context.Context, service types.NamespacedName) (exported, error) {
 	e := exported{records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
-	list, permitted, withdrawn := &discoveryv1.EndpointSliceList{}, p.permissions(), map[string]bool{}
+	list, permitted := &discoveryv1.EndpointSliceList{}, p.permissions()
 	if err := p.cache.List(ctx, list, client.InNamespace(p.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return e, fmt.Errorf("listing what members publish: %w", err)
 	}
@@ -73,13 +73,13 @@ func (p *Published) of(ctx context.Context, service types.NamespacedName) (expor
 			continue
 		}
 		if _, known := e.records[cluster]; !known {
-			record, ended, err := p.record(ctx, names.ClusterID(cluster), service)
+			record, err := p.record(ctx, names.ClusterID(cluster), service)
 			if err != nil {
 				return e, err
 			}
-			e.records[cluster], withdrawn[cluster] = record, ended
+			e.records[cluster] = record
 		}
-		if withdrawn[cluster] {
+		if record := e.records[cluster]; record != nil && p.state(record) == border.Withdrawn {
 			continue
 		}
 		switch state, detail := p.border.State(slice); state {
@@ -100,20 +100,23 @@ func (p *Published) of(ctx context.Context, service types.NamespacedName) (expor
 	return e, nil
 }
 
-// record returns a cluster's record, nil if there is no valid one, and whether it is withdrawn.
-func (p *Published) record(ctx context.Context, cluster names.ClusterID, service types.NamespacedName) (_ *brokerv1alpha1.ExportedService, withdrawn bool, _ error) {
+// record returns a cluster's record, nil if there is no valid one.
+func (p *Published) record(ctx context.Context, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
 	record := &brokerv1alpha1.ExportedService{}
 	key := client.ObjectKey{Namespace: p.clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}
 	if err := p.cache.Get(ctx, key, record, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, false, client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
-	switch state, _ := p.border.State(record); state {
-	case border.Refused:
-		return nil, false, nil
-	case border.Withdrawn:
-		return record, true, nil
+	if p.state(record) == border.Refused {
+		return nil, nil
 	}
-	return record, false, nil
+	return record, nil
+}
+
+// state is an object's, without its detail.
+func (p *Published) state(object client.Object) border.State {
+	state, _ := p.border.State(object)
+	return state
 }
 
 // read returns the content of a stub. It returns nil if there is none, or no room for it.
@@ -135,7 +138,7 @@ func (p *Published) read(ctx context.Context, stub *discoveryv1.EndpointSlice, h
 		return nil, fmt.Errorf("reading an EndpointSlice: %w", err)
 	}
 	p.border.Admit(whole)
-	if state, _ := p.border.State(whole); state != border.Full || layout.Service(whole) != service {
+	if p.state(whole) != border.Full || layout.Service(whole) != service {
 		return nil, nil // it has changed, as the cache is about to show
 	}
 	p.mu.Lock()
@@ -152,13 +155,8 @@ func (p *Published) read(ctx context.Context, stub *discoveryv1.EndpointSlice, h
 func (p *Published) changed(e kit.Event[*discoveryv1.EndpointSlice]) (services []types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if have, found := p.contents[e.Latest().Name]; found {
-		services = append(services, have.service)
-	}
-	if e.Deleted() {
-		p.forget(e.Old.Name)
-	} else if state, _ := p.border.State(e.New); state != border.Stub {
-		p.forget(e.New.Name)
+	if e.Deleted() || p.state(e.New) != border.Stub {
+		p.forget(e.Latest().Name)
 	}
 	for _, version := range e.Versions() {
 		services = append(services, layout.Service(version))

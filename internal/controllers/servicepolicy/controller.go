@@ -77,7 +77,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			return e.ObjectOld.(*brokerv1alpha1.MemberCluster).Removed() != e.ObjectNew.(*brokerv1alpha1.MemberCluster).Removed()
 		}})).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.all)).
-		WithOptions(kit.Options[reconcile.Request](nil)).
+		WithOptions(kit.Options[reconcile.Request]()).
 		Complete(c)
 }
 

@@ -47,7 +47,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named(c.Name()).
 		Watches(&admissionv1.ValidatingWebhookConfiguration{}, same).
 		Watches(&corev1.Secret{}, same).
-		WithOptions(kit.Options[reconcile.Request](nil)).
+		WithOptions(kit.Options[reconcile.Request]()).
 		Complete(c)
 }
 

@@ -175,7 +175,6 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		return in, err
 	}
 	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
-	in.other = in.record != nil && !in.record.Spec.Consumes(r.Cluster.ID.String())
 	known := false
 	if in.record, known, err = r.Cluster.Exported(ctx, r.Broker, req.Cluster, in.service, in.imp); err != nil || !in.imports() {
 		in.waits = !known // the service is queued when it is

@@ -36,8 +36,6 @@ type inputsOf struct {
 	member *brokerv1alpha1.MemberCluster
 	// refused says that nothing of the source cluster is imported into the namespace, lost that the cluster is lost.
 	refused, lost bool
-	// other says that the source cluster exports the service to other clusters.
-	other bool
 	// waits says that the import has no derived Service yet, or that it is not known whether the cluster is lost.
 	waits bool
 	// kept says that the slice stays as it is but for its hints: until its owner vouches for what is on the broker, or because that has not changed.
@@ -52,7 +50,7 @@ type inputsOf struct {
 
 // imports tells whether anything is imported from the source cluster.
 func (in inputsOf) imports() bool {
-	return in.imp != nil && !in.refused && !in.other && in.record != nil && in.record.Spec.Scope != brokerv1alpha1.ScopeHub &&
+	return in.imp != nil && !in.refused && in.record != nil && in.record.Spec.Scope != brokerv1alpha1.ScopeHub &&
 		(!in.lost || in.record.Spec.OnClusterLoss == names.OnLossKeep) && len(in.imp.Spec.IPFamilies) > 0 && !derived.Portless(in.imp)
 }
 
@@ -74,7 +72,7 @@ type decision struct {
 
 // decide returns what to import of a source slice.
 func decide(in inputsOf, req Request, network validation.Network, self names.ClusterID) decision {
-	if in.imp != nil && !in.refused && !in.other && in.record != nil && in.lost && !in.imports() {
+	if in.imp != nil && !in.refused && in.record != nil && in.lost && !in.imports() {
 		return decision{remarks: []status.Remark{{Reason: ReasonClusterLost, Message: LostMessage(req.Cluster)}}}
 	}
 	if !in.imports() || in.source == nil || in.state == border.Withdrawn || in.state == border.Stub {

@@ -64,7 +64,6 @@ func TestDecide(t *testing.T) {
 		"an address of this cluster":  {network: own, want: "10.2.0.1", reasons: ReasonEndpointsRefused},
 		"no import":                   {change: func(in *inputsOf) { in.imp = nil }, want: "-"},
 		"no record":                   {change: func(in *inputsOf) { in.record = nil }, want: "-"},
-		"a record for other clusters": {change: func(in *inputsOf) { in.other = true }, want: "-"},
 		"a record for the hub alone":  {change: func(in *inputsOf) { in.record.Spec.Scope = brokerv1alpha1.ScopeHub }, want: "-"},
 		"nothing on the broker":       {change: func(in *inputsOf) { in.source = nil }, want: "-"},
 		"withdrawn":                   {change: func(in *inputsOf) { in.state = border.Withdrawn }, want: "-"},
