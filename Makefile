@@ -118,7 +118,8 @@ fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bou
 FUZZTIME ?= 5s
 
 # Tests use the programs in bin; the analyzers run in lint. What the go command remembers of a test does not count: API servers are no files.
-GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -ldflags '-s -w' -timeout $(TEST_TIMEOUT)
+# Tests of one package that run in parallel wait most of their time.
+GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -ldflags '-s -w' -parallel 8 -timeout $(TEST_TIMEOUT)
 
 .PHONY: test-parts
 test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios

@@ -11,6 +11,7 @@ import (
 // TestServiceWithTheSameSlice has a Service be deleted and made again with its export, while its EndpointSlice stays. What was published of that is
 // withdrawn, and then deleted with the record. The next one is imported at once, for it is no older than the last.
 func TestServiceWithTheSameSlice(t *testing.T) {
+	t.Parallel()
 	b, _, err := MemoryBroker()
 	planes.NoError(t, err)
 	members := joinAll(t, b, 2, Options{})

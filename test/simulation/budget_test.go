@@ -17,6 +17,7 @@ import (
 // TestMemberOverBudget has a member publish more than the budget that another one has for it. Everything is imported, and both sides report it until the
 // member publishes less.
 func TestMemberOverBudget(t *testing.T) {
+	t.Parallel()
 	const n = 8
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)

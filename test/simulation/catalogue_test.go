@@ -25,6 +25,7 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel()
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	var deaf atomic.Bool

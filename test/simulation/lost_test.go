@@ -204,6 +204,7 @@ func TestLostMembers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel()
 	n, members := joinOver(t, 3)
 	for i, m := range members {
 		planes.Create(t, m.Client, objects.Namespace("shop"))
@@ -270,6 +271,7 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel()
 	n, members := joinOver(t, 2)
 	n.mu.Lock()
 	n.accept = true
@@ -329,6 +331,7 @@ func TestWhoIsLostCanNotBeRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel()
 	n, members := joinOver(t, 3)
 	dying, alive, judging := members[0], members[1], members[2]
 	shop(t, members...)

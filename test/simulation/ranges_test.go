@@ -40,6 +40,7 @@ func TestAllowedRangesHold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel()
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	allow(t, onBroker, map[string]string{"sim1": "10.1.0.0/16"})

@@ -53,6 +53,7 @@ func (e *encodings) of(next http.RoundTripper) http.RoundTripper {
 // TestBuiltInKindsTravelAsProtobuf has an agent export and import, and looks at its requests in its own cluster and
 // on the broker: JSON of the same slices costs several times the processor time to read.
 func TestBuiltInKindsTravelAsProtobuf(t *testing.T) {
+	t.Parallel()
 	b, _, err := MemoryBroker()
 	planes.NoError(t, err)
 	members := joinAll(t, b, 2, Options{})

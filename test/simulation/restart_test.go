@@ -100,6 +100,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 //
 // Pitfall 12.
 func TestSlicesAreWrittenOnce(t *testing.T) {
+	t.Parallel()
 	const n = 100
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)

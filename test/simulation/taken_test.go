@@ -47,6 +47,7 @@ func (r *record) has(words ...string) bool {
 //
 // Pitfall 34.
 func TestAnIDIsTakenAtRunTime(t *testing.T) {
+	t.Parallel()
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	var log record
