@@ -67,15 +67,17 @@ func serving(t *testing.T) *pipes {
 	}
 	w.load(&corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}})
 	p := &pipes{dialled: make(chan net.Conn, 2*maxConnections), closed: make(chan struct{})}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background()) // the test's ends before the clean-up begins
 	ended := make(chan error)
 	go func() { ended <- w.serve(ctx, p) }()
 	t.Cleanup(func() {
+		// Of the bubble. Both ends of a connection may be saying that it ends, to nobody, until they give up. While they do, the server must not begin to
+		// end: it would wait for them with a mutex that they need, and time in a bubble stands still where somebody waits for a mutex.
+		<-time.After(time.Hour)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("the webhook ends with %v", err)
 		}
-		<-time.After(requestTimeout) // of the bubble, in which connections close
 	})
 	return p
 }
