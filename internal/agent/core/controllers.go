@@ -138,6 +138,7 @@ func (c *core) member(ctx context.Context, id names.ClusterID) {
 	}
 	for _, service := range (publishedBy{c, c.cluster.Broker()}).ServicesOf(id) {
 		tell.imports.Service(service)
+		tell.catalogue.Service(service) // which waits for what is not known of the member
 		c.process.exportstatus.Service(service)
 		c.process.importstatus.Service(service)
 	}
