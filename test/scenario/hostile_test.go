@@ -33,8 +33,9 @@ type hostileAttempt struct {
 }
 
 // hostile is a form of TestScenarios: whatever c1 does as an administrator in its own cluster, and on a broker that accepts all that the API does, is
-// harmless: clients in all clusters lose no request to a service that c2 exports, to one that c1 and c2 export, and to Services that have nothing to do
-// with Atoll, those of them included that are made right afterwards. Its lab is of no use to others after that. What the broker refuses is tested in test/membership, and nightly here, under traffic, too.
+// harmless: clients in all clusters lose no request to a service that c2 exports, to one that c1 and c2 export, and to Services that have nothing to
+// do with Atoll, those of them included that are made right afterwards. Its lab is of no use to others after that. What the broker refuses is tested
+// in test/membership, and nightly here, under traffic, too.
 func hostile(nightly bool) form {
 	return form{name: "hostile", shape: Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}, run: func(t *testing.T, l *lab.Lab) {
 		w := newWorld(t, l)

@@ -137,21 +137,25 @@ func (c *core) member(ctx context.Context, id names.ClusterID) {
 		return
 	}
 	for _, service := range (publishedBy{c, c.cluster.Broker()}).ServicesOf(id) {
-		tell.imports.Service(service)
-		tell.catalogue.Service(service) // which waits for what is not known of the member
-		c.process.exportstatus.Service(service)
-		c.process.importstatus.Service(service)
+		c.merged(service)
 	}
 	tell.slices.From(ctx, id)
 }
 
 // believed has everything of a service be looked at, because something else is believed although nothing has changed on the broker.
 func (c *core) believed(service types.NamespacedName) {
+	c.merged(service)
+	if tell := c.current.Load(); tell != nil {
+		tell.slices.Service(context.Background(), service) // from caches
+	}
+}
+
+// merged has everything be looked at that is made of all records of a service.
+func (c *core) merged(service types.NamespacedName) {
 	c.process.exportstatus.Service(service)
 	c.process.importstatus.Service(service)
 	if tell := c.current.Load(); tell != nil {
 		tell.imports.Service(service)
-		tell.slices.Service(context.Background(), service) // from caches
 		tell.catalogue.Service(service)
 	}
 }
