@@ -2,18 +2,24 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -76,6 +82,82 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 	<-time.After(2 * time.Second)
 	if n, limit := api.Writes()["serviceimports"]-before, 4*int(time.Since(began).Seconds()+2); n > limit {
 		t.Errorf("%d writes in %v", n, time.Since(began))
+	}
+}
+
+// catalogued waits for an entry of the catalogue that names clusters.
+func catalogued(t *testing.T, onBroker client.Client, service string, clusters ...string) {
+	t.Helper()
+	entry := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: service + ".shop"}}
+	planes.Until(t, fmt.Sprintf("the catalogue has %s of %v", service, clusters), onBroker, entry, func() error {
+		if have := planes.Exporters(entry); !slices.Equal(have, clusters) {
+			return fmt.Errorf("it is of %v", have)
+		}
+		return nil
+	})
+}
+
+// TestCatalogueWaitsForWhoIsThenLost has the broker lose what a member published while the member can not be reached. What the entry of its service is to
+// say is not known until the member is lost.
+func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	t.Parallel()
+	n, members := joinOver(t, 3)
+	onBroker := n.Broker.(memoryBroker).client
+	shop(t, members...)
+	alive, dying := members[0], members[2]
+	export(t, alive, "web", "10.201.0.1", "")
+	export(t, dying, "web", "10.203.0.1", "")
+	catalogued(t, onBroker, "web", "sim1", "sim3")
+	for _, m := range members {
+		expect(t, "both are imported", m, "10.201.0.1", "10.203.0.1")
+	}
+	n.cutOff(dying.ID)
+	of := brokerv1alpha1.ExportedServiceSpec{ClusterID: dying.ID.String(), ServiceNamespace: "shop", ServiceName: "web"}
+	planes.Delete(t, onBroker, layout.Record(broker.DefaultNamespace, of))
+	n.pods("10.203.0", false)
+	expect(t, "the lost one's are withdrawn", alive, "10.201.0.1")
+	catalogued(t, onBroker, "web", "sim1")
+}
+
+// TestCatalogueHasOneWriterFromTheBeginning has a member export what another exports too, whose heartbeat it has yet to see. That one is the entry's writer
+// all the same.
+func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	t.Parallel()
+	b, onBroker, err := MemoryBroker()
+	planes.NoError(t, err)
+	members := joinAll(t, b, 2, Options{})
+	first, second := members[0], members[1]
+	shop(t, members...)
+	planes.Create(t, first.Client, objects.Service("shop", "web", 80), objects.Export("shop", "web")) // no slice that would name it
+	catalogued(t, onBroker, "web", "sim1")
+	planes.NoError(t, first.Stop())
+	planes.NoError(t, second.Stop())
+	var wrote atomic.Int32
+	second.options.Broker = rest.CopyConfig(second.options.Broker)
+	second.options.Broker.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/serviceimports") {
+				wrote.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	planes.Delete(t, onBroker, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "sim1"}})
+	planes.NoError(t, second.Start(t.Context()))
+	export(t, second, "web", "10.202.0.1", "")
+	eventually(t, "both are imported", func(ctx context.Context) error {
+		return planes.Imported(ctx, second.Client, "shop", "web", "sim1", "sim2")
+	})
+	planes.NoError(t, first.Start(t.Context()))
+	catalogued(t, onBroker, "web", "sim1", "sim2")
+	if n := wrote.Load(); n > 0 {
+		t.Errorf("the second has written %d times", n)
 	}
 }
 

@@ -99,6 +99,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the entry of %s: %w", req, err)
 	}
+	for _, e := range exports {
+		r.heartbeats.Expect(names.ClusterID(e.ClusterID)) // who has just joined may export before its heartbeat is read
+	}
 	if req.Name == "" || Writer(exports, have, r.heartbeats.Members()) != r.cluster.ID || have != nil && have.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}

@@ -94,7 +94,7 @@ func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
 	h.changed = append(h.changed, f)
 }
 
-// Expect has members be missed that have no Lease, because something of theirs is imported.
+// Expect has members be missed if there is never a Lease of theirs, because they export something. Until then they live.
 func (h *Heartbeats) Expect(ids ...names.ClusterID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
