@@ -117,23 +117,25 @@ fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bou
 		go test -vet=off ./internal/mcs/validation -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); done
 FUZZTIME ?= 5s
 
-# Tests use the programs in bin; the analyzers run in lint. What the go command remembers of a test does not count: API servers are no files.
-# Tests of one package that run in parallel wait most of their time.
-GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -count=1 -vet=off -ldflags '-s -w' -parallel 8 -timeout $(TEST_TIMEOUT)
+# Tests use the programs in bin; the analyzers run in lint. Tests of one package that run in parallel wait most of their time.
+GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -vet=off -ldflags '-s -w' -parallel 8 -timeout $(TEST_TIMEOUT)
+# Tests that start programs run each time: the go command, which remembers what passed, does not know what these depend on.
+ANEW := $(GO_TEST) -count=1
+WITH_PROGRAMS := ./test/membership ./test/integration ./test/loadbalancer ./test/scenario ./cloudprovider/haproxy ./lab ./lab/process ./hub
 
 .PHONY: test-parts
 test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
-	@# What waits most of its time runs beside all others: tests of membership and integration, in five labs, and some. When the others are done, so that
-	@# the processors have nothing else to do, THEN is made beside what is left.
-	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; waits='./cloudprovider/haproxy ./lab'; \
-		$(GO_TEST) -run "$$hub" ./test/membership & running+=" $$!"; \
-		$(GO_TEST) -run "$$join" -skip "$$hub" ./test/membership & running+=" $$!"; \
-		$(GO_TEST) -skip "$$hub|$$join" ./test/membership & running+=" $$!"; \
-		$(GO_TEST) -run '^Test[A-M]' ./test/integration & running+=" $$!"; \
-		$(GO_TEST) -skip '^Test[A-M]' ./test/integration & running+=" $$!"; \
-		$(GO_TEST) -p 1 $$waits & running+=" $$!"; \
-		$(GO_TEST) -p 2 $$(go list ./... | grep -vxFf <(go list $$waits ./test/scenario ./test/membership ./test/integration)) \
+	@# What starts programs waits most of its time and runs beside all others: tests of membership and integration, in five labs, and some. When the others
+	@# are done, so that the processors have nothing else to do, THEN is made beside what is left.
+	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; \
+		$(ANEW) -run "$$hub" ./test/membership & running+=" $$!"; \
+		$(ANEW) -run "$$join" -skip "$$hub" ./test/membership & running+=" $$!"; \
+		$(ANEW) -skip "$$hub|$$join" ./test/membership & running+=" $$!"; \
+		$(ANEW) -run '^Test[A-M]' ./test/integration & running+=" $$!"; \
+		$(ANEW) -skip '^Test[A-M]' ./test/integration & running+=" $$!"; \
+		$(ANEW) -p 1 $(filter-out ./test/membership ./test/integration ./test/scenario,$(WITH_PROGRAMS)) & running+=" $$!"; \
+		$(GO_TEST) -p 2 $$(go list ./... | grep -vxFf <(go list $(WITH_PROGRAMS))) \
 			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		$(if $(THEN),$(MAKE) --no-print-directory $(THEN) || failed=1;) \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
@@ -142,14 +144,14 @@ test-parts: lint fuzz ## Tests of all packages, with real API servers, but no sc
 .PHONY: test-scenarios
 test-scenarios: ## One form of each scenario in real clusters, and a hostile member (as root)
 	@echo "== scenarios in real clusters"
-	@$(GO_TEST) -v ./test/scenario
+	@$(ANEW) -v ./test/scenario
 
 .PHONY: nightly
 nightly: export ATOLL_NIGHTLY := 1
 nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, the flood, upgrade, clocks, benchmarks (as root)
 	@$(MAKE) --no-print-directory lint fuzz FUZZTIME=5m
-	@$(GO_TEST) -p 1 $$(go list ./... | grep -v /test/scenario)
-	@$(GO_TEST) -v -timeout 3h ./test/scenario
+	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)
+	@$(ANEW) -v -timeout 3h ./test/scenario
 	@$(MAKE) --no-print-directory test-convergence FOR=30m
 	@$(MAKE) --no-print-directory test-chaos FOR=1h
 	@$(MAKE) --no-print-directory test-upgrade test-clock
@@ -163,7 +165,7 @@ SEED ?= 1
 
 .PHONY: test-chaos
 test-chaos: kube ## Break a lab at random for a while under traffic: no request may be lost (FOR=1h SEED=1; as root)
-	@$(GO_TEST) -timeout 0 -v ./test/scenario -run 'TestChaos$$' -args -chaos $(FOR) -seed $(SEED)
+	@$(ANEW) -timeout 0 -v ./test/scenario -run 'TestChaos$$' -args -chaos $(FOR) -seed $(SEED)
 
 .PHONY: test-upgrade
 test-upgrade: kube ## Upgrade a clusterset from an older commit, cluster by cluster, and back, under traffic (FROM=COMMIT; as root)
