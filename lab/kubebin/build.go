@@ -39,7 +39,7 @@ func build(ctx context.Context, progress io.Writer, source, dir string) error {
 	return install(staging, dir)
 }
 
-// buildKube builds the multi-call program.
+// buildKube builds the multi-call program, and kubectl.
 func buildKube(ctx context.Context, progress io.Writer, source, out string) error {
 	version := "k8s.io/component-base/version."
 	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
@@ -49,10 +49,15 @@ func buildKube(ctx context.Context, progress io.Writer, source, out string) erro
 		" -X " + version + "gitMajor=" + major +
 		" -X " + version + "gitMinor=" + minor
 	// The tags leave out what a lab has no use for: cloud providers and SELinux.
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-mod=readonly",
-		"-tags", "providerless,selinux_none", "-ldflags", flags, "-o", filepath.Join(out, "kube"), ".")
-	cmd.Dir = source
-	return run(ctx, cmd, progress, "etcd and Kubernetes "+KubernetesVersion)
+	for program, of := range map[string]string{"kube": ".", "kubectl": "k8s.io/kubernetes/cmd/kubectl"} {
+		cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-mod=readonly",
+			"-tags", "providerless,selinux_none", "-ldflags", flags, "-o", filepath.Join(out, program), of)
+		cmd.Dir = source
+		if err := run(ctx, cmd, progress, program+" of Kubernetes "+KubernetesVersion); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // buildCoreDNS builds the upstream program as it is, with its own choice of
@@ -132,7 +137,7 @@ func report(progress io.Writer, what string, start time.Time, compiled *atomic.I
 
 // install moves the built programs from staging into dir, links last.
 func install(staging, dir string) error {
-	for _, name := range []string{"kube", "coredns"} {
+	for _, name := range []string{"kube", "kubectl", "coredns"} {
 		if err := os.Rename(filepath.Join(staging, name), filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("installing %s: %w", name, err)
 		}

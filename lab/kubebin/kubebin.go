@@ -34,12 +34,12 @@ const (
 
 // kubePrograms are the names under which lab/kube's multi-call program runs.
 var kubePrograms = []string{
-	"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl",
+	"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler",
 }
 
 // Programs lists the names of all programs that a folder must hold.
 func Programs() []string {
-	return append([]string{"coredns"}, kubePrograms...)
+	return append([]string{"coredns", "kubectl"}, kubePrograms...)
 }
 
 // Ensure returns a folder that holds all Programs. It is, in this order:
