@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo development)
-LDFLAGS := -s -w -X github.com/atoll-mcs/atoll/internal/version.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/atoll-mcs/atoll/internal/kit/version.version=$(VERSION)
 GO_BUILD := go build -ldflags '$(LDFLAGS)'
 # The same for programs, tests and checks, so that each package is compiled once, whichever needs it, and wherever the clone is.
 export CGO_ENABLED := 0

@@ -10,8 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/atoll-mcs/atoll/internal/hub"
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
-	"github.com/atoll-mcs/atoll/internal/version"
+	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 )
 
 // Main runs the program with the arguments of the process, until it is told to end by SIGTERM or SIGINT. It does not return

@@ -16,9 +16,9 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/render"
-	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
 // Names of Atoll's units.

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/lab/podrunner"
 )
 

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/clusterdns"
-	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 

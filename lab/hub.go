@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/render"
-	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
 // unitHub is the name of the hub's unit, beside the broker, which runs no pods.

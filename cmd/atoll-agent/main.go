@@ -9,9 +9,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/atoll-mcs/atoll/internal/agent"
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
-	"github.com/atoll-mcs/atoll/internal/probe"
-	"github.com/atoll-mcs/atoll/internal/version"
+	"github.com/atoll-mcs/atoll/internal/doctor/probe"
+	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 )
 
 func main() {

@@ -2,6 +2,6 @@
 // plugin clusterset, whose README says what it serves and how to set it up.
 package main
 
-import "github.com/atoll-mcs/atoll/internal/coredns"
+import "github.com/atoll-mcs/atoll/plugin/coredns"
 
 func main() { coredns.Run() }

@@ -17,10 +17,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/version"
 )
 
 // leaderElectionID names the Lease by which the replicas elect a leader.

@@ -10,8 +10,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/metrics"
 )
 
 // renewals are the heartbeats of other members.

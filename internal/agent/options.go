@@ -1,6 +1,3 @@
-// Package agent is the mcs-controller of a member cluster: it publishes the cluster's
-// exports to the broker and turns everybody's exports into local ServiceImports, derived
-// Services and EndpointSlices.
 package agent
 
 import (
@@ -15,13 +12,13 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/pace"
 )
 
 const (

@@ -16,15 +16,15 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/atoll-mcs/atoll/internal/agent/core"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/membership"
 	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/version"
 )
 
 // serve runs the controllers, as long as the cluster id is this cluster's, until ctx is done.

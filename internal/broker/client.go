@@ -1,8 +1,3 @@
-// Package broker is how the broker is reached (client.go, bounded.go, token.go), and what its administrators permit members (permissions.go).
-//
-// The broker is a Kubernetes API server that stores what is ours, and runs nothing of it. Each object has one writer: the member cluster that it is about,
-// or the hub. The packages below have the protocol (docs/protocol.md): what objects are like (layout), what of them enters a cache (border), what is
-// believed (belief), and who may do what (rights).
 package broker
 
 import (

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/permissions"
 )
 
 // Permissions is what the broker's administrators permit members, as the cache has it. While the ConfigMap is missing its last content holds: to permit

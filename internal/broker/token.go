@@ -7,7 +7,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
-	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 )
 
 // Token is a bearer token that can be replaced while clients use it. Their connections

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 )
 
 // A new token is used by what is asked next, over the connection that is there, while what

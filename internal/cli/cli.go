@@ -1,4 +1,3 @@
-// Package cli is the command atoll: its root, and how it ends.
 package cli
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/status"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/cli/verify"
-	"github.com/atoll-mcs/atoll/internal/version"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/lab/kubebin"
 )
 

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -30,16 +32,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/controllers"
-	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
-	"github.com/atoll-mcs/atoll/internal/controllers/servicepolicy"
-	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
+	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
+	"github.com/atoll-mcs/atoll/internal/hub/servicepolicy"
+	"github.com/atoll-mcs/atoll/internal/hub/webhookcert"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/version"
 )
 
 // leaderElectionID names the Lease by which the replicas elect a leader.
@@ -125,8 +125,14 @@ func (p *process) term(ctx context.Context) error {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	if err := controllers.Register(mgr, p.controllerList(mgr, accepts, hosts)); err != nil {
+	list, err := p.controllers(mgr, accepts, hosts)
+	if err != nil {
 		return err
+	}
+	for _, each := range list {
+		if err := mgr.Add(each); err != nil {
+			return fmt.Errorf("adding a controller to the manager: %w", err)
+		}
 	}
 	if p.options.LeaderElect {
 		lifecycle.NoteElection(ctx, p.log, mgr)
@@ -150,19 +156,16 @@ func (p *process) otherLeads() {
 	}
 }
 
-// controllerList is the list of all controllers that only the leader runs, each with the
-// one output that it owns.
-func (p *process) controllerList(mgr ctrl.Manager, accepts *border.Border, hosts *loadbalancer.Hosts) []controllers.Controller {
-	c, live, clusterset := mgr.GetClient(), mgr.GetAPIReader(), p.options.Clusterset
-	writer := controllers.Writer{Client: c, Reader: live}
-	recorder := mgr.GetEventRecorder("atoll-hub")
-	permitted := broker.NewPermissions(c, clusterset).Members
+// controllers is the list of all controllers, which only the leader runs.
+func (p *process) controllers(mgr ctrl.Manager, accepts *border.Border, hosts *loadbalancer.Hosts) (all []controller.Controller, err error) {
+	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
+	recorder, permitted := mgr.GetEventRecorder("atoll-hub"), broker.NewPermissions(c, clusterset).Members
+	add := func(one controller.Controller, e error) { all, err = append(all, one), errors.Join(err, e) }
+	add(servicepolicy.New(c, live, cache, clusterset, accepts, permitted, recorder))
+	add(webhookcert.New(c, cache))
 	published := loadbalancer.NewPublished(c, live, clusterset, accepts, p.options.budget(), permitted)
-	return []controllers.Controller{
-		servicepolicy.NewController(writer, clusterset, accepts, permitted, recorder),
-		webhookcert.NewController(writer),
-		loadbalancer.NewController(c, published, hosts, p.providers, recorder, p.options.AbandonAfter),
-	}
+	add(loadbalancer.New(c, cache, published, hosts, p.providers, recorder, p.options.AbandonAfter))
+	return all, err
 }
 
 // served returns nil when the API server serves what the controllers watch.
@@ -219,7 +222,7 @@ func Caches(clusterset string, accepts *border.Border) map[client.Object]cache.B
 	in := map[string]cache.Config{clusterset: {}}
 	members := cache.ByObject{Namespaces: in, Transform: accepts.Transform}
 	return map[client.Object]cache.ByObject{
-		&corev1.Service{}:                 {Transform: local.StripService},
+		&corev1.Service{}:                 {Transform: kit.StripService},
 		&brokerv1alpha1.ExportedService{}: members,
 		&brokerv1alpha1.MemberCluster{}:   members,
 		&discoveryv1.EndpointSlice{}: {

@@ -1,6 +1,3 @@
-// Package hub is the controller of MultiClusterServices, which runs beside a clusterset's
-// broker: it tells the members' agents what to export and import, and has load balancers send
-// traffic to the endpoints of all clusters.
 package hub
 
 import (

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/controllers/webhookcert"
+	"github.com/atoll-mcs/atoll/internal/hub/webhookcert"
 )
 
 // webhook validates MultiClusterServices, on every replica. It decides from the request alone: the conditions report what depends
@@ -76,7 +76,7 @@ func (w *webhook) serve(ctx context.Context, listener net.Listener) error {
 }
 
 const (
-	// requestTimeout is how long a request may take to arrive: twice as long as the API server waits (see internal/render).
+	// requestTimeout is how long a request may take to arrive: twice as long as the API server waits (see internal/install/render).
 	requestTimeout = 10 * time.Second
 	// idleTimeout is longer than an API server keeps a connection that it does not use.
 	idleTimeout = 2 * time.Minute

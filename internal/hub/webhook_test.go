@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/servingcert"
+	"github.com/atoll-mcs/atoll/internal/hub/servingcert"
 )
 
 // pipes is a network of one address, in memory, so that time in a bubble passes.

@@ -1,6 +1,3 @@
-// Package install puts objects on an API server and takes them away again, in a person's
-// name: what the commands that install Atoll have in common. What is there already, and
-// current, is not written again, so that every command can be repeated.
 package install
 
 import (

@@ -1,5 +1,3 @@
-// Package kit holds what all controllers have in common: their options, their sources of requests (source.go), and what an error of a write means
-// (write.go).
 package kit
 
 import (

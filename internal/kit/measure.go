@@ -3,8 +3,8 @@ package kit
 import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
-	"github.com/atoll-mcs/atoll/internal/metrics"
 )
 
 // CountSlice counts a slice that is as wanted now, nil for none, and its write where it was not. It returns how many endpoints the write has added and

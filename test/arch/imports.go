@@ -25,10 +25,9 @@ var (
 		"k8s.io/client-go", "k8s.io/apiextensions-apiserver/pkg/apis", "sigs.k8s.io/controller-runtime",
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
-	command     = []string{"./internal/lifecycle", "./internal/version", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	agent       = []string{"./internal/version", "github.com/spf13/pflag", "./internal/broker", "./internal/credential", "./internal/lifecycle", "./internal/local", "./internal/metrics", "./internal/status"}
-	newAgent    = []string{"./internal/agent", "./internal/broker", "./internal/kit", "./internal/liveness", "./internal/local", "./internal/metrics", "./internal/status", "k8s.io/utils/lru"}
-	pureFolders = []string{"./internal/pace", "./internal/permissions", "./internal/servingcert"}
+	command = []string{"./internal/kit", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
+	// what a program of controllers may know besides
+	controllers = []string{"./internal/broker", "./internal/kit", "github.com/spf13/pflag", "k8s.io/klog/v2"}
 )
 
 // table is the layout of the repository (docs/architecture.md). A folder that no row
@@ -37,10 +36,10 @@ var (
 var table = []row{
 	// Thin mains: each starts its one package.
 	{folder: "cmd/atoll", allowed: join(command, []string{"./internal/cli"})},
-	{folder: "cmd/atoll-agent", allowed: join(command, []string{"./internal/agent", "./internal/probe"})},
+	{folder: "cmd/atoll-agent", allowed: join(command, []string{"./internal/agent", "./internal/doctor/probe"})},
 	{folder: "cmd/atoll-hub", allowed: []string{"./hub"}},
 	{folder: "hub", allowed: join(command, []string{"./internal/hub"})}, // for mains of others, too
-	{folder: "cmd/atoll-dns", allowed: []string{"./internal/coredns"}},
+	{folder: "cmd/atoll-dns", allowed: []string{"./plugin/coredns"}},
 
 	// Types on the wire and the interface for others to build against.
 	{folder: "api/...", allowed: apiTypes},
@@ -48,80 +47,57 @@ var table = []row{
 	// Providers, and what those have in common that share out addresses and backends by themselves.
 	{folder: "cloudprovider/...", allowed: join(apiTypes, []string{"golang.org/x/sys/unix"})},
 
-	// Pure: values in, values out.
+	// The rules: values in, values out.
 	{folder: "internal/mcs/names"}, // which everything needs
 	{folder: "internal/mcs/...", allowed: pure},
-	{folder: "internal/version"},
-	{folder: "internal/liveness"},
-	{folder: "internal/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
-	{folder: "internal/pace", allowed: []string{"golang.org/x/time/rate"}},
-	{folder: "internal/permissions", allowed: pure},
-	{folder: "internal/servingcert"},
-	{folder: "internal/corefile"},
-	{folder: "internal/dnswiring", allowed: join(pure, []string{"./internal/corefile"})},
 
-	// What talks to API servers.
-	{folder: "internal/metrics", allowed: []string{"github.com/prometheus/client_golang", "k8s.io/client-go/rest"}},
-	{folder: "internal/lifecycle", allowed: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "k8s.io/utils/ptr", "./internal/kit",
-		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/config", "sigs.k8s.io/controller-runtime/pkg/manager",
-	}},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/permissions", "./internal/credential", "./internal/kit"})},
-	{folder: "internal/local", allowed: join(pure, pureFolders, clients)},
-	{folder: "internal/status", allowed: join(pure, clients, []string{"golang.org/x/time/rate"})},
-	{folder: "internal/clusterdns", allowed: join(pure, clients, []string{"./internal/dnswiring"})},
-	{folder: "internal/controllers", allowed: join(pure, pureFolders, clients, []string{"./internal/kit", "./internal/broker", "./internal/metrics", "./internal/status"})},
-	// The hub's of load balancers, which it has by providers.
-	{folder: "internal/controllers/loadbalancer", allowed: join(pure, pureFolders, clients, []string{"k8s.io/utils/net", "./internal/broker", "./internal/kit", "./internal/status", "./cloudprovider", "=./internal/controllers"})},
-	// Not each other.
-	{folder: "internal/controllers/*", allowed: join(pure, pureFolders, clients, []string{
-		"./internal/broker", "./internal/credential", "./internal/kit", "./internal/local", "./internal/metrics", "./internal/status", "=./internal/controllers",
+	// What any controller needs.
+	{folder: "internal/kit/version"},
+	{folder: "internal/kit/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "k8s.io/klog/v2"})},
+
+	// The protocol between clusters.
+	{folder: "internal/broker/belief", allowed: pure},
+	{folder: "internal/broker/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
+	{folder: "internal/broker/permissions", allowed: pure},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/kit"})},
+
+	// The member's controllers.
+	{folder: "internal/agent/pace", allowed: []string{"golang.org/x/time/rate"}},
+	{folder: "internal/agent/lost/liveness"},
+	{folder: "internal/agent/...", allowed: join(pure, clients, controllers, []string{"k8s.io/utils/lru"})},
+
+	// The hub, which knows its controllers; these do not know each other.
+	{folder: "internal/hub", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "./internal/hub", "golang.org/x/net/netutil"})},
+	{folder: "internal/hub/servingcert"},
+	{folder: "internal/hub/*", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "./internal/hub/servingcert", "k8s.io/utils/net"})},
+
+	// What puts Atoll on clusters, and takes it away.
+	{folder: "internal/install/corefile"},
+	{folder: "internal/install/dnswiring", allowed: join(pure, []string{"./internal/install/corefile"})},
+	{folder: "internal/install/...", allowed: join(pure, clients, []string{"./cloudprovider/haproxy", "./deploy", "./internal/broker", "./internal/kit/version"})},
+
+	// What looks, explains, tries out and measures. What was found out is judged apart from finding it out.
+	{folder: "internal/doctor/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup"}},
+	{folder: "internal/doctor/spread"},
+	{folder: "internal/doctor/report", allowed: join(pure, []string{"./internal/broker/permissions", "./internal/doctor/survey", "./internal/install/dnswiring", "./internal/install/render"})},
+	{folder: "internal/doctor/check", allowed: join(pure, []string{
+		"./internal/doctor/outpost", "./internal/doctor/probe", "./internal/doctor/report", "./internal/doctor/survey", "./internal/install/dnswiring", "./internal/install/render",
 	})},
-	{folder: "internal/kit", allowed: join(pure, clients, []string{"./internal/metrics"})},
-	{folder: "internal/agent/status/...", allowed: join(pure, pureFolders, clients, newAgent)},
-	{folder: "internal/agent/core", allowed: join(pure, pureFolders, clients, newAgent)},
-	{folder: "internal/agent/...", allowed: join(pure, pureFolders, clients, agent, newAgent, []string{"k8s.io/klog/v2"})},
-	{folder: "internal/hub", allowed: join(pure, pureFolders, clients, agent, []string{"./cloudprovider", "./internal/controllers", "./internal/kit", "golang.org/x/net/netutil", "k8s.io/klog/v2"})},
+	{folder: "internal/doctor/...", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install"})},
+
 	{folder: "internal/cli/...", open: true},
-
-	// What installs Atoll, and takes it away.
-	{folder: "internal/install", allowed: join(pure, clients, []string{"./internal/broker"})},
-	{folder: "internal/survey", allowed: join(pure, clients, []string{"./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install", "./internal/permissions", "./internal/render"})},
-	{folder: "internal/report", allowed: join(pure, []string{"./internal/dnswiring", "./internal/permissions", "./internal/render", "./internal/survey"})},
-	// What a pod finds out for atoll check and atoll verify, and the pods; what was found out is judged apart.
-	{folder: "internal/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup"}},
-	{folder: "internal/outpost", allowed: join(pure, clients, []string{"./internal/probe"})},
-	{folder: "internal/check", allowed: join(pure, []string{"./internal/dnswiring", "./internal/outpost", "./internal/probe", "./internal/render", "./internal/report", "./internal/survey"})},
-	{folder: "internal/gather", allowed: join(pure, clients, []string{"./internal/install", "./internal/report", "./internal/survey"})},
-	// What commands have in common that try members out, and those.
-	{folder: "internal/trial", allowed: join(pure, clients, []string{"./internal/report", "./internal/survey"})},
-	{folder: "internal/verify", allowed: join(pure, clients, []string{
-		"./internal/install", "./internal/outpost", "./internal/probe", "./internal/survey", "./internal/trial",
-	})},
-	{folder: "internal/spread"},
-	{folder: "internal/bench", allowed: join(pure, clients, []string{
-		"./internal/broker", "./internal/outpost", "./internal/spread", "./internal/trial",
-	})},
-	{folder: "internal/checkup", allowed: join(pure, clients, []string{
-		"./deploy", "./internal/broker", "./internal/check", "./internal/clusterdns", "./internal/credential", "./internal/dnswiring", "./internal/install",
-		"./internal/outpost", "./internal/probe", "./internal/render", "./internal/setup", "./internal/survey",
-	})},
-	{folder: "internal/render", allowed: join(pure, clients, []string{"./deploy", "./cloudprovider/haproxy", "./internal/broker", "./internal/install", "./internal/version"})},
-	{folder: "internal/setup", allowed: join(pure, clients, []string{
-		"./deploy", "./internal/broker", "./internal/clusterdns", "./internal/credential", "./internal/install", "./internal/permissions", "./internal/render",
-	})},
 
 	// DNS answers without broker and agent, so it knows neither.
 	{folder: "plugin/clusterset", allowed: join(pure, clients, []string{
 		"github.com/coredns", "github.com/miekg/dns", "k8s.io/klog/v2", "sigs.k8s.io/mcs-api/pkg/client",
 	})},
-
 	// CoreDNS with its list of plugins, for atoll-dns and the lab.
-	{folder: "internal/coredns", allowed: []string{"./deploy", "./plugin/clusterset", "github.com/coredns"}},
+	{folder: "plugin/coredns", allowed: []string{"./deploy", "./plugin/clusterset", "github.com/coredns"}},
 
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},
 	{folder: "deploy/...", allowed: []string{"sigs.k8s.io/mcs-api/config/crd"}}, // what is installed, embedded
-	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/mcs", "./internal/render", "./internal/setup"}}, // and what generates them
+	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/mcs"}}, // and what generates them
 	{folder: "docs/..."},
 	{folder: "tools/...", open: true}, // a module of its own
 }

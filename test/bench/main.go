@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/atoll-mcs/atoll/internal/version"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/cases"
 	"github.com/atoll-mcs/atoll/test/bench/child"

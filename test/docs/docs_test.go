@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/atoll-mcs/atoll/internal/corefile"
+	"github.com/atoll-mcs/atoll/internal/install/corefile"
 	"github.com/atoll-mcs/atoll/test/pages"
 	"github.com/atoll-mcs/atoll/test/scenario"
 )

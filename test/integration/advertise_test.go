@@ -241,7 +241,9 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 	m := member{objects.Member(id.String()), published[names.ClusterIPSlice("web", string(discoveryv1.AddressTypeIPv4))]}
 	m.slice.Annotations[names.AnnotationRevision] = "1"
 	m.member.Spec.ServiceCIDRs, m.member.Spec.AdvertiseMode = []string{serviceCIDR}, brokerv1alpha1.AdvertiseClusterIP
-	temporary(t, lab.Broker, m.member, objects.Record(id.String(), namespace, "web", ports...), m.slice)
+	record := objects.Record(id.String(), namespace, "web", ports...)
+	record.Spec.OnClusterLoss = names.OnLossKeep // it has no heartbeat
+	temporary(t, lab.Broker, m.member, record, m.slice)
 	return m
 }
 

@@ -14,11 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/bench"
 	"github.com/atoll-mcs/atoll/internal/cli"
-	"github.com/atoll-mcs/atoll/internal/outpost"
-	"github.com/atoll-mcs/atoll/internal/spread"
-	"github.com/atoll-mcs/atoll/internal/trial"
+	"github.com/atoll-mcs/atoll/internal/doctor/bench"
+	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
+	"github.com/atoll-mcs/atoll/internal/doctor/spread"
+	"github.com/atoll-mcs/atoll/internal/doctor/trial"
 	"github.com/atoll-mcs/atoll/lab"
 )
 

@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/atoll-mcs/atoll/internal/cli"
-	"github.com/atoll-mcs/atoll/internal/clusterdns"
-	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // wired are the clusters, as their distributions make them, that TestDNSWiring wires.
-const wired = "../../internal/dnswiring/testdata/*.txtar"
+const wired = "../../internal/install/dnswiring/testdata/*.txtar"
 
 // TestDNSWiring has `atoll dns` wire the DNS of a cluster in all its forms: the API server
 // takes what it writes, a second time nothing is written, and in the end everything is as

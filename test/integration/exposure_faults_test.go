@@ -20,8 +20,8 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/setup"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -214,7 +214,7 @@ func TestRightsForPolicies(t *testing.T) {
 	eventually(t, "the hub has a Lease", func() error {
 		return member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: names.HubOwner.String()}, lease)
 	})
-	layout.SetCount(lease, 1<<40)
+	layout.SetCount(lease, 1<<40, false)
 	expectForbidden(t, "a member that vouches for the hub", member.Update(t.Context(), lease), "a member writes only objects that carry its own id")
 
 	namespace(t, ns, "c1")

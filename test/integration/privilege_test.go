@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )

@@ -17,7 +17,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
-	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"

@@ -31,8 +31,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
 	atollhub "github.com/atoll-mcs/atoll/internal/hub"
+	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
@@ -106,8 +106,9 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration.Host, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
-	c := loadbalancer.NewController(refusing{mgr.GetClient()}, published, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
-	noError(t, c.Register(mgr))
+	c, err := loadbalancer.New(refusing{mgr.GetClient()}, mgr.GetCache(), published, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	noError(t, err)
+	noError(t, mgr.Add(c))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"

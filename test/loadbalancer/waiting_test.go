@@ -7,7 +7,7 @@ import (
 	"time"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/controllers/loadbalancer"
+	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 )
 
 // New load balancers that wait for one that can't ask for its addresses say so, and do not wait for ever.

@@ -21,11 +21,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/check"
+	"github.com/atoll-mcs/atoll/internal/doctor/check"
+	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
+	"github.com/atoll-mcs/atoll/internal/doctor/trial"
+	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/outpost"
-	"github.com/atoll-mcs/atoll/internal/trial"
-	"github.com/atoll-mcs/atoll/internal/verify"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/planes"
 )

@@ -26,7 +26,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/lab"

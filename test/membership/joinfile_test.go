@@ -24,9 +24,9 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
-	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"

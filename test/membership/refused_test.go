@@ -17,7 +17,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"

@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
-	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 )

@@ -16,8 +16,8 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/render"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/planes"
 )

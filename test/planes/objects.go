@@ -21,8 +21,8 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 

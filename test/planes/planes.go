@@ -20,7 +20,7 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/lab"
 )
 

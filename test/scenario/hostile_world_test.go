@@ -27,7 +27,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/network"

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +22,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -159,6 +162,47 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 	if n := wrote.Load(); n > 0 {
 		t.Errorf("the second has written %d times", n)
 	}
+}
+
+// TestCatalogueFollowsWhatIsBelieved has an agent begin that can not believe a record, because somebody has edited its import, which is put right by hand; and
+// the broker's owner forbid an export.
+func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	t.Parallel()
+	b, onBroker, err := MemoryBroker()
+	planes.NoError(t, err)
+	members := joinAll(t, b, 2, Options{})
+	first, second := members[0], members[1]
+	shop(t, members...)
+	export(t, first, "web", "10.201.0.1", "")
+	catalogued(t, onBroker, "web", "sim1")
+	export(t, second, "web", "10.202.0.1", "")
+	catalogued(t, onBroker, "web", "sim1", "sim2")
+	expect(t, "both are imported", first, "10.201.0.1", "10.202.0.1")
+
+	planes.NoError(t, first.Stop())
+	imp, right := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, ""
+	planes.Change(t, first.Client, imp, func(o *mcsv1beta1.ServiceImport) {
+		right = o.Annotations[names.AnnotationApplied]
+		o.Annotations[names.AnnotationApplied] = fmt.Sprintf("sim2=%d", int64(1)<<50)
+	})
+	planes.Delete(t, onBroker, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web.shop"}})
+	planes.NoError(t, first.Start(t.Context()))
+	planes.Until(t, "who is awaited is told", first.Client, imp, func() error {
+		if c := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); c == nil || !strings.Contains(c.Message, "sim2") {
+			return fmt.Errorf("%v", c)
+		}
+		return nil
+	})
+	planes.Change(t, first.Client, imp, func(o *mcsv1beta1.ServiceImport) { o.Annotations[names.AnnotationApplied] = right })
+	catalogued(t, onBroker, "web", "sim1", "sim2")
+
+	planes.Create(t, onBroker, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}, Data: map[string]string{"namespaces.sim2": "elsewhere"},
+	})
+	catalogued(t, onBroker, "web", "sim1")
 }
 
 // deafBody keeps back what comes after it has become deaf.

@@ -27,7 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
-	"github.com/atoll-mcs/atoll/internal/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,11 +20,11 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/pace"
 )
 
 // apart is the least time between two changes of one entry.
@@ -39,9 +40,9 @@ type Reconciler struct {
 	feed       *kit.Feed[reconcile.Request]
 }
 
-// New returns the controller, which reads the broker from the given cache, and its reconciler, which is to be told of members whose heartbeat begins or
+// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which is to be told of members whose heartbeat begins or
 // ceases to be missing.
-func New(c *inputs.Cluster, b *inputs.Broker, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, *Reconciler, error) {
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{
 		cluster: c, broker: b, heartbeats: heartbeats, feed: kit.NewFeed[reconcile.Request](),
 		writer: client.WithFieldOwner(b.Client, names.ManagerAggregate(c.ID)), // an entry does not name its writer; its managed fields do
@@ -52,9 +53,27 @@ func New(c *inputs.Cluster, b *inputs.Broker, broker cache.Cache, heartbeats *lo
 		kit.Watch(broker, &mcsv1beta1.ServiceImport{}, func(_ context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: serviceOf(e.Latest())}}
 		}),
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, applied),
+		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
 		r.feed,
 	)
 	return run, r, err
+}
+
+// applied maps an import of this cluster to its service where it says that other records have been applied: which ones are believed depends on that.
+func applied(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
+	if e.Old != nil && e.New != nil && e.Old.Annotations[names.AnnotationApplied] == e.New.Annotations[names.AnnotationApplied] {
+		return nil
+	}
+	return kit.Same(ctx, e)
+}
+
+// permissions maps what members are permitted to all services.
+func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
+	if e.Initial {
+		return nil
+	}
+	return r.broker.Services(ctx, r.cluster.Clusterset)
 }
 
 // serviceOf returns the service of an entry.
@@ -73,13 +92,7 @@ func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
 	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
 		return // the cache has ended
 	}
-	records := &brokerv1alpha1.ExportedServiceList{}
-	if err := r.broker.List(ctx, records, client.InNamespace(r.cluster.Clusterset), client.MatchingFields{layout.ByCluster: id.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return
-	}
-	for i := range records.Items {
-		r.feed.Add(false, reconcile.Request{NamespacedName: records.Items[i].Spec.Service()})
-	}
+	r.feed.Add(false, r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByCluster: id.String()})...)
 	for i := range entries.Items {
 		if clusters := Clusters(&entries.Items[i]); slices.Contains(clusters, id.String()) || !slices.ContainsFunc(clusters, func(c string) bool {
 			return r.heartbeats.Live(names.ClusterID(c))

@@ -96,7 +96,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 		Pace: border.NewPace(pacePerSecond, paceBurst), Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member, broker)
 	add(slices, e)
-	entries, entriesReconciler, e := catalogue.New(c.cluster, b, broker, c.Heartbeats)
+	entries, entriesReconciler, e := catalogue.New(c.cluster, b, member, broker, c.Heartbeats)
 	add(entries, e)
 	add(lost.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, publishedBy{c, b}, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler}, err

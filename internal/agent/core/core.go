@@ -22,17 +22,18 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/hosts"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/pace"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Config is what an agent's controllers are to do.
@@ -93,8 +94,8 @@ type core struct {
 func CacheOptions() cache.Options {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:      {Transform: local.StripNode},
-		&corev1.Namespace{}: {Transform: local.StripNamespace},
-		&corev1.Service{}:   {Transform: local.StripService},
+		&corev1.Namespace{}: {Transform: kit.StripNamespace},
+		&corev1.Service{}:   {Transform: kit.StripService},
 	}}
 }
 

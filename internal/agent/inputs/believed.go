@@ -116,13 +116,15 @@ func (c *Cluster) judge(ctx context.Context, b *Broker, key string, id names.Clu
 		if err != nil {
 			return belief.Keep, false, fmt.Errorf("reading whether its owner's word stands: %w", err)
 		}
-		if lease == nil || !by.Stands(layout.Counter(lease)) { // the broker has lost what was read, or has it again, since then
+		if lease != nil {
+			word := layout.Counter(lease)
+			owner.Vouched, owner.Refused = by.Stands(word), word.Refused
+		}
+		if verdict = belief.Decide(applied, found(), owner); verdict == belief.Keep { // the broker has lost what was read since then, or refuses it
 			s.suspicions.Clear(key)
 			s.suspicions.Suspect(key, id, time.Now(), again)
 			return belief.Keep, false, nil
 		}
-		owner.Vouched = true
-		verdict = belief.Decide(applied, found(), owner)
 	}
 	s.suspicions.Clear(key)
 	return verdict, owner.Vouched, nil

@@ -155,6 +155,19 @@ func RecordService(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedServic
 	return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
 }
 
+// Services maps what a cache of the broker has changed of everything to all services of which there are records that match.
+func (b *Broker) Services(ctx context.Context, clusterset string, options ...client.ListOption) []reconcile.Request {
+	list := &brokerv1alpha1.ExportedServiceList{}
+	if err := b.List(ctx, list, append(options, client.InNamespace(clusterset), client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil // the cache has ended
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: list.Items[i].Spec.Service()})
+	}
+	return requests
+}
+
 // PolicyService maps a policy of the hub to its service.
 func PolicyService(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}

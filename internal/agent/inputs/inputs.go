@@ -14,14 +14,14 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
-	"github.com/atoll-mcs/atoll/internal/permissions"
 )
 
 // Cluster is this cluster as a member of a clusterset.

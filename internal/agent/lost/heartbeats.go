@@ -11,9 +11,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/atoll-mcs/atoll/internal/agent/lost/liveness"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/liveness"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 

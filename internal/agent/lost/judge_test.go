@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/atoll-mcs/atoll/internal/liveness"
+	"github.com/atoll-mcs/atoll/internal/agent/lost/liveness"
 )
 
 const timeout = 40 * time.Second

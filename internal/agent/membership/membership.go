@@ -254,8 +254,8 @@ func (m *Membership) Counter(ctx context.Context) (belief.Counter, error) {
 	return layout.Counter(lease), nil
 }
 
-// Count increases the counter if it is the given one still. Another replica may renew the heartbeat meanwhile.
-func (m *Membership) Count(ctx context.Context, counter belief.Counter) error {
+// Count increases the counter if it is the given one still, and says whether the broker refuses something. Another replica may renew the heartbeat meanwhile.
+func (m *Membership) Count(ctx context.Context, counter belief.Counter, refused bool) error {
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (m *Membership) Count(ctx context.Context, counter belief.Counter) error {
 		if layout.Counter(lease) != counter {
 			return fmt.Errorf("the counter is not what it was when the comparison began")
 		}
-		layout.SetCount(lease, counter.Count+1)
+		layout.SetCount(lease, counter.Count+1, refused)
 		return m.Broker.Update(ctx, lease)
 	})
 }

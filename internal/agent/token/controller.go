@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/joining"
-	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 

@@ -3,7 +3,7 @@ package token
 import (
 	"time"
 
-	"github.com/atoll-mcs/atoll/internal/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 )
 
 const (

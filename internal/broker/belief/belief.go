@@ -30,6 +30,8 @@ type Owner struct {
 	// Vouched says that it has compared what it publishes with what is on the broker since the object became suspicious, and the object was read again
 	// after that.
 	Vouched bool
+	// Refused says that it has done so although the broker refuses some of what it publishes, so that what is missing may be just that.
+	Refused bool
 }
 
 // Verdict is what to do.
@@ -51,7 +53,7 @@ func Decide(applied Applied, found *Found, owner Owner) Verdict {
 	switch {
 	case owner.Removed:
 		return Remove
-	case suspicious && !owner.Lost && !owner.Vouched:
+	case suspicious && !owner.Lost && (!owner.Vouched || found == nil && owner.Refused):
 		return Keep
 	case found == nil || found.Withdrawn:
 		return Remove

@@ -34,6 +34,8 @@ func TestDecide(t *testing.T) {
 		{"ended, and again", Applied{7, false}, &Found{Revision: 8}, Owner{}, Apply},
 		{"ended, and gone", Applied{7, false}, nil, Owner{}, Remove},
 		{"missing, vouched", Applied{7, true}, nil, Owner{Vouched: true}, Remove},
+		{"missing, vouched, while something is refused", Applied{7, true}, nil, Owner{Vouched: true, Refused: true}, Keep},
+		{"lower, vouched, while something is refused", Applied{7, true}, &Found{Revision: 6}, Owner{Vouched: true, Refused: true}, Apply},
 		{"lower, vouched", Applied{7, true}, &Found{Revision: 6}, Owner{Vouched: true}, Apply},
 		{"lower and withdrawn, vouched", Applied{7, true}, &Found{6, true}, Owner{Vouched: true}, Remove},
 		{"missing, lost", Applied{7, true}, nil, Owner{Lost: true}, Remove},
@@ -147,7 +149,7 @@ func (m *model) compareEnd() {
 func (m *model) renew() {
 	if m.broker.counter.Lease == "" {
 		m.leases++
-		m.broker.counter = Counter{types.UID(fmt.Sprint(m.leases)), 0}
+		m.broker.counter = Counter{Lease: types.UID(fmt.Sprint(m.leases))}
 	}
 }
 
@@ -320,12 +322,12 @@ func TestAVouchEnds(t *testing.T) {
 	at := func(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
 	vouch := func(second int) {
 		for i := range 3 {
-			s.Show(at(second+i), map[names.ClusterID]Counter{"owner": {"lease", int64(second + i)}})
+			s.Show(at(second+i), map[names.ClusterID]Counter{"owner": {Lease: "lease", Count: int64(second + i)}})
 		}
 	}
 	s.Suspect("x", "owner", at(0), tell)
 	vouch(1)
-	if by, vouched := s.Suspect("x", "owner", at(60), tell); !vouched || told != 1 || by != (Counter{"lease", 3}) {
+	if by, vouched := s.Suspect("x", "owner", at(60), tell); !vouched || told != 1 || by != (Counter{Lease: "lease", Count: 3}) {
 		t.Errorf("%v by %v, told %d times", vouched, by, told)
 	}
 	if _, vouched := s.Suspect("x", "owner", at(64), tell); vouched {
@@ -335,8 +337,8 @@ func TestAVouchEnds(t *testing.T) {
 	if _, vouched := s.Suspect("x", "owner", at(70), tell); !vouched || told != 2 {
 		t.Errorf("%v, told %d times", vouched, told)
 	}
-	by := Counter{"lease", 7}
-	if !by.Stands(by) || !by.Stands(Counter{"lease", 8}) || by.Stands(Counter{"lease", 6}) || by.Stands(Counter{"other", 8}) {
+	by := Counter{Lease: "lease", Count: 7}
+	if !by.Stands(by) || !by.Stands(Counter{Lease: "lease", Count: 8}) || by.Stands(Counter{Lease: "lease", Count: 6}) || by.Stands(Counter{Lease: "other", Count: 8}) {
 		t.Error("what stands is told wrongly")
 	}
 }

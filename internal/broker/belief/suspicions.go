@@ -28,6 +28,8 @@ type Counter struct {
 	// Lease is the UID of the Lease that says so.
 	Lease types.UID
 	Count int64
+	// Refused says that some of what the member publishes is not there, because the broker refuses it.
+	Refused bool
 }
 
 type suspicion struct {

@@ -111,15 +111,19 @@ func Counter(lease *coordinationv1.Lease) belief.Counter {
 	if err != nil || count < 0 {
 		count = 0
 	}
-	return belief.Counter{Lease: lease.UID, Count: count}
+	_, refused := lease.Annotations[names.AnnotationBrokerRefuses]
+	return belief.Counter{Lease: lease.UID, Count: count, Refused: refused}
 }
 
-// SetCount has a Lease say how often its member has compared what it publishes.
-func SetCount(lease *coordinationv1.Lease, count int64) {
+// SetCount has a Lease say how often its member has compared what it publishes, and whether the broker refuses some of that.
+func SetCount(lease *coordinationv1.Lease, count int64, refused bool) {
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
 	}
 	lease.Annotations[names.AnnotationCompared] = strconv.FormatInt(count, 10)
+	if delete(lease.Annotations, names.AnnotationBrokerRefuses); refused {
+		lease.Annotations[names.AnnotationBrokerRefuses] = "true"
+	}
 }
 
 // Found returns what belief.Decide needs of an object.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/permissions"
 )
 
 func namespacePolicyName(namespace string) string { return "namespaces-of-" + namespace + ".atoll.dev" }
@@ -34,7 +34,7 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				exempt("!" + byMember(namespace).Expression),
 				self(namespace),
 				{Name: "key", Expression: fmt.Sprintf("'%s' + variables.self", permissions.NamespacesPrefix)},
-				// What is not text permits nothing, as in internal/permissions. Without either key any namespace is permitted.
+				// What is not text permits nothing, as in internal/broker/permissions. Without either key any namespace is permitted.
 				{Name: "usual", Expression: fmt.Sprintf("'%[1]s' in params.?binaryData.orValue({}) ? '' : params.?data['%[1]s'].orValue('*')", permissions.NamespacesKey(permissions.Default))},
 				{Name: "text", Expression: "variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue(variables.usual)"},
 				{Name: "patterns", Expression: `variables.text.replace(',', ' ').replace('\t', ' ').replace('\r', ' ').replace('\n', ' ').split(' ')`},

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/atoll-mcs/atoll/internal/bench"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/spread"
+	"github.com/atoll-mcs/atoll/internal/doctor/bench"
+	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
 
 // options are the flags.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/atoll-mcs/atoll/internal/bench"
-	"github.com/atoll-mcs/atoll/internal/spread"
+	"github.com/atoll-mcs/atoll/internal/doctor/bench"
+	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
 
 func TestPrint(t *testing.T) {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
-	"github.com/atoll-mcs/atoll/internal/permissions"
-	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
 // newMembers returns the commands about the permissions of members.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/atoll-mcs/atoll/internal/check"
-	"github.com/atoll-mcs/atoll/internal/checkup"
 	"github.com/atoll-mcs/atoll/internal/cli/join"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/doctor/check"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 )
 
 // options are the flags.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/atoll-mcs/atoll/internal/check"
+	"github.com/atoll-mcs/atoll/internal/doctor/check"
 )
 
 // TestPrint: headings, a line for each check, and below it what was found and what to do.

@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
 // forms are those that the flag --provider names; none for auto.

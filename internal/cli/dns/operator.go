@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/clusterdns"
-	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
 // decision is what install does. Lighthouse's part is taken out only while Submariner's operator does not run: it would

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/clusterdns"
-	"github.com/atoll-mcs/atoll/internal/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
 // forbidden is a cluster of which nothing may be read.

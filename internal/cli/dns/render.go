@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
-	"github.com/atoll-mcs/atoll/internal/clusterdns"
-	"github.com/atoll-mcs/atoll/internal/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
 // NewRender returns the command `atoll render dns`, which writes to the given place.

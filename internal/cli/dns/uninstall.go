@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/atoll-mcs/atoll/internal/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 )
 
 func newUninstall() *cobra.Command {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
-	"github.com/atoll-mcs/atoll/internal/report"
-	"github.com/atoll-mcs/atoll/internal/survey"
 )
 
 // NewCommand returns the command.

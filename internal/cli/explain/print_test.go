@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
-	"github.com/atoll-mcs/atoll/internal/report"
 )
 
 func TestPrint(t *testing.T) {

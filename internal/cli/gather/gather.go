@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/atoll-mcs/atoll/internal/check"
-	"github.com/atoll-mcs/atoll/internal/checkup"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/gather"
-	"github.com/atoll-mcs/atoll/internal/survey"
-	"github.com/atoll-mcs/atoll/internal/version"
+	"github.com/atoll-mcs/atoll/internal/doctor/check"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
+	"github.com/atoll-mcs/atoll/internal/doctor/gather"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/kit/version"
 )
 
 // options are the flags.

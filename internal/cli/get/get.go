@@ -15,8 +15,8 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/report"
-	"github.com/atoll-mcs/atoll/internal/survey"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
 // options are the flags of all sub-commands.

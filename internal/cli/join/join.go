@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/setup"
 )
 
 // NewCommand returns the command.

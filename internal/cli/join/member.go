@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/atoll-mcs/atoll/internal/agent"
-	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
 // MemberFlags say what runs in a member cluster, and how.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/atoll-mcs/atoll/internal/render"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
 // What is wrong with the agent's arguments is said before anything runs with them.

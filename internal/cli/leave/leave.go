@@ -8,7 +8,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/setup"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 )
 
 // NewCommand returns the command.

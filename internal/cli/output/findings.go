@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/atoll-mcs/atoll/internal/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
 // marks stand in front of findings.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/atoll-mcs/atoll/internal/install"
-	"github.com/atoll-mcs/atoll/internal/render"
-	"github.com/atoll-mcs/atoll/internal/setup"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 )
 
 // run runs a command line of atoll render, and returns what it writes.

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"github.com/atoll-mcs/atoll/internal/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
 func TestPrint(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/atoll-mcs/atoll/internal/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
 // What is waited for is said once, and again when it is something else; in the end counts what was seen last.

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/install"
-	"github.com/atoll-mcs/atoll/internal/setup"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 )
 
 // Say returns what tells about the steps of a command.

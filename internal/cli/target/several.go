@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/atoll-mcs/atoll/internal/checkup"
-	"github.com/atoll-mcs/atoll/internal/trial"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
+	"github.com/atoll-mcs/atoll/internal/doctor/trial"
 )
 
 // Several are the clusters of contexts that a person names, beside the one of the flags.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/atoll-mcs/atoll/internal/verify"
+	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 )
 
 func TestPrint(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
-	"github.com/atoll-mcs/atoll/internal/verify"
+	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 )
 
 // options are the flags.

@@ -63,6 +63,9 @@ const (
 	StateWithdrawn = "Withdrawn"
 	// AnnotationCompared is on a member's heartbeat, with how often the member has found on the broker just what it publishes.
 	AnnotationCompared = "atoll.dev/compared"
+	// AnnotationBrokerRefuses is on a member's heartbeat as long as the broker refuses something that the member publishes, and has for ten minutes. What is missing
+	// of the member then does not count as ended.
+	AnnotationBrokerRefuses = "atoll.dev/broker-refuses"
 	// AnnotationPolicy is on a ServiceExport that was made for a policy of the hub's, with that policy (JSON).
 	AnnotationPolicy = "atoll.dev/policy"
 	// AnnotationApplied is on a ServiceImport, with the revisions of the records that it is made of: "c1=12,c2=34".

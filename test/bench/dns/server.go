@@ -17,7 +17,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/kubernetes" // registers itself
 	"github.com/miekg/dns"
 
-	"github.com/atoll-mcs/atoll/internal/coredns"
+	"github.com/atoll-mcs/atoll/plugin/coredns"
 	"github.com/atoll-mcs/atoll/test/bench/child"
 )
 
@@ -52,7 +52,7 @@ const RoleServer = "dns"
 // Server is the role of all DNS servers: CoreDNS with all their plugins, of which each has others
 // in its Corefile, which is the argument.
 func Server(_ context.Context, args []string, in io.Reader, out io.Writer) error {
-	// The order of plugins is internal/coredns's; kubernetes stands where it does in CoreDNS.
+	// The order of plugins is plugin/coredns's; kubernetes stands where it does in CoreDNS.
 	at := slices.Index(dnsserver.Directives, "clusterset")
 	dnsserver.Directives = slices.Insert(slices.Clone(dnsserver.Directives), at, "kubernetes")
 	server, err := coredns.Start(args[0])

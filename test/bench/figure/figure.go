@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/atoll-mcs/atoll/internal/spread"
+	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
 
 // Units of figures.

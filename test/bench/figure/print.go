@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/atoll-mcs/atoll/internal/spread"
+	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
 
 // WriteJSON writes the report as one document.

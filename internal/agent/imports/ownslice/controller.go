@@ -19,13 +19,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/pace"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // withdrawDelay is how long the endpoints of a source slice that is gone stay, because they may have moved to another slice.

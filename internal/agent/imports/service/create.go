@@ -16,8 +16,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // create creates a derived Service with the clusterset IPs that the import has, so that clients keep theirs: all of them that it can have again.

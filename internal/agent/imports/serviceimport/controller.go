@@ -20,9 +20,9 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -70,7 +70,7 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 	if e.New != nil {
 		r.sayMalformed(e.New)
 	}
-	return r.records(ctx, client.MatchingFields{layout.ByNamespace: e.Latest().Name})
+	return r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByNamespace: e.Latest().Name})
 }
 
 // permissions maps what members are permitted to all services.
@@ -78,19 +78,7 @@ func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.Config
 	if e.Latest().Name != names.MemberPermissions || e.Initial {
 		return nil
 	}
-	return r.records(ctx)
-}
-
-func (r *Reconciler) records(ctx context.Context, options ...client.ListOption) []reconcile.Request {
-	list := &brokerv1alpha1.ExportedServiceList{}
-	if err := r.broker.List(ctx, list, append(options, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil // the cache has ended
-	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: list.Items[i].Spec.Service()})
-	}
-	return requests
+	return r.broker.Services(ctx, r.cluster.Clusterset)
 }
 
 // Reconcile makes the ServiceImport of one service what the exports of it amount to.

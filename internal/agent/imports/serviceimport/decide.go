@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"

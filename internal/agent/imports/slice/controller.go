@@ -20,17 +20,17 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Request is a source slice of another cluster. What it is imported as has a name that follows from these.

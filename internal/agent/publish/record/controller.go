@@ -16,11 +16,11 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Part is the controller's part of a service in status.Problems.

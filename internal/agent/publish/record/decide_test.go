@@ -9,8 +9,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/local"
 )
 
 func spec(exported int64, port int32) *brokerv1alpha1.ExportedServiceSpec {

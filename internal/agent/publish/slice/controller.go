@@ -19,14 +19,14 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/metrics"
-	"github.com/atoll-mcs/atoll/internal/pace"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Part begins the controller's parts of a service in status.Problems. The name of the source slice follows.

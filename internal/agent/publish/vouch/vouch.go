@@ -18,10 +18,10 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/local"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -37,7 +37,7 @@ const (
 	pause = 2 * time.Second
 	// again is when a comparison follows one that has not found everything right.
 	again = 5 * time.Second
-	// resigned is how long the broker refuses an object until that counts as right: others cannot wait for it for ever.
+	// resigned is how long the broker refuses an object until the member vouches for the rest: others cannot wait for it for ever.
 	resigned = 10 * time.Minute
 	pageSize = 500
 )
@@ -64,8 +64,8 @@ type Slices interface {
 type Lease interface {
 	// Counter reads how often the member has found everything right.
 	Counter(ctx context.Context) (belief.Counter, error)
-	// Count increases the counter if it is still the given one.
-	Count(ctx context.Context, counter belief.Counter) error
+	// Count increases the counter if it is still the given one, and says whether the broker refuses something of the member.
+	Count(ctx context.Context, counter belief.Counter, refused bool) error
 }
 
 // Voucher compares.
@@ -164,10 +164,11 @@ func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
 			break
 		}
 	}
-	outdated := false
+	outdated, refused := false, false
 	for k, of := range open {
 		if of.cached == of.found && v.wrong.For(k, time.Now()) >= resigned {
 			delete(open, k)
+			refused = true
 		}
 		outdated = outdated || of.cached != of.found
 	}
@@ -177,7 +178,7 @@ func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
 	case len(open) > 0:
 		return false, nil
 	}
-	if err := v.Lease.Count(ctx, counter); err != nil {
+	if err := v.Lease.Count(ctx, counter, refused); err != nil {
 		return false, fmt.Errorf("counting the comparison: %w", err)
 	}
 	return true, nil

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 var cut = status.Remark{Reason: "EndpointsTruncated", Message: "Some are left out."}

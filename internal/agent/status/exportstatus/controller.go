@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,14 +22,14 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/slice"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Reconciler writes the statuses of ServiceExports.
@@ -115,6 +116,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if pending {
 		return reconcile.Result{}, nil // the next event of the record, or of the slice, queues the export
 	}
+	if late, err := r.serviceIsLate(ctx, own); err != nil || late {
+		return reconcile.Result{}, err // its event queues the export
+	}
 	wanted := Conditions(own, so)
 	stands, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
 	result, refusal, err := kit.Outcome(err)
@@ -133,6 +137,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		status.Say(r.recorder, own.Export, nil, corev1.EventTypeWarning, remark.Reason, "Export", remark.Message)
 	}
 	return result, nil
+}
+
+// serviceIsLate tells whether the Service of an export exists and the cache does not have it yet: ServiceExports come by a watch of their own. It is asked
+// before it is said for the first time that there is none.
+func (r *Reconciler) serviceIsLate(ctx context.Context, own local.Own) (bool, error) {
+	said := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid))
+	if own.Service != nil || said != nil && said.Reason == string(mcsv1beta1.ServiceExportReasonNoService) {
+		return false, nil
+	}
+	live, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(own.Export), &corev1.Service{})
+	return live != nil && live.DeletionTimestamp == nil, err
 }
 
 // progress reads how far an export is. pending says that its record, or one of its slices, is about to be written.

@@ -5,9 +5,9 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Notices say which of a Service's slices are not exported, or do not hold all endpoints.

@@ -22,8 +22,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // Reconciler writes the statuses of ServiceImports.

@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/local"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/status"
 )
 
 // The condition says what failed, what people should know once for each cluster and reason, and stands while the derived Service is being written.

@@ -1,0 +1,265 @@
+// Package bench measures a clusterset as it is: how long an export, the change of an endpoint and the end of an export take
+// until other clusters have it, as its users' watches see it. Beside it stands its floor, measured by turns with it: the least that the same
+// API servers need for the same objects, without any logic between.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
+	"github.com/atoll-mcs/atoll/internal/doctor/trial"
+	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
+)
+
+const (
+	// command is the command's name, for its namespaces.
+	command = "bench"
+	// brokerName is how the broker is called.
+	brokerName = "broker"
+
+	// maxRounds and maxEndpoints bound what is asked of other people's API servers, maxPause how long it takes.
+	maxRounds, maxEndpoints, maxPause = 1000, 100, time.Minute
+)
+
+// Options say what to measure, and how patient to be.
+type Options struct {
+	// Rounds is how often each thing is measured, after one round that does not count.
+	Rounds int
+	// Endpoints is how many each Service has. They are in one EndpointSlice.
+	Endpoints int
+	// Pause is how long to wait before each thing, for none to be in the wake of the one before.
+	Pause time.Duration
+	// Patience is how long each thing may take, Timeout all of them.
+	Patience, Timeout time.Duration
+	// NoFloor leaves the floor out.
+	NoFloor bool
+	// Broker is the broker's API server, as a user who may make a namespace there, for the floor. Without it, the floor
+	// does without a broker. BrokerContext is that of the kubeconfig, for people.
+	Broker        *rest.Config
+	BrokerContext string
+	// Say tells a person what is being done.
+	Say func(format string, args ...any)
+}
+
+// Validate returns an error that says which of the options make no sense.
+func (o Options) Validate() error {
+	var wrong []error
+	if o.Rounds < 1 || o.Rounds > maxRounds {
+		wrong = append(wrong, fmt.Errorf("--rounds can be from 1 to %d", maxRounds))
+	}
+	if o.Endpoints < 1 || o.Endpoints > maxEndpoints {
+		wrong = append(wrong, fmt.Errorf("--endpoints can be from 1 to %d", maxEndpoints))
+	}
+	if o.Pause < 0 || o.Pause > maxPause {
+		wrong = append(wrong, fmt.Errorf("--pause can be from 0 to %v", maxPause))
+	}
+	if o.Patience <= 0 || o.Timeout <= 0 {
+		wrong = append(wrong, errors.New("--wait and --timeout are times, as 30s"))
+	}
+	if o.NoFloor && o.BrokerContext != "" {
+		wrong = append(wrong, errors.New("--broker-context is for the floor: leave out one or the other, it or --no-floor"))
+	}
+	return errors.Join(wrong...)
+}
+
+// bench is one run.
+type bench struct {
+	Options
+	namespace string
+	from      *site
+	to        []*site
+	broker    *site // of the floor; nil without
+	// family is that of the exporting cluster's Services, endpoints the addresses that they have, and one more.
+	family    corev1.IPFamily
+	endpoints []string
+	// virtual tells that the exporting cluster's endpoints are its Services' addresses, and not these.
+	virtual bool
+
+	found      samples
+	done       int
+	roundTrips []RoundTrip
+	notes      []string
+}
+
+// Run measures how long it takes from the first member to the others. It always cleans up, also when ctx is done before the end;
+// with an error there is a report of the rounds that were made before.
+func Run(ctx context.Context, members []trial.Member, o Options) (Report, error) {
+	if err := together(members); err != nil {
+		return Report{}, err
+	}
+	b := &bench{Options: o, namespace: outpost.NewName(command), found: samples{}}
+	for i, m := range members {
+		s := &site{name: m.ID.String(), context: m.Context, namespace: b.namespace, config: m.Config, member: &members[i]}
+		if i == 0 {
+			b.from = s
+		} else {
+			b.to = append(b.to, s)
+		}
+	}
+	if o.Broker != nil && !o.NoFloor {
+		// It may be one of the members' clusters.
+		b.broker = &site{name: brokerName, context: o.BrokerContext, namespace: b.namespace + "-" + brokerName, config: o.Broker}
+	}
+	limited, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	err := b.measure(limited)
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("it was interrupted after %d rounds of %d", b.done, o.Rounds)
+	case err != nil && limited.Err() != nil:
+		err = fmt.Errorf("after %v (--timeout), %d rounds of %d were made: %w", o.Timeout, b.done, o.Rounds, err)
+	}
+	o.Say("cleaning up")
+	return b.report(), errors.Join(err, b.clean(ctx))
+}
+
+// together tells what keeps members from being measured with each other.
+func together(members []trial.Member) error {
+	if len(members) < 2 {
+		return errors.New("it takes two clusters at least: the first one exports, the others import")
+	}
+	first := members[0]
+	for i, m := range members {
+		if j := slices.IndexFunc(members, func(other trial.Member) bool { return other.ID == m.ID }); j < i {
+			return fmt.Errorf("contexts %s and %s are of one cluster, %s", members[j].Context, m.Context, m.ID)
+		}
+		if a, b := clusterset(first), clusterset(m); a != "" && b != "" && a != b {
+			return fmt.Errorf("%s is in clusterset %s, and %s in %s: name members of one clusterset", first.ID, a, m.ID, b)
+		}
+	}
+	return nil
+}
+
+func clusterset(m trial.Member) string {
+	if m.Survey == nil {
+		return ""
+	}
+	return m.Survey.Clusterset
+}
+
+func (b *bench) sites() []*site {
+	sites := append([]*site{b.from}, b.to...)
+	if b.broker != nil {
+		sites = append(sites, b.broker)
+	}
+	return sites
+}
+
+// measure makes all rounds.
+func (b *bench) measure(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		for _, s := range b.sites() {
+			s.sight.running.Wait()
+		}
+	}()
+	for _, s := range b.sites() {
+		s.sight = newSight()
+	}
+	b.Say("making namespace %s in each cluster", b.namespace)
+	if err := each(b.sites(), func(_ int, s *site) error { return s.open(ctx, b.Timeout) }); err != nil {
+		return err
+	}
+	if err := b.look(ctx); err != nil {
+		return err
+	}
+	if err := b.choose(ctx); err != nil {
+		return err
+	}
+	b.Say("measuring: %d rounds from %s, after one that does not count", b.Rounds, b.from.name)
+	for round := range b.Rounds + 1 {
+		for _, w := range b.ways(round) {
+			if err := b.round(ctx, w, round > 0); err != nil {
+				return err
+			}
+		}
+		b.done = round
+		if tenths := 10 * round / b.Rounds; round > 0 && tenths > 10*(round-1)/b.Rounds {
+			b.Say("%d of %d rounds", round, b.Rounds)
+		}
+	}
+	return nil
+}
+
+// look follows what there is, and takes the time of small requests.
+func (b *bench) look(ctx context.Context) error {
+	if err := each(b.to, func(_ int, s *site) error { return s.followImports(ctx) }); err != nil {
+		return err
+	}
+	if !b.NoFloor {
+		if err := b.from.followTriggers(ctx); err != nil {
+			return err
+		}
+	}
+	if b.broker != nil {
+		if err := b.broker.followRecords(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range b.sites() {
+		took, err := s.roundTrip(ctx)
+		if err != nil {
+			return err
+		}
+		b.roundTrips = append(b.roundTrips, RoundTrip{s.name, took})
+	}
+	return nil
+}
+
+// choose makes a Service to see what family it has, and chooses addresses for endpoints.
+func (b *bench) choose(ctx context.Context) error {
+	first := service(metav1.ObjectMeta{Namespace: b.namespace, Name: "first"})
+	if err := b.from.create(ctx, first); err != nil {
+		return err
+	}
+	b.family = corev1.IPv4Protocol
+	if len(first.Spec.IPFamilies) > 0 {
+		b.family = first.Spec.IPFamilies[0]
+	}
+	var allowed ranges.Set
+	restricted := false
+	if s := b.from.member.Survey; s != nil && s.Broker != nil {
+		for _, m := range s.Broker.Members {
+			b.virtual = b.virtual || m.Name == b.from.name && m.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
+		}
+		allowed, restricted = s.Broker.Permissions.RangesOf(b.from.member.ID)
+	}
+	if b.virtual {
+		restricted = false // nobody sees these addresses
+		b.notes = append(b.notes, fmt.Sprintf("%s advertises cluster IPs, so that no change of an endpoint reaches the others", b.from.name))
+	}
+	var err error
+	b.endpoints, err = addresses(b.family, allowed, restricted, b.Endpoints+1)
+	return err
+}
+
+func (b *bench) report() Report {
+	r := Report{Namespace: b.namespace, From: b.from.name, To: []string{}, Rounds: b.done, Endpoints: b.Endpoints, Floor: OverBroker, RoundTrips: b.roundTrips, Notes: b.notes}
+	switch {
+	case b.NoFloor:
+		r.Floor = None
+	case b.broker == nil:
+		r.Floor = Direct
+		r.Notes = append(r.Notes, "the floor leads from cluster to cluster, without a broker, so that the ratios are higher than they would be: with rights on the broker, name its context with --broker-context")
+	}
+	for _, s := range b.to {
+		r.To = append(r.To, s.name)
+	}
+	r.Figures = b.found.figures(r.To)
+	return r
+}
+
+// clean takes away what was made, and waits until it is gone.
+func (b *bench) clean(ctx context.Context) error {
+	return each(b.sites(), func(_ int, s *site) error { return s.close(ctx) })
+}

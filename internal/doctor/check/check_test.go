@@ -1,0 +1,314 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
+	"github.com/atoll-mcs/atoll/internal/doctor/probe"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// TestEveryCheckIsDocumented: a hint leads to a paragraph about the check, under its number.
+func TestEveryCheckIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headings := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok {
+			headings[id] = true
+		}
+	}
+	seen := map[ID]bool{}
+	for _, e := range Catalogue {
+		if seen[e.ID] {
+			t.Errorf("%s is in the catalogue twice", e.ID)
+		}
+		seen[e.ID] = true
+		if !headings[string(e.ID)] {
+			t.Errorf("%s has no heading %q in %s", e.ID, "### "+e.ID, page)
+		}
+		if want := page + "#" + strings.ToLower(string(e.ID)); e.ID.Anchor() != want {
+			t.Errorf("%s leads to %s, want %s", e.ID, e.ID.Anchor(), want)
+		}
+		delete(headings, string(e.ID))
+	}
+	for id := range headings {
+		t.Errorf("%s describes %s, which is no check", page, id)
+	}
+}
+
+// member is a cluster of which all is well, whose number is in its addresses.
+func member(number int) Cluster {
+	id := fmt.Sprintf("c%d", number)
+	deployments := map[string]appsv1.Deployment{}
+	for _, name := range []string{render.AgentName, render.DNSName} {
+		d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		d.Spec.Replicas, d.Status.ReadyReplicas = ptr.To[int32](2), 2
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "example.org/" + name + ":v1"}}
+		deployments[name] = d
+	}
+	atoll, cluster := fmt.Sprintf("10.10%d.0.53", number), fmt.Sprintf("10.10%d.0.10", number)
+	at := time.Now()
+	members := []brokerv1alpha1.MemberCluster{
+		{ObjectMeta: metav1.ObjectMeta{Name: "c1"}, Spec: brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "c1", AgentVersion: "v1", AdvertiseMode: brokerv1alpha1.AdvertisePods, PodCIDRs: []string{"10.1.0.0/16"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "c2"}, Spec: brokerv1alpha1.MemberClusterSpec{ClusterID: "c2", ClusterUID: "c2", AgentVersion: "v1", AdvertiseMode: brokerv1alpha1.AdvertisePods, PodCIDRs: []string{"10.2.0.0/16"}}},
+	}
+	lease := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: id, CreationTimestamp: metav1.NewTime(at)}}
+	c := Cluster{
+		Name: id, Context: id, Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
+		Agent: Rights{Asked: true}, DNS: Rights{Asked: true}, OnBroker: Rights{Asked: true},
+		Services: []string{"10.96.0.0/12"}, Pods: []string{fmt.Sprintf("10.%d.0.0/16", number)},
+		KubeProxy: &DaemonSet{Ready: 1, Wanted: 1}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
+		Listener: &outpost.Listener{Node: "n1", Pod: []string{fmt.Sprintf("10.%d.0.9", number)}, Service: []string{fmt.Sprintf("10.10%d.0.9", number)}, Routed: []string{fmt.Sprintf("10.10%d.0.8", number)}},
+		Survey: &survey.Survey{
+			ClusterID: names.ClusterID(id), Clusterset: "set", Server: "https://broker", Expires: at.Add(72 * time.Hour),
+			Cluster: survey.Cluster{Deployments: deployments, DNS: survey.DNS{Found: []dnswiring.Form{dnswiring.CoreDNS}, Wired: []dnswiring.Form{dnswiring.CoreDNS}}},
+			Broker:  &survey.Broker{At: at, Members: members, Heartbeats: []coordinationv1.Lease{lease}},
+		},
+	}
+	return c
+}
+
+// healthy are two members with all that their pods have seen, by the plans that they were given.
+func healthy() *Evidence {
+	e := &Evidence{Clusters: []Cluster{member(1), member(2)}}
+	for i := range e.Clusters {
+		c := &e.Clusters[i]
+		seen := &probe.Report{Resolver: probe.Resolver{Servers: c.ClusterDNS}}
+		plan := Plan(e, c, nil)
+		for _, q := range plan.Questions {
+			if q.Server == probe.EachServer {
+				q.Server = c.ClusterDNS[0]
+			}
+			a := probe.Answer{Question: q, Values: []string{"1.0.0"}}
+			if q.Type == "AAAA" {
+				a.Values, a.Absent, a.Error = nil, true, "no such host"
+			}
+			seen.Answers = append(seen.Answers, a)
+		}
+		for _, connection := range plan.Connections {
+			seen.Connections = append(seen.Connections, probe.Reached{Connection: connection, By: map[string]int{"x": 1}})
+		}
+		for _, s := range plan.Servers {
+			seen.Servers = append(seen.Servers, probe.Replied{Server: s, Status: 401, Milliseconds: 3})
+		}
+		c.Seen = seen
+	}
+	return e
+}
+
+// fail has connections of a cluster fail to which is applies.
+func (c *Cluster) fail(is func(probe.Connection) bool) {
+	for i := range c.Seen.Connections {
+		if r := &c.Seen.Connections[i]; is(r.Connection) {
+			r.By, r.Error = nil, "i/o timeout"
+		}
+	}
+}
+
+// silence takes away the answers of a server to questions of the clusterset's zone.
+func (c *Cluster) silence(server string) {
+	for i := range c.Seen.Answers {
+		if a := &c.Seen.Answers[i]; a.Server == server && a.Name == versionName {
+			a.Values, a.Absent, a.Error = nil, true, "no such host"
+		}
+	}
+}
+
+// TestServicesAreAwaited: a Service that was made a moment ago may not be routed yet, and that is no
+// fault; a pod that is ready is reached at once, or not.
+func TestServicesAreAwaited(t *testing.T) {
+	e := healthy()
+	for _, c := range Plan(e, &e.Clusters[0], nil).Connections {
+		if service := strings.HasPrefix(c.Address, "10.10"); c.Await != service {
+			t.Errorf("%+v: a Service's address %v", c, service)
+		}
+	}
+}
+
+// TestJudge breaks one thing after the other in two clusters that are well, and looks which checks
+// notice, and that no other does.
+func TestJudge(t *testing.T) {
+	to := func(prefix string) func(probe.Connection) bool {
+		return func(c probe.Connection) bool { return strings.HasPrefix(c.Address, prefix) }
+	}
+	for name, c := range map[string]struct {
+		with func(e *Evidence, c1, c2 *Cluster)
+		want string // ID=status of all that are not ok, in order
+		says string
+	}{
+		"all is well": {func(*Evidence, *Cluster, *Cluster) {}, "", ""},
+		"no API server": {
+			func(_ *Evidence, c1, c2 *Cluster) { *c1 = Cluster{Name: "c1", Unreached: errors.New("refused")} },
+			"ATOLL1001=error", "refused",
+		},
+		"too old": {func(_ *Evidence, c1, _ *Cluster) { c1.Lacks = []string{"things"} }, "ATOLL1002=error", "things"},
+		"definition deleted": {
+			func(_ *Evidence, c1, _ *Cluster) { c1.Definitions = errors.New("not served") }, "ATOLL1003=error", "atoll join FILE --context c1",
+		},
+		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "of 1 nodes none"},
+		"agent has no role": {func(_ *Evidence, c1, _ *Cluster) { c1.Agent.Missing = []string{"list services"} }, "ATOLL1102=error", "may not list services"},
+		"dns has no role":   {func(_ *Evidence, c1, _ *Cluster) { c1.DNS.Missing = []string{"list x"} }, "ATOLL1103=error", "may not list x"},
+		"rights not known":  {func(_ *Evidence, c1, _ *Cluster) { c1.DNS = Rights{Err: errors.New("forbidden")} }, "ATOLL1103=skipped", "forbidden"},
+		"not on the broker": {func(_ *Evidence, c1, _ *Cluster) { c1.OnBroker.Missing = []string{"create leases"} }, "ATOLL1104=error", "atoll broker token create c1"},
+		"no pod of the agent is ready": {func(_ *Evidence, c1, _ *Cluster) {
+			d := c1.Survey.Cluster.Deployments[render.AgentName]
+			d.Status.ReadyReplicas = 0
+			c1.Survey.Cluster.Deployments[render.AgentName] = d
+		}, "ATOLL1202=error", "none of its pods"},
+		"one pod of two": {func(_ *Evidence, c1, _ *Cluster) {
+			d := c1.Survey.Cluster.Deployments[render.DNSName]
+			d.Status.ReadyReplicas = 1
+			c1.Survey.Cluster.Deployments[render.DNSName] = d
+		}, "ATOLL1203=warning", "1 of 2"},
+		"expired":     {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(-time.Hour) }, "ATOLL1204=error", "expired 1h"},
+		"about to":    {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(time.Hour) }, "ATOLL1204=warning", "were not renewed"},
+		"silent":      {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.At = time.Now().Add(time.Hour) }, "ATOLL1205=error", "s old"},
+		"not entered": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.Heartbeats = nil }, "ATOLL1205=error", "has none"},
+		"broker out of reach of pods": {
+			func(_ *Evidence, c1, _ *Cluster) { c1.Seen.Servers[0] = probe.Replied{Error: "dial tcp: timeout"} }, "ATOLL1301=error", "dial tcp: timeout",
+		},
+		"broker far away": {func(_ *Evidence, c1, _ *Cluster) { c1.Seen.Servers[0].Milliseconds = 800 }, "ATOLL1302=warning", "800ms"},
+		"broker's clock":  {func(_ *Evidence, c1, _ *Cluster) { c1.Seen.Servers[0].Ahead = -10 }, "ATOLL1303=warning", "10s behind"},
+		"broker's clock far off": {
+			func(_ *Evidence, c1, _ *Cluster) { c1.Seen.Servers[0].Ahead = 120 }, "ATOLL1303=error", "2m0s ahead of",
+		},
+		"broker out of reach from here": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Broker, c1.Survey.BrokerErr, c1.OnBroker = nil, errors.New("no route"), Rights{}
+		}, "ATOLL1104=skipped ATOLL1205=skipped ATOLL1304=warning", "no route"},
+		"no pods": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Listener, c1.Seen, c1.Outpost = nil, nil, errors.New("forbidden")
+		}, "ATOLL1301=skipped ATOLL1401=warning ATOLL1402=skipped ATOLL1501=skipped ATOLL1505=skipped ATOLL2101=skipped ATOLL2101=skipped", "forbidden"},
+		"pods apart":    {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.1.0.9")) }, "ATOLL1401=error", "i/o timeout"},
+		"no kube-proxy": {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.101.0.8")) }, "ATOLL1402=error", "does not lead to its endpoint"},
+		"kube-proxy on one node": {
+			func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy.Wanted = 2 }, "ATOLL1403=warning", "on 1 of 2",
+		},
+		"no DaemonSet":     {func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy = nil }, "ATOLL1403=skipped", "something else routes"},
+		"pods in Services": {func(_ *Evidence, c1, _ *Cluster) { c1.Services = []string{"10.1.0.0/20"} }, "ATOLL1404=error", "10.1.0.0/16 and 10.1.0.0/20"},
+		"no DNS at all": {func(_ *Evidence, c1, _ *Cluster) {
+			for i := range c1.Seen.Answers {
+				c1.Seen.Answers[i].Values, c1.Seen.Answers[i].Error = nil, "timeout"
+			}
+		}, "ATOLL1501=error ATOLL1504=error ATOLL1505=error", "kubernetes.default.svc is not found"},
+		"not wired": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.DNS.Wired = nil
+			c1.silence("")
+			c1.silence("10.101.0.10")
+		}, "ATOLL1502=error ATOLL1505=error", "the cluster's DNS at 10.101.0.10 does not pass it on: no such name"},
+		"NodeLocal not wired": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.NodeLocal, c1.Seen.Resolver.Servers = true, []string{"169.254.20.10"}
+			c1.Survey.Cluster.DNS.Found = append(c1.Survey.Cluster.DNS.Found, dnswiring.NodeLocal)
+			c1.silence("")
+			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: versionName, Type: "TXT", Server: "169.254.20.10"}, Absent: true})
+		}, "ATOLL1503=error ATOLL1505=error", "has the answer, but pods ask 169.254.20.10"},
+		"atoll-dns is down": {func(_ *Evidence, c1, _ *Cluster) {
+			for _, server := range []string{"", "10.101.0.10", "10.101.0.53"} {
+				c1.silence(server)
+			}
+		}, "ATOLL1504=error ATOLL1505=error", "does not answer at 10.101.0.53"},
+		"atoll-dns has no Service": {func(_ *Evidence, c1, _ *Cluster) { c1.AtollDNS = nil }, "ATOLL1504=error", "it has no Service"},
+		"stock CoreDNS":            {func(_ *Evidence, c1, _ *Cluster) { c1.Stock = &Stock{Rights: Rights{Asked: true}} }, "", ""},
+		"stock CoreDNS without rights": {
+			func(_ *Evidence, c1, _ *Cluster) {
+				c1.Stock = &Stock{Rights: Rights{Asked: true, Missing: []string{"list serviceimports"}}}
+			}, "ATOLL1506=error", "list serviceimports",
+		},
+		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "are one cluster"},
+		"two clustersets":   {func(_ *Evidence, c1, c2 *Cluster) { c2.Survey.Clusterset = "other" }, "ATOLL2002=error", "c2 in other"},
+		"clocks":            {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "c2's clock is 10s ahead of c1's"},
+		"the same pods": {
+			func(_ *Evidence, c1, c2 *Cluster) { c2.Pods = []string{"10.1.128.0/17"} }, "ATOLL2004=error", "pods of c2 (10.1.128.0/17) overlap pods of c1",
+		},
+		"the same Services, advertised": {func(_ *Evidence, c1, c2 *Cluster) {
+			for _, c := range []*Cluster{c1, c2} {
+				c.Survey.Broker.Members[1].Spec.AdvertiseMode = brokerv1alpha1.AdvertiseClusterIP
+			}
+		}, "ATOLL2004=error", "Services of c2 (10.96.0.0/12) overlap Services of c1"},
+		"a third member with c1's pods": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Broker.Members = append(c1.Survey.Broker.Members, brokerv1alpha1.MemberCluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "c3"}, Spec: brokerv1alpha1.MemberClusterSpec{PodCIDRs: []string{"10.1.2.0/24"}},
+			})
+		}, "ATOLL2004=error", "pods of c3 (10.1.2.0/24) overlap pods of c1"},
+		"no family": {func(_ *Evidence, c1, c2 *Cluster) {
+			c2.Listener.Pod, c2.Listener.Service = []string{"fd00::2"}, []string{"fd00::3"}
+		}, "ATOLL1401=error ATOLL2005=error ATOLL2101=skipped ATOLL2101=skipped", "one has IPv4 alone"},
+		"versions": {func(_ *Evidence, c1, c2 *Cluster) {
+			c1.Survey.Broker.Members[1].Spec.AgentVersion = "v2"
+			c2.Survey.Broker.Members[1].Spec.AgentVersion = "v2"
+		}, "ATOLL2006=warning", "c1 run v1; c2 run v2"},
+		"no way from c1 to c2": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.fail(to("10.2."))
+			c1.fail(to("10.102."))
+		}, "ATOLL2101=error", "its pods are not reached: i/o timeout"},
+		"pods are not reached, Services are": {
+			func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.2.")) }, "ATOLL2101=error", "--advertise-mode cluster-ip",
+		},
+		"the same, and that is meant": {func(_ *Evidence, c1, c2 *Cluster) {
+			c1.fail(to("10.2."))
+			c2.Services = []string{"10.102.0.0/16"}
+			c1.Services = []string{"10.101.0.0/16"}
+			for _, c := range []*Cluster{c1, c2} {
+				c.Survey.Broker.Members[1].Spec.AdvertiseMode = brokerv1alpha1.AdvertiseClusterIP
+			}
+		}, "", ""},
+		"no UDP": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.fail(func(c probe.Connection) bool { return c.Network == "udp" })
+		}, "ATOLL2102=warning", "let UDP through"},
+		"small MTU": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.fail(func(c probe.Connection) bool { return c.Bytes > 0 })
+		}, "ATOLL2103=error", "MTU"},
+		"not joined": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}
+		}, "ATOLL1201=error", "atoll join FILE --context c1"},
+		"not joined yet": {func(e *Evidence, c1, c2 *Cluster) {
+			e.Before, c1.Broker = true, ""
+			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}
+			c1.fail(to("10.2."))
+		}, "ATOLL1301=skipped ATOLL2101=warning", "join c2 with --advertise-mode cluster-ip"},
+		"may not install": {func(e *Evidence, c1, c2 *Cluster) {
+			e.Before = true
+			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}
+			c1.MayInstall = errors.New("may not create clusterroles")
+		}, "ATOLL1101=error", "may not create clusterroles"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := healthy()
+			c.with(e, &e.Clusters[0], &e.Clusters[1])
+			var got, said []string
+			for _, r := range Judge(*e) {
+				said = append(said, r.Message+" "+r.Hint)
+				if r.Status == OK {
+					continue
+				}
+				got = append(got, fmt.Sprintf("%s=%s", r.ID, r.Status))
+				if r.Status != Skipped && (r.Hint == "" || r.Documentation != r.ID.Anchor()) {
+					t.Errorf("%s says not what to do: %+v", r.ID, r)
+				}
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got  %s\nwant %s", strings.Join(got, " "), c.want)
+			}
+			if !strings.Contains(strings.Join(said, "\n"), c.says) {
+				t.Errorf("nothing says %q:\n%s", c.says, strings.Join(said, "\n"))
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package check
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/probe"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+)
+
+const (
+	// ownName is a name that every cluster has, in whatever domain.
+	ownName = "kubernetes.default.svc"
+	// versionName is one that every DNS for a clusterset answers (the DNS specification, 2.2).
+	versionName = "dns-version." + survey.Zone + "."
+	// patience is how long all of a plan may take.
+	patience = 10 * time.Second
+	// large is as many bytes as do not fit in a few packets, of whatever size.
+	large = 64 << 10
+)
+
+// Plan is what a pod in a cluster has to find out so that Judge can. ca is the broker's.
+func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
+	plan := probe.Plan{
+		Patience: probe.Duration(patience),
+		Questions: []probe.Question{
+			{Name: ownName, Type: "A"}, {Name: ownName, Type: "AAAA"},
+			{Name: versionName, Type: "TXT"}, {Name: versionName, Type: "TXT", Server: probe.EachServer},
+		},
+	}
+	for _, server := range slices.Concat(of.ClusterDNS, of.AtollDNS) {
+		plan.Questions = append(plan.Questions, probe.Question{Name: versionName, Type: "TXT", Server: server})
+	}
+	if of.Broker != "" {
+		plan.Servers = []probe.Server{{URL: of.Broker, CA: string(ca)}}
+	}
+	for i := range e.Clusters {
+		switch other := &e.Clusters[i]; {
+		case other.Listener == nil:
+		case other == of:
+			plan.Connections = slices.Concat(plan.Connections, tcp(0, other.Listener.Pod...), programmed(tcp(0, other.Listener.Routed...)))
+		default:
+			plan.Connections = slices.Concat(plan.Connections, everyWay(other.Listener.Pod), programmed(everyWay(other.Listener.Service)))
+		}
+	}
+	return plan
+}
+
+// everyWay is by TCP, with a load and without, and by UDP.
+func everyWay(addresses []string) []probe.Connection {
+	return slices.Concat(tcp(0, addresses...), tcp(large, addresses...), udp(addresses...))
+}
+
+// programmed has connections to Services be tried again: they have just been made, and what routes
+// them takes a moment to notice.
+func programmed(services []probe.Connection) []probe.Connection {
+	for i := range services {
+		services[i].Await = true
+	}
+	return services
+}
+
+func tcp(bytes int, addresses ...string) []probe.Connection {
+	var all []probe.Connection
+	for _, a := range addresses {
+		all = append(all, probe.Connection{Network: "tcp", Address: at(a), Bytes: bytes})
+	}
+	return all
+}
+
+func udp(addresses ...string) []probe.Connection {
+	var all []probe.Connection
+	for _, a := range addresses {
+		all = append(all, probe.Connection{Network: "udp", Address: at(a)})
+	}
+	return all
+}
+
+// at is where a probe listens.
+func at(address string) string { return net.JoinHostPort(address, strconv.Itoa(probe.Port)) }
+
+// answers are those to a question that was put to servers; none means the pod's own.
+func (c *Cluster) answers(name, kind string, servers ...string) []probe.Answer {
+	if len(servers) == 0 {
+		servers = []string{""}
+	}
+	var all []probe.Answer
+	for _, a := range c.Seen.Answers {
+		if a.Name == name && a.Type == kind && slices.Contains(servers, a.Server) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// reached are the outcomes of connections to some addresses.
+func (c *Cluster) reached(network string, bytes int, addresses []string) []probe.Reached {
+	var all []probe.Reached
+	for _, r := range c.Seen.Connections {
+		if r.Network == network && r.Bytes == bytes && slices.ContainsFunc(addresses, func(a string) bool { return at(a) == r.Address }) {
+			all = append(all, r)
+		}
+	}
+	return all
+}

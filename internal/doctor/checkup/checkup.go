@@ -1,0 +1,190 @@
+// Package checkup finds out about clusters what package check judges: it asks their API servers,
+// and has pods ask and connect from where users' pods are.
+package checkup
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/doctor/check"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
+)
+
+// answerTime is how long one answer of an API server is waited for.
+const answerTime = 10 * time.Second
+
+// Target is a cluster to find out about.
+type Target struct {
+	// Context is the kubeconfig's, for people; empty for its current one.
+	Context string
+	Config  *rest.Config
+}
+
+// String is the cluster for people.
+func (t Target) String() string {
+	if t.Context == "" {
+		return "the current context"
+	}
+	return "context " + t.Context
+}
+
+// Options say what to find out.
+type Options struct {
+	// Before tells that the clusters are about to join, JoinFile with what, where that is known.
+	Before   bool
+	JoinFile *credential.Membership
+	// BrokerServer is the broker's URL as this program reaches it; empty means the members'.
+	BrokerServer string
+	// NoPods leaves out what has to be found out from within.
+	NoPods bool
+	// Image is the one that pods run, empty for that of the cluster's agents, or the released one.
+	Image string
+	// Timeout is how long all of it takes at most.
+	Timeout time.Duration
+	// Say tells a person what is being done.
+	Say func(format string, args ...any)
+}
+
+// Gather finds out about clusters. What can't be found out is said in the evidence. Namespaces and
+// pods that it makes are gone, or about to be, when it returns; problems says which are not.
+func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.Evidence, problems []error) {
+	e := &check.Evidence{Before: o.Before, NoPods: o.NoPods, Clusters: make([]check.Cluster, len(targets))}
+	configs := make([]*rest.Config, len(targets))
+	each(len(targets), func(i int) {
+		configs[i] = rest.CopyConfig(targets[i].Config)
+		configs[i].Timeout = answerTime
+		e.Clusters[i].Context = targets[i].Context
+		read(ctx, &e.Clusters[i], configs[i], o)
+	})
+	call(e)
+	if o.NoPods {
+		return e, nil
+	}
+	o.Say("starting a pod in each cluster")
+	return e, look(ctx, e, targets, o)
+}
+
+// each calls f for every number at the same time.
+func each(n int, f func(int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { f(i) })
+	}
+	all.Wait()
+}
+
+// call gives clusters their names: their ids, as far as these tell them apart.
+func call(e *check.Evidence) {
+	count := map[string]int{}
+	id := func(c *check.Cluster) string {
+		if c.Survey == nil {
+			return ""
+		}
+		return c.Survey.ClusterID.String()
+	}
+	for i := range e.Clusters {
+		count[id(&e.Clusters[i])]++
+	}
+	for i := range e.Clusters {
+		c := &e.Clusters[i]
+		switch name := id(c); {
+		case name != "" && count[name] == 1:
+			c.Name = name
+		case c.Context != "":
+			c.Name = c.Context
+		default:
+			c.Name = "this cluster"
+		}
+	}
+}
+
+// read asks a cluster's API server.
+func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options) {
+	clock := &survey.Clock{}
+	config.Wrap(clock.Wrap)
+	target, err := install.NewTarget(config, nil)
+	if err != nil {
+		c.Unreached = err
+		return
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		c.Unreached = err
+		return
+	}
+	var lacks []install.Part
+	if c.Version, lacks, c.Unreached = target.Version(); c.Unreached != nil {
+		return
+	}
+	for _, part := range lacks {
+		c.Lacks = append(c.Lacks, part.String())
+	}
+	if c.Survey, err = survey.Read(ctx, config, survey.Scope{Installation: true, Rights: true, BrokerServer: o.BrokerServer}); err != nil {
+		c.Unreached = err
+		return
+	}
+	switch {
+	case c.Survey.Server != "":
+		c.Broker = c.Survey.Server
+	case o.JoinFile != nil:
+		c.Broker = o.JoinFile.Server
+	}
+	if n, err := target.Namespace(ctx, metav1.NamespaceSystem); err == nil && n != nil {
+		c.UID = string(n.UID)
+	}
+	reader := &reader{ctx, c, target, kube}
+	reader.definitions()
+	reader.rights()
+	reader.nodes()
+	reader.addresses()
+	reader.services()
+	reader.stock()
+	c.Ahead, c.RoundTrip = clock.Ahead()
+}
+
+// reader asks one cluster.
+type reader struct {
+	ctx     context.Context
+	cluster *check.Cluster
+	target  *install.Target
+	kube    kubernetes.Interface
+}
+
+// definitions are those of the kinds that Atoll brings.
+func (r *reader) definitions() {
+	if r.cluster.Survey.Server != "" {
+		missing, err := r.target.Lacks(install.Kinds)
+		if err == nil && len(missing) > 0 {
+			err = fmt.Errorf("the API server does not serve %v", missing)
+		}
+		r.cluster.Definitions = err
+		return
+	}
+	r.cluster.Definitions = setup.CheckDefinitions(r.ctx, r.target)
+}
+
+func (r *reader) nodes() {
+	list, err := r.kube.CoreV1().Nodes().List(r.ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	r.cluster.Nodes = len(list.Items)
+	for _, n := range list.Items {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && !n.Spec.Unschedulable {
+				r.cluster.ReadyNodes++
+			}
+		}
+		r.cluster.Pods = append(r.cluster.Pods, n.Spec.PodCIDRs...)
+	}
+}

@@ -1,0 +1,259 @@
+// Package gather collects what is needed to help somebody whose clusterset does not work: objects
+// of Atoll's and those that it depends on, logs, Events, and what atoll status and atoll check have to
+// say. It reads no Secret for that, and takes out of everything what looks like one.
+package gather
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+const (
+	// page is how many objects are asked for at a time, maxObjects how many of a kind are kept.
+	page, maxObjects = 500, 5000
+	// maxLog is how much of one container's log is kept, from its end.
+	maxLog, maxLines = 8 << 20, 20_000
+)
+
+// kind is what is collected of one.
+type kind struct {
+	group, version, kind, namespace string
+	labels                          client.MatchingLabels
+	// keep leaves out others, nil for none.
+	keep func(*unstructured.Unstructured) bool
+}
+
+// named tells whether an object is one of those.
+func named(these ...string) func(*unstructured.Unstructured) bool {
+	return func(o *unstructured.Unstructured) bool { return slices.Contains(these, o.GetName()) }
+}
+
+// ours tells whether an object is called as Atoll's are.
+func ours(o *unstructured.Unstructured) bool { return strings.HasPrefix(o.GetName(), "atoll") }
+
+// kinds are what is collected of a cluster. There is no Secret among them.
+func kinds() []kind {
+	managed := client.MatchingLabels{names.LabelManagedBy: names.AgentManager}
+	slicesOf := client.MatchingLabels{"endpointslice.kubernetes.io/managed-by": names.AgentManager}
+	system, dns := names.SystemNamespace, metav1.NamespaceSystem
+	return []kind{
+		{"", "v1", "Namespace", "", nil, nil},
+		{"", "v1", "Node", "", nil, nil},
+		{"networking.k8s.io", "v1", "ServiceCIDR", "", nil, nil},
+		{"about.k8s.io", "v1beta1", "ClusterProperty", "", nil, nil},
+		{"multicluster.x-k8s.io", "v1beta1", "ServiceExport", "", nil, nil},
+		{"multicluster.x-k8s.io", "v1beta1", "ServiceImport", "", nil, nil},
+		{"", "v1", "Service", "", managed, nil},
+		{"discovery.k8s.io", "v1", "EndpointSlice", "", slicesOf, nil},
+		{"apps", "v1", "Deployment", system, nil, nil},
+		{"apps", "v1", "ReplicaSet", system, nil, nil},
+		{"", "v1", "Pod", system, nil, nil},
+		{"", "v1", "Service", system, nil, nil},
+		{"discovery.k8s.io", "v1", "EndpointSlice", system, nil, nil},
+		{"", "v1", "ConfigMap", system, nil, nil},
+		{"", "v1", "ServiceAccount", system, nil, nil},
+		{"coordination.k8s.io", "v1", "Lease", system, nil, nil},
+		{"networking.k8s.io", "v1", "NetworkPolicy", system, nil, nil},
+		{"policy", "v1", "PodDisruptionBudget", system, nil, nil},
+		{"rbac.authorization.k8s.io", "v1", "Role", system, nil, nil},
+		{"rbac.authorization.k8s.io", "v1", "RoleBinding", system, nil, nil},
+		{"rbac.authorization.k8s.io", "v1", "ClusterRole", "", nil, ours},
+		{"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "", nil, ours},
+		{"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "", nil, definition},
+		{"", "v1", "ConfigMap", dns, nil, named("coredns", "coredns-custom", "kube-dns", "node-local-dns", "rke2-coredns-rke2-coredns")},
+		{"", "v1", "Service", dns, nil, named("kube-dns", "coredns")},
+		{"", "v1", "Pod", dns, client.MatchingLabels{"k8s-app": "kube-dns"}, nil},
+		{"apps", "v1", "DaemonSet", dns, nil, named("kube-proxy", "node-local-dns")},
+		{"events.k8s.io", "v1", "Event", "", nil, event},
+	}
+}
+
+func definition(o *unstructured.Unstructured) bool {
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	return slices.Contains([]string{"multicluster.x-k8s.io", "about.k8s.io", "broker.atoll.dev", "networking.karmada.io"}, group)
+}
+
+// event tells whether an Event is about what Atoll has, or of Atoll itself.
+func event(o *unstructured.Unstructured) bool {
+	by, _, _ := unstructured.NestedString(o.Object, "reportingController")
+	about, _, _ := unstructured.NestedString(o.Object, "regarding", "kind")
+	return o.GetNamespace() == names.SystemNamespace || strings.Contains(by, "atoll") || about == "ServiceExport" || about == "ServiceImport"
+}
+
+// Cluster is one to collect from.
+type Cluster struct {
+	// Folder is its own in the archive.
+	Folder string
+	Config *rest.Config
+	// Survey is what was read of it.
+	Survey *survey.Survey
+}
+
+// Collect puts into an archive what there is of a cluster. What can't be read is missing, and
+// the archive says so.
+func Collect(ctx context.Context, c Cluster, to *Archive) {
+	target, err := install.NewTarget(c.Config, nil)
+	if err != nil {
+		to.Miss("%s: %v", c.Folder, err)
+		return
+	}
+	for _, k := range kinds() {
+		objects(ctx, c.Folder, target, k, to)
+	}
+	logs(ctx, c, to)
+	if c.Survey == nil {
+		return
+	}
+	put(to, c.Folder+"/status.yaml", report.NewStatus(c.Survey))
+	if b := c.Survey.Broker; b != nil {
+		for name, list := range map[string]any{
+			"membercluster": b.Members, "lease": b.Heartbeats, "exportedservice": b.Exports, "servicepolicy": b.Policies, "endpointslice": b.Slices,
+		} {
+			put(to, c.Folder+"/broker/"+name+".yaml", list)
+		}
+	} else {
+		to.Miss("%s: %v", c.Folder, c.Survey.BrokerErr)
+	}
+}
+
+// put writes a value as YAML.
+func put(to *Archive, path string, value any) {
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		to.Miss("%s: %v", path, err)
+		return
+	}
+	to.Add(path, text)
+}
+
+// objects collects those of one kind.
+func objects(ctx context.Context, folder string, from client.Reader, k kind, to *Archive) {
+	file := strings.ToLower(k.kind)
+	if k.namespace != "" {
+		file = k.namespace + "/" + file
+	} else if k.labels != nil {
+		file = "imported/" + file
+	}
+	var all []any
+	more := ""
+	for {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: k.version, Kind: k.kind + "List"})
+		opts := []client.ListOption{client.InNamespace(k.namespace), client.Limit(page), client.Continue(more)}
+		if k.labels != nil {
+			opts = append(opts, k.labels)
+		}
+		if err := from.List(ctx, list, opts...); err != nil {
+			if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+				to.Miss("%s/%s: %v", folder, file, err)
+			}
+			break
+		}
+		for i := range list.Items {
+			if o := &list.Items[i]; k.keep == nil || k.keep(o) {
+				strip(o)
+				all = append(all, o.Object)
+			}
+		}
+		if more = list.GetContinue(); more == "" {
+			break
+		}
+		if len(all) >= maxObjects {
+			to.Miss("%s/%s: there are more than %d, and no more were taken", folder, file, len(all))
+			break
+		}
+	}
+	if len(all) > 0 {
+		put(to, folder+"/"+file+".yaml", map[string]any{"apiVersion": "v1", "kind": "List", "items": all})
+	}
+}
+
+// logs collects what Atoll's containers have written, before they were started anew too.
+func logs(ctx context.Context, c Cluster, to *Archive) {
+	kube, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		to.Miss("%s: %v", c.Folder, err)
+		return
+	}
+	pods, err := kube.CoreV1().Pods(names.SystemNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		to.Miss("%s: listing pods for their logs: %v", c.Folder, err)
+		return
+	}
+	for _, pod := range pods.Items {
+		for _, s := range pod.Status.ContainerStatuses {
+			for _, previous := range []bool{false, true} {
+				if previous && s.RestartCount == 0 {
+					continue
+				}
+				name := pod.Name + "-" + s.Name
+				if previous {
+					name += "-previous"
+				}
+				text, err := log(ctx, kube, &pod, s.Name, previous)
+				if err != nil {
+					to.Miss("%s: the log of %s: %v", c.Folder, name, err)
+					continue
+				}
+				to.Add(c.Folder+"/logs/"+name+".log", text)
+			}
+		}
+	}
+}
+
+func log(ctx context.Context, kube kubernetes.Interface, pod *corev1.Pod, container string, previous bool) ([]byte, error) {
+	lines := int64(maxLines)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	stream, err := kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: container, Previous: previous, TailLines: &lines, Timestamps: true,
+	}).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	text, err := end(stream, maxLog)
+	if err != nil {
+		return text, fmt.Errorf("reading it: %w", err)
+	}
+	return text, nil
+}
+
+// end reads everything, and returns at most so many bytes of it, the last ones.
+func end(from io.Reader, most int) ([]byte, error) {
+	var text []byte
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if text = append(text, buffer[:n]...); len(text) > 2*most {
+			text = slices.Clone(text[len(text)-most:])
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return text[max(0, len(text)-most):], err
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package outpost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/probe"
+)
+
+const (
+	// startTime is how long a pod may take to start: its image may have to be pulled.
+	startTime = time.Minute
+	// nobody is the user of the pods, as of Atoll's own.
+	nobody = 65532
+	// labelApp tells the server from the others.
+	labelApp = "app.kubernetes.io/name"
+	// listenerName is the name of the pod that listens, and of its Service.
+	listenerName = "listener"
+)
+
+// Listener is a pod of an outpost that answers others.
+type Listener struct {
+	// Node is where it runs.
+	Node string
+	// Pod are its addresses, Service those of a Service with it.
+	Pod, Service []string
+	// Routed are those of a Service without selector, whose EndpointSlices this program has
+	// written, as Atoll writes them.
+	Routed []string
+}
+
+// Listen starts the pod, and makes a Service of it and one without selector.
+func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
+	if err := p.create(ctx, p.listener()); err != nil {
+		return nil, err
+	}
+	service, err := p.Service(ctx, listenerName, true)
+	if err != nil {
+		return nil, err
+	}
+	routed, err := p.Service(ctx, "routed", false)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := p.await(ctx, listenerName, startTime, ready)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{Node: pod.Spec.NodeName, Service: service.Spec.ClusterIPs, Routed: routed.Spec.ClusterIPs}
+	for _, ip := range pod.Status.PodIPs {
+		l.Pod = append(l.Pod, ip.IP)
+		if err := p.slice(ctx, routed, ip.IP); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Start starts the pod alone, and waits until it is ready.
+func (p *Outpost) Start(ctx context.Context) error {
+	if err := p.create(ctx, p.listener()); err != nil {
+		return err
+	}
+	_, err := p.await(ctx, listenerName, startTime, ready)
+	return err
+}
+
+// listener is the pod that answers others.
+func (p *Outpost) listener() *corev1.Pod {
+	pod := p.pod(listenerName, "serve", p.Identity)
+	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(probe.Port)}},
+		PeriodSeconds: 1,
+	}
+	return pod
+}
+
+// slice writes an EndpointSlice of a Service as Atoll does: it is not the built-in controller's.
+func (p *Outpost) slice(ctx context.Context, of *corev1.Service, address string) error {
+	family := discoveryv1.AddressTypeIPv4
+	if strings.Contains(address, ":") {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   of.Name + "-" + strings.ToLower(string(family)),
+			Labels: map[string]string{discoveryv1.LabelServiceName: of.Name, discoveryv1.LabelManagedBy: "atoll.dev-" + p.Command},
+		},
+		AddressType: family,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
+	}
+	for _, port := range of.Spec.Ports {
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Protocol: ptr.To(port.Protocol), Port: ptr.To(port.Port)})
+	}
+	if _, err := p.kube.DiscoveryV1().EndpointSlices(p.Name).Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("making an EndpointSlice: %w", err)
+	}
+	return nil
+}
+
+// Service makes a Service of the pod that listens, or one without selector.
+func (p *Outpost) Service(ctx context.Context, name string, selects bool) (*corev1.Service, error) {
+	var selector map[string]string
+	if selects {
+		selector = map[string]string{labelApp: listenerName}
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ServiceSpec{
+			Selector: selector, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
+			Ports: []corev1.ServicePort{
+				{Name: "tcp", Port: probe.Port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(probe.Port)},
+				{Name: "udp", Port: probe.Port, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(probe.Port)},
+			},
+		},
+	}
+	made, err := p.kube.CoreV1().Services(p.Name).Create(ctx, service, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("making a Service: %w", err)
+	}
+	return made, nil
+}
+
+// Run has a pod carry out a plan, and returns what it says.
+func (p *Outpost) Run(ctx context.Context, name string, plan probe.Plan) (probe.Report, error) {
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	if err := p.create(ctx, p.pod(name, "do", string(text))); err != nil {
+		return probe.Report{}, err
+	}
+	pod, err := p.await(ctx, name, startTime+time.Duration(plan.Patience), ended)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	log, err := p.kube.CoreV1().Pods(p.Name).GetLogs(pod.Name, &corev1.PodLogOptions{}).Stream(ctx)
+	if err != nil {
+		return probe.Report{}, fmt.Errorf("reading the log of pod %s/%s: %w", p.Name, name, err)
+	}
+	defer log.Close()
+	data, err := io.ReadAll(log)
+	if err != nil {
+		return probe.Report{}, fmt.Errorf("reading the log of pod %s/%s: %w", p.Name, name, err)
+	}
+	report, err := probe.Decode(string(data))
+	if err != nil {
+		return report, fmt.Errorf("%w (image %s; one that is older than this program has no probe: name another one with --probe-image)", err, p.Image)
+	}
+	return report, nil
+}
+
+func (p *Outpost) create(ctx context.Context, pod *corev1.Pod) error {
+	if _, err := p.kube.CoreV1().Pods(p.Name).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("making pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// pod is one that runs a probe, with as few rights as there are: it has no token, and passes the
+// Pod Security Standard "restricted".
+func (p *Outpost) pod(name string, args ...string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelApp: name}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+			ActiveDeadlineSeconds: ptr.To(int64((p.Lifetime + grace) / time.Second)), TerminationGracePeriodSeconds: ptr.To[int64](1),
+			NodeSelector: map[string]string{corev1.LabelOSStable: string(corev1.Linux)},
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](nobody), RunAsGroup: ptr.To[int64](nobody),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: "probe", Image: p.Image, Command: append([]string{"/atoll-agent", "probe"}, args...),
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+		},
+	}
+}
+
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// await follows a pod until it is as wanted. One that has ended does not become ready.
+func (p *Outpost) await(ctx context.Context, name string, patience time.Duration, wanted func(*corev1.Pod) bool) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last *corev1.Pod
+	var failed error
+	for {
+		pod, err := p.follow(ctx, name, func(pod *corev1.Pod) bool { last = pod; return wanted(pod) || ended(pod) })
+		switch {
+		case pod != nil && wanted(pod):
+			return pod, nil
+		case pod != nil:
+			return nil, fmt.Errorf("pod %s/%s has ended: %s", p.Name, name, state(pod))
+		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+			return nil, fmt.Errorf("watching pod %s/%s: %w", p.Name, name, err)
+		case ctx.Err() == nil && err != nil:
+			failed = fmt.Errorf("watching it: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("pod %s/%s of image %s does not run: %s", p.Name, name, p.Image, state(last)), failed)
+		case <-time.After(pause): // an API server that is starting, or a proxy, may end each watch at once
+		}
+	}
+}
+
+// follow watches a pod until it is as wanted. It returns nil where the watch has ended before.
+func (p *Outpost) follow(ctx context.Context, name string, wanted func(*corev1.Pod) bool) (*corev1.Pod, error) {
+	watch, err := p.kube.CoreV1().Pods(p.Name).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return nil, err
+	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		if pod, ok := event.Object.(*corev1.Pod); ok && wanted(pod) {
+			return pod, nil
+		}
+	}
+	return nil, nil
+}
+
+// state says why a pod is not as it should be.
+func state(pod *corev1.Pod) string {
+	if pod == nil {
+		return "it can't be read"
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		switch {
+		case c.State.Waiting != nil:
+			return strings.TrimSpace(c.State.Waiting.Reason + " " + c.State.Waiting.Message)
+		case c.State.Terminated != nil:
+			return strings.TrimSpace(fmt.Sprintf("status %d %s %s", c.State.Terminated.ExitCode, c.State.Terminated.Reason, c.State.Terminated.Message))
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return "it is " + string(pod.Status.Phase) + " " + pod.Status.Message
+}

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Endpoint is an imported endpoint.
+type Endpoint struct {
+	Namespace string `json:"namespace"`
+	Service   string `json:"service"`
+	Cluster   string `json:"cluster"`
+	// Addresses are those of one IP family.
+	Addresses []string      `json:"addresses"`
+	Ports     []string      `json:"ports,omitempty"`
+	State     EndpointState `json:"state"`
+	Hostname  string        `json:"hostname,omitempty"`
+	Zone      string        `json:"zone,omitempty"`
+	// Slice is the EndpointSlice's name in the asked cluster.
+	Slice string `json:"slice"`
+}
+
+// EndpointState is what clients may expect of an endpoint.
+type EndpointState string
+
+// The states.
+const (
+	EndpointReady       EndpointState = "Ready"
+	EndpointNotReady    EndpointState = "NotReady"
+	EndpointTerminating EndpointState = "Terminating"
+)
+
+// Endpoints lists the imported endpoints that were read, by service, cluster and address.
+func Endpoints(s *survey.Survey) []Endpoint { return endpoints(s.Cluster.Slices) }
+
+func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
+	var all []Endpoint
+	for _, slice := range list {
+		for _, e := range slice.Endpoints {
+			all = append(all, Endpoint{
+				Namespace: cmp.Or(slice.Labels[names.LabelServiceNamespace], slice.Namespace), Service: slice.Labels[names.LabelServiceName],
+				Cluster: slice.Labels[names.LabelSourceCluster], Addresses: e.Addresses, Ports: slicePorts(slice.Ports), State: state(e),
+				Hostname: ptr.Deref(e.Hostname, ""), Zone: ptr.Deref(e.Zone, ""), Slice: slice.Name,
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b Endpoint) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Service, b.Service),
+			strings.Compare(a.Cluster, b.Cluster), slices.Compare(a.Addresses, b.Addresses))
+	})
+	return all
+}
+
+// state follows the API: an endpoint whose readiness is unknown is taken for ready.
+func state(e discoveryv1.Endpoint) EndpointState {
+	switch {
+	case ptr.Deref(e.Conditions.Terminating, false):
+		return EndpointTerminating
+	case ptr.Deref(e.Conditions.Ready, true):
+		return EndpointReady
+	}
+	return EndpointNotReady
+}
+
+func slicePorts(list []discoveryv1.EndpointPort) []string {
+	var all []string
+	for _, p := range list {
+		all = append(all, portText(ptr.Deref(p.Name, ""), ptr.Deref(p.Port, 0), ptr.Deref(p.Protocol, corev1.ProtocolTCP)))
+	}
+	return all
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Explanation is the path of one service: from the clusters that export it to what a client in
+// the asked cluster gets for its name.
+type Explanation struct {
+	// Name is the service's name in DNS.
+	Name string `json:"name"`
+	// Cluster is the asked one.
+	Cluster string `json:"cluster,omitempty"`
+	// Works tells whether a client there reaches an endpoint, as far as this can be told.
+	Works bool `json:"works"`
+	// Findings say why not, or what is not as somebody has meant it.
+	Findings Findings `json:"findings,omitempty"`
+	// Exports are those of the service, the one that wins conflicts first.
+	Exports []Export `json:"exports,omitempty"`
+	// Values are the properties of the merged service.
+	Values []merge.Choice `json:"values,omitempty"`
+	// Import is what the asked cluster has made of it; absent where it does not import it.
+	Import *Import `json:"import,omitempty"`
+	// DerivedService is the Service that kube-proxy routes the clusterset IP by.
+	DerivedService string `json:"derivedService,omitempty"`
+	// Sources are the exporting clusters with their endpoints.
+	Sources []Source `json:"sources,omitempty"`
+	// Records are what DNS answers.
+	Records []Record `json:"records,omitempty"`
+	// DNS are the places where the cluster's own DNS is told to ask atoll-dns.
+	DNS []string `json:"dns,omitempty"`
+}
+
+// Record is what DNS answers to one question.
+type Record struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Values are all of them, or some where there are many: Total says how many there are.
+	Values []string `json:"values,omitempty"`
+	Total  int      `json:"total"`
+}
+
+// someValues is how many values of a record are told.
+const someValues = 10
+
+// Explain says what a survey with Scope.Service, Endpoints and Installation means for the
+// service.
+func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
+	x := Explanation{
+		Name: service.Name + "." + service.Namespace + ".svc." + survey.Zone, Cluster: s.ClusterID.String(), DNS: texts(s.Cluster.DNS.Wired),
+	}
+	exports := constituents(s, service)
+	if len(exports) > 0 {
+		x.Values = merge.Choices(exports)
+	}
+	x.Exports = ordered(Exports(s), exports)
+	x.imported(s)
+	x.sources(s, service.Namespace, exports)
+	x.Records = x.records(s)
+	x.findings(s, service, exports)
+	for _, source := range x.Sources {
+		x.Works = x.Works || source.ReadyHere > 0
+	}
+	x.Works = x.Works && x.Import != nil && len(x.Records) > 0 && named(s) && !x.stale(s, exports)
+	return x
+}
+
+// constituents are the exports of the service for the clusterset, as the members merge them.
+func constituents(s *survey.Survey, service types.NamespacedName) []merge.Export {
+	if s.Broker == nil {
+		return nil
+	}
+	policy := policyOf(s, service)
+	var exports []merge.Export
+	for _, e := range s.Broker.Exports {
+		if e.Spec.Scope != brokerv1alpha1.ScopeHub && mayExport(s, &e.Spec) && e.Spec.ServiceNamespace == service.Namespace && e.Spec.ServiceName == service.Name {
+			if restricted, some := policy.Restrict(e.Spec); some {
+				exports = append(exports, restricted)
+			}
+		}
+	}
+	return exports
+}
+
+// policyOf is what the hub says of the service, nil where it says nothing.
+func policyOf(s *survey.Survey, service types.NamespacedName) *brokerv1alpha1.ServicePolicySpec {
+	for _, p := range s.Broker.Policies {
+		if p.Spec.ServiceNamespace == service.Namespace && p.Spec.ServiceName == service.Name {
+			return &p.Spec
+		}
+	}
+	return nil
+}
+
+// ordered returns exports with those first that win conflicts, and last those that are not
+// merged.
+func ordered(all []Export, merged []merge.Export) []Export {
+	precedence := merge.Precedence(merged)
+	rank := func(e Export) int {
+		if at := slices.Index(precedence, e.Cluster); at >= 0 {
+			return at
+		}
+		return len(precedence)
+	}
+	slices.SortStableFunc(all, func(a, b Export) int { return cmp.Compare(rank(a), rank(b)) })
+	return all
+}
+
+func (x *Explanation) imported(s *survey.Survey) {
+	if imports := Imports(s); len(imports) == 1 {
+		x.Import = &imports[0]
+	}
+	for _, i := range s.Cluster.Imports {
+		if x.Import != nil && i.Namespace == x.Import.Namespace && i.Name == x.Import.Name {
+			x.DerivedService = i.Annotations[names.AnnotationDerivedService]
+		}
+	}
+}
+
+// records are what DNS answers, by what the asked cluster has imported (KEP-1645, "DNS").
+func (x *Explanation) records(s *survey.Survey) []Record {
+	if x.Import == nil {
+		return nil
+	}
+	values := map[string][]string{}
+	add := func(address string) {
+		ip, err := netip.ParseAddr(address)
+		if err != nil {
+			return
+		}
+		kind := "A"
+		if ip.Is6() {
+			kind = "AAAA"
+		}
+		if !slices.Contains(values[kind], address) {
+			values[kind] = append(values[kind], address)
+		}
+	}
+	if x.Import.Type == string(mcsv1beta1.Headless) {
+		for _, e := range Endpoints(s) {
+			if e.State == EndpointReady {
+				for _, address := range e.Addresses {
+					add(address)
+				}
+			}
+		}
+	} else {
+		for _, ip := range x.Import.IPs {
+			add(ip)
+		}
+	}
+	var records []Record
+	for _, kind := range []string{"A", "AAAA"} {
+		if all := values[kind]; len(all) > 0 {
+			records = append(records, Record{Name: x.Name, Type: kind, Values: all[:min(len(all), someValues)], Total: len(all)})
+		}
+	}
+	return records
+}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// TestExplainRefused: what the cluster's owner refuses is said, with how to undo it.
+func TestExplainRefused(t *testing.T) {
+	web := types.NamespacedName{Namespace: "shop", Name: "web"}
+	annotated := func(s *survey.Survey, value string) {
+		s.Cluster.Namespaces[0].Annotations = map[string]string{names.AnnotationRefuseImports: value}
+	}
+	flagged := func(s *survey.Survey, args ...string) {
+		agent := s.Cluster.Deployments[render.AgentName]
+		agent.Spec.Template.Spec.Containers = []corev1.Container{{Args: args}}
+		s.Cluster.Deployments[render.AgentName] = agent
+	}
+	withoutC2 := func(s *survey.Survey) {
+		s.Cluster.Imports[0].Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c1"}}
+		s.Cluster.Slices = s.Cluster.Slices[:1]
+	}
+	for name, c := range map[string]struct {
+		with  func(*survey.Survey)
+		works bool
+		find  string
+		do    string
+		why   string // of c2
+	}{
+		"nothing": {func(*survey.Survey) {}, true, "", "", ""},
+		"c2 by the namespace": {
+			func(s *survey.Survey) { withoutC2(s); annotated(s, "c9,c2") }, true,
+			"warning import what c2 exports is not imported: namespace shop refuses its exports (annotation atoll.dev/refuse-imports)",
+			"kubectl annotate namespace shop atoll.dev/refuse-imports-", "namespace shop refuses its exports (annotation atoll.dev/refuse-imports)",
+		},
+		"c2 by the agent": {
+			func(s *survey.Survey) {
+				withoutC2(s)
+				flagged(s, "-v", "--refuse-imports-from=c9", "--refuse-imports-from", "c2")
+			}, true,
+			"warning import what c2 exports is not imported: this cluster's atoll-agent refuses its exports (--refuse-imports-from)", "run atoll-agent without it",
+			"this cluster's atoll-agent refuses its exports (--refuse-imports-from)",
+		},
+		"all": {
+			func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil; annotated(s, "*") }, false,
+			"error import what c1 exports is not imported: namespace shop refuses its exports", "kubectl annotate namespace shop", "namespace shop refuses its exports (annotation atoll.dev/refuse-imports)",
+		},
+		"what can't be read": {
+			func(s *survey.Survey) { annotated(s, "C 2") }, true,
+			`warning import annotation atoll.dev/refuse-imports of namespace shop can't be read in full: "C 2" is no cluster id`, "kubectl annotate namespace shop --overwrite", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := clusterset()
+			c.with(s)
+			x := Explain(s, web)
+			found, do := "", ""
+			for _, f := range x.Findings {
+				found += string(f.Severity) + " " + f.About + " " + f.Message + "\n"
+				do += f.Do + "\n"
+			}
+			if x.Works != c.works || !strings.Contains(found, c.find) || !strings.Contains(do, c.do) || c.find == "" && found != "" {
+				t.Errorf("works %v, want %v; it says\n%swant %q\nto do\n%swant %q", x.Works, c.works, found, c.find, do, c.do)
+			}
+			for _, source := range x.Sources {
+				if source.Cluster == "c2" && source.Why != c.why {
+					t.Errorf("of c2 it says %q, want %q", source.Why, c.why)
+				}
+			}
+		})
+	}
+}

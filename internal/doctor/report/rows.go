@@ -1,0 +1,191 @@
+// Package report says what a survey of a cluster and its clusterset means: lists of what
+// there is, a status with what is wrong and what to do, and the explanation of one service.
+//
+// Its types, written as JSON, are what programs read: fields are added to them, and none
+// changes its meaning.
+//
+// The lists are in rows.go, members.go and endpoints.go, the status in status.go; an explanation is
+// put together in explain.go, and what is wrong found in obstacles.go.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Export is one cluster's export of a service.
+type Export struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Cluster   string   `json:"cluster"`
+	Type      string   `json:"type,omitempty"`
+	Ports     []string `json:"ports,omitempty"`
+	// ExportedAt is when its ServiceExport was made: the oldest wins conflicts.
+	ExportedAt metav1.Time `json:"exportedAt"`
+	// Status is Published for other clusters' exports, or NamespaceNotPermitted where all ignore it. Of the asked cluster's own it is Ready, or
+	// the reason of the condition that says why not, or of the conflict.
+	Status string `json:"status"`
+	// Message is that condition's.
+	Message string `json:"message,omitempty"`
+}
+
+// published is the status of an export of which only the broker's record is known.
+const published = "Published"
+
+// Exports lists the clusterset's exports by namespace, name and cluster: those on the broker,
+// and of the asked cluster also those that have not come so far.
+func Exports(s *survey.Survey) []Export {
+	rows := map[string]Export{}
+	if s.Broker != nil {
+		for _, e := range s.Broker.Exports {
+			row := Export{
+				Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName, Cluster: e.Spec.ClusterID, Type: string(e.Spec.Type),
+				Ports: ports(e.Spec.Ports), ExportedAt: e.Spec.ExportedAt, Status: published,
+			}
+			if !mayExport(s, &e.Spec) {
+				row.Status, row.Message = notPermitted, "The broker's administrators do not let this cluster export this namespace."
+			}
+			rows[row.key()] = row
+		}
+	}
+	for _, e := range s.Cluster.Exports {
+		own := Export{Namespace: e.Namespace, Name: e.Name, Cluster: s.ClusterID.String(), ExportedAt: e.CreationTimestamp}
+		if row, ok := rows[own.key()]; ok {
+			own = row
+		}
+		own.Status, own.Message = exportStatus(e.Status.Conditions)
+		rows[own.key()] = own
+	}
+	all := make([]Export, 0, len(rows))
+	for _, row := range rows {
+		all = append(all, row)
+	}
+	slices.SortFunc(all, func(a, b Export) int { return strings.Compare(a.key(), b.key()) })
+	return all
+}
+
+// key sorts as namespace, name and cluster do.
+func (e Export) key() string { return e.Namespace + "\x00" + e.Name + "\x00" + e.Cluster }
+
+// exportStatus sums up an export's conditions: what keeps it from being exported, or a
+// conflict, or Ready.
+func exportStatus(conditions []metav1.Condition) (status, message string) {
+	for _, t := range []mcsv1beta1.ServiceExportConditionType{mcsv1beta1.ServiceExportConditionValid, mcsv1beta1.ServiceExportConditionReady} {
+		if c := meta.FindStatusCondition(conditions, string(t)); c != nil && c.Status != metav1.ConditionTrue {
+			return c.Reason, c.Message
+		}
+	}
+	if c := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionConflict)); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Reason, c.Message
+	}
+	if ready := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionReady)); ready != nil {
+		return ready.Type, ready.Message
+	}
+	return noStatus, "No agent has said anything of this export."
+}
+
+// noStatus is the status of what no agent has seen.
+const noStatus = "Unseen"
+
+// Import is a service that the asked cluster imports.
+type Import struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Type      string   `json:"type"`
+	IPs       []string `json:"ips,omitempty"`
+	Ports     []string `json:"ports,omitempty"`
+	// Clusters are those that export it.
+	Clusters []string `json:"clusters,omitempty"`
+	// Endpoints counts the endpoints, ReadyEndpoints those that are ready.
+	Endpoints      int `json:"endpoints"`
+	ReadyEndpoints int `json:"readyEndpoints"`
+	// Status is Ready, or the reason why not.
+	Status  string      `json:"status"`
+	Message string      `json:"message,omitempty"`
+	Created metav1.Time `json:"created"`
+}
+
+// Imports lists what the asked cluster imports, by namespace and name. Endpoints are counted
+// where they were read.
+func Imports(s *survey.Survey) []Import {
+	ready, total := map[[2]string]int{}, map[[2]string]int{}
+	for _, e := range Endpoints(s) {
+		key := [2]string{e.Namespace, e.Service}
+		total[key]++
+		if e.State == EndpointReady {
+			ready[key]++
+		}
+	}
+	var all []Import
+	for _, i := range s.Cluster.Imports {
+		if i.Labels[names.LabelManagedBy] == names.AggregateManager {
+			continue // the clusterset's catalogue, on a cluster that is a broker too
+		}
+		key := [2]string{i.Namespace, i.Name}
+		row := Import{
+			Namespace: i.Namespace, Name: i.Name, Type: string(i.Spec.Type), IPs: i.Spec.IPs, Ports: ports(i.Spec.Ports),
+			Endpoints: total[key], ReadyEndpoints: ready[key], Created: i.CreationTimestamp,
+		}
+		for _, c := range i.Status.Clusters {
+			row.Clusters = append(row.Clusters, c.Cluster)
+		}
+		row.Status, row.Message = importStatus(i)
+		all = append(all, row)
+	}
+	slices.SortFunc(all, func(a, b Import) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// foreign is the status of a ServiceImport that Atoll has not made.
+const foreign = "Foreign"
+
+func importStatus(i mcsv1beta1.ServiceImport) (status, message string) {
+	if i.Labels[names.LabelManagedBy] != names.AgentManager {
+		return foreign, "Atoll has not made this ServiceImport and leaves it alone."
+	}
+	ready := meta.FindStatusCondition(i.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
+	switch {
+	case ready == nil:
+		return noStatus, "No agent has said anything of this import."
+	case ready.Status == metav1.ConditionTrue:
+		return ready.Type, ready.Message
+	}
+	return ready.Reason, ready.Message
+}
+
+func ports(list []mcsv1beta1.ServicePort) []string {
+	var all []string
+	for _, p := range list {
+		all = append(all, portText(p.Name, p.Port, p.Protocol))
+	}
+	return all
+}
+
+// portText writes a port as kubectl does, with its name in front.
+func portText(name string, port int32, protocol corev1.Protocol) string {
+	text := fmt.Sprintf("%d/%s", port, cmp.Or(protocol, corev1.ProtocolTCP))
+	if name != "" {
+		text = name + ":" + text
+	}
+	return text
+}
+
+func texts[T ~string](list []T) []string {
+	var all []string
+	for _, t := range list {
+		all = append(all, string(t))
+	}
+	return all
+}

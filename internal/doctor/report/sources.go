@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Source is one exporting cluster's share of the endpoints.
+type Source struct {
+	Cluster string `json:"cluster"`
+	// Published is how many endpoints it has on the broker.
+	Published int `json:"published"`
+	// Imported is how many of them the asked cluster has, ReadyHere how many it sends new
+	// connections to.
+	Imported  int `json:"imported"`
+	ReadyHere int `json:"readyHere"`
+	// Why says why there are none here, or fewer.
+	Why string `json:"why,omitempty"`
+}
+
+func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merge.Export) {
+	clusters := merge.Precedence(exports)
+	count := func(list []discoveryv1.EndpointSlice, cluster string) (total, ready int) {
+		for _, e := range endpoints(list) {
+			if e.Cluster == cluster {
+				total++
+				if e.State == EndpointReady {
+					ready++
+				}
+			}
+		}
+		return total, ready
+	}
+	for _, slice := range s.Cluster.Slices { // also of clusters whose export is not on the broker
+		if id := slice.Labels[names.LabelSourceCluster]; !slices.Contains(clusters, id) {
+			clusters = append(clusters, id)
+		}
+	}
+	rules := rulesIn(s, namespace)
+	for _, id := range clusters {
+		source := Source{Cluster: id}
+		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id)
+		ready := 0
+		if s.Broker != nil {
+			source.Published, ready = count(s.Broker.Slices, id)
+		}
+		source.Why = why(s, source, ready)
+		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace); because != "" && id != x.Cluster {
+			source.Why = because
+		}
+		x.Sources = append(x.Sources, source)
+	}
+}
+
+// why says why a source has fewer ready endpoints here than clients might expect.
+func why(s *survey.Survey, source Source, publishedReady int) string {
+	since := s.Cluster.Withdrawn[source.Cluster]
+	out, _ := outside(s, source.Cluster)
+	switch {
+	case since != "" && source.ReadyHere == 0:
+		return "withdrawn: nothing has answered there since " + since
+	case source.ReadyHere > 0 && source.Imported >= source.Published:
+		return ""
+	case s.Broker == nil:
+		return "what the cluster publishes can't be seen, for the broker can't be read"
+	case source.Published == 0:
+		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
+	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
+		return fmt.Sprintf("%d of them are not imported, because the broker's administrators do not permit that cluster their addresses", out)
+	case source.Imported < source.Published && ownOverBudget(s, source.Cluster):
+		return fmt.Sprintf("%s exceeds this cluster's budget for one member, so that the rest arrives late: export less there, or raise --member-budget here", source.Cluster)
+	case source.Imported == 0:
+		return "none are imported here: see the findings, and Events of the ServiceImport"
+	case publishedReady == 0:
+		return "none of its pods is ready"
+	case source.Imported < source.Published:
+		return "some are not imported: this cluster lacks their IP family, or has their addresses itself (see Events of the ServiceImport), or they are about to come"
+	}
+	return "none of them is ready"
+}
+
+// ownOverBudget tells whether the asked cluster says that a member exceeds its budget.
+func ownOverBudget(s *survey.Survey, member string) bool {
+	return s.Broker != nil && slices.ContainsFunc(s.Broker.Members, func(m brokerv1alpha1.MemberCluster) bool {
+		return m.Name == s.ClusterID.String() && slices.Contains(m.Spec.OverBudget, member)
+	})
+}

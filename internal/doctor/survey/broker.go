@@ -1,0 +1,170 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// ErrNotJoined says that the cluster is no member of a clusterset.
+var ErrNotJoined = errors.New("this cluster is no member of a clusterset")
+
+// readBroker reads the clusterset's broker as the member that the cluster is.
+func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope Scope) (*Broker, error) {
+	secret := &corev1.Secret{}
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: credential.SecretName}, secret); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, ErrNotJoined
+		}
+		return nil, fmt.Errorf("reading the credentials for the broker: %w", err)
+	}
+	m, err := credential.FromSecret(secret)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cluster's membership: %w", err)
+	}
+	s.ClusterID, s.Clusterset, s.Server, s.CA = m.ClusterID, m.Clusterset, m.Server, m.CA
+	if claims, err := credential.ParseToken(m.Token); err == nil {
+		s.Expires = claims.Expires
+		if claims.IsJoiner(m.ClusterID, m.Clusterset) {
+			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or can't: see kubectl -n %s logs deployment/atoll-agent", names.SystemNamespace)
+		}
+	}
+	config := broker.NewToken(m.Token, nil).Config(m)
+	if scope.BrokerServer != "" {
+		config.Host = scope.BrokerServer
+	}
+	config.Timeout = answerTime
+	clock := &Clock{}
+	config.Wrap(clock.Wrap)
+	on, err := install.NewTarget(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readClusterset(ctx, on, m.Clusterset, scope)
+	if err != nil {
+		return nil, fmt.Errorf("reading the broker at %s: %w", config.Host, err)
+	}
+	found.At, found.RoundTrip = clock.Last()
+	if scope.Rights {
+		found.Rights, err = rights(ctx, config, m.Clusterset)
+	}
+	return found, err
+}
+
+func readClusterset(ctx context.Context, on *install.Target, namespace string, scope Scope) (*Broker, error) {
+	in := client.InNamespace(namespace)
+	of := client.MatchingLabels{}
+	if scope.Namespace != "" {
+		of[names.LabelServiceNamespace] = scope.Namespace
+	}
+	if scope.Service != "" {
+		of[names.LabelServiceName] = scope.Service
+	}
+	var members brokerv1alpha1.MemberClusterList
+	var heartbeats coordinationv1.LeaseList
+	var exports brokerv1alpha1.ExportedServiceList
+	var policies brokerv1alpha1.ServicePolicyList
+	var published discoveryv1.EndpointSliceList
+	list := func(what string, list client.ObjectList, opts ...client.ListOption) error {
+		if err := on.List(ctx, list, append(opts, in)...); err != nil {
+			return fmt.Errorf("listing %s: %w", what, err)
+		}
+		return nil
+	}
+	if err := list("members", &members); err != nil {
+		return nil, err // the rest would fail for the same reason
+	}
+	err := errors.Join(
+		list("exports", &exports, of),
+		list("policies", &policies),
+	)
+	exports.Items = standing(exports.Items)
+	var permitted permissions.Members
+	config := &corev1.ConfigMap{}
+	// Without it, and on a broker of an older version, nobody is restricted.
+	if on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.MemberPermissions}, config) == nil {
+		permitted, _ = permissions.Read(config)
+	}
+	if scope.Endpoints {
+		err = errors.Join(err, list("endpoints", &published, of, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
+	}
+	// Last, so that the time that is read with them is that of the heartbeats.
+	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
+	members.Items = slices.DeleteFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
+	policies.Items = slices.DeleteFunc(policies.Items, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
+	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: published.Items, Permissions: permitted}, err
+}
+
+// rights returns what the member may do in the clusterset's namespace.
+func rights(ctx context.Context, config *rest.Config, namespace string) ([]authorizationv1.ResourceRule, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the broker: %w", err)
+	}
+	review, err := kube.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("asking the broker what the member may do: %w", err)
+	}
+	return review.Status.ResourceRules, nil
+}
+
+// Patience is how long a member's heartbeat may be missing, which it says itself, or usual.
+func (b *Broker) Patience(member string, usual time.Duration) time.Duration {
+	for _, lease := range b.Heartbeats {
+		if seconds := lease.Spec.LeaseDurationSeconds; lease.Name == member && seconds != nil {
+			return time.Duration(*seconds) * time.Second
+		}
+	}
+	return usual
+}
+
+// Silence is how long a member's heartbeat has not been renewed, by the broker's clock, and
+// false where it has none. The broker itself notes when an object was written; what members
+// write into their heartbeats is by their own clocks.
+func (b *Broker) Silence(member string) (time.Duration, bool) {
+	for _, lease := range b.Heartbeats {
+		if lease.Name != member {
+			continue
+		}
+		last := lease.CreationTimestamp.Time
+		for _, f := range lease.ManagedFields {
+			if f.Time != nil && f.Time.After(last) {
+				last = f.Time.Time
+			}
+		}
+		return max(0, b.At.Sub(last)), true
+	}
+	return 0, false
+}
+
+// standing returns the records that their members have not withdrawn.
+func standing(records []brokerv1alpha1.ExportedService) []brokerv1alpha1.ExportedService {
+	var all []brokerv1alpha1.ExportedService
+	for _, r := range records {
+		if !layout.Withdrawn(&r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,288 @@
+// Package survey reads what a member cluster and its clusterset's broker hold, once, for a
+// person to look at. Package report says what it means.
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Scope is what a person asks about.
+type Scope struct {
+	// Namespace is the services' namespace; empty means all.
+	Namespace string
+	// Service is the name of one service in Namespace; empty means all.
+	Service string
+	// Endpoints has EndpointSlices be read too.
+	Endpoints bool
+	// Installation has be read what of Atoll runs in the cluster.
+	Installation bool
+	// ClusterOnly leaves out the broker.
+	ClusterOnly bool
+	// Limits has the agents be asked what they leave out.
+	Limits bool
+	// Rights has be read what the member may do on the broker.
+	Rights bool
+	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
+	BrokerServer string
+}
+
+// Survey is what was found. Its objects are as they were read, one kind after the other, so
+// that they may be of moments some milliseconds apart.
+type Survey struct {
+	// ClusterID is the cluster's id, empty where it is no member or does not say.
+	ClusterID names.ClusterID
+	// Clusterset is the name of its clusterset, and Server the broker's URL as members reach it.
+	Clusterset, Server string
+	// CA has the certificates, in PEM, by which the broker is known, and Expires is when the
+	// credentials for it do; zero where they can't be read.
+	CA      []byte
+	Expires time.Time
+	// Cluster is what the cluster has.
+	Cluster Cluster
+	// Broker is what the broker has, nil where that can't be read: BrokerErr says why.
+	Broker    *Broker
+	BrokerErr error
+	// Unread says what else could not be read, for lack of rights as a rule.
+	Unread []error
+}
+
+// Cluster is what there is in a member cluster.
+type Cluster struct {
+	Namespaces []corev1.Namespace
+	Exports    []mcsv1beta1.ServiceExport
+	Imports    []mcsv1beta1.ServiceImport
+	// Services are the derived ones and, where one service is asked for, the Service itself.
+	Services []corev1.Service
+	// Slices are what was imported, with Scope.Endpoints.
+	Slices []discoveryv1.EndpointSlice
+	// Withdrawn are the clusters whose endpoints the agents have withdrawn, with the time.
+	Withdrawn map[string]string
+	// Deployments are those of Atoll, by name, with Scope.Installation.
+	Deployments map[string]appsv1.Deployment
+	// DNS is how the cluster's own DNS comes to ask atoll-dns, with Scope.Installation.
+	DNS DNS
+}
+
+// DNS is how a cluster's own DNS comes to ask atoll-dns.
+type DNS struct {
+	// Found are the places where it can be told to.
+	Found []dnswiring.Form
+	// Wired are those where it is.
+	Wired []dnswiring.Form
+	// NodeLocal tells that NodeLocal DNSCache is configured, whatever tells it.
+	NodeLocal bool
+}
+
+// Broker is what there is of a clusterset on its broker.
+type Broker struct {
+	// At is the broker's own time when it was read.
+	At time.Time
+	// RoundTrip is how long the broker took for one small request.
+	RoundTrip  time.Duration
+	Members    []brokerv1alpha1.MemberCluster
+	Heartbeats []coordinationv1.Lease
+	Exports    []brokerv1alpha1.ExportedService
+	Policies   []brokerv1alpha1.ServicePolicy
+	// Slices are what was published, with Scope.Endpoints.
+	Slices []discoveryv1.EndpointSlice
+	// Permissions is what members are permitted.
+	Permissions permissions.Members
+	// Rights are what the member may do there, with Scope.Rights.
+	Rights []authorizationv1.ResourceRule
+}
+
+// Zone is the zone of clusterset names.
+const Zone = "clusterset.local"
+
+// answerTime is how long one answer of an API server is waited for.
+const answerTime = 10 * time.Second
+
+// Read reads a member cluster and, with the credentials that are kept in it, its broker. It
+// fails only where the cluster itself can't be read; what else can't be is said in the survey.
+func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = answerTime
+	cluster, err := install.NewTarget(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &Survey{}
+	if err := s.readCluster(ctx, cluster, scope); err != nil {
+		return nil, err
+	}
+	if scope.Installation {
+		s.readInstallation(ctx, cluster)
+	}
+	if scope.Limits {
+	}
+	if !scope.ClusterOnly {
+		s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)
+	}
+	if scope.Service != "" {
+		s.keep(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Service})
+	}
+	return s, nil
+}
+
+// list lists into a list; a kind that is not served, or that may not be read, is noted.
+func (s *Survey) list(ctx context.Context, c client.Reader, what string, list client.ObjectList, opts ...client.ListOption) error {
+	err := c.List(ctx, list, opts...)
+	switch {
+	case err == nil, meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		s.Unread = append(s.Unread, fmt.Errorf("listing %s: %w", what, err))
+		return nil
+	}
+	return fmt.Errorf("listing %s: %w", what, err)
+}
+
+func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope) error {
+	var namespaces corev1.NamespaceList
+	var exports mcsv1beta1.ServiceExportList
+	var imports mcsv1beta1.ServiceImportList
+	var services corev1.ServiceList
+	var endpoints discoveryv1.EndpointSliceList
+	in := client.InNamespace(scope.Namespace)
+	if err := errors.Join(
+		s.list(ctx, c, "namespaces", &namespaces),
+		s.list(ctx, c, "ServiceExports", &exports, in),
+		s.list(ctx, c, "ServiceImports", &imports, in),
+		s.list(ctx, c, "derived Services", &services, in, client.MatchingLabels{names.LabelManagedBy: names.AgentManager}),
+	); err != nil {
+		return err
+	}
+	if scope.Endpoints {
+		if err := s.list(ctx, c, "EndpointSlices", &endpoints, in, imported(scope)); err != nil {
+			return err
+		}
+		// On a cluster that is a broker too, what members have published there has this label.
+		endpoints.Items = slices.DeleteFunc(endpoints.Items, func(e discoveryv1.EndpointSlice) bool { return e.Labels[names.LabelServiceNamespace] != "" })
+	}
+	s.Cluster = Cluster{
+		Namespaces: namespaces.Items, Exports: exports.Items, Imports: imports.Items, Services: services.Items, Slices: endpoints.Items,
+	}
+	if scope.Service != "" {
+		own := &corev1.Service{}
+		switch err := c.Get(ctx, client.ObjectKey{Namespace: scope.Namespace, Name: scope.Service}, own); {
+		case err == nil:
+			s.Cluster.Services = append(s.Cluster.Services, *own)
+		case !apierrors.IsNotFound(err):
+			s.Unread = append(s.Unread, fmt.Errorf("reading Service %s/%s: %w", scope.Namespace, scope.Service, err))
+		}
+	}
+	return s.readProperties(ctx, c)
+}
+
+// imported selects the slices that the agents keep for imported services.
+func imported(scope Scope) client.MatchingLabels {
+	selector := client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
+	if scope.Service != "" {
+		selector[names.LabelServiceName] = scope.Service
+	}
+	return selector
+}
+
+// readProperties reads what the cluster says it is (KEP-2149), which everybody may read.
+func (s *Survey) readProperties(ctx context.Context, c *install.Target) error {
+	var properties aboutv1beta1.ClusterPropertyList
+	if err := s.list(ctx, c, "ClusterProperties", &properties); err != nil {
+		return err
+	}
+	for _, p := range properties.Items {
+		switch p.Name {
+		case aboutv1beta1.ClusterIDProperty:
+			s.ClusterID = names.ClusterID(p.Spec.Value)
+		case aboutv1beta1.ClustersetProperty:
+			s.Clusterset = p.Spec.Value
+		}
+	}
+	return nil
+}
+
+// readInstallation reads what runs of Atoll, and whether the cluster's DNS asks it.
+func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
+	note := func(err error) {
+		if err != nil {
+			s.Unread = append(s.Unread, err)
+		}
+	}
+	var deployments appsv1.DeploymentList
+	note(s.list(ctx, c, "Deployments", &deployments, client.InNamespace(names.SystemNamespace)))
+	s.Cluster.Deployments = map[string]appsv1.Deployment{}
+	for _, d := range deployments.Items {
+		s.Cluster.Deployments[d.Name] = d
+	}
+	lost := &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
+	note(client.IgnoreNotFound(err))
+	s.Cluster.Withdrawn = lost.Data
+	s.Cluster.DNS, err = readDNS(ctx, c)
+	note(err)
+}
+
+// readDNS finds out where the cluster's own DNS is told of the clusterset's zone.
+func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
+	reader, err := clusterdns.Connect(c.Config)
+	if err != nil {
+		return DNS{}, err
+	}
+	found, err := clusterdns.Read(ctx, reader, client.ObjectKey{})
+	if err != nil {
+		return DNS{}, err
+	}
+	forms, err := dnswiring.Detect(found)
+	if err != nil {
+		return DNS{}, nil // it has none of the forms that are known
+	}
+	dns := DNS{Found: forms, NodeLocal: found.NodeLocal != nil}
+	servers, err := clusterdns.Servers(ctx, reader, client.ObjectKey{Namespace: names.SystemNamespace, Name: render.DNSName})
+	if err != nil {
+		if errors.Is(err, clusterdns.ErrNoServer) {
+			err = nil
+		}
+		return dns, err
+	}
+	for _, form := range forms {
+		changes, err := dnswiring.Install(found, dnswiring.Wiring{Zones: []string{Zone}, Servers: servers}, []dnswiring.Form{form})
+		if err == nil && len(changes) == 1 && changes[0].None() {
+			dns.Wired = append(dns.Wired, form)
+		}
+	}
+	return dns, nil
+}
+
+// keep drops what is about other services than one: lists of exports and imports can't be
+// narrowed to a name by the API server where it is not a label.
+func (s *Survey) keep(service types.NamespacedName) {
+	other := func(o client.Object) bool {
+		return o.GetNamespace() != service.Namespace || o.GetName() != service.Name
+	}
+	s.Cluster.Exports = slices.DeleteFunc(s.Cluster.Exports, func(e mcsv1beta1.ServiceExport) bool { return other(&e) })
+	s.Cluster.Imports = slices.DeleteFunc(s.Cluster.Imports, func(i mcsv1beta1.ServiceImport) bool { return other(&i) })
+}

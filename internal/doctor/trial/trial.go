@@ -1,0 +1,58 @@
+// Package trial has what commands have in common that try members of a clusterset out from
+// outside: what a member is, and why a Service is not imported there.
+package trial
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Member is a cluster to try out.
+type Member struct {
+	// Context is that of the kubeconfig, for people, ID the member's.
+	Context string
+	ID      names.ClusterID
+	Config  *rest.Config
+	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
+	BrokerServer string
+	// Image is atoll-agent's, for pods.
+	Image string
+	// Survey is what was read of it in the beginning, nil where nothing was.
+	Survey *survey.Survey
+}
+
+// Read reads what member of a clusterset a cluster is. Its error says so where it is none.
+func Read(ctx context.Context, kubeContext string, config *rest.Config, brokerServer string) (Member, error) {
+	// Of the system's namespace there are no exports: so few of the broker's endpoints are read, and what addresses are allowed is.
+	found, err := survey.Read(ctx, config, survey.Scope{Installation: true, Endpoints: true, Namespace: names.SystemNamespace, BrokerServer: brokerServer})
+	if err != nil {
+		return Member{}, err
+	}
+	if found.ClusterID == "" {
+		return Member{}, fmt.Errorf("%w. Before it joins, try: atoll check --pre", survey.ErrNotJoined)
+	}
+	return Member{Context: kubeContext, ID: found.ClusterID, Config: config, BrokerServer: brokerServer, Survey: found}, nil
+}
+
+// Why is what atoll explain has to say about a Service in the member, as the rest of a sentence; empty where it
+// can't be found out.
+func (m Member) Why(ctx context.Context, service types.NamespacedName) string {
+	found, err := survey.Read(context.WithoutCancel(ctx), m.Config, survey.Scope{
+		Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: m.BrokerServer,
+	})
+	if err != nil {
+		return ""
+	}
+	text := ""
+	for _, f := range report.Explain(found, service).Findings {
+		text += "; " + f.About + ": " + f.Message
+	}
+	return text
+}

@@ -1,0 +1,128 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/probe"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+)
+
+// timesEach is how often to connect for each cluster that has to answer: of n, one is missed by
+// chance in n times e to the power of -20.
+const timesEach = 20
+
+// expectation is who has to answer for a Service.
+type expectation struct {
+	service  string
+	clusters []string
+}
+
+// name is a Service's in DNS, as programs use it.
+func name(service, namespace string) string {
+	return service + "." + namespace + ".svc." + survey.Zone
+}
+
+func address(service, namespace string) string {
+	return net.JoinHostPort(name(service, namespace), strconv.Itoa(probe.Port))
+}
+
+// plan is what a pod is to find out of the Services that are expected, which have these addresses.
+func plan(namespace string, all []expectation, addresses map[string][]string, patience time.Duration) probe.Plan {
+	p := probe.Plan{Patience: probe.Duration(patience)}
+	for _, e := range all {
+		for _, address := range addresses[e.service] {
+			kind := "A"
+			if net.ParseIP(address).To4() == nil {
+				kind = "AAAA"
+			}
+			p.Questions = append(p.Questions, probe.Question{Name: name(e.service, namespace) + ".", Type: kind, Await: true})
+		}
+		n := 1
+		if len(e.clusters) > 1 {
+			n = timesEach * len(e.clusters)
+		}
+		for _, network := range []string{"tcp", "udp"} {
+			p.Connections = append(p.Connections, probe.Connection{Network: network, Address: address(e.service, namespace), Times: n, Await: true})
+		}
+	}
+	return p
+}
+
+// judge says of each Service whether its name is found, and whether all who have to answer do, and
+// nobody else.
+func judge(cluster, namespace string, r probe.Report, all []expectation) []Case {
+	var cases []Case
+	for _, e := range all {
+		c := Case{Cluster: cluster, Name: "DNS answers for " + e.service}
+		c.resolved(r, name(e.service, namespace)+".")
+		cases = append(cases, c)
+		for _, network := range []string{"tcp", "udp"} {
+			c := Case{Cluster: cluster, Name: network + " to " + e.service, Failure: "the pod has not tried it"}
+			for _, reached := range r.Connections {
+				if reached.Network == network && reached.Address == address(e.service, namespace) {
+					c.Failure = ""
+					c.reached(reached, e.clusters)
+				}
+			}
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}
+
+// resolved looks for addresses of each family that there are.
+func (c *Case) resolved(r probe.Report, name string) {
+	var values, errors []string
+	for _, a := range r.Answers {
+		if a.Name == name {
+			values = append(values, a.Values...)
+			c.Seconds = max(c.Seconds, a.Milliseconds/1000)
+			if a.Error != "" {
+				errors = append(errors, a.Type+": "+a.Error)
+			}
+		}
+	}
+	c.Detail = strings.Join(values, " ")
+	if len(values) == 0 || len(errors) > 0 {
+		c.Failure = "a pod that asks " + strings.Join(r.Resolver.Servers, ", ") + " gets no address: " + strings.Join(errors, "; ") + ". To see where it is lost: atoll check"
+	}
+}
+
+func (c *Case) reached(r probe.Reached, wanted []string) {
+	got := slices.Sorted(maps.Keys(r.By))
+	c.Seconds = r.Milliseconds / 1000
+	c.Detail = fmt.Sprintf("answered by %s, the fastest in %.1f ms", counts(r.By), r.Milliseconds)
+	var wrong []string
+	for _, id := range wanted {
+		if !slices.Contains(got, id) {
+			wrong = append(wrong, id+" has not answered")
+		}
+	}
+	for _, id := range got {
+		if !slices.Contains(wanted, id) {
+			wrong = append(wrong, id+" has answered, which does not export it")
+		}
+	}
+	if r.Failed > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d of %d were not answered: %s", r.Failed, max(1, r.Times), r.Error))
+	}
+	c.Failure = strings.Join(wrong, "; ")
+}
+
+// counts writes who has answered how often.
+func counts(by map[string]int) string {
+	if len(by) == 0 {
+		return "nobody"
+	}
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Sprintf("%s (%d)", id, by[id]))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,295 @@
+// Package loadbalancer has load balancers carry traffic from outside to the endpoints of
+// MultiClusterServices of the type LoadBalancer, in all provider clusters. It asks providers
+// (package cloudprovider) for them, and owns status.loadBalancer and the conditions
+// LoadBalancerReady, BackendsReachable and BackendsAccepted.
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
+)
+
+// callTimeout is for one call of a provider.
+const callTimeout = time.Minute
+
+// Controller is the one of load balancers, in a hub.
+type Controller struct {
+	client    client.Client
+	published *Published
+	hosts     *Hosts
+	providers *Providers
+	recorder  events.EventRecorder
+	// abandon is how long a load balancer that can't be deleted keeps its object.
+	abandon time.Duration
+
+	// ready is set when all caches are synced.
+	ready atomic.Bool
+
+	mu sync.Mutex
+	// recorded are those that had addresses when this controller began, and have not asked for them
+	// again, with their providers. Others of the same provider wait, so that nobody else gets these. It is nil before that is known.
+	recorded map[types.NamespacedName][]string
+	waiting  map[types.NamespacedName]string // with their provider
+	blocked  map[types.NamespacedName]hindrance
+	failing  map[types.NamespacedName]time.Time // since when deleting has failed
+	add      func(reconcile.Request, bool)
+}
+
+// New returns the controller, which reads from the given cache, and reads and writes by c. It uses no endpoint with an address of hosts.
+func New(c client.Client, from cache.Cache, published *Published, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) (controller.Controller, error) {
+	r := &Controller{
+		client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon,
+		waiting: map[types.NamespacedName]string{}, blocked: map[types.NamespacedName]hindrance{}, failing: map[types.NamespacedName]time.Time{},
+	}
+	return kit.New("loadbalancer", r, r.sources(from)...)
+}
+
+// sources returns what the controller is queued by, for a cache.
+func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Request] {
+	return []source.TypedSource[reconcile.Request]{
+		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, matters),
+		kit.Watch(from, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+			return c.concerned(ctx, client.ObjectKeyFromObject(e.Latest()))
+		}),
+		kit.Watch(from, &brokerv1alpha1.ExportedService{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
+			return c.concerned(ctx, e.Latest().Spec.Service())
+		}),
+		kit.Watch(from, &corev1.ConfigMap{}, func(ctx context.Context, _ kit.Event[*corev1.ConfigMap]) []reconcile.Request { return c.balanced(ctx) }),
+		kit.Watch(from, &discoveryv1.EndpointSlice{}, func(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (requests []reconcile.Request) {
+			for _, service := range c.published.changed(e) {
+				requests = append(requests, c.concerned(ctx, service)...)
+			}
+			return requests
+		}),
+		source.Func(c.subscribe),
+	}
+}
+
+// subscribe has what does not come from the manager's caches queued.
+func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.mu.Lock()
+	c.add = func(r reconcile.Request, initial bool) { kit.Add(queue, initial, r) }
+	c.mu.Unlock()
+	again := func() { kit.Add(queue, false, c.balanced(context.Background())...) }
+	c.providers.serve(c.service, func(name types.NamespacedName) { kit.Add(queue, false, reconcile.Request{NamespacedName: name}) })
+	c.hosts.OnChange(again)
+	c.published.room = again
+	return nil
+}
+
+// balanced returns the MultiClusterServices with load balancers.
+func (c *Controller) balanced(ctx context.Context) (requests []reconcile.Request) {
+	list := &networkingv1alpha1.MultiClusterServiceList{}
+	if c.client.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
+		return nil // a cache that is synced does not fail before the hub ends
+	}
+	for i := range list.Items {
+		if wanted(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// concerned maps a service to its MultiClusterService, if it has a load balancer.
+func (c *Controller) concerned(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+	mcs := &networkingv1alpha1.MultiClusterService{}
+	if c.client.Get(ctx, service, mcs, client.UnsafeDisableDeepCopy) != nil || !wanted(mcs) {
+		return nil // if it comes, that is an event
+	}
+	return []reconcile.Request{{NamespacedName: service}}
+}
+
+// matters maps a MultiClusterService to itself, where what this controller goes by has changed, or what it has written.
+func matters(ctx context.Context, e kit.Event[*networkingv1alpha1.MultiClusterService]) []reconcile.Request {
+	before, now := e.Old, e.New
+	if before != nil && now != nil && before.Generation == now.Generation && before.UID == now.UID &&
+		maps.Equal(before.Annotations, now.Annotations) && slices.Equal(before.Finalizers, now.Finalizers) &&
+		slices.Equal(owned(before), owned(now)) && equality.Semantic.DeepEqual(before.Status.LoadBalancer, now.Status.LoadBalancer) {
+		return nil
+	}
+	return kit.Same(ctx, e)
+}
+
+// errOutdated is that an object was not written, or not decided on, because it has a newer version, which the copy shows in
+// a moment.
+var errOutdated = errors.New("the object has changed meanwhile")
+
+func wanted(mcs *networkingv1alpha1.MultiClusterService) bool {
+	return mcs.DeletionTimestamp == nil && mcs.Spec.Has(networkingv1alpha1.ExposureTypeLoadBalancer)
+}
+
+// Reconcile brings one load balancer and its status up to date.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	c.ready.Store(true) // controllers start with synced caches
+	mcs := &networkingv1alpha1.MultiClusterService{}
+	if err := c.client.Get(ctx, req.NamespacedName, mcs); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("reading MultiClusterService %s: %w", req, err)
+		}
+		c.settled(req.NamespacedName)
+		c.providers.forget(req.NamespacedName)
+		c.published.release(req.NamespacedName)
+		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
+	}
+	if err := c.begin(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	var err error
+	if wanted(mcs) {
+		err = c.provide(ctx, mcs)
+	} else {
+		c.settled(req.NamespacedName)
+		c.providers.forget(req.NamespacedName)
+		c.published.release(req.NamespacedName)
+		err = c.withdraw(ctx, mcs)
+	}
+	if err == errOutdated { // nothing else has failed
+		return kit.Outdated(), nil
+	}
+	return reconcile.Result{}, err
+}
+
+// provide makes the load balancer, or brings it up to date.
+func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	name := client.ObjectKeyFromObject(mcs)
+	f, err := c.gather(ctx, mcs)
+	if err != nil {
+		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
+	}
+	out := outcome{provider: c.providers.of(mcs), forwarding: f}
+	provider, err := c.providers.get(out.provider)
+	switch {
+	case err != nil:
+		if errors.Is(err, errNoProvider) {
+			c.asked(name, out.provider)
+		}
+		return join(err, c.carryOn(ctx, mcs, f, unknown(out.provider, err)))
+	case f.missing != nil:
+		err := c.carryOn(ctx, mcs, f, unserved(f))
+		c.settled(name)
+		return err
+	}
+	if len(mcs.Status.LoadBalancer.Ingress) == 0 {
+		if wait, ready := c.mustWait(name, out.provider); wait { // queued again when the others have asked for what they had
+			return c.applyStatus(ctx, mcs, nil, []metav1.Condition{ready})
+		}
+	}
+	generation := mcs.Generation
+	if err := c.hold(ctx, mcs, out.provider); err != nil {
+		c.hindered(name, err)
+		return err
+	}
+	if mcs.Generation != generation {
+		return errOutdated
+	}
+	c.ask(ctx, mcs, provider, &out)
+	c.settled(name)
+	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
+}
+
+// ask has a provider make the load balancer, or bring it up to date.
+func (c *Controller) ask(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider cloudprovider.MCSLoadBalancer, out *outcome) {
+	name := client.ObjectKeyFromObject(mcs)
+	c.providers.changed(name)
+	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	operation, call := opEnsure, provider.EnsureMCSLoadBalancer
+	if len(mcs.Status.LoadBalancer.Ingress) > 0 {
+		operation, call = opUpdate, provider.UpdateMCSLoadBalancer
+	}
+	began := time.Now()
+	out.status, out.err = call(callCtx, mcs)
+	c.providers.metrics.called(out.provider, operation, began, out.err)
+	if out.err != nil && out.status == nil {
+		out.status = c.remaining(ctx, provider, mcs)
+	}
+	c.asked(name, out.provider)
+	if reporter, ok := provider.(cloudprovider.Reporter); ok {
+		out.reports, out.unreachable = true, reporter.Unreachable(name)
+	}
+	if out.status != nil {
+		c.providers.metrics.note(name, *out)
+	}
+}
+
+// remaining is what there is of a load balancer that could not be brought up to date: what the provider says that there is, and
+// where it does not say, what there was.
+func (c *Controller) remaining(ctx context.Context, provider cloudprovider.MCSLoadBalancer, mcs *networkingv1alpha1.MultiClusterService) *corev1.LoadBalancerStatus {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	status, there, err := provider.GetMCSLoadBalancer(ctx, mcs)
+	switch {
+	case err != nil:
+		return &mcs.Status.LoadBalancer
+	case !there:
+		return nil
+	}
+	return status
+}
+
+// join is of a provider's error and one of writing.
+func join(err, writing error) error {
+	if err == nil {
+		return writing
+	}
+	return errors.Join(err, writing)
+}
+
+// forgotten deletes what providers have of a MultiClusterService that there is not any more: its
+// finalizer was taken away by hand.
+func (c *Controller) forgotten(ctx context.Context, name types.NamespacedName) error {
+	var failed []error
+	gone := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	for _, each := range c.providers.configured() {
+		provider, err := c.providers.get(each)
+		if err != nil {
+			continue
+		}
+		failed = append(failed, c.remove(ctx, provider, each, gone))
+	}
+	return errors.Join(failed...)
+}
+
+// remove has a provider delete a load balancer.
+func (c *Controller) remove(ctx context.Context, provider cloudprovider.MCSLoadBalancer, name string, mcs *networkingv1alpha1.MultiClusterService) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	began := time.Now()
+	err := provider.EnsureMCSLoadBalancerDeleted(ctx, mcs)
+	c.providers.metrics.called(name, opDelete, began, err)
+	if err == nil {
+		c.providers.metrics.forget(client.ObjectKeyFromObject(mcs))
+	}
+	return err
+}
+
+// say records an Event.
+func (c *Controller) say(mcs *networkingv1alpha1.MultiClusterService, kind, reason, text string) {
+	status.Say(c.recorder, mcs, nil, kind, reason, "Expose", text)
+}

@@ -1,0 +1,91 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// applyStatus writes the load balancer's addresses and this controller's conditions, which are
+// all that it owns of the status, in one write, or none where they stand. It tells of what has changed by
+// Events. Nothing at all is what a MultiClusterService without load balancer has.
+func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, lb *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+	lb = storable(lb)
+	fields := map[string]any{}
+	list, written, told, err := status.Conditions(mcs.Status.Conditions, mcs.Generation, conditions...)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		fields["conditions"] = list
+	}
+	written = written || len(owned(mcs)) > len(list)
+	if lb != nil && len(lb.Ingress) > 0 {
+		balancer, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lb)
+		if err != nil {
+			return fmt.Errorf("encoding the load balancer's status: %w", err)
+		}
+		fields["loadBalancer"] = balancer
+		written = written || !equality.Semantic.DeepEqual(lb.Ingress, mcs.Status.LoadBalancer.Ingress)
+	} else {
+		written = written || len(mcs.Status.LoadBalancer.Ingress) > 0
+	}
+	if !written {
+		return nil
+	}
+	err = status.Own(ctx, c.client, kind, mcs, fields, names.ManagerLoadBalancer)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return errOutdated
+	}
+	if err != nil {
+		return err
+	}
+	for _, change := range told {
+		eventType := corev1.EventTypeWarning
+		if change.Condition.Status != metav1.ConditionFalse {
+			eventType = corev1.EventTypeNormal
+		}
+		c.say(mcs, eventType, change.Condition.Reason, change.Condition.Message)
+	}
+	return nil
+}
+
+// kind is that of MultiClusterServices.
+var kind = networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind)
+
+// owned are those of the conditions that this controller owns.
+func owned(mcs *networkingv1alpha1.MultiClusterService) (conditions []metav1.Condition) {
+	for _, t := range []string{ConditionReady, ConditionReachable, ConditionAccepted} {
+		if found := meta.FindStatusCondition(mcs.Status.Conditions, t); found != nil {
+			conditions = append(conditions, *found)
+		}
+	}
+	return conditions
+}
+
+// storable leaves of ports those with an error: the definition of the kind requires one of each
+// (so does Karmada's, for both are made from corev1.PortStatus, which marks it so).
+func storable(lb *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
+	lb = lb.DeepCopy()
+	if lb == nil {
+		return nil
+	}
+	for i := range lb.Ingress {
+		lb.Ingress[i].Ports = slices.DeleteFunc(lb.Ingress[i].Ports, func(p corev1.PortStatus) bool { return p.Error == nil })
+		if len(lb.Ingress[i].Ports) == 0 {
+			lb.Ingress[i].Ports = nil
+		}
+	}
+	return lb
+}

@@ -1,0 +1,164 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// reasonAbandoned is that of an Event: the load balancer could not be deleted.
+const reasonAbandoned = "LoadBalancerAbandoned"
+
+// holders are the providers that the object's finalizers name.
+func holders(mcs *networkingv1alpha1.MultiClusterService) (providers []string) {
+	for _, f := range mcs.Finalizers {
+		if name, ours := strings.CutPrefix(f, names.FinalizerLoadBalancer); ours {
+			providers = append(providers, name)
+		}
+	}
+	return providers
+}
+
+// hold sets the provider's finalizer, before there is anything to delete, after the load balancers
+// of other providers have gone.
+func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
+	held := false
+	for _, other := range holders(mcs) {
+		if other == provider {
+			held = true
+			continue
+		}
+		if err := c.release(ctx, mcs, other); err != nil {
+			return err
+		}
+	}
+	if held {
+		return nil
+	}
+	return c.setHolders(ctx, mcs, provider)
+}
+
+// setHolders makes these providers' finalizers be those that this controller has set. Others' stay, whatever becomes of them
+// meanwhile.
+func (c *Controller) setHolders(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, providers ...string) error {
+	applied := &unstructured.Unstructured{Object: map[string]any{}}
+	applied.SetGroupVersionKind(kind)
+	applied.SetNamespace(mcs.Namespace)
+	applied.SetName(mcs.Name)
+	applied.SetUID(mcs.UID) // so that none is made
+	var finalizers []string
+	for _, p := range providers {
+		finalizers = append(finalizers, names.FinalizerLoadBalancer+p)
+	}
+	applied.SetFinalizers(finalizers)
+	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership, client.FieldOwner(names.ManagerLoadBalancer))
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, mcs)
+	}
+	return wrote(mcs, err)
+}
+
+// wrote says what came of writing an object's finalizers.
+func wrote(mcs *networkingv1alpha1.MultiClusterService, err error) error {
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), going(err):
+		return errOutdated
+	case err != nil:
+		return fmt.Errorf("writing the finalizers of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)
+	}
+	return nil
+}
+
+// going tells whether a finalizer was refused because the object has begun to go, which the copy does not show yet.
+func going(err error) bool {
+	var refused apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(refused.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.finalizers" })
+}
+
+// drop takes a provider's finalizer away, also where this controller has not set it.
+func (c *Controller) drop(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
+	finalizer := names.FinalizerLoadBalancer + provider
+	others := slices.DeleteFunc(holders(mcs), func(p string) bool { return p == provider })
+	if err := c.setHolders(ctx, mcs, others...); err != nil {
+		return err
+	}
+	before := mcs.DeepCopy()
+	if !controllerutil.RemoveFinalizer(mcs, finalizer) {
+		return nil
+	}
+	return wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// withdraw deletes the load balancers of an object that is to have none.
+func (c *Controller) withdraw(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	for _, provider := range holders(mcs) {
+		if err := c.release(ctx, mcs, provider); err != nil {
+			return err
+		}
+	}
+	if mcs.DeletionTimestamp != nil {
+		return nil
+	}
+	return c.applyStatus(ctx, mcs, nil, nil)
+}
+
+// release deletes a provider's load balancer, and then its finalizer. One that can't be deleted
+// does not keep the object for ever.
+func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, name string) error {
+	key := client.ObjectKeyFromObject(mcs)
+	provider, err := c.providers.get(name)
+	if err == nil {
+		err = c.remove(ctx, provider, name, mcs)
+	}
+	since := c.fails(mcs, err != nil)
+	if err != nil {
+		options, _ := cloudprovider.OptionsOf(mcs)
+		if !options.Abandon && time.Since(since) < c.abandon {
+			condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
+				"The load balancer of provider %s can't be deleted, which is tried again for %v: %v. It is given up at once with the annotation %s: \"true\".",
+				name, c.abandon, err, cloudprovider.AnnotationAbandon)}
+			return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition}))
+		}
+		c.say(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted, and may be there still: %v", name, err))
+	}
+	if err := c.drop(ctx, mcs, name); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.failing, key)
+	return nil
+}
+
+// fails returns since when deleting has failed, by this hub's own clock.
+func (c *Controller) fails(mcs *networkingv1alpha1.MultiClusterService, failed bool) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := client.ObjectKeyFromObject(mcs)
+	if !failed {
+		delete(c.failing, key)
+		return time.Time{}
+	}
+	if _, before := c.failing[key]; !before {
+		c.failing[key] = time.Now()
+	}
+	return c.failing[key]
+}

@@ -1,0 +1,224 @@
+// Package servicepolicy keeps the ServicePolicies of a clusterset, by which the members' agents
+// know of MultiClusterServices, and the conditions of these that say what comes of it.
+package servicepolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// reconciler writes policies, and the conditions of MultiClusterServices that are about them.
+type reconciler struct {
+	client      client.Client
+	live        client.Reader
+	clusterset  string
+	border      *border.Border
+	permissions func() permissions.Members
+	recorder    events.EventRecorder
+	withdrawn   kit.Since[types.NamespacedName]
+}
+
+// New returns the controller, which reads from the given cache, of which b is the border, and past it by live. It writes to the clusterset's namespace, in
+// which members may export what permitted says.
+func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, permitted func() permissions.Members, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: permitted, recorder: recorder}
+	return kit.New("servicepolicy", r,
+		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, kit.Same[*networkingv1alpha1.MultiClusterService]),
+		kit.Watch(from, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+		}),
+		kit.Watch(from, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+			return r.known(ctx, client.ObjectKeyFromObject(e.Latest()))
+		}),
+		kit.Watch(from, &brokerv1alpha1.ExportedService{}, r.record),
+		kit.Watch(from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) []reconcile.Request {
+			if e.Old != nil && e.New != nil && e.Old.Removed() == e.New.Removed() {
+				return nil
+			}
+			return r.all(ctx)
+		}),
+		kit.Watch(from, &corev1.ConfigMap{}, func(ctx context.Context, _ kit.Event[*corev1.ConfigMap]) []reconcile.Request { return r.all(ctx) }),
+	)
+}
+
+// record maps a record that begins or ceases to count.
+func (r *reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
+	if e.Old != nil && e.New != nil {
+		before, _ := r.border.State(e.Old)
+		if now, _ := r.border.State(e.New); before == now {
+			return nil
+		}
+	}
+	return r.known(ctx, e.Latest().Spec.Service())
+}
+
+// keepWithdrawn is how long a withdrawn policy stays on the broker. That it is withdrawn tells the members.
+const keepWithdrawn = 10 * time.Minute
+
+// known maps a service to its MultiClusterService, which most have not.
+func (r *reconciler) known(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+	if r.client.Get(ctx, service, &networkingv1alpha1.MultiClusterService{}) != nil {
+		return nil // if it comes, that is an event
+	}
+	return []reconcile.Request{{NamespacedName: service}}
+}
+
+// all returns all MultiClusterServices: any of them may be about a member that changes.
+func (r *reconciler) all(ctx context.Context) []reconcile.Request {
+	list := &networkingv1alpha1.MultiClusterServiceList{}
+	if r.client.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
+		return nil // a cache that is synced does not fail before the hub ends
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// Reconcile brings the policy and the conditions of one MultiClusterService up to date.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s, err := r.gather(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering what there is of MultiClusterService %s: %w", req, err)
+	}
+	again, err := r.apply(ctx, req.NamespacedName, s.mcs)
+	if err == nil && s.mcs != nil {
+		err = r.applyConditions(ctx, s)
+	}
+	result, refusal, err := kit.Outcome(err)
+	if refusal != "" {
+		err = errors.New(refusal)
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("writing the policy or the conditions of MultiClusterService %s: %w", req, err)
+	}
+	if result.RequeueAfter == 0 && again > 0 {
+		result = kit.After(again)
+	}
+	return result, nil
+}
+
+// gather reads what there is. A MultiClusterService that is about to go counts as gone.
+func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (state, error) {
+	var s state
+	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
+	if err := r.client.Get(ctx, key, mcs); err != nil {
+		return s, client.IgnoreNotFound(err)
+	}
+	if mcs.DeletionTimestamp != nil {
+		return s, nil
+	}
+	s.mcs = mcs
+	switch err := r.client.Get(ctx, key, service); {
+	case err == nil:
+		s.service = service
+	case !apierrors.IsNotFound(err):
+		return s, err
+	}
+	members, permitted := &brokerv1alpha1.MemberClusterList{}, r.permissions()
+	if err := r.client.List(ctx, members, client.InNamespace(r.clusterset), client.UnsafeDisableDeepCopy); err != nil {
+		return s, err
+	}
+	for i := range members.Items {
+		if members.Items[i].Removed() {
+			continue
+		}
+		id := members.Items[i].Name
+		s.members = append(s.members, id)
+		record := &brokerv1alpha1.ExportedService{}
+		name := client.ObjectKey{Namespace: r.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
+		switch err := r.client.Get(ctx, name, record); {
+		case err == nil:
+			if state, _ := r.border.State(record); state == border.Full && permitted.MayExport(names.ClusterID(id), key.Namespace) {
+				s.exporters = append(s.exporters, id)
+			}
+		case !apierrors.IsNotFound(err):
+			return s, err
+		}
+	}
+	slices.Sort(s.exporters)
+	return s, nil
+}
+
+// apply makes the policy what the MultiClusterService says, of which there may be none, and returns when it is to be looked at again.
+func (r *reconciler) apply(ctx context.Context, key types.NamespacedName, mcs *networkingv1alpha1.MultiClusterService) (again time.Duration, _ error) {
+	name := names.Aggregate(key.Namespace, key.Name)
+	have, err := kit.Get(ctx, r.client, client.ObjectKey{Namespace: r.clusterset, Name: name}, &brokerv1alpha1.ServicePolicy{})
+	if err != nil {
+		return 0, err
+	}
+	if mcs == nil && have != nil && layout.Withdrawn(have) {
+		if again = keepWithdrawn - r.withdrawn.For(key, time.Now()); again > 0 {
+			return again, nil
+		}
+		return 0, kit.Delete(ctx, r.client, have)
+	}
+	r.withdrawn.Over(key)
+	want := have.DeepCopy()
+	switch {
+	case mcs == nil && have == nil:
+		return 0, nil
+	case mcs == nil:
+		layout.Withdraw(want)
+	case have == nil:
+		want = &brokerv1alpha1.ServicePolicy{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: r.clusterset, Name: name,
+				Labels: map[string]string{names.LabelServiceNamespace: key.Namespace, names.LabelServiceName: key.Name},
+			},
+			Spec: project(mcs),
+		}
+		layout.SetRevision(want, 0, mcs)
+	default:
+		if want.Spec = project(mcs); !layout.Withdrawn(have) && equality.Semantic.DeepEqual(have.Spec, want.Spec) {
+			return 0, nil
+		}
+		layout.SetWithdrawn(want, false)
+		layout.SetRevision(want, layout.Revision(have), mcs)
+	}
+	return 0, kit.Apply(ctx, r.client, r.live, have, want, false)
+}
+
+func (r *reconciler) applyConditions(ctx context.Context, s state) error {
+	before, want := s.mcs.Status.Conditions, s.conditions()
+	list, written, _, err := status.Conditions(before, s.mcs.Generation, want...)
+	if err != nil || !written {
+		return err
+	}
+	kind := networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind)
+	if err := status.Own(ctx, r.client, kind, s.mcs, map[string]any{"conditions": list}, names.ManagerHub); err != nil {
+		return err
+	}
+	for _, said := range news(before, want) {
+		eventType := corev1.EventTypeNormal
+		if said.Status == metav1.ConditionFalse {
+			eventType = corev1.EventTypeWarning
+		}
+		status.Say(r.recorder, s.mcs, nil, eventType, said.Reason, "Expose", said.Message)
+	}
+	return nil
+}

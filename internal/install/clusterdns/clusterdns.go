@@ -1,0 +1,201 @@
+// Package clusterdns reads what a cluster's own DNS is configured by, and writes what
+// internal/install/dnswiring decides about it.
+package clusterdns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+)
+
+// fieldOwner is who a cluster's audit log and managedFields say has made an edit.
+const fieldOwner = client.FieldOwner("atoll-dns-wiring")
+
+// attempts is how often an edit is decided anew because somebody else was faster. Each
+// failure means that another writer has succeeded.
+const attempts = 10
+
+var openShiftDNS = schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "DNS"}
+
+// corefileNames are the names that distributions give to the ConfigMap of CoreDNS.
+var corefileNames = []string{"coredns", "rke2-coredns-rke2-coredns"}
+
+// Connect makes a client for what this package does.
+func Connect(config *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return c, nil
+}
+
+// Read gathers what there is in a cluster that has to do with its DNS. configMap is where
+// CoreDNS's Corefile is; empty means the usual places.
+func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dnswiring.Cluster, error) {
+	var found dnswiring.Cluster
+	places := []client.ObjectKey{configMap}
+	if configMap.Name == "" {
+		places = nil
+		for _, name := range corefileNames {
+			places = append(places, system(name))
+		}
+	}
+	var err error
+	for _, place := range places {
+		if found.CoreDNS, err = get(ctx, c, place, &corev1.ConfigMap{}); err != nil || found.CoreDNS != nil {
+			break
+		}
+	}
+	if err == nil && found.CoreDNS == nil && configMap.Name != "" {
+		err = fmt.Errorf("there is no configmap %s", configMap)
+	}
+	custom := system("coredns-custom")
+	if found.CoreDNS != nil {
+		custom.Namespace = found.CoreDNS.Namespace // what it imports is beside it
+	}
+	for place, to := range map[client.ObjectKey]**corev1.ConfigMap{
+		custom: &found.Custom, system("kube-dns"): &found.KubeDNS, system("node-local-dns"): &found.NodeLocal,
+	} {
+		if err == nil {
+			*to, err = get(ctx, c, place, &corev1.ConfigMap{})
+		}
+	}
+	if err != nil {
+		return found, err
+	}
+	if found.KubeDNSRuns, err = Runs(ctx, c, system("kube-dns")); err != nil {
+		return found, err
+	}
+	found.OpenShift = &unstructured.Unstructured{}
+	found.OpenShift.SetGroupVersionKind(openShiftDNS)
+	found.OpenShift, err = get(ctx, c, client.ObjectKey{Name: "default"}, found.OpenShift)
+	return found, err
+}
+
+// SubmarinerOperator is the Deployment of the operator that writes Lighthouse's part into a cluster's DNS.
+var SubmarinerOperator = client.ObjectKey{Namespace: "submariner-operator", Name: "submariner-operator"}
+
+// Runs tells whether there is such a Deployment, and is to have pods.
+func Runs(ctx context.Context, c client.Reader, key client.ObjectKey) (bool, error) {
+	d, err := get(ctx, c, key, &appsv1.Deployment{})
+	return d != nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0), err
+}
+
+func system(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}
+}
+
+// get reads an object; it returns nil if that is not there, nor its kind.
+func get[T client.Object](ctx context.Context, c client.Reader, key client.ObjectKey, o T) (T, error) {
+	err := c.Get(ctx, key, o)
+	if err == nil {
+		return o, nil
+	}
+	var none T
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return none, nil
+	}
+	return none, fmt.Errorf("reading %s: %w", key, err)
+}
+
+// ErrNoServer says that atoll-dns is not installed in a cluster.
+var ErrNoServer = errors.New("atoll-dns is not there")
+
+// Servers are the addresses of the Service of atoll-dns.
+func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]netip.Addr, error) {
+	service, err := get(ctx, c, key, &corev1.Service{})
+	if err != nil {
+		return nil, err
+	}
+	if service == nil {
+		return nil, fmt.Errorf("%w: there is no service %s; install it first, or say where it is", ErrNoServer, key)
+	}
+	var servers []netip.Addr
+	for _, text := range service.Spec.ClusterIPs {
+		if ip, err := netip.ParseAddr(text); err == nil {
+			servers = append(servers, ip)
+		}
+	}
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("the service %s has no cluster IP, which is needed as an address that stays", key)
+	}
+	return servers, nil
+}
+
+// Decision says what has to be changed, given what there is.
+type Decision func(dnswiring.Cluster) ([]dnswiring.Change, error)
+
+// Edit reads a cluster, decides, and writes; from the beginning again for as long as
+// somebody else changes the same objects. It returns what it did, or would do where dryRun
+// is set. After an error those changes are returned that were written before.
+func Edit(ctx context.Context, c client.Client, configMap client.ObjectKey, decide Decision, dryRun bool) ([]dnswiring.Change, error) {
+	var done []dnswiring.Change
+	for attempt := 1; ; attempt++ {
+		found, err := Read(ctx, c, configMap)
+		if err != nil {
+			return done, err
+		}
+		changes, err := decide(found)
+		if err != nil || dryRun {
+			return append(done, changes...), err
+		}
+		written, err := write(ctx, c, changes)
+		for _, change := range written {
+			again := func(d dnswiring.Change) bool { return d.Form == change.Form }
+			if !change.None() || !slices.ContainsFunc(done, again) {
+				done = append(done, change)
+			}
+		}
+		if !outrun(err) || attempt == attempts {
+			return done, err
+		}
+	}
+}
+
+// outrun tells whether an edit failed because the object is no longer what it was decided
+// on.
+func outrun(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
+}
+
+// write makes the changes, each on the condition that its object is still as it was read.
+func write(ctx context.Context, c client.Client, changes []dnswiring.Change) (done []dnswiring.Change, err error) {
+	for _, change := range changes {
+		switch {
+		case change.None():
+		case change.Before == nil:
+			err = c.Create(ctx, change.After, fieldOwner)
+		case change.After == nil:
+			version := change.Before.GetResourceVersion()
+			err = c.Delete(ctx, change.Before, client.Preconditions{ResourceVersion: &version})
+		default:
+			err = c.Update(ctx, change.After, fieldOwner)
+		}
+		if err != nil {
+			return done, fmt.Errorf("writing %s: %w", dnswiring.Name(change.Object()), err)
+		}
+		done = append(done, change)
+	}
+	return done, nil
+}

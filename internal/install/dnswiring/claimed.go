@@ -1,0 +1,141 @@
+package dnswiring
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/atoll-mcs/atoll/internal/install/corefile"
+)
+
+// silent are plugins that take zones as arguments and answer for none.
+var silent = []string{"acl", "autopath", "cache", "dnssec", "header", "log", "nsid", "rewrite", "sign", "view"}
+
+// Stock tells whether a cluster's CoreDNS answers for a zone by its own option multicluster.
+func Stock(c Cluster, zone string) bool {
+	if c.CoreDNS == nil {
+		return false
+	}
+	file, err := corefile.Parse(c.CoreDNS.Data[keyCorefile])
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool {
+		var taken *ClaimedError
+		return errors.As(claimedWithin(b, zone), &taken) && taken.Stock
+	})
+}
+
+// claimed refuses zones that a Corefile has an answer for already, in a server block of
+// their own or by a plugin of another block with that port.
+func claimed(file corefile.File, zones []string, port string) error {
+	for _, zone := range zones {
+		for _, b := range file.Blocks {
+			if serves(b, zone, port) {
+				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server block %q in line %d", strings.Join(b.Keys, " "), b.Line), line: b.Line}
+			}
+			if !listens(b, port) {
+				continue
+			}
+			if err := claimedWithin(b, zone); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func claimedWithin(b corefile.Block, zone string) error {
+	names := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains(corefile.ParseKey(w).Zones, zone)
+		})
+	}
+	for _, d := range b.Directives {
+		// The in-tree option makes a cluster's own CoreDNS answer for the clusterset.
+		for _, line := range d.Body {
+			if d.Name == "kubernetes" && line[0] == "multicluster" && names(line[1:]) {
+				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the option multicluster of the plugin kubernetes in line %d", d.Line), Stock: true}
+			}
+		}
+		if !slices.Contains(silent, d.Name) && names(d.Args) {
+			return &ClaimedError{Zone: zone, By: fmt.Sprintf("the line %q, line %d", strings.Join(append([]string{d.Name}, d.Args...), " "), d.Line)}
+		}
+	}
+	return nil
+}
+
+// serves tells whether a block is for exactly that zone.
+func serves(b corefile.Block, zone, port string) bool {
+	return slices.ContainsFunc(b.Keys, func(key string) bool {
+		a := corefile.ParseKey(key)
+		return a.Transport == "dns" && samePort(a.Port, port) && slices.Contains(a.Zones, zone)
+	})
+}
+
+// listens tells whether a block answers DNS on that port.
+func listens(b corefile.Block, port string) bool {
+	return slices.ContainsFunc(b.Keys, func(key string) bool {
+		a := corefile.ParseKey(key)
+		return a.Transport == "dns" && samePort(a.Port, port)
+	})
+}
+
+func samePort(a, b string) bool {
+	usual := func(port string) string {
+		if port == "" {
+			return "53"
+		}
+		return port
+	}
+	return usual(a) == usual(b)
+}
+
+// ClaimedError says that somebody else has seen to a zone already.
+type ClaimedError struct {
+	Zone string
+	// By is what in the object it is, Object the object.
+	By, Object string
+	// Stock says that it is CoreDNS's own support for multi-cluster services, Lighthouse that it is Submariner's.
+	Stock, Lighthouse bool
+	// Forms are those that have to be named so that Lighthouse can be replaced; none where those do that the cluster has.
+	Forms []Form
+
+	line int // of a server block, in the text that was looked at
+}
+
+// claimedByLighthouse notes in an error, if it is about a server block of that text, whether the block is Lighthouse's.
+func claimedByLighthouse(err error, text string) error {
+	var taken *ClaimedError
+	if errors.As(err, &taken) {
+		taken.Lighthouse = taken.line > 0 && withinLighthouse(text, taken.line)
+	}
+	return err
+}
+
+func (e *ClaimedError) Error() string {
+	text := fmt.Sprintf("%s is taken care of already, by %s", e.Zone, e.By)
+	if e.Object != "" {
+		text += " of " + e.Object
+	}
+	if e.Stock {
+		return text + ": CoreDNS answers by itself then, which works too; take the option out first if atoll-dns shall answer"
+	}
+	if e.Lighthouse {
+		text += ", which is Submariner's Lighthouse: to have atoll-dns answer instead, see docs/migration.md, and then use --replace-lighthouse"
+		if len(e.Forms) > 0 {
+			text += " --provider " + strings.Join(texts(e.Forms), ",")
+		}
+		return text
+	}
+	return text + ", which atoll has not written: remove that first"
+}
+
+func texts(forms []Form) []string {
+	all := make([]string, len(forms))
+	for i, f := range forms {
+		all[i] = string(f)
+	}
+	return all
+}

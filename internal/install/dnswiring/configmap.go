@@ -1,0 +1,241 @@
+package dnswiring
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/install/corefile"
+)
+
+const (
+	keyCorefile = "Corefile"
+	// customName is the name, before its suffix, of the key in coredns-custom.
+	customName = "atoll"
+)
+
+func installCoreDNS(c Cluster, w Wiring) (Change, error) {
+	if c.CoreDNS == nil {
+		return Change{}, missing("kube-system/coredns")
+	}
+	return installCorefile(c.CoreDNS, w, coreDNSBlock)
+}
+
+func uninstallCoreDNS(c Cluster) (Change, error) { return uninstallCorefile(c.CoreDNS) }
+
+func installNodeLocal(c Cluster, w Wiring) (Change, error) {
+	if c.NodeLocal == nil {
+		return Change{}, missing("kube-system/node-local-dns")
+	}
+	// It serves the stub domains of kube-dns too, and no zone twice.
+	if c.KubeDNS != nil {
+		if err := stubsClaimed(c.KubeDNS, w.Zones); err != nil {
+			return Change{}, err
+		}
+	}
+	return installCorefile(c.NodeLocal, w, nodeLocalBlock)
+}
+
+func uninstallNodeLocal(c Cluster) (Change, error) { return uninstallCorefile(c.NodeLocal) }
+
+// installCorefile edits the Corefile of a ConfigMap.
+func installCorefile(cm *corev1.ConfigMap, w Wiring, render func(Wiring, corefile.Block) string) (Change, error) {
+	text, ok := cm.Data[keyCorefile]
+	if !ok {
+		return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), keyCorefile)
+	}
+	rest, err := text, error(nil)
+	if w.ReplaceLighthouse {
+		if rest, err = withoutLighthouse(text, w); err != nil {
+			return Change{}, in(cm, err)
+		}
+	}
+	wired, err := wireCorefile(rest, w, render)
+	if err != nil {
+		return Change{}, in(cm, err)
+	}
+	after := cm.DeepCopy()
+	after.Data[keyCorefile] = wired
+	change := changed(cm, after)
+	change.Notes = notes(cm, text)
+	return change, nil
+}
+
+func uninstallCorefile(cm *corev1.ConfigMap) (Change, error) {
+	if cm == nil {
+		return Change{}, nil
+	}
+	text, err := removeBlock(cm.Data[keyCorefile])
+	if err != nil {
+		return Change{}, in(cm, err)
+	}
+	after := cm.DeepCopy()
+	if _, ok := after.Data[keyCorefile]; ok {
+		after.Data[keyCorefile] = text
+	}
+	return changed(cm, after), nil
+}
+
+// customSuffix is how keys of coredns-custom end that the Corefile imports as server blocks;
+// empty where it imports none.
+func customSuffix(file corefile.File) string {
+	for _, pattern := range file.Imports {
+		if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); ok && suffix != "" {
+			return suffix
+		}
+	}
+	return ""
+}
+
+// installCustom adds a key of its own to coredns-custom.
+func installCustom(c Cluster, w Wiring) (Change, error) {
+	if c.CoreDNS == nil {
+		return Change{}, missing("kube-system/coredns")
+	}
+	main, text, err := unmarkedCorefile(c.CoreDNS)
+	if err != nil {
+		return Change{}, err
+	}
+	suffix := customSuffix(main)
+	if suffix == "" {
+		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks (a line outside of all blocks such as: import custom/*.server)", nameOf(c.CoreDNS))
+	}
+	root, err := rootBlock(main)
+	if err == nil {
+		err = inTheCorefile(c, claimedByLighthouse(claimed(main, w.Zones, portOf(root)), text))
+	}
+	if err != nil {
+		return Change{}, in(c.CoreDNS, err)
+	}
+	after := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.CoreDNS.Namespace, Name: "coredns-custom"},
+	}
+	if c.Custom == nil {
+		record{Made: []string{madeObject}}.write(after)
+	} else {
+		after = c.Custom.DeepCopy()
+		if w.ReplaceLighthouse {
+			err = withoutLighthouseKey(after, w)
+		}
+		if err == nil {
+			err = customClaimed(after, w, suffix, portOf(root))
+		}
+		if err != nil {
+			return Change{}, in(c.Custom, err)
+		}
+	}
+	text, err = addBlock(after.Data[customName+suffix], coreDNSBlock(w, root))
+	if err != nil {
+		return Change{}, in(after, err)
+	}
+	if after.Data == nil {
+		after.Data = map[string]string{}
+	}
+	after.Data[customName+suffix] = text
+	change := changed(c.Custom, after)
+	change.Notes = notes(after, c.CoreDNS.Data[keyCorefile])
+	return change, nil
+}
+
+// inTheCorefile completes an error about what Lighthouse has in the Corefile of a cluster that has a place for
+// additions besides: Submariner's operator writes there only where it is told of that place. Lighthouse's part can be
+// replaced by one change only where it is, so that form has to be named.
+func inTheCorefile(c Cluster, err error) error {
+	var taken *ClaimedError
+	if !errors.As(err, &taken) || !taken.Lighthouse {
+		return err
+	}
+	forms, detecting := Detect(c)
+	if detecting != nil {
+		return errors.Join(err, detecting)
+	}
+	for _, f := range forms {
+		if f == CoreDNSCustom {
+			f = CoreDNS
+		}
+		taken.Forms = append(taken.Forms, f)
+	}
+	return err
+}
+
+// unmarkedCorefile parses a ConfigMap's Corefile, and returns its text, without what an earlier version of Atoll,
+// or the other form, has written there.
+func unmarkedCorefile(cm *corev1.ConfigMap) (file corefile.File, text string, err error) {
+	if text, err = removeBlock(cm.Data[keyCorefile]); err == nil {
+		file, err = corefile.Parse(text)
+	}
+	if err != nil {
+		return file, text, in(cm, err)
+	}
+	return file, text, nil
+}
+
+// customClaimed refuses zones that another key has an answer for, and a key of our name
+// that is not ours.
+func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
+	for _, key := range sortedKeys(cm.Data) {
+		if !strings.HasSuffix(key, suffix) {
+			continue
+		}
+		text, err := removeBlock(cm.Data[key])
+		if err != nil {
+			return fmt.Errorf("key %s: %w", key, err)
+		}
+		if key == customName+suffix && text == cm.Data[key] {
+			return fmt.Errorf("there is a key %s already that atoll has not written: rename it", key)
+		}
+		file, err := corefile.Parse(text)
+		if err != nil {
+			return fmt.Errorf("key %s: %w", key, err)
+		}
+		var taken *ClaimedError
+		if err := claimed(file, w.Zones, port); errors.As(err, &taken) {
+			taken.By += " of the key " + key
+			taken.Lighthouse = key == lighthouseKey
+			return taken
+		}
+	}
+	return nil
+}
+
+// uninstallCustom takes the key away, and the ConfigMap if it was made for it.
+func uninstallCustom(c Cluster) (Change, error) {
+	if c.Custom == nil {
+		return Change{}, nil
+	}
+	after := c.Custom.DeepCopy()
+	for key, text := range after.Data {
+		if !strings.HasPrefix(key, customName) {
+			continue
+		}
+		rest, err := removeBlock(text)
+		switch {
+		case err != nil:
+			return Change{}, in(c.Custom, err)
+		case rest == "" && text != "":
+			delete(after.Data, key)
+		default:
+			after.Data[key] = rest
+		}
+	}
+	return changed(c.Custom, emptied(after)), nil
+}
+
+func missing(name string) error { return fmt.Errorf("there is no configmap %s in this cluster", name) }
+
+// in says in which object something is wrong.
+func in(cm *corev1.ConfigMap, err error) error {
+	var taken *ClaimedError
+	if errors.As(err, &taken) {
+		taken.Object = "configmap " + nameOf(cm)
+		return taken
+	}
+	return fmt.Errorf("configmap %s: %w", nameOf(cm), err)
+}
+
+func nameOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }

@@ -1,0 +1,173 @@
+package dnswiring
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/atoll-mcs/atoll/internal/install/corefile"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// serverName is the name of the entry in spec.servers, by which it is known.
+const serverName = "atoll"
+
+const openShiftObject = "dns.operator.openshift.io default"
+
+func installOpenShift(c Cluster, w Wiring) (Change, error) {
+	if c.OpenShift == nil {
+		return Change{}, fmt.Errorf("there is no %s in this cluster", openShiftObject)
+	}
+	servers, found, err := openShiftServers(c.OpenShift)
+	if err != nil {
+		return Change{}, err
+	}
+	old, err := recordOf(c.OpenShift)
+	if err != nil {
+		return Change{}, err
+	}
+	if old == nil {
+		old = &record{}
+		if !found {
+			old.Made = []string{"servers"}
+		}
+		if named(servers) >= 0 {
+			return Change{}, fmt.Errorf("%s has a server %s already that atoll has not written: rename it", openShiftObject, serverName)
+		}
+	}
+	if w.ReplaceLighthouse {
+		if servers, err = withoutLighthouseServers(servers, w); err != nil {
+			return Change{}, fmt.Errorf("%s: %w", openShiftObject, err)
+		}
+	}
+	if err := serversClaimed(servers, w.Zones); err != nil {
+		return Change{}, err
+	}
+	after := c.OpenShift.DeepCopy()
+	if err := unstructured.SetNestedSlice(after.Object, withServer(servers, w), "spec", "servers"); err != nil {
+		return Change{}, fmt.Errorf("%s: %w", openShiftObject, err)
+	}
+	record{Zones: w.Zones, Made: old.Made}.write(after)
+	change := changedServers(c.OpenShift, after)
+	if state, _, _ := unstructured.NestedString(c.OpenShift.Object, "spec", "managementState"); state != "" && state != "Managed" && state != "Force" {
+		change.Notes = append(change.Notes, fmt.Sprintf("%s has managementState %s: its operator does nothing about this until it is Managed", openShiftObject, state))
+	}
+	return change, nil
+}
+
+func uninstallOpenShift(c Cluster) (Change, error) {
+	if c.OpenShift == nil {
+		return Change{}, nil
+	}
+	old, err := recordOf(c.OpenShift)
+	if err != nil || old == nil {
+		return Change{}, err
+	}
+	servers, _, err := openShiftServers(c.OpenShift)
+	if err != nil {
+		return Change{}, err
+	}
+	after := c.OpenShift.DeepCopy()
+	forget(after)
+	if i := named(servers); i >= 0 {
+		servers = slices.Delete(slices.Clone(servers), i, i+1)
+		if len(servers) == 0 && slices.Contains(old.Made, "servers") {
+			unstructured.RemoveNestedField(after.Object, "spec", "servers")
+		} else if err := unstructured.SetNestedSlice(after.Object, servers, "spec", "servers"); err != nil {
+			return Change{}, fmt.Errorf("%s: %w", openShiftObject, err)
+		}
+	}
+	return changedServers(c.OpenShift, after), nil
+}
+
+// openShiftServers are the entries of spec.servers; found tells whether there is such a list.
+func openShiftServers(o *unstructured.Unstructured) (servers []any, found bool, err error) {
+	servers, found, err = unstructured.NestedSlice(o.Object, "spec", "servers")
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", openShiftObject, err)
+	}
+	return servers, found, nil
+}
+
+// named finds our entry.
+func named(servers []any) int {
+	return slices.IndexFunc(servers, func(s any) bool {
+		name, _, _ := unstructured.NestedString(asMap(s), "name")
+		return name == serverName
+	})
+}
+
+func asMap(o any) map[string]any {
+	m, _ := o.(map[string]any)
+	return m
+}
+
+func serversClaimed(servers []any, zones []string) error {
+	for _, s := range servers {
+		name, _, _ := unstructured.NestedString(asMap(s), "name")
+		served, _, _ := unstructured.NestedStringSlice(asMap(s), "zones")
+		for _, zone := range served {
+			if zone := corefile.Zone(zone); name != serverName && slices.Contains(zones, zone) {
+				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server %q", name), Object: openShiftObject, Lighthouse: name == lighthouseServer}
+			}
+		}
+	}
+	return nil
+}
+
+// withServer puts our entry where it is, or else last. Of an entry that is there only the
+// zones and the addresses change: the rest of it may be somebody's setting.
+func withServer(servers []any, w Wiring) []any {
+	entry := map[string]any{"name": serverName, "forwardPlugin": map[string]any{"policy": "Random"}}
+	i := named(servers)
+	if i >= 0 {
+		entry = asMap(servers[i])
+	}
+	if asMap(entry["forwardPlugin"]) == nil {
+		entry["forwardPlugin"] = map[string]any{}
+	}
+	entry["zones"] = values(w.Zones)
+	asMap(entry["forwardPlugin"])["upstreams"] = values(w.servers())
+	if i < 0 {
+		return append(servers, entry)
+	}
+	return servers
+}
+
+func values(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, t := range texts {
+		list[i] = t
+	}
+	return list
+}
+
+// changedServers describes how one became the other.
+func changedServers(before, after *unstructured.Unstructured) Change {
+	c := Change{Before: before, After: after}
+	if reflect.DeepEqual(before.Object, after.Object) {
+		c.After = c.Before
+		return c
+	}
+	annotation := func(o *unstructured.Unstructured) string { return o.GetAnnotations()[names.AnnotationDNSWiring] }
+	c.Fields = slices.DeleteFunc([]Field{
+		{Name: "spec.servers", Before: serversText(before), After: serversText(after)},
+		{Name: "metadata.annotations." + names.AnnotationDNSWiring, Before: annotation(before), After: annotation(after)},
+	}, func(f Field) bool { return f.Before == f.After })
+	return c
+}
+
+func serversText(o *unstructured.Unstructured) string {
+	servers, found, _ := unstructured.NestedSlice(o.Object, "spec", "servers")
+	if !found {
+		return ""
+	}
+	text, err := json.MarshalIndent(servers, "", "  ")
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return string(text) + "\n"
+}

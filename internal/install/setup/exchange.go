@@ -1,0 +1,131 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+// whoAmI makes sure that the broker is the join file's, and accepts its token.
+func whoAmI(ctx context.Context, r JoinRequest) error {
+	as, err := connect(r.File, r.BrokerServer, nil)
+	if err != nil {
+		return err
+	}
+	return as.Client.Create(ctx, &authenticationv1.SelfSubjectReview{})
+}
+
+// connect returns the broker as the token's owner reaches it, at another address than the
+// membership's where one is given.
+func connect(m credential.Membership, server string, report install.Report) (*install.Target, error) {
+	config := broker.NewToken(m.Token, nil).Config(m)
+	if server != "" {
+		config.Host = server
+	}
+	config.Timeout = answerTime
+	return install.NewTarget(config, report)
+}
+
+// answerTime is how long one answer of the broker is waited for.
+const answerTime = 10 * time.Second
+
+// exchange uses the join file up on the broker, and gets the member's own token for it. Where this cluster has used the file
+// before, it goes on with the token that it has.
+func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (credential.Membership, *install.Target, error) {
+	member := r.File
+	if state.joined != nil && state.joined.From(r.File) {
+		say("this cluster has used the join file already: going on with the credentials that it has")
+		member.Token = state.joined.Token
+	} else {
+		var err error
+		if member.Token, err = use(ctx, r); err != nil {
+			return member, nil, explain(err, r.File, time.Now())
+		}
+	}
+	as, err := connect(member, r.BrokerServer, nil)
+	if err != nil {
+		return member, nil, err
+	}
+	if err := free(ctx, as, member, state.uid); err != nil {
+		return member, nil, explain(err, member, time.Now())
+	}
+	return member, as, nil
+}
+
+// use uses the join file up, and returns the member's token.
+func use(ctx context.Context, r JoinRequest) (string, error) {
+	as, err := connect(r.File, r.BrokerServer, nil)
+	if err != nil {
+		return "", err
+	}
+	kube, err := kubernetes.NewForConfig(as.Config)
+	if err != nil {
+		return "", fmt.Errorf("making a client for the broker: %w", err)
+	}
+	bound, err := joining.Use(ctx, kube, r.File)
+	if err != nil {
+		return "", err
+	}
+	// Only this process knows the UID of the Secret, and so only it can get a token: transient errors are worth retrying.
+	var token authenticationv1.TokenRequestStatus
+	if err := install.Wait(ctx, tokenTimeout, func(ctx context.Context) (err error) {
+		token, err = joining.Token(ctx, kube, r.File, bound, rights.MaxTokenLifetime)
+		return err
+	}); err != nil {
+		return "", hint(r.File.NewFile(), "the join file is used up, but the broker did not issue a token for it: %w", err)
+	}
+	return token.Token, nil
+}
+
+// tokenTimeout is how long to retry the request for the first token.
+const tokenTimeout = 30 * time.Second
+
+// free makes sure that a cluster id is no other cluster's.
+func free(ctx context.Context, onBroker *install.Target, m credential.Membership, uid string) error {
+	have := &brokerv1alpha1.MemberCluster{}
+	key := client.ObjectKey{Namespace: m.Clusterset, Name: m.ClusterID.String()}
+	if err := onBroker.Get(ctx, key, have); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if have.Spec.ClusterUID == uid || have.Removed() {
+		return nil
+	}
+	return hint(fmt.Sprintf("the join file is used up. To join with another id, make a new one: atoll broker token create ID --namespace %[2]s."+
+		" If that cluster is gone for good: atoll broker remove %[1]s --namespace %[2]s, and then make a new join file for %[1]s", m.ClusterID, m.Clusterset),
+		"cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s; %s)",
+		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
+}
+
+// lastHeard says when a member was last heard of.
+func lastHeard(ctx context.Context, onBroker *install.Target, member client.ObjectKey) string {
+	lease := &coordinationv1.Lease{}
+	if err := onBroker.Get(ctx, member, lease); err != nil || lease.Spec.RenewTime == nil {
+		return "it has no heartbeat"
+	}
+	return fmt.Sprintf("it was last heard of %s ago", time.Since(lease.Spec.RenewTime.Time).Round(time.Second))
+}
+
+// endJoin gives up the rights of the join file that the member's token comes from, and the credentials of former joins.
+func endJoin(ctx context.Context, onBroker *install.Target, m credential.Membership) error {
+	claims, err := credential.ParseToken(m.Token)
+	if err != nil {
+		return err
+	}
+	kube, err := kubernetes.NewForConfig(onBroker.Config)
+	if err != nil {
+		return fmt.Errorf("making a client for the broker: %w", err)
+	}
+	return explain(joining.End(ctx, kube, m, claims.Binding), m, time.Now())
+}

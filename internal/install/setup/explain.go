@@ -1,0 +1,79 @@
+package setup
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
+)
+
+// explain says what a failure to work with the broker means, and what to do. It is told who
+// tried, and when.
+func explain(err error, as credential.Membership, now time.Time) error {
+	fresh := as.NewFile()
+	var authority x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var already *Hint
+	var unanswered *joining.NoResponseError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &already):
+		return err
+	case errors.As(err, &unanswered):
+		return hint("run the same command again. If it says that the join file was used already: "+fresh, "talking to the broker at %s: %w", as.Server, err)
+	case apierrors.IsAlreadyExists(err) && isJoiner(as):
+		return hint(as.UsedFile(), "the join file for cluster %s was used already, and not by this cluster as far as it knows", as.ClusterID)
+	case errors.As(err, &authority):
+		return hint("is the URL the broker's? If its certificate authority has changed, "+fresh,
+			"the broker at %s is not who the join file says: its certificate is not signed by the authority in the file", as.Server)
+	case errors.As(err, &hostname):
+		return hint("make a join file with a URL that is in the certificate: atoll broker token create "+as.ClusterID.String()+" --server URL",
+			"the broker at %s has a certificate for other names: %w", as.Server, err)
+	case errors.As(err, &invalid):
+		return hint("check the clock of this machine, and the broker's certificate", "the broker at %s has a certificate that is not valid: %w", as.Server, err)
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err) && isJoiner(as):
+		return hint(fresh, "the broker at %s does not accept the token: %s", as.Server, why(as, now))
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return hint("was the cluster removed from the clusterset? "+fresh,
+			"the broker at %s refuses cluster %s in clusterset %s: %w", as.Server, as.ClusterID, as.Clusterset, err)
+	case unreachable(err):
+		return hint("check that the URL is right and nothing is in the way. If the broker has another address seen from this machine, give it with --broker-server URL;"+
+			" if only the cluster's pods reach it, use --offline. For another address in the join file: atoll broker token create "+as.ClusterID.String()+" --server URL",
+			"the broker at %s can't be reached from here: %w", as.Server, err)
+	}
+	return fmt.Errorf("talking to the broker at %s: %w", as.Server, err)
+}
+
+func isJoiner(as credential.Membership) bool {
+	claims, err := credential.ParseToken(as.Token)
+	return err == nil && claims.IsJoiner(as.ClusterID, as.Clusterset)
+}
+
+// why is the reason that a token is not accepted, as far as it can be told from here.
+func why(as credential.Membership, now time.Time) string {
+	claims, err := credential.ParseToken(as.Token)
+	switch {
+	case err != nil:
+		return err.Error()
+	case claims.IsJoiner(as.ClusterID, as.Clusterset) || now.After(claims.Expires):
+		return claims.WhyRefused(now)
+	}
+	return "it was revoked, or a later join has taken its place"
+}
+
+func unreachable(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	var timeout net.Error
+	return errors.As(err, &op) || errors.As(err, &dns) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout() || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}

@@ -1,0 +1,125 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// DeployHub puts the hub of a clusterset beside its broker. There is one hub on an API server.
+func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, definition Definition) error {
+	if err := clusterset(ctx, on, hub.Clusterset); err != nil {
+		return err
+	}
+	if other, err := otherClusterset(ctx, on, hub.Clusterset); err != nil || other != "" {
+		if err != nil {
+			return err
+		}
+		return hint("remove that one first: atoll hub remove --namespace "+other,
+			"there is a hub on this API server already, of clusterset %s", other)
+	}
+	crds, objects := hub.Manifests()
+	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
+		return err
+	}
+	if err := definition.settle(ctx, on, crds); err != nil {
+		return err
+	}
+	if err := on.CRDs(ctx, crds, false); err != nil {
+		return err
+	}
+	return on.Apply(ctx, objects...)
+}
+
+// otherClusterset returns another clusterset that has a hub, "" where there is none.
+func otherClusterset(ctx context.Context, on *install.Target, namespace string) (string, error) {
+	bindings := &rbacv1.RoleBindingList{} // in its own namespace and the clusterset's; a hub that is removed leaves none
+	if err := on.List(ctx, bindings, client.MatchingFields{"metadata.name": rights.HubRole}); err != nil {
+		return "", fmt.Errorf("listing the rights of hubs on the broker: %w", err)
+	}
+	for _, b := range bindings.Items {
+		if b.Namespace != namespace && b.Namespace != names.HubNamespace {
+			return b.Namespace, nil
+		}
+	}
+	return "", nil
+}
+
+// RemoveHub takes the hub of a clusterset away, with its policies: the members undo what they did
+// because of them. MultiClusterServices and their definition stay.
+func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun bool) error {
+	if err := clusterset(ctx, on, namespace); err != nil {
+		return err
+	}
+	on.DryRun = dryRun
+	_, objects := render.Hub{Clusterset: namespace}.Manifests()
+	slices.Reverse(objects) // the namespace last
+	works := []string{"Deployment", "ClusterRoleBinding", "RoleBinding", "ValidatingWebhookConfiguration"}
+	runs := func(o *unstructured.Unstructured) bool { return slices.Contains(works, o.GetKind()) }
+	first := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !runs(o) })
+	if err := on.Delete(ctx, first...); err != nil {
+		return err
+	}
+	if err := on.AwaitNone(ctx, &corev1.PodList{}, client.InNamespace(names.HubNamespace), client.MatchingLabels{render.LabelName: render.HubName}); err != nil {
+		return err
+	}
+	policies := listOf(brokerv1alpha1.GroupVersion.WithKind("ServicePolicy"))
+	if err := on.List(ctx, policies, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("listing the hub's policies: %w", err)
+	}
+	for i := range policies.Items {
+		if err := withdraw(ctx, on, &policies.Items[i]); err != nil {
+			return err
+		}
+	}
+	if err := on.Delete(ctx, slices.DeleteFunc(objects, runs)...); err != nil {
+		return err
+	}
+	return reportHeld(ctx, on)
+}
+
+// reportHeld tells of MultiClusterServices that nobody but a hub, or a person, takes the finalizer off.
+func reportHeld(ctx context.Context, on *install.Target) error {
+	all := listOf(networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind))
+	if err := on.List(ctx, all); err != nil {
+		if noSuchKind(err) {
+			return nil
+		}
+		return fmt.Errorf("listing MultiClusterServices: %w", err)
+	}
+	for i := range all.Items {
+		for _, f := range all.Items[i].GetFinalizers() {
+			if strings.HasPrefix(f, names.FinalizerLoadBalancer) {
+				on.Report(install.Kept, &all.Items[i], fmt.Sprintf("it has the finalizer %s, and its load balancer may be there still: see atoll hub remove --help", f))
+			}
+		}
+	}
+	return nil
+}
+
+// withdraw has a policy say that it has ended, which tells the members; that it is missing would not. It stays: members that are away now have to know it
+// when they come back.
+func withdraw(ctx context.Context, on *install.Target, policy *unstructured.Unstructured) error {
+	if layout.Withdrawn(policy) || on.DryRun {
+		return nil
+	}
+	layout.Withdraw(policy)
+	if err := client.IgnoreNotFound(on.Client.Update(ctx, policy)); err != nil {
+		return fmt.Errorf("withdrawing the policy %s: %w", policy.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// LeaveRequest is a cluster's request to be a member no more.
+type LeaveRequest struct {
+	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
+	BrokerServer string
+	// Offline leaves the broker alone, where the member's records stay.
+	Offline bool
+	// DryRun only says what would be deleted.
+	DryRun bool
+}
+
+// Leave takes a cluster out of its clusterset: its records on the broker, what it has
+// imported, and Atoll itself. What people have made stays: Services and ServiceExports, which
+// say nothing of a clusterset any more.
+func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say) error {
+	state, err := readMember(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	crds, objects := render.Member{}.Manifests()
+	slices.Reverse(objects) // the namespace last
+	if err := cluster.Rights(ctx, []string{"delete", "list"}, slices.Concat(crds, objects)...); err != nil {
+		return err
+	}
+	cluster.DryRun = r.DryRun
+	onBroker, err := ownRecords(ctx, r, state, cluster.Report, say)
+	if err != nil {
+		return err
+	}
+	say("taking atoll-dns out of the cluster's own DNS")
+	if err := unwire(ctx, cluster); err != nil {
+		return err
+	}
+	say("stopping the agents")
+	rest := slices.DeleteFunc(slices.Clone(objects), working)
+	first := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !working(o) })
+	if err := stopAgents(ctx, cluster, first); err != nil {
+		return err
+	}
+	if onBroker != nil {
+		say("removing %s from the broker", state.joined.ClusterID)
+		if err := onBroker.remove(ctx, r.DryRun); err != nil {
+			return err
+		}
+	}
+	say("removing what was imported")
+	if err := removeImported(ctx, cluster); err != nil {
+		return err
+	}
+	if err := forgetConditions(ctx, cluster); err != nil {
+		return err
+	}
+	say("removing Atoll")
+	if err := cluster.Delete(ctx, rest...); err != nil {
+		return err
+	}
+	if err := removeProperties(ctx, cluster, state); err != nil {
+		return err
+	}
+	if state.broker { // it needs some of the definitions for its clustersets
+		crds = slices.DeleteFunc(crds, func(crd *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(brokerCRDs(), func(b *unstructured.Unstructured) bool {
+				return b.GetName() == crd.GetName()
+			})
+		})
+	}
+	return cluster.RemoveCRDs(ctx, crds)
+}
+
+// ownRecords prepares the removal of what the member has on the broker, and returns nil where
+// that is left to others.
+func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report install.Report, say Say) (*records, error) {
+	const others = "on the broker, run: atoll broker remove %s --namespace %s"
+	switch {
+	case state.broken != nil:
+		say("the cluster's membership can't be read (%v): if it has been a member, its records stay on the broker until its administrator removes them: atoll broker remove CLUSTER", state.broken)
+		return nil, nil
+	case state.joined == nil:
+		say("the cluster is no member of a clusterset: removing what is left of Atoll in it")
+		return nil, nil
+	case r.Offline:
+		say("leaving the records on the broker: "+others, state.joined.ClusterID, state.joined.Clusterset)
+		return nil, nil
+	}
+	m := *state.joined
+	say("talking to the broker at %s", m.Server)
+	as, err := connect(m, r.BrokerServer, report)
+	if err != nil {
+		return nil, err
+	}
+	found, err := findRecords(ctx, as, m.Clusterset, m.ClusterID)
+	if err != nil {
+		return nil, &Hint{
+			Err:  explain(err, m, time.Now()),
+			Next: fmt.Sprintf("to leave all the same, run: atoll leave --offline; then, "+others, m.ClusterID, m.Clusterset),
+		}
+	}
+	if owner := found.owner(); owner != "" && owner != state.uid {
+		say("cluster id %q belongs to another cluster (of UID %s), whose records on the broker stay", m.ClusterID, owner)
+		return nil, nil
+	}
+	return found, nil
+}
+
+// unwire takes back what "atoll dns install" has done, before the server is gone that the
+// cluster's own DNS would go on asking.
+func unwire(ctx context.Context, cluster *install.Target) error {
+	c, err := clusterdns.Connect(cluster.Config)
+	if err != nil {
+		return err
+	}
+	changes, err := clusterdns.Edit(ctx, c, client.ObjectKey{}, clusterdns.Uninstall(nil), cluster.DryRun)
+	for _, change := range changes {
+		if !change.None() {
+			cluster.Report(install.Changed, change.Object(), "")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("taking atoll-dns out of the cluster's own DNS: %w", err)
+	}
+	return nil
+}
+
+// working tells whether an object lets the agent work. These go first, so that it makes
+// nothing anew of what is removed next.
+func working(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "Deployment" || o.GetKind() == "ClusterRoleBinding" && o.GetName() == render.AgentName
+}
+
+// stopAgents deletes what lets the agents work, and waits until they have ended.
+func stopAgents(ctx context.Context, cluster *install.Target, objects []*unstructured.Unstructured) error {
+	if err := cluster.Delete(ctx, objects...); err != nil {
+		return err
+	}
+	return cluster.AwaitNone(ctx, &corev1.PodList{}, client.InNamespace(names.SystemNamespace), client.MatchingLabels{render.LabelName: render.AgentName})
+}
+
+// imported are the kinds of which the agent makes objects in namespaces of people's, with the
+// label by which they are known.
+var imported = []struct {
+	kind  schema.GroupVersionKind
+	label string
+}{
+	{mcsKind("ServiceExport"), names.LabelManagedBy}, // for a policy of the hub's
+	{mcsKind("ServiceImport"), names.LabelManagedBy},
+	{corev1.SchemeGroupVersion.WithKind("Service"), names.LabelManagedBy},
+	{discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), discoveryv1.LabelManagedBy},
+}
+
+// removeImported deletes what the agent has made. Namespaces of clustersets are left out: on
+// a cluster that is a broker too the members' slices bear the same label.
+func removeImported(ctx context.Context, cluster *install.Target) error {
+	clustersets := &corev1.NamespaceList{}
+	if err := cluster.List(ctx, clustersets, client.HasLabels{names.LabelClusterset}); err != nil {
+		return fmt.Errorf("listing clustersets: %w", err)
+	}
+	for _, of := range imported {
+		list := listOf(of.kind)
+		err := cluster.List(ctx, list, client.MatchingLabels{of.label: names.AgentManager})
+		if err != nil {
+			if noSuchKind(err) {
+				continue
+			}
+			return fmt.Errorf("listing what was imported: %w", err)
+		}
+		list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
+			return slices.ContainsFunc(clustersets.Items, func(n corev1.Namespace) bool { return n.Name == o.GetNamespace() })
+		})
+		if of.kind.Kind == "ServiceExport" {
+			if list.Items, err = releaseApplied(ctx, cluster, list.Items); err != nil {
+				return err
+			}
+		}
+		if err := cluster.DeleteAll(ctx, list.Items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseApplied keeps ServiceExports that somebody has applied as his own too, without the agent's label, and returns the others.
+func releaseApplied(ctx context.Context, cluster *install.Target, exports []unstructured.Unstructured) (others []unstructured.Unstructured, err error) {
+	for i := range exports {
+		export := &exports[i]
+		if !contribution.AlsoApplied(export) {
+			others = append(others, *export)
+			continue
+		}
+		if !cluster.DryRun {
+			before := export.DeepCopy()
+			labels := export.GetLabels()
+			delete(labels, names.LabelManagedBy)
+			export.SetLabels(labels)
+			if err := cluster.Patch(ctx, export, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("leaving %s to who has applied it: %w", install.Name(export), err)
+			}
+		}
+		cluster.Report(install.Kept, export, "somebody has applied it too")
+	}
+	return others, nil
+}
+
+// mcsKind is a kind of the Multi-Cluster Services API.
+func mcsKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersion(mcsv1beta1.GroupVersion).WithKind(kind)
+}
+
+func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
+}
+
+// forgetConditions takes the agent's conditions off people's ServiceExports.
+func forgetConditions(ctx context.Context, cluster *install.Target) error {
+	exports := listOf(mcsKind("ServiceExport"))
+	if err := cluster.List(ctx, exports); err != nil {
+		if noSuchKind(err) {
+			return nil
+		}
+		return fmt.Errorf("listing ServiceExports: %w", err)
+	}
+	for _, e := range exports.Items {
+		if err := cluster.Disown(ctx, &e, names.ManagerExport); err != nil {
+			return fmt.Errorf("taking conditions off %s: %w", install.Name(&e), err)
+		}
+	}
+	return nil
+}
+
+// removeProperties deletes the ClusterProperties that joining has made.
+func removeProperties(ctx context.Context, cluster *install.Target, state memberState) error {
+	var own []*unstructured.Unstructured
+	for _, name := range []string{aboutv1beta1.ClusterIDProperty, aboutv1beta1.ClustersetProperty} {
+		if have, ok := state.properties[name]; ok && have.Labels[install.LabelManagedBy] == install.ManagedBy {
+			have.APIVersion, have.Kind = aboutv1beta1.GroupVersion.String(), "ClusterProperty"
+			own = append(own, install.Objects(&have)...)
+		}
+	}
+	return cluster.Delete(ctx, own...)
+}

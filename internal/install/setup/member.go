@@ -1,0 +1,100 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// MemberManifests returns what a cluster that has nothing of Atoll's gets as a member, but its Secret: custom resource
+// definitions, and the objects that need those. With broker it holds clustersets, too.
+func MemberManifests(member render.Member, id names.ClusterID, clusterset string, broker bool) (crds, objects []*unstructured.Unstructured) {
+	return memberManifests(member, credential.Membership{ClusterID: id, Clusterset: clusterset}, memberState{broker: broker})
+}
+
+func memberManifests(member render.Member, m credential.Membership, state memberState) (crds, objects []*unstructured.Unstructured) {
+	if crds, objects = member.Manifests(); state.broker {
+		crds = withClusters(crds)
+	}
+	return crds, append(objects, install.Objects(properties(m, state)...)...)
+}
+
+// memberState is what a cluster is before it joins, or leaves.
+type memberState struct {
+	// uid is that of the kube-system namespace, which tells clusters apart.
+	uid string
+	// joined is the membership that it has, nil for none.
+	joined *credential.Membership
+	// broken says why joined is nil although there is a Secret.
+	broken error
+	// properties are the ClusterProperties, by name.
+	properties map[string]aboutv1beta1.ClusterProperty
+	// broker tells whether the cluster holds clustersets itself.
+	broker bool
+}
+
+func readMember(ctx context.Context, cluster *install.Target) (memberState, error) {
+	state := memberState{properties: map[string]aboutv1beta1.ClusterProperty{}}
+	kubeSystem, err := cluster.Namespace(ctx, metav1.NamespaceSystem)
+	switch {
+	case err != nil:
+		return state, fmt.Errorf("reading namespace kube-system of %s: %w", cluster.Config.Host, err)
+	case kubeSystem == nil:
+		return state, fmt.Errorf("%s has no namespace kube-system, by whose UID clusters are told apart: is it a cluster's API server?", cluster.Config.Host)
+	}
+	state.uid = string(kubeSystem.UID)
+	secret := &corev1.Secret{}
+	switch err := cluster.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: credential.SecretName}, secret); {
+	case err == nil:
+		var joined credential.Membership
+		if joined, state.broken = credential.FromSecret(secret); state.broken == nil {
+			state.joined = &joined
+		}
+	case !apierrors.IsNotFound(err):
+		return state, fmt.Errorf("reading the cluster's membership: %w", err)
+	}
+	properties := &aboutv1beta1.ClusterPropertyList{}
+	if err := cluster.List(ctx, properties); err != nil && !noSuchKind(err) {
+		return state, fmt.Errorf("reading the cluster's properties: %w", err)
+	}
+	for _, p := range properties.Items {
+		state.properties[p.Name] = p
+	}
+	clustersets := &corev1.NamespaceList{}
+	if err := cluster.List(ctx, clustersets, client.HasLabels{names.LabelClusterset}); err != nil {
+		return state, fmt.Errorf("reading namespaces: %w", err)
+	}
+	state.broker = len(clustersets.Items) > 0
+	return state, nil
+}
+
+// properties are the ClusterProperties that a member has (KEP-2149), without those that are
+// there already and somebody else's.
+func properties(m credential.Membership, state memberState) []client.Object {
+	var wanted []client.Object
+	for _, p := range []struct{ name, value string }{
+		{aboutv1beta1.ClusterIDProperty, m.ClusterID.String()},
+		{aboutv1beta1.ClustersetProperty, m.Clusterset},
+	} {
+		if have, ok := state.properties[p.name]; ok && have.Labels[install.LabelManagedBy] != install.ManagedBy {
+			continue
+		}
+		wanted = append(wanted, &aboutv1beta1.ClusterProperty{
+			TypeMeta:   metav1.TypeMeta{APIVersion: aboutv1beta1.GroupVersion.String(), Kind: "ClusterProperty"},
+			ObjectMeta: metav1.ObjectMeta{Name: p.name},
+			Spec:       aboutv1beta1.ClusterPropertySpec{Value: p.value},
+		})
+	}
+	return wanted
+}

@@ -1,0 +1,148 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// TokenRequest asks for a join file.
+type TokenRequest struct {
+	// Namespace is the clusterset's on the broker.
+	Namespace string
+	// Cluster is the id that the cluster is to have.
+	Cluster names.ClusterID
+	// Lifetime is how long the join file is good for.
+	Lifetime time.Duration
+	// Server is the broker's URL for the member; empty means the one that this program uses.
+	Server string
+	// CA is the broker's certificate authority for the member, in PEM; empty means to find out.
+	CA []byte
+}
+
+// MinJoinLifetime and MaxJoinLifetime bound how long a join file is good for. An API server issues
+// no token for less than the former.
+const (
+	MinJoinLifetime = 10 * time.Minute
+	MaxJoinLifetime = 7 * 24 * time.Hour
+)
+
+// CreateToken makes the accounts of a member on the broker and returns what goes into its
+// join file. A join file that was made for the cluster before is worth nothing from then on. Credentials of the
+// cluster's former joins stay valid until it has joined with the new file.
+func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (credential.Membership, error) {
+	m := credential.Membership{ClusterID: r.Cluster, Clusterset: r.Namespace, Server: r.Server, CA: r.CA}
+	if r.Lifetime < MinJoinLifetime || r.Lifetime > MaxJoinLifetime {
+		return m, fmt.Errorf("a join file is good for %v at least and %v at most, not for %v", MinJoinLifetime, MaxJoinLifetime, r.Lifetime)
+	}
+	if m.Server == "" {
+		m.Server = on.Config.Host
+		if loopback(m.Server) {
+			return m, hint("say how the members reach it: --server https://HOST:PORT",
+				"this context reaches the broker at %s, which no other machine can", m.Server)
+		}
+	}
+	if err := clusterset(ctx, on, r.Namespace); err != nil {
+		return m, err
+	}
+	if err := checkJoinerPolicy(ctx, on, r.Namespace); err != nil {
+		return m, err
+	}
+	if len(m.CA) == 0 {
+		var err error
+		if m.CA, err = authority(ctx, on, r.Namespace); err != nil {
+			return m, err
+		}
+	}
+	member, err := applyAccount(ctx, on, rights.Member(r.Namespace, r.Cluster))
+	if err != nil {
+		return m, err
+	}
+	if _, err := revoke(ctx, on, r.Namespace, r.Cluster, member); err != nil {
+		return m, err
+	}
+	joiner, err := applyAccount(ctx, on, rights.Joiner(r.Namespace, r.Cluster))
+	if err != nil {
+		return m, err
+	}
+	if m.Token, err = requestToken(ctx, on, joiner, r.Lifetime); err != nil {
+		return m, fmt.Errorf("getting a token: %w", err)
+	}
+	claims, err := credential.ParseToken(m.Token)
+	if err != nil {
+		return m, fmt.Errorf("reading the token that the broker has issued: %w", err)
+	}
+	before := joiner.DeepCopy()
+	metav1.SetMetaDataAnnotation(&joiner.ObjectMeta, names.AnnotationExpires, claims.Expires.UTC().Format(time.RFC3339))
+	if err := on.Patch(ctx, joiner, client.MergeFrom(before)); err != nil {
+		return m, fmt.Errorf("noting on ServiceAccount %s when its token expires: %w", joiner.Name, err)
+	}
+	// The cluster deletes the joiner's account when it has joined, and Kubernetes then deletes what the account owns.
+	if err := setOwner(ctx, on, r.Namespace, r.Cluster, joiner); err != nil {
+		return m, err
+	}
+	return m, m.Validate()
+}
+
+// checkJoinerPolicy returns an error unless the broker has the admission policy and binding without which a joiner could create any Secret.
+func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string) error {
+	key := client.ObjectKey{Name: rights.JoinerPolicyName(namespace)}
+	for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}} {
+		switch err := on.Get(ctx, key, o); {
+		case apierrors.IsNotFound(err):
+			return hint("deploy it again, with all its admission policies: atoll broker deploy --namespace "+namespace,
+				"the broker's admission policy %s is missing, without which a join file could be used more than once: an older version of Atoll has deployed the broker, or somebody has deleted the policy", key.Name)
+		case err != nil:
+			return fmt.Errorf("reading the broker's admission policy %s: %w", key.Name, err)
+		}
+	}
+	return nil
+}
+
+// applyAccount makes a service account and gives it its rights, which go with it.
+func applyAccount(ctx context.Context, on *install.Target, account rights.Account) (*corev1.ServiceAccount, error) {
+	if err := on.Apply(ctx, install.Objects(account.ServiceAccount)...); err != nil {
+		return nil, err
+	}
+	made := &corev1.ServiceAccount{}
+	if err := on.Get(ctx, client.ObjectKeyFromObject(account.ServiceAccount), made); err != nil {
+		return nil, fmt.Errorf("reading ServiceAccount %s: %w", account.ServiceAccount.Name, err)
+	}
+	return made, on.Apply(ctx, install.Objects(account.Rights(made)...)...)
+}
+
+// requestToken returns a new token of a service account.
+func requestToken(ctx context.Context, on *install.Target, of *corev1.ServiceAccount, lifetime time.Duration) (string, error) {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: ptr.To(int64(lifetime / time.Second)),
+	}}
+	if err := on.SubResource("token").Create(ctx, of, request); err != nil {
+		return "", err
+	}
+	return request.Status.Token, nil
+}
+
+// loopback tells whether a URL is of the machine itself.
+func loopback(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && (a.IsLoopback() || a.IsUnspecified())
+}
