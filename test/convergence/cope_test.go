@@ -130,9 +130,9 @@ func (b *lateBody) Close() error {
 	return b.watch.Close()
 }
 
-// The new core brings an export to another cluster, its changes, and its end, whatever its API servers do: refuse the first write of every object,
+// TestExportsCope has an export reach another cluster, and its changes, and its end, whatever API servers do: refuse the first write of every object,
 // with a conflict or for a quota, fail at it, or let every cache be behind.
-func TestNewCoreCopes(t *testing.T) {
+func TestExportsCope(t *testing.T) {
 	for name, m := range map[string]mischief{
 		"nothing":          {},
 		"conflicts":        {refuse: http.StatusConflict},
