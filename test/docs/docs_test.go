@@ -115,7 +115,7 @@ func (c *checker) block(b pages.Block) error {
 		return c.scenario(b.Text)
 	case "promql":
 		return c.queries(b.Text)
-	case "text", "txt":
+	case "text", "txt", "mermaid":
 		return nil // what a program says, or a drawing
 	case "ini":
 		if b.Untried {
