@@ -18,6 +18,7 @@ const (
 	// outdatedPause is how long a request waits after a conflict. The event that the cache is behind with comes first, but there is none for an
 	// object that is not watched, or when a quota's own counter was in conflict.
 	outdatedPause = time.Second
+	behindPause   = 100 * time.Millisecond
 	// refusedPause is how long a request waits after the API server has refused an object: quotas, rights and webhooks change without an event.
 	refusedPause = 20 * time.Second
 	jitter       = 0.5
@@ -51,6 +52,9 @@ func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
 
 // Outdated returns the result of a write that was decided on an old copy.
 func Outdated() reconcile.Result { return After(wait.Jitter(outdatedPause, jitter)) }
+
+// Behind returns the result of a write that another controller of this process was faster with. The cache shows that in a moment.
+func Behind() reconcile.Result { return After(wait.Jitter(behindPause, jitter)) }
 
 // Create creates an object. Where there is one of its name already, which the cache does not show yet, it is read past the cache by live: one that
 // is ours makes a conflict, another one a TakenError.

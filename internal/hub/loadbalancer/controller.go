@@ -170,7 +170,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		err = c.withdraw(ctx, mcs)
 	}
 	if err == errOutdated { // nothing else has failed
-		return kit.Outdated(), nil
+		return kit.Behind(), nil
 	}
 	return reconcile.Result{}, err
 }

@@ -107,7 +107,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	again, err := r.apply(ctx, req.NamespacedName, s.mcs)
 	if err == nil && s.mcs != nil {
-		err = r.applyConditions(ctx, s)
+		if err = r.applyConditions(ctx, s); apierrors.IsConflict(err) {
+			return kit.Behind(), nil
+		}
 	}
 	result, refusal, err := kit.Outcome(err)
 	if refusal != "" {
