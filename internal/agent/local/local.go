@@ -1,8 +1,6 @@
 // Package local is the member's own cluster as the controllers see it.
 //
-// What it has to do with a service is in local.go and exports.go; its own EndpointSlices, and which of
-// them share addresses, in sources.go and overlaps.go; what was imported in lists.go; its nodes in zones.go
-// and hosts.go; and what caches leave out of their objects in strip.go.
+// local.go and exports.go have what it has to do with a service, lists.go what was imported, zones.go and hosts.go its nodes.
 package local
 
 import (

@@ -11,7 +11,7 @@ import (
 const (
 	// writeShares, heartbeatShares and readShares are what members get of the broker's concurrency. Of a default API server's 600 seats,
 	// beside Kubernetes' own 245 shares, that is 156, 2 and 63. A write holds its seat for another 0.5 ms for each watch on its kind,
-	// of which each agent has one in each namespace: with 1,000 watches 156 seats are 300 writes a second. Nobody watches all heartbeats.
+	// of which each agent has one for each kind: with 1,000 watches 156 seats are 300 writes a second. Nobody watches all heartbeats.
 	writeShares, heartbeatShares, readShares = 100, 1, 40
 	// precedence is before Kubernetes' own schema for service accounts, which is 9000.
 	precedence = 1000

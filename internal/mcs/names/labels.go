@@ -163,7 +163,6 @@ const HubWebhook, HubWebhookSecret = "multiclusterservices.atoll.dev", "atoll-hu
 const (
 	ManagerExport       = "atoll-export"
 	ManagerImport       = "atoll-import"
-	ManagerVIP          = "atoll-vip"
 	ManagerPolicy       = "atoll-policy"
 	ManagerHub          = "atoll-hub"
 	ManagerLoadBalancer = "atoll-load-balancer"
