@@ -41,7 +41,7 @@ func New() *Membership {
 	return &Membership{now: make(chan struct{}, 1), turn: make(chan struct{}, 1), Restored: func() {}}
 }
 
-// Membership keeps the entry. Every replica of an agent renews the heartbeat, leader or not: a change of leaders must not look like the loss of the
+// Membership keeps the entry. Any replica of an agent renews the heartbeat, leader or not: a change of leaders must not look like the loss of the
 // cluster.
 type Membership struct {
 	// Broker reads and writes the broker without a cache.
@@ -70,6 +70,8 @@ type Membership struct {
 
 	turn chan struct{} // full while the heartbeat is read and written, so that what was seen last is the newest
 	last heartbeat     // as it was seen last
+	// renewed is what the heartbeat said when this replica last wanted to renew it, nil before the first time.
+	renewed *metav1.MicroTime
 }
 
 // heartbeat is a version of the own one.
@@ -89,9 +91,9 @@ func (m *Membership) Renew() {
 // Run keeps the entry until ctx is done, or until the broker says that the cluster id is another cluster's, which it returns as a TakenError.
 func (m *Membership) Run(ctx context.Context) error {
 	interval := m.Timeout / renewals
-	for {
+	for asked := false; ; {
 		limited, cancel := context.WithTimeout(ctx, interval)
-		err := m.renew(limited)
+		err := m.renew(limited, asked)
 		cancel()
 		if taken := (*TakenError)(nil); errors.As(err, &taken) {
 			return err
@@ -105,8 +107,10 @@ func (m *Membership) Run(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
+			asked = false
 		case <-m.now:
 			timer.Stop()
+			asked = true
 		}
 	}
 }
@@ -130,12 +134,12 @@ func (m *Membership) conflict(have *brokerv1alpha1.MemberCluster) error {
 }
 
 // renew writes the MemberCluster where it differs, and the heartbeat.
-func (m *Membership) renew(ctx context.Context) error {
+func (m *Membership) renew(ctx context.Context, asked bool) error {
 	if err := m.applyEntry(ctx); err != nil {
 		return err
 	}
 	m.Placed()
-	own, err := m.applyLease(ctx)
+	own, err := m.applyLease(ctx, asked)
 	if err != nil {
 		return fmt.Errorf("renewing the heartbeat: %w", err)
 	}
@@ -184,8 +188,9 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 	return nil
 }
 
-// applyLease renews the heartbeat, and returns the version of the broker's data at which that was done, "" where another replica has renewed it.
-func (m *Membership) applyLease(ctx context.Context) (version string, _ error) {
+// applyLease renews the heartbeat, and returns the version of the broker's data at which that was done, "" where another replica was faster. Where another
+// one has renewed it since this one last wanted to, it stands, unless asked says that somebody waits for it.
+func (m *Membership) applyLease(ctx context.Context, asked bool) (version string, _ error) {
 	if err := m.begin(ctx); err != nil {
 		return "", err
 	}
@@ -196,6 +201,10 @@ func (m *Membership) applyLease(ctx context.Context) (version string, _ error) {
 		return "", err
 	}
 	m.notice(lease)
+	now, before := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}), m.renewed
+	if m.renewed = &now; !asked && before != nil && !now.Equal(before) && ptr.Deref(lease.Spec.HolderIdentity, "") != m.Holder {
+		return lease.ResourceVersion, nil
+	}
 	lease.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: &m.Holder,
 		// For people: members judge by their own clocks.
