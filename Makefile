@@ -118,13 +118,15 @@ fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bou
 FUZZTIME ?= 5s
 
 # Tests use the programs in bin; the analyzers run in lint. Tests of one package that run in parallel wait most of their time.
-GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -vet=off -ldflags '-s -w' -parallel 8 -timeout $(TEST_TIMEOUT)
-# Tests that start programs run each time: the go command, which remembers what passed, does not know what these depend on.
+GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -vet=off -ldflags '-s -w' -parallel 8 -timeout $(TEST_TIMEOUT) $(COUNT)
+# The go command remembers which tests have passed, unless COUNT=-count=1 is given. It does not know what programs depend on, nor the kernel: tests that
+# start programs, or make namespaces and mounts, run each time. test/arch finds which these are.
 ANEW := $(GO_TEST) -count=1
-WITH_PROGRAMS := ./test/membership ./test/integration ./test/loadbalancer ./test/scenario ./cloudprovider/haproxy ./lab ./lab/process ./hub
+WITH_PROGRAMS := ./test/membership ./test/integration ./test/loadbalancer ./test/scenario ./test/charts ./cloudprovider/haproxy ./plugin/coredns ./hub \
+	./lab ./lab/process ./lab/network ./lab/gateway ./lab/internal/mountinfo ./lab/podrunner/internal/container
 
 .PHONY: test-parts
-test-parts: lint fuzz ## Tests of all packages, with real API servers, but no scenarios
+test-parts: build lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
 	@# What starts programs waits most of its time and runs beside all others: tests of membership and integration, in five labs, and some. When the others
 	@# are done, so that the processors have nothing else to do, THEN is made beside what is left.
@@ -139,21 +141,22 @@ test-parts: lint fuzz ## Tests of all packages, with real API servers, but no sc
 			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		$(if $(THEN),$(MAKE) --no-print-directory $(THEN) || failed=1;) \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
-	@go -C tools test ./release
+	@go -C tools test -count=1 ./release
 
 .PHONY: test-scenarios
-test-scenarios: ## One form of each scenario in real clusters, and a hostile member (as root)
+test-scenarios: build ## One form of each scenario that is not long, in real clusters, and a hostile member (as root)
 	@echo "== scenarios in real clusters"
 	@$(ANEW) -v ./test/scenario
 
 .PHONY: nightly
 nightly: export ATOLL_NIGHTLY := 1
-nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, the flood, upgrade, clocks, benchmarks (as root)
+nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, upgrade, clocks, benchmarks (as root)
 	@$(MAKE) --no-print-directory lint fuzz FUZZTIME=5m
 	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)
 	@$(ANEW) -v -timeout 3h ./test/scenario
-	@$(MAKE) --no-print-directory test-convergence FOR=30m
-	@$(MAKE) --no-print-directory test-chaos FOR=1h
+	@go -C tools test -count=1 ./release
+	@$(MAKE) --no-print-directory test-convergence FOR=30m SEED=$$(date +%s)
+	@$(MAKE) --no-print-directory test-chaos FOR=1h SEED=$$(date +%s)
 	@$(MAKE) --no-print-directory test-upgrade test-clock
 	@$(MAKE) --no-print-directory bench bench-dns bench-lb
 

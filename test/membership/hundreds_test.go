@@ -137,7 +137,10 @@ func (h *hundreds) quietFor(d time.Duration) map[string]int {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	all := map[string]int{}
-	for more := 1; more > 0; {
+	for began, more := time.Now(), 1; more > 0; {
+		if time.Since(began) > time.Minute {
+			h.Fatalf("it is not quiet after a minute: %v", all)
+		}
 		<-tick.C // what was seen to be written may not have been counted yet
 		written := h.take()
 		more = sum(written)

@@ -67,7 +67,7 @@ func (s Suite) run(m *testing.M) (status int) {
 	}
 	defer func() {
 		if err := lab.Down(ctx, l.Name()); err != nil {
-			s.fail(err)
+			status = s.fail(err)
 		}
 	}()
 	if err := s.Ready(ctx, l); err != nil {

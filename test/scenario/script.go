@@ -333,7 +333,7 @@ func (s *Script) Namespaces() []string {
 }
 
 // wideVerbs break clusters, or look at more of them than the scenario's namespaces.
-var wideVerbs = []string{"batter", "crash", "cut", "fault", "follow", "kill", "queries", "reset", "restore", "snapshot", "wipe"}
+var wideVerbs = []string{"batter", "crash", "cut", "fault", "follow", "heal", "kill", "queries", "rejoin", "rename", "reset", "restore", "snapshot", "start", "wipe"}
 
 // looksBeyondItsNamespaces says whether it matters to the script that clusters still delete other scenarios' namespaces: it breaks clusters, counts
 // in all namespaces, or runs the command atoll.
@@ -341,7 +341,7 @@ func (s *Script) looksBeyondItsNamespaces() bool {
 	for _, l := range s.lines {
 		for _, c := range l.calls {
 			if slices.Contains(wideVerbs, c.verb.Name) || slices.ContainsFunc(c.words, func(w word) bool { return w.String() == "-A" }) ||
-				c.verb.Name == "on" && c.words[1].String() == "atoll" {
+				c.verb.Name == "on" && slices.Contains([]string{"atoll", "helm"}, c.words[1].String()) {
 				return true
 			}
 		}
