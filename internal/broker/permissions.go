@@ -14,10 +14,10 @@ import (
 // Permissions is what the broker's administrators permit members, as the cache has it. While the ConfigMap is missing its last content holds: to permit
 // more, the administrators write it.
 type Permissions struct {
-	from client.Reader
-	key  client.ObjectKey
+	key client.ObjectKey
 
 	mu      sync.Mutex
+	from    client.Reader
 	version string
 	members permissions.Members
 }
@@ -27,10 +27,20 @@ func NewPermissions(from client.Reader, clusterset string) *Permissions {
 	return &Permissions{from: from, key: client.ObjectKey{Namespace: clusterset, Name: names.MemberPermissions}}
 }
 
+// Read has the ConfigMap be read from another cache from now on.
+func (p *Permissions) Read(from client.Reader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.from, p.version = from, ""
+}
+
 // Members returns what members are permitted. It must not be changed.
 func (p *Permissions) Members() permissions.Members {
+	p.mu.Lock()
+	from := p.from
+	p.mu.Unlock()
 	config := &corev1.ConfigMap{}
-	err := p.from.Get(context.Background(), p.key, config, client.UnsafeDisableDeepCopy) // from memory
+	err := from.Get(context.Background(), p.key, config, client.UnsafeDisableDeepCopy) // from memory
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil && config.ResourceVersion != p.version {

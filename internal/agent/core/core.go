@@ -26,6 +26,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
@@ -79,6 +80,8 @@ type core struct {
 	recorder events.EventRecorder
 	// exports and imports are what cannot be done for exports and for imports.
 	exports, imports *status.Problems
+	// permissions outlive sessions, so that they hold where the broker has lost them.
+	permissions *broker.Permissions
 	// lost are the members whose endpoints are withdrawn.
 	lost    *lost.Set
 	process processControllers
@@ -160,7 +163,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	config.Metrics.Events(recorder.LeftOut)
 	c := &core{
 		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{}, lost: lost.NewSet(),
-		recorder: recorder,
+		recorder: recorder, permissions: broker.NewPermissions(nil, config.Clusterset),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),

@@ -98,8 +98,8 @@ func (c *core) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	permissions := broker.NewPermissions(brokers.GetClient(), c.Clusterset)
-	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders, Permissions: permissions.Members}
+	c.permissions.Read(brokers.GetClient())
+	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders, Permissions: c.permissions.Members}
 	controllers, tell, err := c.sessionControllers(b, brokers.GetCache())
 	if err != nil {
 		return err
