@@ -14,7 +14,6 @@ const longestWalk = 12
 
 var step = regexp.MustCompile("^[0-9]+\\. `([^`]+)` `([^`]+)`")
 
-// wrongWalks returns what is wrong with a page of walks: steps whose file does not have the function, and walks that are too long.
 func wrongWalks(page string) (wrong []string, walks int) {
 	steps := 0
 	for _, line := range strings.Split(page, "\n") {
@@ -42,12 +41,8 @@ func TestWalks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong, walks := wrongWalks(string(page))
-	if walks != 5 {
-		t.Errorf("%d walks, want 5", walks)
-	}
-	for _, w := range wrong {
-		t.Error(w)
+	if wrong, walks := wrongWalks(string(page)); walks != 5 || len(wrong) > 0 {
+		t.Errorf("%d walks, want 5; wrong are %q", walks, wrong)
 	}
 	if wrong, _ := wrongWalks("1. `docs/docs.go` `none`: it can fail"); len(wrong) != 1 {
 		t.Errorf("a wrong step is not found: %q", wrong)

@@ -26,9 +26,10 @@ import (
 )
 
 const (
-	// interval is how often a member compares, where the clusterset has at most objectsPerInterval objects. With more it is that many times longer.
-	interval           = time.Minute
-	objectsPerInterval = 50_000
+	// interval is how often a member compares, unless its clusterset is large: a comparison costs an API server some 1.5 µs of processor time for each object
+	// of all members, so that the members together make it look at no more than looksPerInterval objects in an interval. That is 0.2 of a processor.
+	interval         = time.Minute
+	looksPerInterval = 8_000_000
 	// The first comparisons of a session follow each other sooner: others may be waiting for them, because the broker was restored.
 	firstInterval = 20 * time.Second
 	first         = 4
@@ -120,11 +121,17 @@ func (v *Voucher) Start(ctx context.Context) error {
 
 // interval is how long to wait after a comparison.
 func (v *Voucher) interval(ctx context.Context) time.Duration {
-	records, slices := &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}
-	if err := errors.Join(v.Broker.List(ctx, records, client.UnsafeDisableDeepCopy), v.Broker.List(ctx, slices, client.UnsafeDisableDeepCopy)); err != nil {
+	members, records, slices := &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}
+	if err := errors.Join(v.Broker.List(ctx, members, client.UnsafeDisableDeepCopy), v.Broker.List(ctx, records, client.UnsafeDisableDeepCopy),
+		v.Broker.List(ctx, slices, client.UnsafeDisableDeepCopy)); err != nil {
 		return interval // the cache has ended
 	}
-	return interval * time.Duration(1+(len(records.Items)+len(slices.Items))/objectsPerInterval)
+	return every(len(members.Items), len(records.Items)+len(slices.Items))
+}
+
+// every is how often each of so many members compares, where there are so many objects of all of them.
+func every(members, objects int) time.Duration {
+	return max(interval, time.Duration(float64(interval)*float64(members)*float64(objects)/looksPerInterval))
 }
 
 // seen is an object in the cache and on the broker, by resource versions, and the higher one of its revisions.
