@@ -32,7 +32,7 @@ root:
 
 .PHONY: test
 test: kube ## Everything that must pass (as root)
-	@$(MAKE) --no-print-directory test-parts THEN=test-scenarios
+	@$(MAKE) --no-print-directory -o build test-parts THEN=test-scenarios
 
 ##@ Building
 
@@ -139,7 +139,7 @@ test-parts: build lint fuzz ## Tests of all packages, with real API servers, but
 		$(ANEW) -p 1 $(filter-out ./test/membership ./test/integration ./test/scenario,$(WITH_PROGRAMS)) & running+=" $$!"; \
 		$(GO_TEST) -p 2 $$(go list ./... | grep -vxFf <(go list $(WITH_PROGRAMS))) \
 			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
-		$(if $(THEN),$(MAKE) --no-print-directory $(THEN) || failed=1;) \
+		$(if $(THEN),$(MAKE) --no-print-directory -o build $(THEN) || failed=1;) \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
 	@go -C tools test -count=1 ./release
 

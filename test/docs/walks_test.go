@@ -14,6 +14,7 @@ const longestWalk = 12
 
 var step = regexp.MustCompile("^[0-9]+\\. `([^`]+)` `([^`]+)`")
 
+// wrongWalks returns what is wrong with a page of walks: steps whose file does not have the function, and walks that are too long.
 func wrongWalks(page string) (wrong []string, walks int) {
 	steps := 0
 	for _, line := range strings.Split(page, "\n") {

@@ -31,10 +31,7 @@ import (
 // one does not hear any more what is exported. They must not undo each other's writes as fast
 // as they can.
 func TestCatalogueIsNotFoughtOver(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	var deaf atomic.Bool
@@ -103,10 +100,7 @@ func catalogued(t *testing.T, onBroker client.Client, service string, clusters .
 // TestCatalogueWaitsForWhoIsThenLost has the broker lose what a member published while the member can not be reached. What the entry of its service is to
 // say is not known until the member is lost.
 func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	n, members := joinOver(t, 3)
 	onBroker := n.Broker.(memoryBroker).client
 	shop(t, members...)
@@ -128,10 +122,7 @@ func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
 // TestCatalogueHasOneWriterFromTheBeginning has a member export what another exports too, whose heartbeat it has yet to see. That one is the entry's writer
 // all the same.
 func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	members := joinAll(t, b, 2, Options{})
@@ -167,10 +158,7 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 // TestCatalogueFollowsWhatIsBelieved has an agent begin that can not believe a record, because somebody has edited its import, which is put right by hand; and
 // the broker's owner forbid an export.
 func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	members := joinAll(t, b, 2, Options{})

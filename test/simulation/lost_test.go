@@ -201,10 +201,7 @@ func (s *sayings) once(t *testing.T, reason, about string) {
 //
 // Pitfall 29.
 func TestLostMembers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	n, members := joinOver(t, 3)
 	for i, m := range members {
 		planes.Create(t, m.Client, objects.Namespace("shop"))
@@ -268,10 +265,7 @@ func TestLostMembers(t *testing.T) {
 
 // TestEndpointsThatCeaseToAnswer has a member not reach the broker while its pods answer, but for some that go: nobody tells of them.
 func TestEndpointsThatCeaseToAnswer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	n, members := joinOver(t, 2)
 	n.mu.Lock()
 	n.accept = true
@@ -328,10 +322,7 @@ func (f *refusal) of(next http.RoundTripper) http.RoundTripper {
 //
 // Pitfall 29.
 func TestWhoIsLostCanNotBeRead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	n, members := joinOver(t, 3)
 	dying, alive, judging := members[0], members[1], members[2]
 	shop(t, members...)

@@ -37,10 +37,7 @@ func allow(t *testing.T, onBroker client.Client, data map[string]string) {
 // What a member may have the broker's owner says, and what he has said holds: whatever the member does, and where the
 // broker has lost it, for an agent that starts then too. A change concerns that member alone.
 func TestAllowedRangesHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	t.Parallel()
+	waits(t)
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	allow(t, onBroker, map[string]string{"sim1": "10.1.0.0/16"})

@@ -28,6 +28,15 @@ func none(ctx context.Context, c client.Client, first client.ObjectList, slices 
 	return nil
 }
 
+// waits is called first by a test that takes some seconds, in which it mostly waits.
+func waits(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	t.Parallel()
+}
+
 // joinAll has members 1 to last join, and ends their agents with the test.
 func joinAll(t *testing.T, b Broker, last int, o Options) []*Member {
 	t.Helper()

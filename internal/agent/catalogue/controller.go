@@ -40,8 +40,8 @@ type Reconciler struct {
 	feed       *kit.Feed[reconcile.Request]
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which is to be told of members whose heartbeat begins or
-// ceases to be missing.
+// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which is to be told of members whose
+// heartbeat begins or ceases to be missing.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{
 		cluster: c, broker: b, heartbeats: heartbeats, feed: kit.NewFeed[reconcile.Request](),
@@ -54,7 +54,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartb
 			return []reconcile.Request{{NamespacedName: serviceOf(e.Latest())}}
 		}),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, applied),
-		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
+		kit.Watch(broker, &corev1.ConfigMap{}, c.PermittedServices(b)),
 		r.feed,
 	)
 	return run, r, err
@@ -66,14 +66,6 @@ func applied(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reco
 		return nil
 	}
 	return kit.Same(ctx, e)
-}
-
-// permissions maps what members are permitted to all services.
-func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
-	if e.Initial {
-		return nil
-	}
-	return r.broker.Services(ctx, r.cluster.Clusterset)
 }
 
 // serviceOf returns the service of an entry.
@@ -113,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading the entry of %s: %w", req, err)
 	}
 	for _, e := range exports {
-		r.heartbeats.Expect(names.ClusterID(e.ClusterID)) // who has just joined may export before its heartbeat is read
+		r.heartbeats.Expect(names.ClusterID(e.ClusterID)) // a new member may export before its heartbeat is read
 	}
 	if req.Name == "" || Writer(exports, have, r.heartbeats.Members()) != r.cluster.ID || have != nil && have.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -155,7 +156,7 @@ func RecordService(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedServic
 	return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
 }
 
-// Services maps what a cache of the broker has changed of everything to all services of which there are records that match.
+// Services returns the services of the records in the cache that match.
 func (b *Broker) Services(ctx context.Context, clusterset string, options ...client.ListOption) []reconcile.Request {
 	list := &brokerv1alpha1.ExportedServiceList{}
 	if err := b.List(ctx, list, append(options, client.InNamespace(clusterset), client.UnsafeDisableDeepCopy)...); err != nil {
@@ -166,6 +167,16 @@ func (b *Broker) Services(ctx context.Context, clusterset string, options ...cli
 		requests = append(requests, reconcile.Request{NamespacedName: list.Items[i].Spec.Service()})
 	}
 	return requests
+}
+
+// PermittedServices maps what members are permitted to all services.
+func (c *Cluster) PermittedServices(b *Broker) func(context.Context, kit.Event[*corev1.ConfigMap]) []reconcile.Request {
+	return func(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
+		if e.Latest().Name != names.MemberPermissions || e.Initial {
+			return nil
+		}
+		return b.Services(ctx, c.Clusterset)
+	}
 }
 
 // PolicyService maps a policy of the hub to its service.

@@ -42,7 +42,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, record
 	run, err := kit.New("serviceimport", r,
 		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, inputs.RecordService),
 		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
-		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
+		kit.Watch(broker, &corev1.ConfigMap{}, c.PermittedServices(b)),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, r.service),
@@ -71,14 +71,6 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 		r.sayMalformed(e.New)
 	}
 	return r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByNamespace: e.Latest().Name})
-}
-
-// permissions maps what members are permitted to all services.
-func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
-	if e.Latest().Name != names.MemberPermissions || e.Initial {
-		return nil
-	}
-	return r.broker.Services(ctx, r.cluster.Clusterset)
 }
 
 // Reconcile makes the ServiceImport of one service what the exports of it amount to.
