@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/coredns/caddy/caddyfile"
 )
 
 // File is the outline of a Corefile.
@@ -32,8 +34,6 @@ type Directive struct {
 	Args []string
 	// Body are the words of each line between the braces, those of deeper braces too.
 	Body [][]string
-	// Text is all of it as written, from its name to its last word or brace.
-	Text string
 	// Line is that of its name, from 1.
 	Line int
 }
@@ -45,15 +45,15 @@ var errNoBraces = errors.New("the server block has no braces, so that nothing ca
 // Parse reads a Corefile. Errors name the line. Environment variables and imports are left
 // as they are written.
 func Parse(text string) (File, error) {
-	p := parser{text: text, tokens: tokens(text)}
+	p := parser{tokens: tokens(text)}
 	var f File
 	for p.at < len(p.tokens) {
-		if p.here().text == "import" && p.newLine() {
+		if p.here().Text == "import" && p.newLine() {
 			args := p.line()
 			if len(args) != 2 {
 				return f, p.errorf(args[0], "import takes one argument")
 			}
-			f.Imports = append(f.Imports, args[1].text)
+			f.Imports = append(f.Imports, args[1].Text)
 			continue
 		}
 		block, snippet, err := p.block()
@@ -67,25 +67,58 @@ func Parse(text string) (File, error) {
 	return f, nil
 }
 
+// String writes a directive as a Corefile has it.
+func (d Directive) String() string {
+	words := func(list []string) string {
+		written := make([]string, len(list))
+		for i, word := range list {
+			if written[i] = word; word == "" || strings.ContainsAny(word, "\"# \t\n") {
+				written[i] = `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
+			}
+		}
+		return strings.Join(written, " ")
+	}
+	text := words(append([]string{d.Name}, d.Args...))
+	if d.Body == nil {
+		return text
+	}
+	text += " {"
+	for _, line := range d.Body {
+		text += "\n        " + words(line)
+	}
+	return text + "\n    }"
+}
+
+// tokens are the words of a text, as CoreDNS reads them.
+func tokens(text string) (all []caddyfile.Token) {
+	for d := caddyfile.NewDispenser("", strings.NewReader(text)); d.Next(); {
+		all = append(all, caddyfile.Token{Line: d.Line(), Text: d.Val()})
+	}
+	return all
+}
+
 type parser struct {
-	text   string
-	tokens []token
+	tokens []caddyfile.Token
 	at     int
 }
 
-func (p *parser) here() token { return p.tokens[p.at] }
+func (p *parser) here() caddyfile.Token { return p.tokens[p.at] }
 
-func (p *parser) errorf(t token, format string, args ...any) error {
-	return fmt.Errorf("line %d: "+format, append([]any{t.line}, args...)...)
+func (p *parser) errorf(t caddyfile.Token, format string, args ...any) error {
+	return fmt.Errorf("line %d: "+format, append([]any{t.Line}, args...)...)
 }
 
 // newLine tells whether the next token begins a line.
 func (p *parser) newLine() bool {
-	return p.at == 0 || p.tokens[p.at-1].lastLine() < p.here().line
+	if p.at == 0 {
+		return true
+	}
+	before := p.tokens[p.at-1]
+	return before.Line+strings.Count(before.Text, "\n") < p.here().Line
 }
 
 // line takes the rest of a line.
-func (p *parser) line() []token {
+func (p *parser) line() []caddyfile.Token {
 	from := p.at
 	for p.at++; p.at < len(p.tokens) && !p.newLine(); p.at++ {
 	}
@@ -94,11 +127,11 @@ func (p *parser) line() []token {
 
 func (p *parser) block() (b Block, snippet bool, err error) {
 	first := p.here()
-	b.Line = first.line
+	b.Line = first.Line
 	if b.Keys, err = p.keys(); err != nil {
 		return b, false, err
 	}
-	if p.at == len(p.tokens) || p.here().text != "{" {
+	if p.at == len(p.tokens) || p.here().Text != "{" {
 		return b, false, p.errorf(first, "%w", errNoBraces)
 	}
 	p.at++
@@ -106,7 +139,7 @@ func (p *parser) block() (b Block, snippet bool, err error) {
 		return b, true, p.skip(first)
 	}
 	for p.at < len(p.tokens) {
-		if p.here().text == "}" {
+		if p.here().Text == "}" {
 			p.at++
 			return b, false, nil
 		}
@@ -124,7 +157,7 @@ func (p *parser) keys() ([]string, error) {
 	var keys []string
 	first, more := p.here(), false
 	for {
-		key := p.here().text
+		key := p.here().Text
 		if key == "{" {
 			if more || len(keys) == 0 {
 				return nil, p.errorf(p.here(), "{ where a zone should be")
@@ -150,9 +183,9 @@ func (p *parser) keys() ([]string, error) {
 }
 
 // skip passes over a snippet, whose opening brace is taken.
-func (p *parser) skip(first token) error {
+func (p *parser) skip(first caddyfile.Token) error {
 	for depth := 1; p.at < len(p.tokens); p.at++ {
-		switch p.here().text {
+		switch p.here().Text {
 		case "{":
 			depth++
 		case "}":
@@ -168,31 +201,30 @@ func (p *parser) skip(first token) error {
 // directive takes a directive: to the end of its line, or of its braces.
 func (p *parser) directive() (Directive, error) {
 	name := p.here()
-	d := Directive{Name: name.text, Line: name.line}
+	d := Directive{Name: name.Text, Line: name.Line}
 	depth := 0
 	for p.at++; p.at < len(p.tokens); p.at++ {
 		t := p.here()
-		if t.text != "{" && depth == 0 && p.newLine() {
+		if t.Text != "{" && depth == 0 && p.newLine() {
 			break
 		}
 		switch {
-		case t.text == "{":
+		case t.Text == "{":
 			depth++
-		case t.text == "}" && depth == 0:
+		case t.Text == "}" && depth == 0:
 			return d, p.errorf(t, "} without a { before it")
-		case t.text == "}":
+		case t.Text == "}":
 			depth--
 		case depth == 0 && d.Body == nil:
-			d.Args = append(d.Args, t.text)
+			d.Args = append(d.Args, t.Text)
 		default:
-			if p.newLine() || len(d.Body) == 0 || p.tokens[p.at-1].text == "{" {
+			if p.newLine() || len(d.Body) == 0 || p.tokens[p.at-1].Text == "{" {
 				d.Body = append(d.Body, nil)
 			}
 			last := len(d.Body) - 1
-			d.Body[last] = append(d.Body[last], t.text)
+			d.Body[last] = append(d.Body[last], t.Text)
 		}
 	}
-	d.Text = p.text[name.start:p.tokens[p.at-1].end]
 	if depth > 0 {
 		return d, p.errorf(name, "%s has no closing brace", d.Name)
 	}

@@ -38,21 +38,19 @@ func TestParse(t *testing.T) {
 			Keys: []string{".:53"},
 			Line: 1,
 			Directives: []Directive{
-				{Name: "errors", Text: "errors", Line: 2},
-				{Name: "health", Body: [][]string{{"lameduck", "5s"}}, Text: "health {\n       lameduck 5s\n    }", Line: 3},
-				{Name: "ready", Text: "ready", Line: 6},
+				{Name: "errors", Line: 2},
+				{Name: "health", Body: [][]string{{"lameduck", "5s"}}, Line: 3},
+				{Name: "ready", Line: 6},
 				{
 					Name: "kubernetes", Args: []string{"cluster.local", "in-addr.arpa", "ip6.arpa"},
 					Body: [][]string{{"pods", "insecure"}, {"fallthrough", "in-addr.arpa", "ip6.arpa"}, {"ttl", "30"}},
-					Text: "kubernetes cluster.local in-addr.arpa ip6.arpa {\n       pods insecure\n       fallthrough in-addr.arpa ip6.arpa\n       ttl 30\n    }",
 					Line: 7,
 				},
 				{
-					Name: "forward", Args: []string{".", "/etc/resolv.conf"}, Body: [][]string{{"max_concurrent", "1000"}},
-					Text: "forward . /etc/resolv.conf {\n       max_concurrent 1000\n    }", Line: 12,
+					Name: "forward", Args: []string{".", "/etc/resolv.conf"}, Body: [][]string{{"max_concurrent", "1000"}}, Line: 12,
 				},
-				{Name: "reload", Text: "reload", Line: 15},
-				{Name: "import", Args: []string{"custom/*.override"}, Text: "import custom/*.override", Line: 16},
+				{Name: "reload", Line: 15},
+				{Name: "import", Args: []string{"custom/*.override"}, Line: 16},
 			},
 		}},
 	}

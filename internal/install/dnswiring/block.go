@@ -167,7 +167,7 @@ func binds(b corefile.Block) []string {
 	var lines []string
 	for _, d := range b.Directives {
 		if d.Name == "bind" {
-			lines = append(lines, d.Text)
+			lines = append(lines, d.String())
 		}
 	}
 	return lines
