@@ -9,10 +9,8 @@ import (
 	"testing"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -146,22 +144,6 @@ func TestPermissionsOfMembers(t *testing.T) {
 	}
 	must(t, "", "broker deploy --default-exports allow"+at)
 	expectPermitted(t, map[string]string{"namespaces": "*", "namespaces.c3": "*"})
-
-	// Where the broker was deployed by an older version nobody can read it, and so it is said.
-	role := &rbacv1.Role{}
-	noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: rights.MemberRole}, role))
-	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })
-	noError(t, on[lab.Broker].Update(t.Context(), role))
-	for _, line := range []string{"list", "set c2 --ranges 10.2.0.0/16", "set c2 --ranges any"} {
-		r := atoll("", members+line+at)
-		if r.status != 0 || !strings.Contains(r.stderr, "The role atoll-member does not let its holders read") || !strings.Contains(r.stderr, "Run: atoll broker deploy --context broker\n") {
-			t.Errorf("atoll %s%s: status %d\n%s", members, line, r.status, r.stderr)
-		}
-	}
-	must(t, "", "broker deploy --context broker")
-	if r := atoll("", members+"list"+at); strings.Contains(r.stderr, "older version") {
-		t.Errorf("after deploying the broker again\n%s", r.stderr)
-	}
 }
 
 // permitAllAfterwards permits members everything after the test.

@@ -5,7 +5,6 @@
 package rights
 
 import (
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -80,19 +79,6 @@ func permissionsConfigMap(namespace string) *corev1.ConfigMap {
 // broker may write it.
 var memberPermissions = rbacv1.PolicyRule{
 	APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{names.MemberPermissions}, Verbs: []string{"get", "list", "watch"},
-}
-
-// CanReadPermissions tells whether a role lets its holders watch what members are permitted. A role of an older version does not.
-func CanReadPermissions(role *rbacv1.Role) bool {
-	return slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
-		named := len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, names.MemberPermissions)
-		return named && includes(r.APIGroups, "") && includes(r.Resources, "configmaps") && includes(r.Verbs, "list") && includes(r.Verbs, "watch")
-	})
-}
-
-// includes tells whether a list of a rule's has something in it, or all there is.
-func includes(list []string, what string) bool {
-	return slices.Contains(list, what) || slices.Contains(list, "*")
 }
 
 // HubRole is the name of the hub's role, and of its binding, in a clusterset's namespace.

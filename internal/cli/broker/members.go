@@ -3,7 +3,6 @@ package broker
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,7 +198,7 @@ func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	}
 }
 
-// changePermissions changes something, or nothing, and returns the permissions. It reports roles that can't read them, and that
+// changePermissions changes something, or nothing, and returns the permissions. It reports that
 // permissions may have been lost.
 func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.PermissionsChange) (*setup.Permissions, error) {
 	on, err := o.Connect(steps.Report(cmd, false))
@@ -211,9 +210,6 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 		return nil, err
 	}
 	say := steps.Say(cmd)
-	for _, role := range slices.Sorted(maps.Keys(now.Blind)) {
-		say("The role %s does not let its holders read these settings, because an older version made it: they restrict nobody. Run: %s%s", role, now.Blind[role], o.Flags())
-	}
 	if now.Created {
 		say("There was no ConfigMap %s. If the broker has lost it, agents have gone on by its last content. From now on only the settings below hold: "+
 			"check them for every member.", names.MemberPermissions)

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +17,6 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
-	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
@@ -68,9 +66,6 @@ type PermissionsChange struct {
 type Permissions struct {
 	// Members are those of the clusterset, and others of which something is written, by their ids.
 	Members []MemberPermissions
-	// Blind are the roles whose holders can't read what members are permitted, because an older version made them. Each has the
-	// command, without flags, that updates it.
-	Blind map[string]string
 	// Created tells that there was no ConfigMap, and that the change has created it or would.
 	Created bool
 }
@@ -99,27 +94,7 @@ func ChangePermissions(ctx context.Context, on *install.Target, namespace string
 	if err := on.List(ctx, published, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}); err != nil {
 		return nil, fmt.Errorf("listing published EndpointSlices: %w", err)
 	}
-	blind, err := blindRoles(ctx, on, namespace)
-	if err != nil {
-		return nil, err
-	}
-	return &Permissions{Members: listPermissions(config, members.Items, exports.Items, published.Items), Blind: blind, Created: created}, nil
-}
-
-// blindRoles are the roles whose holders can't read what members are permitted, with the commands that update them.
-func blindRoles(ctx context.Context, on *install.Target, namespace string) (map[string]string, error) {
-	blind := map[string]string{}
-	for name, command := range map[string]string{rights.MemberRole: "atoll broker deploy", rights.HubRole: "atoll hub deploy"} {
-		role := &rbacv1.Role{}
-		switch err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, role); {
-		case apierrors.IsNotFound(err): // there is no hub
-		case err != nil:
-			return nil, fmt.Errorf("reading Role %s/%s: %w", namespace, name, err)
-		case !rights.CanReadPermissions(role):
-			blind[name] = command
-		}
-	}
-	return blind, nil
+	return &Permissions{Members: listPermissions(config, members.Items, exports.Items, published.Items), Created: created}, nil
 }
 
 // write carries the change out, and returns the ConfigMap as it is then, and whether there was none before.
