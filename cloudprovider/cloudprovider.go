@@ -80,13 +80,9 @@ type Traffic struct {
 
 // Lister tells a provider what a load balancer is to forward, and to whom.
 type Lister interface {
-	// Service returns what there is to forward for a MultiClusterService. An error says that it
-	// can't be told now; it is no reason to change anything, but where it is an Unseen, which tells what is not.
+	// Service returns what a load balancer forwards for a MultiClusterService. The hub calls
+	// UpdateMCSLoadBalancer when that changes. After an error the provider changes nothing.
 	Service(name types.NamespacedName) (Service, error)
-	// OnChange has f called with the name of a MultiClusterService when what Service returns may
-	// have changed. The hub calls UpdateMCSLoadBalancer then too; this is for providers that have
-	// more to do. f returns at once, and does not call stop. It is called no more after stop.
-	OnChange(f func(name types.NamespacedName)) (stop func())
 }
 
 // Service is what a load balancer forwards. It is read only. Usable leaves out of it what no load balancer can have.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
 // Config is what a provider is made of.
@@ -17,6 +19,9 @@ type Config struct {
 	// them: single ones, prefixes, or ranges with a hyphen. Providers that get theirs from
 	// elsewhere need none.
 	Addresses []string
+	// Existing are MultiClusterServices whose status has addresses of this provider already. The
+	// provider gives these addresses to no other, also before it is called for those that have them.
+	Existing []*networkingv1alpha1.MultiClusterService
 	// Options are the provider's own, from the hub's flag --lb-option.
 	Options map[string]string
 	// Log is never nil.

@@ -4,24 +4,52 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"os/exec"
 	"path/filepath"
 
+	"github.com/atoll-mcs/atoll/cloudprovider/haproxy"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// unitHub is the name of the hub's unit, beside the broker, which runs no pods.
-const unitHub = "hub"
+// Names of the units of the hub and of HAProxy, beside the broker, which runs no pods.
+const (
+	unitHub     = "hub"
+	unitHAProxy = "haproxy"
+)
 
 // balancerAddresses are those of the broker's node for load balancers: the two after each of its own,
 // one for each provider.
-func (n *Node) balancerAddresses() (embedded, haproxy []netip.Addr) {
+func (n *Node) balancerAddresses() (embedded, proxied []netip.Addr) {
 	for _, a := range n.Addresses {
-		embedded, haproxy = append(embedded, a.Next()), append(haproxy, a.Next().Next())
+		embedded, proxied = append(embedded, a.Next()), append(proxied, a.Next().Next())
 	}
-	return embedded, haproxy
+	return embedded, proxied
+}
+
+// balancerDir is the directory that the hub and HAProxy share.
+func (l *Lab) balancerDir(c *Cluster) string { return filepath.Join(l.Dir(c.Name), "lb") }
+
+// startHAProxy starts HAProxy, if this machine has it: on a machine of its own a service does that.
+func (l *Lab) startHAProxy(ctx context.Context, c *Cluster) error {
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		program, err = exec.LookPath("/usr/sbin/haproxy")
+	}
+	if err != nil || l.Spec.ControlPlaneOnly {
+		return nil
+	}
+	dir, first := l.balancerDir(c), "haproxy-first.cfg"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the directory of HAProxy: %w", err)
+	}
+	u := l.unit(c, unitHAProxy, "", "", haproxy.Arguments(dir, filepath.Join(l.Dir(c.Name), first))...)
+	u.Argv[0] = program
+	u.Files = map[string]string{first: haproxy.FirstConfiguration(dir)}
+	return l.Run(ctx, u)
 }
 
 // balancerArgs give the hub its addresses for load balancers. Where there are no nodes there are none.
@@ -29,11 +57,11 @@ func (l *Lab) balancerArgs(c *Cluster) (args []string) {
 	if l.Spec.ControlPlaneOnly {
 		return nil
 	}
-	embedded, haproxy := c.Nodes[0].balancerAddresses()
+	embedded, proxied := c.Nodes[0].balancerAddresses()
 	for i := range embedded {
-		args = append(args, "--lb-addresses="+embedded[i].String(), "--lb-addresses=haproxy="+haproxy[i].String())
+		args = append(args, "--lb-addresses="+embedded[i].String(), "--lb-addresses=haproxy="+proxied[i].String())
 	}
-	return append(args, "--lb-option=haproxy.dir="+filepath.Join(l.Dir(c.Name), "lb"))
+	return append(args, "--lb-option=haproxy.dir="+l.balancerDir(c))
 }
 
 // installHub puts a hub beside the broker, as the commands of atoll do it, and starts it as a
@@ -58,6 +86,9 @@ func (l *Lab) installHub(ctx context.Context) error {
 	}
 	kubeconfig, err := l.accountKubeconfig(ctx, c, names.HubNamespace, names.HubAccount)
 	if err != nil {
+		return err
+	}
+	if err := l.startHAProxy(ctx, c); err != nil {
 		return err
 	}
 	args := []string{

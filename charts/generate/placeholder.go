@@ -36,7 +36,6 @@ const (
         - --health-probe-bind-address=[$(POD_IP)]:8081
         {{- end }}
         {{- if .Values.haproxyImage }}
-        - --lb-option=haproxy.sidecar=true
         - --lb-option=haproxy.dir=/run/atoll
         {{- end }}
         {{- with .Values.args }}

@@ -1,6 +1,7 @@
 package addresses
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -50,6 +51,8 @@ type Pool struct {
 
 	mu   sync.Mutex
 	held map[types.NamespacedName]holding
+	// former are the addresses of load balancers that have not asked yet. Until they do, nobody else gets these.
+	former map[types.NamespacedName][]netip.Addr
 	// on has, of each address that somebody has, who has each port.
 	on map[netip.Addr]map[Port]types.NamespacedName
 }
@@ -59,10 +62,16 @@ type holding struct {
 	ports     []Port
 }
 
-// NewPool returns a pool of the given ranges (ParseRange), of which nobody has any.
-func NewPool(texts []string) (*Pool, error) {
-	p := &Pool{held: map[types.NamespacedName]holding{}, on: map[netip.Addr]map[Port]types.NamespacedName{}}
-	for _, text := range texts {
+// NewPool returns a pool of the ranges (ParseRange) that a provider is given. Addresses of existing load balancers are kept for these.
+func NewPool(c cloudprovider.Config) (*Pool, error) {
+	p := &Pool{
+		held: map[types.NamespacedName]holding{}, former: map[types.NamespacedName][]netip.Addr{},
+		on: map[netip.Addr]map[Port]types.NamespacedName{},
+	}
+	for _, mcs := range c.Existing {
+		p.former[types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}] = Former(mcs)
+	}
+	for _, text := range c.Addresses {
 		r, err := ParseRange(text)
 		if err != nil {
 			return nil, fmt.Errorf("reading the addresses of load balancers: %w", err)
@@ -82,7 +91,7 @@ func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, erro
 	p.release(owner)
 	var chosen []netip.Addr
 	for _, family := range p.families(r) {
-		a, err := p.choose(family, r, before)
+		a, err := p.choose(owner, family, r, before)
 		if err != nil {
 			if had {
 				p.hold(owner, before)
@@ -98,6 +107,7 @@ func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, erro
 		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf("there are no addresses for load balancers: give the hub some with --lb-addresses")}
 	}
 	p.hold(owner, holding{chosen, slices.Clone(r.Ports)})
+	delete(p.former, owner)
 	return chosen, nil
 }
 
@@ -106,6 +116,7 @@ func (p *Pool) Release(owner types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release(owner)
+	delete(p.former, owner)
 }
 
 func (p *Pool) hold(owner types.NamespacedName, h holding) {
@@ -134,7 +145,7 @@ func (p *Pool) release(owner types.NamespacedName) {
 func (p *Pool) families(r Request) (families []corev1.IPFamily) {
 	var available []corev1.IPFamily
 	for _, each := range p.ranges {
-		if f := familyOf(each.First); !slices.Contains(available, f) {
+		if f := FamilyOf(each.First); !slices.Contains(available, f) {
 			available = append(available, f)
 		}
 	}
@@ -144,7 +155,7 @@ func (p *Pool) families(r Request) (families []corev1.IPFamily) {
 		}
 	}
 	for _, a := range r.Asked {
-		if f := familyOf(a); !slices.Contains(families, f) {
+		if f := FamilyOf(a); !slices.Contains(families, f) {
 			families = append(families, f)
 		}
 	}
@@ -154,10 +165,10 @@ func (p *Pool) families(r Request) (families []corev1.IPFamily) {
 	return families
 }
 
-func (p *Pool) choose(family corev1.IPFamily, r Request, before holding) (netip.Addr, error) {
-	is := func(a netip.Addr) bool { return familyOf(a) == family }
+func (p *Pool) choose(owner types.NamespacedName, family corev1.IPFamily, r Request, before holding) (netip.Addr, error) {
+	is := func(a netip.Addr) bool { return FamilyOf(a) == family }
 	if i := slices.IndexFunc(r.Asked, is); i >= 0 {
-		return r.Asked[i], p.refuses(r.Asked[i], r.Ports)
+		return r.Asked[i], errors.Join(p.refuses(r.Asked[i], r.Ports), p.reserved(owner, before, r.Asked[i]))
 	}
 	if i := slices.IndexFunc(before.addresses, is); i >= 0 {
 		// It does not move by itself: its clients know this one.
@@ -168,11 +179,25 @@ func (p *Pool) choose(family corev1.IPFamily, r Request, before holding) (netip.
 			return a, nil
 		}
 	}
-	if a, found := p.freest(family, r.Ports); found {
+	if a, found := p.freest(owner, family, r.Ports); found {
 		return a, nil
 	}
 	return netip.Addr{}, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf(
 		"no %s address of those for load balancers has these ports free: delete a MultiClusterService that has one of them, or give the hub more with --lb-addresses", family)}
+}
+
+// reserved says why a load balancer can't have an address yet that it did not have before: who had it has not asked for it again.
+func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr) error {
+	if slices.Contains(before.addresses, a) || slices.Contains(p.former[owner], a) {
+		return nil
+	}
+	for other, addresses := range p.former {
+		if slices.Contains(addresses, a) {
+			return &cloudprovider.Error{Reason: cloudprovider.ReasonPortConflict, Err: fmt.Errorf(
+				"MultiClusterService %s had %s before the hub started, and keeps it: ask for another address with the annotation %s", other, a, cloudprovider.AnnotationAddress)}
+		}
+	}
+	return nil
 }
 
 // refuses says why the ports can't be had on an address.
@@ -190,14 +215,17 @@ func (p *Pool) refuses(a netip.Addr, ports []Port) error {
 }
 
 // freest finds the first address that nobody has, or else, of those with the ports free, one
-// that the fewest ports are taken on. It looks at one address more than are taken, at most, so
-// that ranges may be large.
-func (p *Pool) freest(family corev1.IPFamily, ports []Port) (best netip.Addr, found bool) {
+// that the fewest ports are taken on. It looks at one address more than are taken or reserved, at
+// most, so that ranges may be large.
+func (p *Pool) freest(owner types.NamespacedName, family corev1.IPFamily, ports []Port) (best netip.Addr, found bool) {
 	for _, r := range p.ranges {
-		if familyOf(r.First) != family {
+		if FamilyOf(r.First) != family {
 			continue
 		}
 		for a := r.First; r.Contains(a); a = a.Next() {
+			if p.reserved(owner, holding{}, a) != nil {
+				continue
+			}
 			taken := len(p.on[a])
 			if taken == 0 {
 				return a, true
@@ -210,7 +238,8 @@ func (p *Pool) freest(family corev1.IPFamily, ports []Port) (best netip.Addr, fo
 	return best, found
 }
 
-func familyOf(a netip.Addr) corev1.IPFamily {
+// FamilyOf returns the IP family of an address.
+func FamilyOf(a netip.Addr) corev1.IPFamily {
 	if a.Is4() {
 		return corev1.IPv4Protocol
 	}

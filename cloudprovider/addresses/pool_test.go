@@ -32,7 +32,7 @@ func addrs(texts ...string) (list []netip.Addr) {
 }
 
 func TestAssign(t *testing.T) {
-	p, err := NewPool([]string{"192.0.2.1-192.0.2.2", "2001:db8::/64"})
+	p, err := NewPool(cloudprovider.Config{Addresses: []string{"192.0.2.1-192.0.2.2", "2001:db8::/64"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestAssign(t *testing.T) {
 	if got, err := p.Assign(owner("h"), Request{Families: v4, Ports: http}); !slices.Equal(got, addrs("192.0.2.2")) {
 		t.Errorf("what was released: %v, %v", got, err)
 	}
-	none, err := NewPool(nil)
+	none, err := NewPool(cloudprovider.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestParseRange(t *testing.T) {
 // Nobody has another's port, everybody has what is asked for, and what can be had is.
 func TestPoolIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, err := NewPool([]string{"192.0.2.1-192.0.2.3"})
+		p, err := NewPool(cloudprovider.Config{Addresses: []string{"192.0.2.1-192.0.2.3"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,6 @@ func Run(t *testing.T, h Harness) {
 		{"many at once", many},
 		{"a hub that starts again", restart},
 		{"a lister that can't tell", untold},
-		{"a Service that has gone before the hub starts again", unseen},
 	}
 	if h.Options {
 		tests = append(tests,
@@ -104,10 +103,11 @@ type bench struct {
 	Harness
 	lister   *lister
 	provider cloudprovider.MCSLoadBalancer
+	made     []*networkingv1alpha1.MultiClusterService
 }
 
 func newBench(t *testing.T, h Harness) *bench {
-	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}, lost: map[types.NamespacedName]error{}}}
+	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}}}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -115,7 +115,13 @@ func newBench(t *testing.T, h Harness) *bench {
 
 // start makes a provider, stop ends it, as a hub does.
 func (b *bench) start() {
-	b.provider = b.New(b.T, cloudprovider.Config{Backends: b.lister, Addresses: b.Addresses, Log: slog.New(slog.NewTextHandler(testWriter{b.T}, nil))})
+	var existing []*networkingv1alpha1.MultiClusterService
+	for _, m := range b.made {
+		if len(m.Status.LoadBalancer.Ingress) > 0 {
+			existing = append(existing, m)
+		}
+	}
+	b.provider = b.New(b.T, cloudprovider.Config{Backends: b.lister, Addresses: b.Addresses, Existing: existing, Log: slog.New(slog.NewTextHandler(testWriter{b.T}, nil))})
 }
 
 func (b *bench) stop() {
@@ -158,51 +164,22 @@ func (b *bench) eventually(what string, check func() error) {
 type lister struct {
 	mu       sync.Mutex
 	services map[types.NamespacedName]cloudprovider.Service
-	lost     map[types.NamespacedName]error // what it says instead
-	handlers []func(types.NamespacedName)
 }
 
 func (l *lister) Service(name types.NamespacedName) (cloudprovider.Service, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, known := l.services[name]
-	if err := l.lost[name]; err != nil {
-		return cloudprovider.Service{}, err
-	}
 	if !known {
 		return cloudprovider.Service{}, fmt.Errorf("the backends of %s are not known yet", name)
 	}
 	return s, nil
 }
 
-func (l *lister) OnChange(f func(types.NamespacedName)) (stop func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.handlers = append(l.handlers, f)
-	i := len(l.handlers) - 1
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.handlers[i] = func(types.NamespacedName) {}
-	}
-}
-
 func (l *lister) set(name types.NamespacedName, s cloudprovider.Service) {
 	l.mu.Lock()
-	l.services[name] = s
-	delete(l.lost, name)
-	handlers := slices.Clone(l.handlers)
-	l.mu.Unlock()
-	for _, f := range handlers {
-		f(name)
-	}
-}
-
-// lose has it not know a Service any more.
-func (l *lister) lose(name types.NamespacedName, err error) {
-	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost[name] = err
+	l.services[name] = s
 }
 
 // mcs returns an object of that name. What the provider makes of it is deleted in the end.
@@ -211,6 +188,7 @@ func (b *bench) mcs(name string) *networkingv1alpha1.MultiClusterService {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "conformance", Name: name, UID: types.UID("uid-" + name), Annotations: map[string]string{}},
 		Spec:       networkingv1alpha1.MultiClusterServiceSpec{Types: []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}},
 	}
+	b.made = append(b.made, m)
 	b.Cleanup(func() {
 		if b.Failed() {
 			return // something that failed may hang, too

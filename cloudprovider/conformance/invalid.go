@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -25,9 +24,7 @@ func invalid(b *bench) {
 		s.Ports[0].Backends = append(s.Ports[0].Backends, s.Ports[0].Backends[0], cloudprovider.Backend{Address: bad, Cluster: "c9"})
 		s.Ports = append(s.Ports, cloudprovider.Port{Protocol: corev1.ProtocolTCP, Number: 0}, s.Ports[0])
 		b.lister.set(key(m), s)
-		ctx, cancel := context.WithTimeout(context.Background(), b.Settle)
-		defer cancel()
-		status, err := b.provider.EnsureMCSLoadBalancer(ctx, m)
+		status, err := b.provider.EnsureMCSLoadBalancer(b.Context(), m)
 		if err == nil || !strings.Contains(err.Error(), "c9") {
 			b.Errorf("with backend %s the provider says %v, and does not name it", bad, err)
 		}
@@ -45,7 +42,7 @@ func invalid(b *bench) {
 		s = service(int32(8081+2*i), b.tcp(name, "new"+name)...)
 		s.Ports[0].Backends = append([]cloudprovider.Backend{{Address: bad, Cluster: "c9"}}, s.Ports[0].Backends...)
 		b.lister.set(key(after), s)
-		if _, err := b.provider.UpdateMCSLoadBalancer(ctx, after); err == nil || !strings.Contains(err.Error(), "c9") {
+		if _, err := b.provider.UpdateMCSLoadBalancer(b.Context(), after); err == nil || !strings.Contains(err.Error(), "c9") {
 			b.Errorf("with backend %s more the provider says %v, and does not name it", bad, err)
 		}
 		b.reaches(address(after, int32(8081+2*i)), name, "new"+name)

@@ -62,7 +62,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 			return nil, fmt.Errorf("option %s: %q is no duration, as 10s is", optionDrain, text)
 		}
 	}
-	pool, err := addresses.NewPool(c.Addresses)
+	pool, err := addresses.NewPool(c)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +95,6 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	name := nameOf(mcs)
 	service, err := p.backends.Service(name)
 	if err != nil {
-		if unseen := (*cloudprovider.Unseen)(nil); errors.As(err, &unseen) {
-			p.reserve(mcs, unseen)
-		}
 		return nil, err
 	}
 	service, refused := cloudprovider.Usable(service)
@@ -137,25 +134,6 @@ func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClu
 	}
 	err = b.apply(ctx, assigned, service, options)
 	return b.status(), err
-}
-
-// reserve keeps the addresses that a load balancer had, as far as its ports are known, from others until it is known what to
-// forward. What this hub has made itself it knows.
-func (p *Provider) reserve(mcs *networkingv1alpha1.MultiClusterService, unseen *cloudprovider.Unseen) {
-	request := addresses.Request{Asked: addresses.Former(mcs)}
-	for _, number := range unseen.Numbers {
-		request.Ports = append(request.Ports, addresses.Port{Protocol: corev1.ProtocolTCP, Number: number})
-	}
-	for _, port := range unseen.Ports {
-		if unseen.Keeps(port.Number) && port.Number > 0 {
-			request.Ports = append(request.Ports, addresses.Port{Protocol: port.Protocol, Number: port.Number})
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.balancers[nameOf(mcs)] == nil && len(request.Asked) > 0 && len(request.Ports) > 0 {
-		_, _ = p.pool.Assign(nameOf(mcs), request) // what somebody else has is his
-	}
 }
 
 // EnsureMCSLoadBalancerDeleted implements cloudprovider.MCSLoadBalancer.

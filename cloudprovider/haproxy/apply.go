@@ -45,14 +45,17 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	}
 	p.mu.Unlock()
 
+	var failed, own error
 	if restructure {
-		if err := p.rebuild(ctx, all); err != nil {
+		var answers bool
+		if answers, failed = p.rebuild(ctx, all); failed != nil {
 			p.again(true, changed)
-			return err
+		}
+		if failed != nil && !answers {
+			return failed
 		}
 	}
-	var own error
-	for _, b := range each {
+	for _, b := range each { // also where HAProxy has its former structure still: one that can't be loaded keeps no other from following
 		if err := p.sync(ctx, b); err != nil {
 			p.again(!reached(err), map[types.NamespacedName]bool{b.Name: true})
 			if b.Name == name {
@@ -60,15 +63,13 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 			}
 		}
 	}
+	if failed != nil {
+		return errors.Join(failed, own)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.applied = target
 	return own
-}
-
-// reached tells whether an error is anything but that nobody listens any more.
-func reached(err error) bool {
-	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, os.ErrNotExist)
 }
 
 // again puts back what could not be done.
@@ -79,115 +80,55 @@ func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool
 	maps.Copy(p.changed, changed)
 }
 
-// rebuild has HAProxy run with the structure that is wanted, and where that fails, and one runs, do of it what it can as it is. While
-// it is not known whether it runs, nothing is done.
-func (p *Provider) rebuild(ctx context.Context, all map[types.NamespacedName]*balancer) error {
-	running, err := p.find(ctx)
+// rebuild has HAProxy run with the structure that is wanted, and tells whether one answers. While it is not known whether it runs,
+// nothing is done.
+func (p *Provider) rebuild(ctx context.Context, all map[types.NamespacedName]*balancer) (answers bool, err error) {
+	running, err := p.process.version(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	p.recognise(running)
-	if p.stuck && running != "" {
-		_ = p.makeDo(ctx, all) // for trying again may take long, as it did before; what fails now is told then
+	o, err := p.written()
+	switch {
+	case err == nil && (!p.initialized || running == "" || running == o.version): // a former hub may have written it, or HAProxy may have taken it late
+		p.rebound(o.places)
+	case err != nil && !p.initialized && running != "":
+		return false, fmt.Errorf("reading what a running HAProxy listens on: %w", err)
 	}
-	err = p.load(ctx, running, all)
-	p.stuck = err != nil
-	if p.stuck && running != "" {
-		err = errors.Join(err, p.makeDo(ctx, all))
+	p.initialized = true
+	if running == "" { // what it listened on, a worker that is ending may have for a moment
+		p.rebound(nil)
+		p.servers = nil
 	}
-	return err
-}
-
-// recognise notes what HAProxy runs with, where that is what was written last: a former hub may have written it, and HAProxy may have
-// taken it later than was waited for.
-func (p *Provider) recognise(running string) {
-	if o, err := p.written(); err == nil && (running == "" || running == o.version) {
-		p.runsWith(o)
-	}
-	if running == "" {
-		p.ended() // what it listened on, a worker that is ending may have for a moment
-	}
+	return running != "", p.load(ctx, running, all)
 }
 
 // load has HAProxy run with the structure that is wanted. running is the version of what it has, "" where it does not run.
 func (p *Provider) load(ctx context.Context, running string, all map[types.NamespacedName]*balancer) error {
 	unbound := p.tryBinds(ctx, binds(all))
-	switch nothing := len(unbound) == len(binds(all)); {
-	case nothing && !p.process.sidecar:
-		return p.rest(ctx, running)
-	case nothing && running == "" && !p.hasWritten():
-		return nil
-	case running == "" && !p.process.sidecar:
-		if err := p.process.prepare(); err != nil {
-			return err
-		}
+	if _, err := p.written(); errors.Is(err, os.ErrNotExist) && running == "" && len(unbound) == len(binds(all)) {
+		return nil // it has nothing to carry, and never had
 	}
-	settings := p.settings
-	settings.Folder = p.process.folder
-	text, err := render(settings, sorted(all), unbound)
+	text, err := render(p.settings, sorted(all), unbound)
 	if err != nil {
 		return err
 	}
 	o := outlineOf(text)
 	if running != o.version {
-		down, err := p.run(ctx, running, o.version, text, all)
-		if err != nil {
+		if err := replaceFile(p.process.configFile(), []byte(text)); err != nil {
+			return err
+		}
+		down := p.handOver(ctx, running, all)
+		defer func() { _ = os.Remove(p.stateFile()) }() // what begins by itself later knows better
+		p.servers = nil                                 // whatever comes of it, they are others then
+		if err := p.process.reload(ctx, o.version); err != nil {
 			return err
 		}
 		p.fresh(all, down)
-		if p.process.sidecar {
-			p.worker, _ = p.process.identity(ctx) // where it does not answer, all is looked at when it does
-		}
+		p.worker, _ = p.process.identity(ctx) // where it does not answer, all is initialized at when it does
 	}
-	p.runsWith(o)
+	p.rebound(o.places)
 	p.runs.Store(true)
 	return nil
-}
-
-// run has HAProxy start with a configuration, or take another one. It returns what it begins with.
-func (p *Provider) run(ctx context.Context, running, version, text string, all map[types.NamespacedName]*balancer) (down map[string][]netip.AddrPort, err error) {
-	if err := p.write(ctx, text); err != nil {
-		return nil, err
-	}
-	down = p.handOver(ctx, running, all)
-	defer func() { _ = os.Remove(p.stateFile()) }() // what begins by itself later knows better
-	p.servers = nil                                 // whatever comes of it, they are others then
-	if running != "" || p.process.sidecar {
-		return down, p.process.reload(ctx, version)
-	}
-	err = p.process.start(ctx, version)
-	if p.process.folder != "" {
-		p.watch() // also one that is slow to begin
-	}
-	return down, err
-}
-
-// rest ends HAProxy, where it runs: there is nothing that it could listen on.
-func (p *Provider) rest(ctx context.Context, running string) error {
-	if running == "" {
-		return nil
-	}
-	if err := p.process.stop(ctx); err != nil {
-		return err
-	}
-	p.ended()
-	p.awaitRelease(ctx)
-	return nil
-}
-
-// ended notes that there is no HAProxy any more.
-func (p *Provider) ended() {
-	if !p.process.sidecar {
-		p.process.folder = ""
-	}
-	p.runsWith(outline{})
-	p.servers = nil
-}
-
-// runsWith notes what HAProxy has read.
-func (p *Provider) runsWith(o outline) {
-	p.rebound(o.places)
-	p.proxies = o.proxies
 }
 
 // rebound notes what is listened on now.
@@ -203,37 +144,6 @@ func (p *Provider) rebound(places []netip.AddrPort) {
 	}
 }
 
-// find returns the version of the configuration that HAProxy runs with, "" where it does not.
-// The first time it looks for one that a former hub has started.
-func (p *Provider) find(ctx context.Context) (version string, err error) {
-	if p.looked {
-		return p.process.version(ctx)
-	}
-	version, err = p.process.find(ctx)
-	if err != nil {
-		return "", err
-	}
-	if version != "" {
-		o, err := p.written()
-		if err != nil {
-			return "", fmt.Errorf("reading what a running HAProxy listens on: %w", err)
-		}
-		p.rebound(o.places)
-		p.log.Info("taking over a running HAProxy", "version", version)
-		if !p.process.sidecar {
-			p.watch()
-		}
-	}
-	p.looked = true
-	return version, nil
-}
-
-// hasWritten tells whether a HAProxy that is started now has anything to read.
-func (p *Provider) hasWritten() bool {
-	_, err := p.written()
-	return !errors.Is(err, os.ErrNotExist)
-}
-
 // written returns what the configuration says that was written last.
 func (p *Provider) written() (outline, error) {
 	text, err := os.ReadFile(p.process.configFile())
@@ -241,20 +151,6 @@ func (p *Provider) written() (outline, error) {
 		return outline{}, err
 	}
 	return outlineOf(string(text)), nil
-}
-
-// write replaces the configuration, if HAProxy finds the new one right.
-func (p *Provider) write(ctx context.Context, text string) error {
-	next := p.process.configFile() + ".next"
-	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("writing HAProxy's configuration: %w", err)
-	}
-	if !p.process.sidecar { // whose container alone has the program
-		if err := p.process.check(ctx, next); err != nil {
-			return err
-		}
-	}
-	return os.Rename(next, p.process.configFile())
 }
 
 // fresh notes the servers that a configuration begins with: up, but for those that it was told to be down.
@@ -270,7 +166,7 @@ func (p *Provider) fresh(all map[types.NamespacedName]*balancer, down map[string
 				states[a] = serverState{resting: true}
 			}
 			p.servers[l.Name] = states
-			p.note(l.Name, states)
+			p.updateUnreachable(l.Name, states)
 		}
 	}
 }
@@ -310,21 +206,9 @@ func (p *Provider) tryBind(ctx context.Context, place netip.AddrPort) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(askInterval):
+		case <-time.After(pollInterval):
 		}
 	}
-}
-
-// awaitRelease returns when what was listened on is free again.
-func (p *Provider) awaitRelease(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
-	defer cancel()
-	for place := range p.released {
-		if p.tryBind(ctx, place) != nil {
-			return // whoever needs it next is told
-		}
-	}
-	clear(p.released)
 }
 
 // sync brings one load balancer's servers up to date.
@@ -355,7 +239,7 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 			p.servers = map[string]map[netip.AddrPort]serverState{}
 		}
 		p.servers[l.Name] = have
-		p.note(l.Name, have)
+		p.updateUnreachable(l.Name, have)
 		lingering = lingering || len(have) > len(l.Servers)+len(l.Resting)
 	}
 	p.mu.Lock()
@@ -376,8 +260,8 @@ func (p *Provider) refresh(sections map[string]bool) {
 	case <-p.ctx.Done():
 		return
 	}
-	if lost, err := p.process.lostLines(p.ctx); err == nil && lost != p.lost {
-		p.lost = lost
+	if info, err := p.process.info(p.ctx); err == nil && info["DroppedLogs"] != p.lost { // lines that nobody took in time
+		p.lost = info["DroppedLogs"]
 		for section := range p.servers {
 			sections[section] = true
 		}
@@ -391,12 +275,12 @@ func (p *Provider) refresh(sections map[string]bool) {
 			p.servers = map[string]map[netip.AddrPort]serverState{}
 		}
 		p.servers[section] = found
-		p.note(section, found)
+		p.updateUnreachable(section, found)
 	}
 }
 
-// note tells of servers that have gone up or down.
-func (p *Provider) note(section string, states map[netip.AddrPort]serverState) {
+// updateUnreachable reports servers that have gone up or down.
+func (p *Provider) updateUnreachable(section string, states map[netip.AddrPort]serverState) {
 	var down []netip.AddrPort
 	for a, s := range states {
 		if s.down {

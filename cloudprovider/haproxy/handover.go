@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -28,7 +27,7 @@ func (p *Provider) handOver(ctx context.Context, running string, all map[types.N
 	text.WriteString("1\n")
 	for _, b := range sorted(all) {
 		for _, l := range b.Listens {
-			for _, a := range l.Servers { // one that rests is not looked at
+			for _, a := range l.Servers { // one that rests is not initialized at
 				if have[l.Name][a].down {
 					down[l.Name] = append(down[l.Name], a)
 					text.WriteString(stateLine(l.Name, a))
@@ -51,41 +50,4 @@ func stateLine(section string, a netip.AddrPort) string {
 		"1", section, "1", serverName(a), a.Addr().String(), down, admin, weights, since, check, checked, agent, forced,
 		"-", fmt.Sprint(a.Port()), "-", "0 0 - - 0\n",
 	}, " ")
-}
-
-// makeDo has a HAProxy that can't be given another structure follow what needs none: backends. Sections that are not wanted any
-// more are left without any, so that nothing is reached by them. New servers are told of clients as the section's others are.
-func (p *Provider) makeDo(ctx context.Context, all map[types.NamespacedName]*balancer) error {
-	have, err := allStates(ctx, p.process.worker())
-	if err != nil {
-		return fmt.Errorf("asking HAProxy for servers: %w", err)
-	}
-	wanted := map[string]listen{}
-	for _, b := range all {
-		for _, l := range b.Listens {
-			wanted[l.Name] = l
-			if have[l.Name] == nil { // it has no servers, or there is no such section
-				if have[l.Name], err = states(ctx, p.process.worker(), l.Name); err != nil {
-					delete(have, l.Name)
-				}
-			}
-		}
-	}
-	p.servers = nil // a worker that is late may take this one's place
-	var failed []error
-	for section, servers := range have {
-		l, is := wanted[section]
-		if !is {
-			l.Name = section
-		}
-		if proxy, known := p.proxies[section]; known { // else it is likely what is wanted
-			l.ProxyProtocol = proxy
-		}
-		if err := change(ctx, p.process.worker(), l, servers); err != nil {
-			failed = append(failed, fmt.Errorf("changing servers of HAProxy: %w", err))
-			continue
-		}
-		p.note(section, servers)
-	}
-	return errors.Join(failed...)
 }

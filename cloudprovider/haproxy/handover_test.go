@@ -1,7 +1,6 @@
 package haproxy
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,33 +8,18 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
-
-// forwarded is one port of a Service, to these servers; to those that drain in so far as they have connections.
-func forwarded(number int32, draining []netip.AddrPort, servers ...netip.AddrPort) cloudprovider.Service {
-	port := cloudprovider.Port{Protocol: corev1.ProtocolTCP, Number: number}
-	for _, a := range servers {
-		port.Backends = append(port.Backends, cloudprovider.Backend{Address: a})
-	}
-	for _, a := range draining {
-		port.Backends = append(port.Backends, cloudprovider.Backend{Address: a, Draining: true})
-	}
-	return cloudprovider.Service{Ports: []cloudprovider.Port{port}}
-}
 
 // A server that HAProxy began with as a resting one is one like any other when it has been made ready: it is put to rest
 // again, told of when it does not answer, and deleted.
@@ -150,22 +134,6 @@ func TestReloadForgetsNobody(t *testing.T) {
 	})
 }
 
-// refuse has a port of its own that nobody answers at until listen is called.
-func (w *world) refuse() (at netip.AddrPort, listen func()) {
-	w.Helper()
-	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	w.must(err)
-	w.Cleanup(func() { _ = syscall.Close(socket) })
-	w.must(syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	name, err := syscall.Getsockname(socket)
-	w.must(err)
-	bound := name.(*syscall.SockaddrInet4)
-	return netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), uint16(bound.Port)), func() {
-		w.Helper()
-		w.must(syscall.Listen(socket, 16)) // the kernel takes connections, and that is all that checks ask for
-	}
-}
-
 // What was known of a port's servers goes with it.
 func TestPortsAreForgotten(t *testing.T) {
 	w := newWorld(t)
@@ -184,7 +152,7 @@ func TestPortsAreForgotten(t *testing.T) {
 		return nil
 	})
 	w.must(w.apply(web, 0, 1, a, dead))
-	w.note("n_web_8081", map[netip.AddrPort]serverState{dead: {down: true}}) // as of one who has asked before
+	w.updateUnreachable("n_web_8081", map[netip.AddrPort]serverState{dead: {down: true}}) // as of one who has asked before
 	if n := unreachable(); n != 1 {
 		t.Errorf("%d of one port", n)
 	}
@@ -196,8 +164,7 @@ func TestPortsAreForgotten(t *testing.T) {
 
 // A process that goes on with its connections does not outlive any number of reloads.
 func TestMaxReloads(t *testing.T) {
-	dir := folder(t)
-	w := newWorldWith(t, dir, map[string]string{"dir": dir, "max-reloads": "2"})
+	w := newWorld(t, "max-reloads=2")
 	web := mcs("web")
 	a := w.serve("a")
 	w.must(w.apply(web, 0, 1, a))
@@ -236,7 +203,7 @@ func TestStrangersSpendNoRate(t *testing.T) {
 		_, _ = conn.Read(make([]byte, 1))
 		_ = conn.Close()
 	}
-	answer, err := ask(context.Background(), w.process.worker(), "show stat n_web_8080 1 -1")
+	answer, err := query(context.Background(), w.process.worker(), "show stat n_web_8080 1 -1")
 	w.must(err)
 	lines := strings.Split(answer, "\n")
 	i := slices.Index(strings.Split(lines[0], ","), "rate_max")
@@ -248,80 +215,45 @@ func TestStrangersSpendNoRate(t *testing.T) {
 	}
 }
 
-// What can't be written, or loaded, keeps no load balancer from following its backends, nor an address that is not wanted from
-// leading nowhere; it is told, and done when it can be.
+// What can't be written down, or loaded, keeps no load balancer from following its backends; it is told, and done when it can be.
 func TestFollowsByTheSocket(t *testing.T) {
 	w := newWorld(t)
-	web, gone := mcs("web"), mcs("gone")
+	web, more := mcs("web"), mcs("more")
 	a, b, c := w.serve("a"), w.serve("b"), w.serve("c")
-	w.must(w.apply(web, 0, 2, a))
-	w.must(w.apply(gone, 0, 1, a))
+	w.must(w.apply(web, 0, 1, a))
 	fails := func(what string, err error) {
 		t.Helper()
 		if err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}
-	answers := func(want string) {
-		t.Helper()
-		if got := w.ask(web); got != want+"\n" {
-			t.Errorf("got %q, want %s", got, want)
-		}
-	}
 
 	// Nothing can be remembered, as on a disk that is full.
 	w.must(os.Rename(w.memories(), w.memories()+"-away"))
-	fails("a change that can't be written down", w.apply(web, 0, 2, b))
-	answers("b")
+	fails("a change that can't be written down", w.apply(web, 0, 1, b))
+	w.answers("web", "b")
 	w.must(os.Rename(w.memories()+"-away", w.memories()))
-	w.must(w.apply(web, 0, 2, b))
+	w.must(w.apply(web, 0, 1, b))
 	if noted, err := os.ReadFile(w.memory(nameOf(web))); err != nil || !strings.Contains(string(noted), b.String()) {
 		t.Errorf("remembered is %s, %v", noted, err)
 	}
 
-	// No configuration can be loaded: a port goes and one comes, and another load balancer goes.
-	working := w.process.program
-	w.process.program = filepath.Join(w.dir, "none")
-	s := forwarded(8080, nil, c)
-	s.Ports = append(s.Ports, forwarded(8082, nil, c).Ports...)
-	fails("another structure", w.give(web, s))
-	answers("c")
-	fails("a load balancer less", w.EnsureMCSLoadBalancerDeleted(context.Background(), gone))
-	there := web.DeepCopy()
-	for what, at := range map[string]string{
-		"a port that is exposed no more": net.JoinHostPort(there.Status.LoadBalancer.Ingress[0].IP, "8081"), "one that is deleted": net.JoinHostPort(gone.Status.LoadBalancer.Ingress[0].IP, "8080"),
-	} {
-		if conn, err := net.DialTimeout("tcp", at, 5*time.Second); err == nil {
-			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-			if n, err := conn.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%s: %d bytes", what, n)
-			}
-			_ = conn.Close()
-		}
-	}
-	fails("the next change", w.give(web, forwarded(8080, nil, a)))
-	answers("a")
-	// All sections are wanted as they are again: there is nothing to load.
-	fails("one of two", w.apply(gone, 0, 1, b))
-	w.must(w.apply(web, 0, 2, b))
-	answers("b")
-	w.answers("gone", "b")
-	w.process.program = working
-	w.must(w.EnsureMCSLoadBalancerDeleted(context.Background(), gone))
-	w.must(w.give(web, s))
-	answers("c")
-	w.eventually("a port that is exposed no more", func() error {
-		conn, err := net.DialTimeout("tcp", net.JoinHostPort(there.Status.LoadBalancer.Ingress[0].IP, "8081"), 5*time.Second)
-		if err != nil {
-			return nil
-		}
-		_ = conn.Close()
-		return errors.New("it is open")
-	})
+	// No configuration can be loaded.
+	configuration := w.process.configFile()
+	w.must(os.Rename(configuration, configuration+"-away"))
+	w.must(os.Mkdir(configuration, 0o700))
+	fails("another load balancer", w.apply(more, 0, 1, a))
+	fails("while another one can't be loaded", w.apply(web, 0, 1, c))
+	w.answers("web", "c")
+	w.must(os.Remove(configuration))
+	w.must(os.Rename(configuration+"-away", configuration))
+	w.must(w.apply(more, 0, 1, a))
+	w.answers("more", "a")
+	w.must(w.apply(web, 0, 1, b))
+	w.answers("web", "b")
 }
 
-// All servers of a port are told of clients in the same way: that of the configuration that HAProxy runs with, where it can't be given the one
-// that is wanted, also by a hub that has taken it over; and then that which is wanted, though nothing else changes.
+// All servers of a port are told of clients in the same way, which a reload changes.
 func TestProxyProtocolIsOneForAll(t *testing.T) {
 	w := newWorld(t)
 	web := mcs("web")
@@ -344,115 +276,14 @@ func TestProxyProtocolIsOneForAll(t *testing.T) {
 			return nil
 		})
 	}
-	w.must(w.apply(web, 0, 1)) // nobody yet, who would show how
-	working := w.process.program
-	w.process.program = filepath.Join(w.dir, "none")
+	w.must(w.apply(web, 0, 1, a, b))
+	are("without", "none", "a", "b")
 	web.Annotations = map[string]string{cloudprovider.AnnotationProxyProtocol: "v1"}
-	if err := w.apply(web, 0, 1, a, b); err == nil {
-		t.Error("no error where it can't be loaded")
-	}
-	are("added while it is wanted, and can't be loaded", "none", "a", "b")
-
-	w.stop()
-	w.start()
-	w.process.program = filepath.Join(w.dir, "none")
-	if err := w.apply(web, 0, 1, a, b, c); err == nil {
-		t.Error("the next hub: no error where it can't be loaded")
-	}
-	are("added by the next hub", "none", "a", "b", "c")
-
-	w.process.program = working
 	w.must(w.apply(web, 0, 1, a, b))
 	are("loaded", "PROXY", "a", "b")
 	w.must(w.apply(web, 0, 1, a, b, c))
 	are("one more", "PROXY", "a", "b", "c")
-	w.process.program = filepath.Join(w.dir, "none")
 	web.Annotations = nil
-	if err := w.apply(web, 0, 1, a, c); err == nil {
-		t.Error("no error where it can't be taken back")
-	}
-	if err := w.apply(web, 0, 1, a, b, c); err == nil {
-		t.Error("no error where it can't be taken back")
-	}
-	are("added while it is not wanted any more", "PROXY", "a", "b", "c")
-	w.process.program = working
 	w.must(w.apply(web, 0, 1, a, b, c))
 	are("taken back", "none", "a", "b", "c")
-}
-
-// firstLine returns who answers, and whether the connection begins with the client's address: "PROXY" or "none".
-func (w *world) firstLine(m *networkingv1alpha1.MultiClusterService) (name, first string) {
-	w.Helper()
-	conn, err := net.DialTimeout("tcp", net.JoinHostPort(m.Status.LoadBalancer.Ingress[0].IP, "8080"), 5*time.Second)
-	w.must(err)
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, err = fmt.Fprintln(conn, "none")
-	w.must(err)
-	lines := bufio.NewScanner(conn) // of the server, which says its name and echoes what it gets
-	for _, line := range []*string{&name, &first} {
-		if !lines.Scan() {
-			w.Fatalf("no line: %v", lines.Err())
-		}
-		*line, _, _ = strings.Cut(lines.Text(), " ")
-	}
-	return name, first
-}
-
-// A hub that has not seen the Service, which has gone, closes what is surely not exposed and drops backends that are no more,
-// and changes nothing else; it makes nothing.
-func TestServiceThatNobodyHasSeen(t *testing.T) {
-	w := newWorld(t)
-	web := mcs("web")
-	a, b, c := w.serve("a"), w.serve("b"), w.serve("c")
-	s := forwarded(8080, nil, a, b)
-	s.Ports = append(s.Ports, forwarded(8081, nil, a).Ports...)
-	s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	w.must(w.give(web, s))
-	w.stop()
-	w.start()
-	unseen := &cloudprovider.Unseen{Numbers: []int32{8080}, Ports: []cloudprovider.Port{
-		forwarded(8080, nil, c).Ports[0], forwarded(9090, nil, b).Ports[0], forwarded(8082, nil, a).Ports[0], forwarded(8081, nil, w.serve("d")).Ports[0],
-	}}
-	unseen.Ports[2].Protocol = corev1.ProtocolUDP
-	w.mu.Lock()
-	w.unknown = unseen
-	w.mu.Unlock()
-	status, err := w.UpdateMCSLoadBalancer(context.Background(), web)
-	w.must(err)
-	if status.Ingress[0].IP != web.Status.LoadBalancer.Ingress[0].IP {
-		t.Errorf("it was at %v, and is at %v", web.Status.LoadBalancer, status)
-	}
-	w.eventually("backends that are known", func() error {
-		got := map[string]int{}
-		for range 8 {
-			got[w.ask(web)]++
-		}
-		if len(got) != 2 || got["b\n"] == 0 || got["c\n"] == 0 {
-			return fmt.Errorf("answered: %v", got)
-		}
-		return nil
-	})
-	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}, Timeout: 5 * time.Second}
-	for _, each := range []struct {
-		dialer net.Dialer
-		port   string
-	}{{stranger, "8080"}, {net.Dialer{}, "8081"}, {net.Dialer{}, "8082"}} {
-		conn, err := each.dialer.Dial("tcp", net.JoinHostPort(status.Ingress[0].IP, each.port))
-		if err != nil {
-			continue
-		}
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-		if n, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Errorf("at port %s: %d bytes", each.port, n)
-		}
-		_ = conn.Close()
-	}
-	other := mcs("other")
-	if status, err := w.EnsureMCSLoadBalancer(context.Background(), other); !errors.As(err, &unseen) || status != nil {
-		t.Errorf("another one: %v, %v", status, err)
-	}
-	w.mu.Lock()
-	w.unknown = nil
-	w.mu.Unlock()
 }

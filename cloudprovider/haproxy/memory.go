@@ -1,11 +1,13 @@
 package haproxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,6 +27,9 @@ func (p *Provider) remember(b *balancer) error {
 	data, err := json.Marshal(b)
 	if err != nil {
 		return fmt.Errorf("encoding load balancer %s: %w", b.Name, err)
+	}
+	if before, err := os.ReadFile(p.memory(b.Name)); err == nil && bytes.Equal(before, data) {
+		return nil
 	}
 	return replaceFile(p.memory(b.Name), data)
 }
@@ -77,7 +82,10 @@ func (p *Provider) recall() error {
 
 // reserve keeps the load balancer's addresses from others.
 func (p *Provider) reserve(b *balancer) error {
-	r := addresses.Request{Asked: b.Addresses}
+	r := addresses.Request{Former: b.Addresses}
+	for _, a := range b.Addresses {
+		r.Families = append(r.Families, addresses.FamilyOf(a))
+	}
 	for _, l := range b.Listens {
 		if !label.MatchString(b.Name.Namespace) || !label.MatchString(b.Name.Name) || len(l.Binds) == 0 ||
 			l.Name != fmt.Sprintf("%s_%s_%d", b.Name.Namespace, b.Name.Name, l.Binds[0].Port()) {
@@ -85,7 +93,11 @@ func (p *Provider) reserve(b *balancer) error {
 		}
 		r.Ports = append(r.Ports, addresses.Port{Protocol: "TCP", Number: int32(l.Binds[0].Port())})
 	}
-	_, err := p.pool.Assign(b.Name, r)
+	assigned, err := p.pool.Assign(b.Name, r)
+	if err == nil && !slices.Equal(assigned, b.Addresses) {
+		p.pool.Release(b.Name)
+		err = fmt.Errorf("another one has its addresses %v, or the hub has them no more", b.Addresses)
+	}
 	return err
 }
 

@@ -111,24 +111,6 @@ func (b *balancer) following(s cloudprovider.Service) *balancer {
 	return changed
 }
 
-// keeping is the same without what is surely not wanted, where no more is known: ports that are not exposed, and backends that
-// nobody publishes.
-func (b *balancer) keeping(u *cloudprovider.Unseen) *balancer {
-	changed := &balancer{Name: b.Name, Addresses: b.Addresses}
-	for _, port := range b.Ports {
-		if u.Keeps(port.Number) {
-			changed.Ports = append(changed.Ports, port)
-		}
-	}
-	for _, l := range b.Listens {
-		if number := int32(l.Binds[0].Port()); u.Keeps(number) {
-			l.share(u.Backends(corev1.ProtocolTCP, number, slices.Concat(l.Servers, l.Resting)))
-			changed.Listens = append(changed.Listens, l)
-		}
-	}
-	return changed
-}
-
 // has tells whether a section is the load balancer's.
 func (b *balancer) has(section string) bool {
 	return b != nil && slices.ContainsFunc(b.Listens, func(l listen) bool { return l.Name == section })

@@ -1,59 +1,53 @@
 package haproxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// process is a running HAProxy: a master that is nobody's child, and its workers. It is known by the folder
-// of its sockets, which is its own, so that one that is still ending is in nobody's way.
-type process struct {
-	program string
-	dir     string // the provider's
-	folder  string // of the sockets; empty when none is running, unless it is a sidecar
-	// sidecar is that somebody else starts it, with its sockets in the provider's folder.
-	sidecar bool
-}
+// process is a running HAProxy: a master and its workers. A container or a service of its own starts it, and starts it again when it
+// ends. The hub reaches it by the sockets in the directory that both share.
+type process struct{ dir string }
 
 const (
 	// loadTimeout is for HAProxy to have read its configuration.
-	loadTimeout = 15 * time.Second
-	askInterval = 20 * time.Millisecond
+	loadTimeout  = 15 * time.Second
+	pollInterval = 20 * time.Millisecond
+	// firstPause and lastPause are between two attempts to connect to a HAProxy that does not run, or to configure one that has started.
+	firstPause, lastPause = 100 * time.Millisecond, time.Second
+	// maxFiles is how many connections, files and the like a process may have open. HAProxy's tables are as large
+	// as the limit of the machine lets them be, and in containers there may be none.
+	maxFiles = "200000"
 )
 
-func (p *process) configFile() string  { return filepath.Join(p.dir, "haproxy.cfg") }
-func (p *process) currentFile() string { return filepath.Join(p.dir, "current") }
-func (p *process) worker() string      { return filepath.Join(p.folder, "worker.sock") }
-func (p *process) master() string      { return filepath.Join(p.folder, "master.sock") }
-
-// find looks for a HAProxy that another hub has started. It returns what version does.
-func (p *process) find(ctx context.Context) (version string, err error) {
-	if p.sidecar {
-		return p.version(ctx)
-	}
-	name, err := os.ReadFile(p.currentFile())
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return "", nil
-		}
-		return "", fmt.Errorf("reading where HAProxy's sockets are: %w", err)
-	}
-	p.folder = filepath.Join(p.dir, filepath.Base(strings.TrimSpace(string(name))))
-	version, err = p.version(ctx)
-	if err == nil && version == "" {
-		p.folder = ""
-	}
-	return version, err
+// Arguments are those of HAProxy, for a hub with the option dir. first is a file with what FirstConfiguration returns.
+func Arguments(dir, first string) []string {
+	return []string{"-W", "-db", "-L", "local", "-S", process{dir}.master() + ",mode,600", "-f", first, "-f", dir}
 }
+
+// FirstConfiguration is what HAProxy starts with: it carries nothing, and waits for the hub's configuration.
+func FirstConfiguration(dir string) string {
+	return fmt.Sprintf("# What the hub writes comes after this.\nglobal\n  fd-hard-limit %s\n  stats socket %s mode 600 level user\n", maxFiles, process{dir}.first())
+}
+
+func (p process) configFile() string { return filepath.Join(p.dir, "haproxy.cfg") }
+func (p process) worker() string     { return filepath.Join(p.dir, "worker.sock") }
+func (p process) master() string     { return filepath.Join(p.dir, "master.sock") }
+
+// first is where a worker answers whatever else it has read.
+func (p process) first() string { return filepath.Join(p.dir, "first.sock") }
+
+// errNotRunning is that HAProxy does not run, and nothing is about to start it.
+var errNotRunning = errors.New("HAProxy does not run: its container or service starts it, so look at what that says")
 
 // errEnding is that a worker was asked that is ending, because HAProxy is, or another worker takes its place.
 var errEnding = errors.New("HAProxy is ending, or handing over to another process of its own")
@@ -63,112 +57,69 @@ const attempts = 10
 
 // version asks the worker which configuration it has read. "" is that there is none that takes connections, and another
 // may take its place. An error is that this is not known: HAProxy may be well, and slow to answer.
-func (p *process) version(ctx context.Context) (version string, err error) {
+func (p process) version(ctx context.Context) (version string, err error) {
 	for range attempts {
-		version, err = p.askVersion(ctx)
+		version, err = p.queryVersion(ctx)
 		if !errors.Is(err, errEnding) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
 			break
 		}
 		select {
 		case <-ctx.Done():
 			return version, err
-		case <-time.After(askInterval):
+		case <-time.After(pollInterval):
 		}
 	}
 	return version, err
 }
 
-func (p *process) askVersion(ctx context.Context) (version string, err error) {
-	if p.folder == "" {
-		return "", nil
-	}
-	answer, err := ask(ctx, p.worker(), "show info")
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "", nil // it has closed its socket: it has ended, or is ending
-	case errors.Is(err, os.ErrNotExist) && p.sidecar:
-		return "", nil // it has not read anything of the hub's yet
-	case errors.Is(err, os.ErrNotExist):
-		if pids := processesOf(p.folder); len(pids) > 0 {
-			return "", fmt.Errorf("HAProxy's sockets in %s have been deleted, and it can't be told anything without them: end process %d", p.folder, pids[0])
-		}
-		return "", nil
+func (p process) queryVersion(ctx context.Context) (version string, err error) {
+	info, err := p.info(ctx)
+	switch stopping := info["Stopping"]; {
+	case err != nil && !reached(err):
+		return "", nil // it has read nothing of the hub's yet, has ended, or is ending
 	case err != nil:
 		return "", fmt.Errorf("asking HAProxy what it does: %w", err)
-	}
-	info := fieldsOf(answer)
-	if stopping := info["Stopping"]; stopping != "" && stopping != "0" {
+	case stopping != "" && stopping != "0":
 		return "", errEnding
-	}
-	if info["description"] == "" {
-		return "", fmt.Errorf("asking HAProxy what it does: it answers %q: %w", answer, errEnding)
+	case info["description"] == "":
+		return "", fmt.Errorf("asking HAProxy what it does: it answers %q: %w", info, errEnding)
 	}
 	return info["description"], nil
 }
 
-// lostLines returns how many lines the worker could not log, because nobody took them in time.
-func (p *process) lostLines(ctx context.Context) (lost string, err error) {
-	answer, err := ask(ctx, p.worker(), "show info")
-	return fieldsOf(answer)["DroppedLogs"], err
-}
-
-// fieldsOf reads an answer of lines like "Name: value".
-func fieldsOf(answer string) map[string]string {
+// info asks the worker about itself: lines like "Name: value".
+func (p process) info(ctx context.Context) (map[string]string, error) {
+	answer, err := query(ctx, p.worker(), "show info")
 	fields := map[string]string{}
 	for line := range strings.Lines(answer) {
 		if name, value, found := strings.Cut(strings.TrimSpace(line), ": "); found {
 			fields[name] = value
 		}
 	}
-	return fields
+	return fields, err
 }
 
-// prepare makes the folder of a process that is to be started, and removes those of which no process is left.
-func (p *process) prepare() error {
-	p.folder = filepath.Join(p.dir, "run-"+strconv.FormatInt(time.Now().UnixNano(), 36))
-	if err := os.MkdirAll(p.folder, 0o700); err != nil {
-		return fmt.Errorf("making a folder for HAProxy's sockets: %w", err)
-	}
-	old, _ := filepath.Glob(filepath.Join(p.dir, "run-*")) // fails for bad patterns only
-	for _, folder := range old {
-		if folder != p.folder && len(processesOf(folder)) == 0 {
-			_ = os.RemoveAll(folder)
-		}
-	}
-	return nil
+// identity tells the worker that takes connections from any other.
+func (p process) identity(ctx context.Context) (string, error) {
+	info, err := p.info(ctx)
+	return info["Pid"] + " since " + info["Start_time_sec"], err
 }
 
-// start starts it with the configuration that is written, in a session of its own, so that
-// nothing ends with this program. When it fails there is none, or it is one that version asks.
-func (p *process) start(ctx context.Context, version string) (err error) {
-	defer func() {
-		if err != nil && len(processesOf(p.folder)) == 0 {
-			p.folder = ""
-		}
-	}()
-	if err := os.WriteFile(p.currentFile(), []byte(filepath.Base(p.folder)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("noting where HAProxy's sockets are: %w", err)
-	}
-	// Whoever waits may give up; what has been begun is brought to an end all the same.
-	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+// reload has HAProxy read the configuration again. The listening sockets are handed over to the new worker, and the old one goes on with
+// the connections that it has. A master that has just started, or is reading its configuration, does not listen for a moment.
+func (p process) reload(ctx context.Context, version string) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	var output bytes.Buffer
-	cmd := exec.CommandContext(starting, p.program, "-W", "-D", "-f", p.configFile(), "-L", "local",
-		"-S", p.master()+",mode,600", "-p", filepath.Join(p.folder, "pid"))
-	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, p.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("starting HAProxy: %w: %s", err, output.String())
-	}
-	return p.await(ctx, version)
-}
-
-// reload has it read the configuration anew. The listening sockets are handed over to the new
-// worker, and the old one goes on with the connections that it has.
-func (p *process) reload(ctx context.Context, version string) error {
-	_, err := ask(ctx, p.master(), "reload")
-	if p.sidecar && !reached(err) {
-		err = p.reloadLater(ctx, err)
+	_, err := query(ctx, p.master(), "reload")
+	for err != nil && !reached(err) && ctx.Err() == nil {
+		if !p.works(ctx) {
+			return fmt.Errorf("%w: %w", errNotRunning, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollInterval):
+		}
+		_, err = query(ctx, p.master(), "reload")
 	}
 	if err != nil {
 		return fmt.Errorf("having HAProxy reload: %w", err)
@@ -176,19 +127,14 @@ func (p *process) reload(ctx context.Context, version string) error {
 	return p.await(ctx, version)
 }
 
-func (p *process) await(ctx context.Context, version string) error {
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
-	defer cancel()
-	tick := time.NewTicker(askInterval)
+// await returns when HAProxy has read a configuration.
+func (p process) await(ctx context.Context, version string) error {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		// The master opens its socket last.
 		now, err := p.version(ctx)
-		if err == nil && now == version && p.answers(ctx) {
+		if err == nil && now == version && p.listens(ctx) {
 			return nil
-		}
-		if err == nil && now == "" && !p.sidecar && len(processesOf(p.folder)) == 0 {
-			return errors.New("HAProxy has ended while it was to take its new configuration: look at its output, or at what other programs listen on")
 		}
 		select {
 		case <-ctx.Done():
@@ -198,44 +144,103 @@ func (p *process) await(ctx context.Context, version string) error {
 	}
 }
 
-func (p *process) answers(ctx context.Context) bool {
-	_, err := p.pid(ctx)
+// listens tells whether the master does, which opens its socket last.
+func (p process) listens(ctx context.Context) bool {
+	_, err := query(ctx, p.master(), "show proc")
 	return err == nil
 }
 
-// check has the program check a configuration.
-func (p *process) check(ctx context.Context, file string) error {
-	output, err := exec.CommandContext(ctx, p.program, "-c", "-q", "-L", "local", "-f", file).CombinedOutput()
+// works tells whether there is a worker, also while no master listens.
+func (p process) works(ctx context.Context) bool {
+	_, err := query(ctx, p.first(), "show info")
+	return err == nil || reached(err)
+}
+
+// hold connects to the master, and returns when that ends or reads its configuration again, or ctx is done.
+func (p process) hold(ctx context.Context, connected func()) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", p.master())
 	if err != nil {
-		return fmt.Errorf("checking HAProxy's configuration: %w: %s", err, output)
+		return err
 	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	connected()
+	_, _ = conn.Read(make([]byte, 1)) // it says nothing by itself
 	return nil
 }
 
-// pid asks for the master's.
-func (p *process) pid(ctx context.Context) (int, error) {
-	answer, err := ask(ctx, p.master(), "show proc")
-	if err != nil {
-		return 0, err
+// reached tells whether an error is anything but that nobody listens.
+func reached(err error) bool {
+	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, os.ErrNotExist)
+}
+
+// attend follows HAProxy until the provider is closed. Where another one runs than before, it is given all that there is to carry, and
+// where none does, the hub is told.
+func (p *Provider) attend() {
+	p.runs.Store(true) // what has never run has to be told, too
+	pause := firstPause
+	for p.ctx.Err() == nil {
+		err := p.process.hold(p.ctx, func() {
+			pause = firstPause
+			p.runs.Store(true)
+			p.running.Go(p.began)
+		})
+		if err == nil {
+			continue // it has ended, or reads its configuration again
+		}
+		if p.ctx.Err() == nil && !p.process.works(p.ctx) && p.runs.Swap(false) {
+			p.log.Warn("HAProxy does not run", "error", err)
+			p.unsettled()
+			for _, name := range p.LoadBalancers() {
+				p.reports.Report(name) // who asks then is told that HAProxy does not run
+			}
+		}
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
 	}
-	for line := range strings.Lines(answer) {
-		if f := strings.Fields(line); len(f) > 1 && f[1] == "master" {
-			return strconv.Atoi(f[0])
+}
+
+// began looks at a HAProxy that may be another one than before, until it has all that it should carry.
+func (p *Provider) began() {
+	select {
+	case p.applying <- struct{}{}:
+	case <-p.ctx.Done():
+		return
+	}
+	worker, err := p.process.identity(p.ctx)
+	same := err == nil && worker == p.worker
+	if !same {
+		p.servers, p.worker = nil, worker // ask for them
+	}
+	<-p.applying
+	for pause := firstPause; !same && p.ctx.Err() == nil; pause = min(2*pause, lastPause) {
+		want, needed := p.unsettled()
+		if !needed {
+			return
+		}
+		err := p.settle(p.ctx, want, types.NamespacedName{})
+		if err == nil || !reached(err) { // who holds on to it is told when it runs
+			return
+		}
+		p.log.Error("telling HAProxy what to carry", "error", err)
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(pause):
 		}
 	}
-	return 0, fmt.Errorf("HAProxy's master does not tell its process id: %s", answer)
 }
 
-// stop has it end when its connections have.
-func (p *process) stop(ctx context.Context) error {
-	pid, err := p.pid(ctx)
-	if err != nil {
-		return fmt.Errorf("ending HAProxy, which has nothing to carry: %w", err)
+// unsettled notes that HAProxy may have nothing of what is wanted, if anything is.
+func (p *Provider) unsettled() (want int, needed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.balancers {
+		p.changed[name] = true
 	}
-	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
-		return fmt.Errorf("ending HAProxy, which has nothing to carry: %w", err)
-	}
-	p.folder = ""
-	_ = os.Remove(p.currentFile()) // where it stays, nobody answers there
-	return nil
+	p.restructure = true
+	p.wanted++
+	return p.wanted, len(p.balancers) > 0
 }

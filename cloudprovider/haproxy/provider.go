@@ -2,8 +2,8 @@
 // traffic. It writes HAProxy's configuration, changes backends by its runtime socket, and has it
 // reload, without a break, where ports or addresses change.
 //
-// HAProxy runs by itself: it goes on when the hub ends, and the next hub finds it again by the
-// files in the provider's folder. It carries TCP only. The addresses must be the machine's already.
+// A container or a service of its own runs HAProxy (Arguments): it goes on when the hub ends, and the next
+// hub finds it again by the files in the provider's directory. It carries TCP only. The addresses must be the machine's already.
 package haproxy
 
 import (
@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -39,17 +38,13 @@ func init() { cloudprovider.Register(Name, New) }
 
 // Options of the provider.
 const (
-	// optionDir is the folder of the configuration, the sockets, and what the next hub has to know.
+	// optionDir is the directory that the hub and HAProxy share: of the configuration, the sockets, and what the next hub has to know.
 	optionDir = "dir"
-	// optionProgram is HAProxy's.
-	optionProgram = "program"
 	// optionHardStop is how long connections may go on that were made before HAProxy's last
 	// reload but one.
 	optionHardStop = "hard-stop-after"
 	// optionMaxReloads is how many reloads a process outlives that has connections still.
 	optionMaxReloads = "max-reloads"
-	// optionSidecar says that HAProxy runs in a container of its own, beside this one, with the same folder.
-	optionSidecar = "sidecar"
 )
 
 const (
@@ -72,7 +67,7 @@ type Provider struct {
 	logged   *net.UnixConn
 	logFile  os.FileInfo // of the socket
 	running  sync.WaitGroup
-	runs     atomic.Bool     // what is known of a sidecar
+	runs     atomic.Bool     // whether HAProxy does, as far as is known
 	ctx      context.Context // ends with Close
 	end      context.CancelFunc
 
@@ -86,37 +81,32 @@ type Provider struct {
 	wanted      int
 	restructure bool
 	changed     map[types.NamespacedName]bool
-	// unremembered are those of which the next hub would find something older, for it could not be written.
-	unremembered map[types.NamespacedName]bool
 	// lingering have servers that are not wanted any more, and have connections still.
 	lingering map[types.NamespacedName]bool
 
 	// applying is held, by who has put something into it, while HAProxy is dealt with, and the
 	// following are used.
-	applying chan struct{}
-	process  process
-	looked   bool
-	applied  int
-	bound    map[netip.AddrPort]bool
-	released map[netip.AddrPort]bool                   // bound formerly: a process that is ending may have them for a moment
-	servers  map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
-	proxies  map[string]int                            // the PROXY protocol that servers of a section are added with; what is missing is not known
-	worker   string                                    // whose these are, of a sidecar
-	lost     string                                    // how many lines HAProxy could not log
-	stuck    bool                                      // it could not be given its structure the last time
+	applying    chan struct{}
+	process     process
+	initialized bool
+	applied     int
+	bound       map[netip.AddrPort]bool
+	released    map[netip.AddrPort]bool                   // bound formerly: a process that is ending may have them for a moment
+	servers     map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
+	worker      string                                    // whose these are
+	lost        string                                    // how many lines HAProxy could not log
 }
 
-// New makes the provider. It finds what a former one has left, and does not start HAProxy before
-// there is something to carry.
+// New makes the provider. It finds what a former one has left.
 func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
-	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionProgram, optionHardStop, optionMaxReloads, optionSidecar); err != nil {
+	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionHardStop, optionMaxReloads); err != nil {
 		return nil, err
 	}
 	p := &Provider{
 		backends: c.Backends, log: c.Log, dir: defaultDir, restructure: true,
 		settings:  configuration{HardStop: fmt.Sprint(defaultHardStop.Milliseconds()), MaxReloads: defaultMaxReloads},
 		balancers: map[types.NamespacedName]*balancer{}, unbound: map[netip.AddrPort]error{}, unreachable: map[string][]netip.AddrPort{},
-		changed: map[types.NamespacedName]bool{}, lingering: map[types.NamespacedName]bool{}, unremembered: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
+		changed: map[types.NamespacedName]bool{}, lingering: map[types.NamespacedName]bool{}, applying: make(chan struct{}, 1),
 	}
 	if err := p.configure(c); err != nil {
 		return nil, err
@@ -135,9 +125,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	lines := newLog()
 	p.running.Go(func() { lines.read(p.logged) })
 	p.running.Go(func() { lines.handle(p.refresh) })
-	if p.process.sidecar {
-		p.running.Go(p.attend)
-	}
+	p.running.Go(p.attend)
 	return p, nil
 }
 
@@ -162,38 +150,10 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 			return fmt.Errorf("option %s: %q is no number from 1 to 1000", optionMaxReloads, text)
 		}
 	}
-	p.settings.LogSocket, p.settings.States = p.logSocket(), p.stateFile()
-	if p.pool, err = addresses.NewPool(c.Addresses); err != nil {
-		return err
-	}
-	p.process = process{dir: p.dir}
-	switch c.Options[optionSidecar] {
-	case "", "false":
-		p.process.program, err = lookUp(c.Options[optionProgram])
-	case "true":
-		p.process.sidecar, p.process.folder = true, p.dir
-		if c.Options[optionProgram] != "" {
-			err = fmt.Errorf("option %s: HAProxy's own container has the program, with %s", optionProgram, optionSidecar)
-		}
-	default:
-		err = fmt.Errorf("option %s: %q is neither true nor false", optionSidecar, c.Options[optionSidecar])
-	}
+	p.settings.Dir, p.settings.LogSocket, p.settings.States = p.dir, p.logSocket(), p.stateFile()
+	p.process = process{p.dir}
+	p.pool, err = addresses.NewPool(c)
 	return err
-}
-
-// lookUp finds HAProxy.
-func lookUp(program string) (found string, err error) {
-	if program == "" {
-		program = "haproxy"
-	}
-	found, err = exec.LookPath(program)
-	if err != nil && program == "haproxy" {
-		found, err = exec.LookPath("/usr/sbin/haproxy")
-	}
-	if err != nil {
-		return "", fmt.Errorf("looking for HAProxy: install it where the hub runs, or say where it is with option %s: %w", optionProgram, err)
-	}
-	return found, nil
 }
 
 func (p *Provider) logSocket() string { return filepath.Join(p.dir, "log.sock") }
@@ -218,14 +178,16 @@ func (p *Provider) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
 	name := nameOf(mcs)
 	service, err := p.backends.Service(name)
-	unseen := (*cloudprovider.Unseen)(nil)
-	if err != nil && !errors.As(err, &unseen) {
+	if err != nil {
 		return nil, err
 	}
 	service, refused := cloudprovider.Usable(service)
 	p.mu.Lock()
 	before := p.balancers[name]
-	b, planErr := p.next(mcs, before, service, unseen)
+	b, planErr := p.plan(mcs, service)
+	if planErr != nil && before != nil {
+		b = before.following(service) // whatever may be wrong with the rest
+	}
 	planErr = errors.Join(planErr, refused)
 	if b == nil {
 		p.mu.Unlock()
@@ -247,21 +209,6 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 		status = nil
 	}
 	return status, errors.Join(err, b.failures(p.unbound))
-}
-
-// next decides what a load balancer is to be like, of which before is what there is. It is called with mu held.
-func (p *Provider) next(mcs *networkingv1alpha1.MultiClusterService, before *balancer, s cloudprovider.Service, unseen *cloudprovider.Unseen) (*balancer, error) {
-	switch {
-	case unseen != nil && before == nil:
-		return nil, unseen
-	case unseen != nil:
-		return before.keeping(unseen), nil
-	}
-	b, err := p.plan(mcs, s)
-	if err != nil && before != nil {
-		return before.following(s), err // whatever may be wrong with the rest
-	}
-	return b, err
 }
 
 // plan is called with mu held.
@@ -290,16 +237,12 @@ func (p *Provider) adopt(b, before *balancer) (want int, adopted bool, err error
 	if p.ctx.Err() != nil {
 		return 0, false, errClosed
 	}
-	if before != nil && reflect.DeepEqual(b, before) && b.failures(p.unbound) == nil && !p.lingering[b.Name] && !p.unremembered[b.Name] {
-		return 0, true, nil // what is not with HAProxy yet is noted
-	}
 	err = p.remember(b)
 	if err != nil && before == nil {
 		return 0, false, err
 	}
-	delete(p.unremembered, b.Name)
-	if err != nil {
-		p.unremembered[b.Name] = true
+	if before != nil && reflect.DeepEqual(b, before) && b.failures(p.unbound) == nil && !p.lingering[b.Name] {
+		return 0, true, err // what is not with HAProxy yet is noted
 	}
 	p.balancers[b.Name] = b
 	p.changed[b.Name] = true
@@ -339,7 +282,6 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 		return remains
 	}
 	delete(p.balancers, name)
-	delete(p.unremembered, name)
 	p.discard(before, nil)
 	p.restructure = true
 	p.wanted++

@@ -16,21 +16,16 @@ type configuration struct {
 	// Version tells the configurations of different structure apart. HAProxy gives it back as
 	// its description, so that any hub can tell what the running one has read.
 	Version string
-	// Folder is of the running HAProxy's sockets, LogSocket where it tells of health, and States has what it is to know of
-	// servers when it begins.
-	Folder, LogSocket, States string
-	HardStop                  string
-	MaxReloads                int
-	Listens                   []listen
+	// Dir is of HAProxy's sockets, LogSocket where it tells of health, and States has what it is to know of servers when it begins.
+	Dir, LogSocket, States string
+	HardStop               string
+	MaxReloads             int
+	Listens                []listen
 }
 
 // idle is how long a connection may be idle: as long as HAProxy can count. Dead ends are found out by
 // keep-alives, as in the embedded provider.
 const idle = "24d"
-
-// maxFiles is how many connections, files and the like a process may have open. HAProxy's tables are as large
-// as the limit of the machine lets them be, and in containers there may be none.
-const maxFiles = "200000"
 
 var page = template.Must(template.New("haproxy.cfg").Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) int64 { return max(1, int64(d/time.Second)) },
@@ -38,16 +33,15 @@ var page = template.Must(template.New("haproxy.cfg").Funcs(template.FuncMap{
 }).Parse(`# Written by atoll-hub. It is written again with each change of the load balancers.
 global
   description {{.Version}}
-  stats socket {{.Folder}}/worker.sock mode 600 level admin expose-fd listeners
+  stats socket {{.Dir}}/worker.sock mode 600 level admin expose-fd listeners
   log {{.LogSocket}} len 1024 local0 notice
   hard-stop-after {{.HardStop}}
   mworker-max-reloads {{.MaxReloads}}
   server-state-file {{.States}}
-  fd-hard-limit ` + maxFiles + `
   # Another HAProxy on the same address would silently get a part of the connections.
   noreuseport
 peers atoll
-  peer local unix@{{.Folder}}/peer.sock
+  peer local unix@{{.Dir}}/peer.sock
 defaults
   mode tcp
   log global
@@ -173,25 +167,18 @@ func version(c configuration) (string, error) {
 type outline struct {
 	version string
 	places  []netip.AddrPort // that are listened on
-	proxies map[string]int   // the PROXY protocol of each section
 }
 
-func outlineOf(text string) outline {
-	o, section := outline{proxies: map[string]int{}}, ""
+func outlineOf(text string) (o outline) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 2 && f[0] == "description":
 			o.version = f[1]
-		case len(f) == 2 && f[0] == "listen":
-			section = f[1]
-			o.proxies[section] = 0
 		case len(f) == 2 && f[0] == "bind":
 			if place, err := netip.ParseAddrPort(f[1]); err == nil {
 				o.places = append(o.places, place)
 			}
-		case len(f) == 3 && f[1] == "proxy-protocol":
-			o.proxies[section], _ = strconv.Atoi(f[2]) // which the template has written
 		}
 	}
 	return o

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// askTimeout is for one question to HAProxy.
-const askTimeout = 5 * time.Second
+// queryTimeout is for one question to HAProxy.
+const queryTimeout = 5 * time.Second
 
-// ask sends a command to one of HAProxy's sockets and returns the answer. None of the commands
+// query sends a command to one of HAProxy's sockets and returns the answer. None of the commands
 // has a line break in it, or a semicolon.
-func ask(ctx context.Context, socket, command string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+func query(ctx context.Context, socket, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -45,7 +45,7 @@ var errRefused = errors.New("HAProxy refuses")
 
 // do sends a command that has no answer, or the given one, when it succeeds.
 func do(ctx context.Context, socket, success, command string) error {
-	answer, err := ask(ctx, socket, command)
+	answer, err := query(ctx, socket, command)
 	if err == nil && answer != "" && answer != success {
 		err = fmt.Errorf("%w %q: %s", errRefused, command, answer)
 	}
@@ -67,7 +67,7 @@ const (
 
 // states asks for all servers of a section.
 func states(ctx context.Context, socket, section string) (map[netip.AddrPort]serverState, error) {
-	answer, err := ask(ctx, socket, "show servers state "+section)
+	answer, err := query(ctx, socket, "show servers state "+section)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func states(ctx context.Context, socket, section string) (map[netip.AddrPort]ser
 
 // allStates asks for the servers of all sections. Those that have none are not in the answer.
 func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPort]serverState, error) {
-	answer, err := ask(ctx, socket, "show servers state")
+	answer, err := query(ctx, socket, "show servers state")
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -25,169 +24,8 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/conformance"
 )
 
-// world is a provider with its HAProxy, and what a test has it forward.
-type world struct {
-	*testing.T
-	dir, addresses string
-	options        map[string]string
-	*Provider
-	mu       sync.Mutex
-	services map[types.NamespacedName]cloudprovider.Service
-	unknown  error // what there is instead
-}
-
-func newWorld(t *testing.T) *world {
-	dir := folder(t)
-	return newWorldWith(t, dir, map[string]string{"dir": dir})
-}
-
-func newWorldWith(t *testing.T, dir string, options map[string]string) *world {
-	w := &world{T: t, dir: dir, options: options, addresses: conformance.Loopback(t), services: map[types.NamespacedName]cloudprovider.Service{}}
-	w.start()
-	t.Cleanup(w.stop)
-	return w
-}
-
-func (w *world) start() {
-	w.Helper()
-	p, err := New(cloudprovider.Config{
-		Backends: w, Addresses: []string{w.addresses}, Options: w.options, Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Provider = p.(*Provider)
-}
-
-func (w *world) stop() { _ = w.Close() }
-
-func (w *world) Service(name types.NamespacedName) (cloudprovider.Service, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.services[name], w.unknown
-}
-
-func (w *world) OnChange(func(types.NamespacedName)) func() { return func() {} }
-
-func mcs(name string) *networkingv1alpha1.MultiClusterService {
-	m := &networkingv1alpha1.MultiClusterService{}
-	m.Namespace, m.Name = "n", name
-	return m
-}
-
-// apply forwards ports 8080 and up to the servers, each port to one, or to all of them.
-func (w *world) apply(m *networkingv1alpha1.MultiClusterService, affinity time.Duration, ports int, servers ...netip.AddrPort) error {
-	w.Helper()
-	s := cloudprovider.Service{Affinity: affinity}
-	for i := range ports {
-		port := cloudprovider.Port{Protocol: corev1.ProtocolTCP, Number: int32(8080 + i)}
-		for _, a := range servers {
-			port.Backends = append(port.Backends, cloudprovider.Backend{Address: a})
-		}
-		s.Ports = append(s.Ports, port)
-	}
-	return w.give(m, s)
-}
-
-// give has a load balancer forward a Service.
-func (w *world) give(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) error {
-	w.mu.Lock()
-	w.services[nameOf(m)] = s
-	w.mu.Unlock()
-	status, err := w.EnsureMCSLoadBalancer(context.Background(), m)
-	if status != nil {
-		m.Status.LoadBalancer = *status
-	}
-	return err
-}
-
-func (w *world) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
-func (w *world) serve(name string) netip.AddrPort {
-	w.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	w.must(err)
-	w.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				fmt.Fprintln(conn, name)
-				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					fmt.Fprintln(conn, lines.Text())
-				}
-			}()
-		}
-	}()
-	return listener.Addr().(*net.TCPAddr).AddrPort()
-}
-
-func connect(m *networkingv1alpha1.MultiClusterService) (net.Conn, string, error) {
-	conn, err := net.DialTimeout("tcp", net.JoinHostPort(m.Status.LoadBalancer.Ingress[0].IP, "8080"), 5*time.Second)
-	if err != nil {
-		return nil, "", err
-	}
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	return conn, line, err
-}
-
-func (w *world) ask(m *networkingv1alpha1.MultiClusterService) string {
-	conn, line, err := connect(m)
-	if err != nil {
-		return err.Error()
-	}
-	_ = conn.Close()
-	return line
-}
-
-func (w *world) eventually(what string, check func() error) {
-	w.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(15 * time.Second)
-	for err := check(); err != nil; err = check() {
-		select {
-		case <-deadline:
-			w.Fatalf("%s: %v", what, err)
-		case <-tick.C:
-		}
-	}
-}
-
-// ends waits until clients are refused: the worker of before a reload does so until it is told to end.
-func (w *world) ends(what string, m *networkingv1alpha1.MultiClusterService) {
-	w.Helper()
-	w.eventually(what, func() error {
-		if got := w.ask(m); !strings.Contains(got, "refused") {
-			return errors.New(got)
-		}
-		return nil
-	})
-}
-
-func echoes(conn net.Conn, text string) error {
-	if _, err := fmt.Fprintln(conn, text); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil || line != text+"\n" {
-		return fmt.Errorf("got %q: %w", line, err)
-	}
-	return nil
-}
-
 // The hub ends, its backends change meanwhile, and another hub takes over, which makes a load balancer more. No request is
-// lost, no connection ends, and nobody starts another HAProxy.
+// lost, and no connection ends. What can't be read is left out.
 func TestTakeover(t *testing.T) {
 	w := newWorld(t)
 	web, old, more := mcs("web"), mcs("old"), mcs("more")
@@ -197,8 +35,6 @@ func TestTakeover(t *testing.T) {
 	conn, _, err := connect(web)
 	w.must(err)
 	defer conn.Close()
-	pid, err := w.process.pid(context.Background())
-	w.must(err)
 
 	done, clients := make(chan struct{}), sync.WaitGroup{}
 	var answered int
@@ -223,6 +59,7 @@ func TestTakeover(t *testing.T) {
 	if got := w.ask(web); got != "a\n" {
 		t.Errorf("without a hub: %s", got)
 	}
+	w.must(os.WriteFile(filepath.Join(w.dir, "balancers", "n_broken.json"), []byte(`{"Name":{"Namespace":"n"`), 0o600))
 	w.start()
 	if got := w.LoadBalancers(); len(got) != 2 || !slices.Contains(got, nameOf(old)) {
 		t.Errorf("the next hub finds %v", got)
@@ -241,9 +78,6 @@ func TestTakeover(t *testing.T) {
 	}
 	if err := echoes(conn, "still there"); err != nil {
 		t.Errorf("a connection that was there before: %v", err)
-	}
-	if now, err := w.process.pid(context.Background()); err != nil || now != pid {
-		t.Errorf("HAProxy was process %d, and is %d: %v", pid, now, err)
 	}
 }
 
@@ -273,67 +107,82 @@ func TestWhatHAProxyWasNotTold(t *testing.T) {
 	w.answers("web", "b") // HAProxy was not told of it
 }
 
-func TestHAProxyDies(t *testing.T) {
-	w := newWorld(t)
-	web := mcs("web")
-	w.must(w.apply(web, 0, 1, w.serve("a")))
-	before := web.Status.LoadBalancer.Ingress[0].IP
-	pid, err := w.process.pid(context.Background())
-	w.must(err)
-	w.must(syscall.Kill(pid, syscall.SIGKILL))
-	w.eventually("another HAProxy", func() error {
-		w.applying <- struct{}{}
-		defer func() { <-w.applying }()
-		if now, err := w.process.pid(context.Background()); err != nil || now == pid {
-			return fmt.Errorf("process %d: %w", now, err)
-		}
-		return nil
-	})
-	w.eventually("its answer", func() error {
-		if got := w.ask(web); got != "a\n" {
-			return errors.New(got)
-		}
-		return nil
-	})
-	b := w.serve("b")
-	w.must(w.apply(web, 0, 1, b))
-	if got := w.ask(web); got != "b\n" || web.Status.LoadBalancer.Ingress[0].IP != before {
-		t.Errorf("after that: %s, %v", got, web.Status.LoadBalancer)
-	}
-}
-
-// One that dies while there is no hub is started by the next one, with all that there was.
-func TestHAProxyDiesWithoutHub(t *testing.T) {
-	w := newWorld(t)
+// The container of HAProxy may begin after the hub's, end and begin again, with what it carried last; what has changed
+// meanwhile it is told then. While it does not run, who wants a load balancer is told, and who wants none has none when it runs again.
+func TestHAProxyEndsAndStarts(t *testing.T) {
+	w := newWorldWithout(t)
+	c := w.haproxy
 	web, other := mcs("web"), mcs("other")
-	a := w.serve("a")
+	a, b := w.serve("a"), w.serve("b")
+	if err := w.apply(web, 0, 1, a); !errors.Is(err, errNotRunning) || len(web.Status.LoadBalancer.Ingress) > 0 {
+		t.Errorf("before it runs: %v, %v", err, web.Status.LoadBalancer)
+	}
+	c.start()
+	w.answers("web", "a")
 	w.must(w.apply(web, 0, 1, a))
 	w.must(w.apply(other, 0, 1, a))
-	pid, err := w.process.pid(context.Background())
-	w.must(err)
-	w.stop()
-	w.must(syscall.Kill(pid, syscall.SIGKILL))
-	w.must(os.WriteFile(filepath.Join(w.dir, "balancers", "n_broken.json"), []byte(`{"Name":{"Namespace":"n"`), 0o600))
-	w.eventually("its end", func() error {
-		conn, _, err := connect(web)
-		if err == nil {
-			_ = conn.Close()
-			return errors.New("it answers")
+
+	told := make(chan string, 100)
+	defer w.OnReport(func(name types.NamespacedName) { told <- name.Name })()
+	c.kill()
+	for range 2 {
+		select {
+		case <-told:
+		case <-time.After(loadTimeout):
+			t.Fatal("nobody is told that HAProxy does not run")
 		}
-		return nil
-	})
-	// Its worker, which ends with it, may be slower than the next hub.
-	var held net.Listener
-	w.eventually("the port of the other", func() (err error) {
-		held, err = net.Listen("tcp", net.JoinHostPort(other.Status.LoadBalancer.Ingress[0].IP, "8080"))
-		return err
-	})
-	time.AfterFunc(time.Second, func() { _ = held.Close() })
-	w.start()
-	w.must(w.apply(other, 0, 1, a))
-	if got := w.ask(web); got != "a\n" {
-		t.Errorf("one that nobody has asked for yet: %s", got)
 	}
+	before := web.Status.LoadBalancer.DeepCopy()
+	if err := w.apply(web, 0, 1, b); !errors.Is(err, errNotRunning) || len(web.Status.LoadBalancer.Ingress) != 1 ||
+		web.Status.LoadBalancer.Ingress[0].IP != before.Ingress[0].IP {
+		t.Errorf("while it does not run: %v, %v", err, web.Status.LoadBalancer)
+	}
+	w.must(w.EnsureMCSLoadBalancerDeleted(context.Background(), other))
+	c.start()
+	w.answers("web", "b")
+	if got := w.ask(other); got == "a\n" {
+		t.Error("one that was deleted while HAProxy did not run answers")
+	}
+
+	// By itself: what it has read is older than what it was told since.
+	w.must(w.apply(web, 0, 1, a))
+	c.kill()
+	c.start()
+	w.answers("web", "a")
+}
+
+// A HAProxy that does not answer for a while is not taken for one that has ended, by the hub that runs nor by one that
+// starts: what it carries goes on, and it takes what has changed when it answers again.
+func TestHAProxyIsSlow(t *testing.T) {
+	w := newWorld(t)
+	web, more, third := mcs("web"), mcs("more"), mcs("third")
+	a := w.serve("a")
+	w.must(w.apply(web, 0, 1, a))
+	conn, _, err := connect(web)
+	w.must(err)
+	defer conn.Close()
+	w.haproxy.signal(syscall.SIGSTOP)
+	// One more needs another configuration, and so does another port.
+	for _, m := range []*networkingv1alpha1.MultiClusterService{more, web} {
+		if err := w.within(300*time.Millisecond, m, 2, a); err == nil {
+			t.Errorf("%s: no error while HAProxy does not answer", m.Name)
+		}
+	}
+	w.stop()
+	w.start()
+	if err := w.within(300*time.Millisecond, third, 1, a); err == nil {
+		t.Error("no error for a hub that starts while HAProxy does not answer")
+	}
+	w.haproxy.signal(syscall.SIGCONT)
+	w.must(w.apply(more, 0, 2, a))
+	w.must(w.apply(web, 0, 2, a))
+	w.must(w.apply(third, 0, 1, a))
+	for _, m := range []*networkingv1alpha1.MultiClusterService{web, more, third} {
+		if got := w.ask(m); got != "a\n" {
+			t.Errorf("%s: %s", m.Name, got)
+		}
+	}
+	w.must(echoes(conn, "still there"))
 }
 
 // Clients stay with their backends over a reload: the old worker hands its table over.
@@ -357,7 +206,7 @@ func TestAffinityOverReload(t *testing.T) {
 	// A worker that has no former one gives up waiting for its table after some seconds, and
 	// hands nothing over before that.
 	w.eventually("the end of its first wait", func() error {
-		peers, err := ask(context.Background(), w.process.worker(), "show peers")
+		peers, err := query(context.Background(), w.process.worker(), "show peers")
 		_, flags, _ := strings.Cut(peers, "flags=0x")
 		var bits uint
 		if _, scanErr := fmt.Sscanf(flags, "%x", &bits); err != nil || scanErr != nil || bits&3 != 3 {
@@ -372,7 +221,7 @@ func TestAffinityOverReload(t *testing.T) {
 	for ports := 2; ports < 4; ports++ {
 		w.must(w.apply(web, time.Hour, ports, servers...))
 		w.eventually("the table", func() error {
-			table, err := ask(context.Background(), w.process.worker(), "show table n_web_8080")
+			table, err := query(context.Background(), w.process.worker(), "show table n_web_8080")
 			if !strings.Contains(table, fmt.Sprintf("used:%d", len(servers))) {
 				return fmt.Errorf("%s: %w", table, err)
 			}
@@ -444,13 +293,53 @@ func TestServersAreDeleted(t *testing.T) {
 	}
 }
 
+// What could not be remembered holds no address, and deleting what is not there frees one too.
+func TestNothingHoldsAnAddress(t *testing.T) {
+	w := newWorld(t)
+	web, other := mcs("web"), mcs("other")
+	first, _, _ := strings.Cut(w.addresses, "-")
+	for _, m := range []*networkingv1alpha1.MultiClusterService{web, other} {
+		m.Annotations = map[string]string{cloudprovider.AnnotationAddress: first}
+	}
+	a := w.serve("a")
+	w.must(os.RemoveAll(w.memories()))
+	if err := w.apply(web, 0, 1, a); err == nil {
+		t.Error("no error, though there is no folder to remember it in")
+	}
+	w.must(os.Mkdir(w.memories(), 0o700))
+	w.must(w.apply(other, 0, 1, a))
+}
+
 func TestOptions(t *testing.T) {
 	for _, options := range []map[string]string{
-		{"colour": "blue"}, {"program": "/no/such/program"}, {"hard-stop-after": "never"}, {"hard-stop-after": "600h"}, {"max-reloads": "0"}, {"max-reloads": "x"},
+		{"colour": "blue"}, {"hard-stop-after": "never"}, {"hard-stop-after": "600h"}, {"max-reloads": "0"}, {"max-reloads": "x"},
 		{"dir": "/tmp/" + string(make([]byte, 60))},
 	} {
 		if _, err := New(cloudprovider.Config{Options: options, Addresses: []string{"127.0.0.1"}}); err == nil {
 			t.Errorf("%v: no error", options)
 		}
 	}
+}
+
+func TestConformance(t *testing.T) {
+	dirs := map[*testing.T]string{}
+	conformance.Run(t, conformance.Harness{
+		New: func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer {
+			if dirs[t] == "" {
+				dirs[t] = folder(t)
+				haproxy := newContainer(t, dirs[t])
+				haproxy.start()
+				haproxy.await()
+			}
+			c.Options = map[string]string{"dir": dirs[t]}
+			p, err := cloudprovider.New(Name, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+		Addresses: []string{conformance.Loopback(t)},
+		Protocols: []corev1.Protocol{corev1.ProtocolTCP},
+		Options:   true,
+	})
 }

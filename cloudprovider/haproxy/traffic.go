@@ -16,17 +16,10 @@ import (
 // Traffic implements cloudprovider.Meter. Connections that workers go on with which a reload has replaced are not in it,
 // and a reload has the counters begin anew.
 func (p *Provider) Traffic(ctx context.Context) ([]cloudprovider.Traffic, error) {
-	select {
-	case p.applying <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	folder, socket := p.process.folder, p.process.worker()
-	<-p.applying
-	if folder == "" {
+	answer, err := query(ctx, p.process.worker(), "show stat -1 3 -1") // of all sections, where clients come in and where servers are
+	if err != nil && !reached(err) {
 		return []cloudprovider.Traffic{{Protocol: corev1.ProtocolTCP}}, nil
 	}
-	answer, err := ask(ctx, socket, "show stat -1 3 -1") // of all sections, where clients come in and where servers are
 	if err != nil {
 		return nil, fmt.Errorf("asking HAProxy for its statistics: %w", err)
 	}

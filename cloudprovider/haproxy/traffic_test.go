@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -35,13 +34,6 @@ func TestTraffic(t *testing.T) {
 		t.Error("who answers without backends?")
 	}
 	carries("after one that failed", cloudprovider.Traffic{Taken: 2, Failed: 1})
-	w.applying <- struct{}{}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := w.Traffic(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("while HAProxy is being dealt with: %v", err)
-	}
-	<-w.applying
 }
 
 func FuzzParseStatistics(f *testing.F) {

@@ -151,8 +151,8 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	}
 }
 
-// A hub that starts and can't have a provider made says so, and of what that one may carry it takes nothing back: the addresses
-// are asked for again when it can. Other providers do not wait for that.
+// A hub that starts and can't have a provider made says so, and of what that one may carry it takes nothing back: the provider
+// is told of these addresses when it can be made. Other providers do not wait for that.
 func TestProviderThatCannotBeMade(t *testing.T) {
 	const ns = "unmade"
 	p, q := provided["steered"], provided["other"]
@@ -162,7 +162,7 @@ func TestProviderThatCannotBeMade(t *testing.T) {
 	old := exposed(t, ns, "old", nil)
 	expect(t, old, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	stop()
-	p.set(func(p *steered) { p.broken, p.order = errors.New("its folder is read-only"), nil })
+	p.set(func(p *steered) { p.broken = errors.New("its folder is read-only") })
 	start(t)
 	c := expect(t, old, loadbalancer.ConditionReady, "False/ProviderFailed")
 	if !strings.Contains(c.Message, "what it carries is not known") || !strings.Contains(c.Message, "its folder is read-only") {
@@ -180,8 +180,8 @@ func TestProviderThatCannotBeMade(t *testing.T) {
 		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	}
 	p.set(func(p *steered) {
-		if p.order[0] != nameOf(old) {
-			t.Errorf("asked for in the order %v", p.order)
+		if !slices.Equal(p.existing, []types.NamespacedName{nameOf(old)}) {
+			t.Errorf("made with %v", p.existing)
 		}
 	})
 }
@@ -292,8 +292,7 @@ func TestAnotherProvider(t *testing.T) {
 	})
 }
 
-// A hub that starts asks for the addresses that there are, before it asks for new ones, and
-// deletes load balancers whose objects have gone.
+// A hub that starts makes its providers with the load balancers that have addresses, and deletes load balancers whose objects have gone.
 func TestRestart(t *testing.T) {
 	const ns = "restart"
 	p := provided["steered"]
@@ -303,22 +302,16 @@ func TestRestart(t *testing.T) {
 	expect(t, old, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	expect(t, gone, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	stop()
-	var fresh []*networkingv1alpha1.MultiClusterService
-	for i := range 10 {
-		fresh = append(fresh, exposed(t, ns, fmt.Sprintf("fresh-%d", i), nil))
-	}
+	fresh := exposed(t, ns, "fresh", nil)
 	change(t, gone, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = nil })
 	planes.Delete(t, hub, gone)
 	expectGone(t, gone)
-	p.set(func(p *steered) { p.order = nil })
 	start(t)
-	for _, m := range fresh {
-		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
-	}
+	expect(t, fresh, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	eventually(t, "the one that has gone", func() error { return p.has(nameOf(gone), "none") })
 	p.set(func(p *steered) {
-		if len(p.order) < 11 || p.order[0] != nameOf(old) {
-			t.Errorf("asked for in the order %v", p.order)
+		if !slices.Equal(p.existing, []types.NamespacedName{nameOf(old)}) {
+			t.Errorf("made with %v", p.existing)
 		}
 	})
 }

@@ -25,14 +25,13 @@ type steered struct {
 	lister      cloudprovider.Lister
 	balancers   map[types.NamespacedName][]string // their backends
 	calls       map[types.NamespacedName]int
-	order       []types.NamespacedName // of those that were ensured or updated
+	existing    []types.NamespacedName // that it was told of when it was made
 	refuse      map[string]error       // by the names of services
 	keep        map[string]error       // refuses deleting
 	mute        error                  // tells nobody what there is
 	broken      error                  // keeps it from being made
 	unreachable []netip.AddrPort
 	handlers    []func(types.NamespacedName)
-	unseen      map[types.NamespacedName]*cloudprovider.Unseen // what the hub has said of Services that it has not seen
 }
 
 var provided = map[string]*steered{"steered": {}, "other": {}}
@@ -43,7 +42,10 @@ func init() {
 		cloudprovider.Register(name, func(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.lister = c.Backends
+			p.lister, p.existing = c.Backends, nil
+			for _, mcs := range c.Existing {
+				p.existing = append(p.existing, nameOf(mcs))
+			}
 			if p.broken != nil {
 				return nil, p.broken
 			}
@@ -55,9 +57,9 @@ func init() {
 func (p *steered) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.balancers, p.calls, p.order = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
+	p.balancers, p.calls, p.existing = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
 	p.refuse, p.keep, p.unreachable = map[string]error{}, map[string]error{}, nil
-	p.mute, p.broken, p.unseen = nil, nil, map[types.NamespacedName]*cloudprovider.Unseen{}
+	p.mute, p.broken = nil, nil
 }
 
 // still waits until the provider has not been asked for a second: what the controller has
@@ -115,14 +117,10 @@ func (p *steered) EnsureMCSLoadBalancer(_ context.Context, mcs *networkingv1alph
 	s, err := p.lister.Service(nameOf(mcs))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if errors.As(err, new(*cloudprovider.Unseen)) {
-		p.unseen[nameOf(mcs)] = err.(*cloudprovider.Unseen)
-	}
 	if err != nil {
 		return nil, err
 	}
 	p.calls[nameOf(mcs)]++
-	p.order = append(p.order, nameOf(mcs))
 	if err := p.refuse[mcs.Name]; err != nil {
 		return nil, err
 	}

@@ -51,12 +51,6 @@ func faultVerbs() []Verb {
 			},
 		},
 		{
-			Name: "crash", Args: "CLUSTER PROGRAM", Min: 2, Max: 2, Always: true,
-			Summary: "ends, by their process ids and without warning, the programs of that name that listen on TCP ports of the cluster's first node, or of the `broker`'s: for what is no unit, as `haproxy`",
-			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], true) },
-			Run:     runCrash,
-		},
-		{
 			Name: "reset", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
 			Summary: "ends all connections with the API server of a cluster, or of the `broker`: every watch on it is lost",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], true) },
@@ -80,32 +74,12 @@ func faultVerbs() []Verb {
 	}
 }
 
-// listener is how ss names a process that has a socket.
-var listener = regexp.MustCompile(`\("([^"]+)",pid=(\d+),`)
-
-func runCrash(ctx context.Context, r *Run, args []string) error {
-	result := r.lab.Exec(ctx, args[0], "ss", "--listening", "--tcp", "--numeric", "--no-header", "--processes")
-	if err := withStderr(result).Err; err != nil {
-		return err
-	}
-	kill := []string{"kill", "-KILL"}
-	for _, found := range listener.FindAllStringSubmatch(result.Stdout, -1) {
-		if found[1] == args[1] && !slices.Contains(kill, found[2]) {
-			kill = append(kill, found[2])
-		}
-	}
-	if len(kill) == 2 {
-		return fmt.Errorf("no %s listens in %s", args[1], args[0])
-	}
-	return withStderr(r.lab.Exec(ctx, args[0], kill...)).Err
-}
-
 // units can be killed and started, in this order of dependence. Of several that
 // do one thing the number may follow: kube-proxy-n2.
-var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "podrunner", "agent", "dns", "hub"}
+var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "podrunner", "agent", "dns", "hub", "haproxy"}
 
 // brokerUnits are those that the broker has.
-var brokerUnits = append(units[:3:3], "hub")
+var brokerUnits = append(units[:3:3], "hub", "haproxy")
 
 func unitList() string {
 	return "`" + strings.Join(units, "`, `") + "`; of several, as the kube-proxy of each node, all, or one by its number (`kube-proxy-n2`)"

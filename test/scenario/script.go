@@ -333,7 +333,7 @@ func (s *Script) Namespaces() []string {
 }
 
 // wideVerbs break clusters, or look at more of them than the scenario's namespaces.
-var wideVerbs = []string{"batter", "crash", "cut", "fault", "follow", "heal", "kill", "queries", "rejoin", "rename", "reset", "restore", "snapshot", "start", "wipe"}
+var wideVerbs = []string{"batter", "cut", "fault", "follow", "heal", "kill", "queries", "rejoin", "rename", "reset", "restore", "snapshot", "start", "wipe"}
 
 // looksBeyondItsNamespaces says whether it matters to the script that clusters still delete other scenarios' namespaces: it breaks clusters, counts
 // in all namespaces, or runs the command atoll.

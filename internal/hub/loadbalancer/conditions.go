@@ -31,7 +31,6 @@ const (
 	reasonExternalName = "InvalidServiceType"
 	reasonNoProvider   = "NoSuchProvider"
 	reasonDeleting     = "DeletionFailed"
-	reasonWaiting      = "Waiting"
 	reasonReachable    = "Reachable"
 	reasonSome         = "SomeUnreachable"
 	reasonNone         = "NoneReachable"
@@ -175,8 +174,8 @@ func unserved(f forwarding) metav1.Condition {
 		reason = reasonExternalName
 	}
 	since := "An existing load balancer keeps what the Service had last."
-	if f.unseen != nil {
-		since = "A load balancer from before the hub started keeps running, without ports that spec.ports excludes and backends that are no longer published."
+	if f.unknown {
+		since = "The hub has not seen the Service since the hub started, so it leaves an existing load balancer as it is."
 	}
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. %s", f.missing, since),

@@ -50,21 +50,19 @@ type Controller struct {
 	// ready is set when all caches are synced.
 	ready atomic.Bool
 
-	mu sync.Mutex
-	// recorded are those that had addresses when this controller began, and have not asked for them
-	// again, with their providers. Others of the same provider wait, so that nobody else gets these. It is nil before that is known.
-	recorded map[types.NamespacedName][]string
-	waiting  map[types.NamespacedName]string // with their provider
-	blocked  map[types.NamespacedName]hindrance
-	failing  map[types.NamespacedName]time.Time // since when deleting has failed
-	add      func(reconcile.Request, bool)
+	// leftovers has what providers have left over from before looked at, once.
+	leftovers sync.Once
+
+	mu      sync.Mutex
+	failing map[types.NamespacedName]time.Time // since when deleting has failed
+	add     func(reconcile.Request, bool)
 }
 
 // New returns the controller, which reads from the given cache, and reads and writes by c. It uses no endpoint with an address of hosts.
 func New(c client.Client, from cache.Cache, published *Published, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) (controller.Controller, error) {
 	r := &Controller{
 		client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon,
-		waiting: map[types.NamespacedName]string{}, blocked: map[types.NamespacedName]hindrance{}, failing: map[types.NamespacedName]time.Time{},
+		failing: map[types.NamespacedName]time.Time{},
 	}
 	return kit.New("loadbalancer", r, r.sources(from)...)
 }
@@ -96,7 +94,7 @@ func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimit
 	c.add = func(r reconcile.Request, initial bool) { kit.Add(queue, initial, r) }
 	c.mu.Unlock()
 	again := func() { kit.Add(queue, false, c.balanced(context.Background())...) }
-	c.providers.serve(c.service, func(name types.NamespacedName) { kit.Add(queue, false, reconcile.Request{NamespacedName: name}) })
+	c.providers.serve(c.service, c.existing, func(name types.NamespacedName) { kit.Add(queue, false, reconcile.Request{NamespacedName: name}) })
 	c.hosts.OnChange(again)
 	c.published.room = again
 	return nil
@@ -114,6 +112,36 @@ func (c *Controller) balanced(ctx context.Context) (requests []reconcile.Request
 		}
 	}
 	return requests
+}
+
+// existing returns the MultiClusterServices whose addresses are a provider's: those that it is to provide for, and those that it did last.
+func (c *Controller) existing(ctx context.Context, provider string) (found []*networkingv1alpha1.MultiClusterService, err error) {
+	list := &networkingv1alpha1.MultiClusterServiceList{}
+	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing MultiClusterServices: %w", err)
+	}
+	for i := range list.Items {
+		mcs := &list.Items[i]
+		if wanted(mcs) && len(mcs.Status.LoadBalancer.Ingress) > 0 && (c.providers.of(mcs) == provider || slices.Contains(holders(mcs), provider)) {
+			found = append(found, mcs)
+		}
+	}
+	return found, nil
+}
+
+// queueLeftovers queues load balancers that a former hub has left, of which the MultiClusterService may have gone.
+func (c *Controller) queueLeftovers(ctx context.Context) {
+	for _, name := range c.providers.configured() {
+		provider, err := c.providers.get(ctx, name)
+		if err != nil {
+			continue // changes where it is needed
+		}
+		if inventory, ok := provider.(cloudprovider.Inventory); ok {
+			for _, left := range inventory.LoadBalancers() {
+				c.add(reconcile.Request{NamespacedName: left}, true)
+			}
+		}
+	}
 }
 
 // concerned maps a service to its MultiClusterService, if it has a load balancer.
@@ -152,19 +180,15 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("reading MultiClusterService %s: %w", req, err)
 		}
-		c.settled(req.NamespacedName)
 		c.providers.forget(req.NamespacedName)
 		c.published.release(req.NamespacedName)
 		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
 	}
-	if err := c.begin(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
+	c.leftovers.Do(func() { c.queueLeftovers(ctx) })
 	var err error
 	if wanted(mcs) {
 		err = c.provide(ctx, mcs)
 	} else {
-		c.settled(req.NamespacedName)
 		c.providers.forget(req.NamespacedName)
 		c.published.release(req.NamespacedName)
 		err = c.withdraw(ctx, mcs)
@@ -183,40 +207,27 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
 	}
 	out := outcome{provider: c.providers.of(mcs), forwarding: f}
-	provider, err := c.providers.get(out.provider)
+	provider, err := c.providers.get(ctx, out.provider)
 	switch {
 	case err != nil:
-		if errors.Is(err, errNoProvider) {
-			c.asked(name, out.provider)
-		}
 		return join(err, c.carryOn(ctx, mcs, f, unknown(out.provider, err)))
 	case f.missing != nil:
-		err := c.carryOn(ctx, mcs, f, unserved(f))
-		c.settled(name)
-		return err
-	}
-	if len(mcs.Status.LoadBalancer.Ingress) == 0 {
-		if wait, ready := c.mustWait(name, out.provider); wait { // queued again when the others have asked for what they had
-			return c.applyStatus(ctx, mcs, nil, []metav1.Condition{ready})
-		}
+		return c.carryOn(ctx, mcs, f, unserved(f))
 	}
 	generation := mcs.Generation
 	if err := c.hold(ctx, mcs, out.provider); err != nil {
-		c.hindered(name, err)
 		return err
 	}
 	if mcs.Generation != generation {
 		return errOutdated
 	}
-	c.ask(ctx, mcs, provider, &out)
-	c.settled(name)
+	c.call(ctx, mcs, provider, &out)
 	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
 }
 
-// ask has a provider make the load balancer, or bring it up to date.
-func (c *Controller) ask(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider cloudprovider.MCSLoadBalancer, out *outcome) {
+// call has a provider make the load balancer, or bring it up to date.
+func (c *Controller) call(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider cloudprovider.MCSLoadBalancer, out *outcome) {
 	name := client.ObjectKeyFromObject(mcs)
-	c.providers.changed(name)
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	operation, call := opEnsure, provider.EnsureMCSLoadBalancer
@@ -229,7 +240,6 @@ func (c *Controller) ask(ctx context.Context, mcs *networkingv1alpha1.MultiClust
 	if out.err != nil && out.status == nil {
 		out.status = c.remaining(ctx, provider, mcs)
 	}
-	c.asked(name, out.provider)
 	if reporter, ok := provider.(cloudprovider.Reporter); ok {
 		out.reports, out.unreachable = true, reporter.Unreachable(name)
 	}
@@ -267,7 +277,7 @@ func (c *Controller) forgotten(ctx context.Context, name types.NamespacedName) e
 	var failed []error
 	gone := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 	for _, each := range c.providers.configured() {
-		provider, err := c.providers.get(each)
+		provider, err := c.providers.get(ctx, each)
 		if err != nil {
 			continue
 		}
@@ -289,7 +299,7 @@ func (c *Controller) remove(ctx context.Context, provider cloudprovider.MCSLoadB
 	return err
 }
 
-// say records an Event.
-func (c *Controller) say(mcs *networkingv1alpha1.MultiClusterService, kind, reason, text string) {
+// event records an Event.
+func (c *Controller) event(mcs *networkingv1alpha1.MultiClusterService, kind, reason, text string) {
 	status.Say(c.recorder, mcs, nil, kind, reason, "Expose", text)
 }

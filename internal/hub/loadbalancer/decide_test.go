@@ -155,55 +155,6 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// Of a Service that nobody has seen it is known which ports are surely not exposed, and what is published.
-func TestRemains(t *testing.T) {
-	http := []string{"http:8080", "admin:9090"}
-	records := records(map[string]ports{"c1": {port("http", 80), port("admin", 81)}, "c2": {port("web", 8000)}})
-	slices := []*discoveryv1.EndpointSlice{
-		published("c1", http, "10.1.0.1", "10.1.0.2/ending", "10.1.0.3/not"), published("c2", []string{"web:8000"}, "10.2.0.1"), published("c3", http, "10.3.0.1"),
-	}
-	had := []netip.AddrPort{netip.MustParseAddrPort("10.2.0.1:8000"), netip.MustParseAddrPort("10.3.0.1:8080"), netip.MustParseAddrPort("10.9.0.1:8080")}
-	for _, tt := range []struct {
-		name string
-		spec networkingv1alpha1.MultiClusterServiceSpec
-		want string // of ports 80 and 81, that have had the same backends
-	}{
-		{"all ports", networkingv1alpha1.MultiClusterServiceSpec{},
-			"80: 10.1.0.1:8080 10.1.0.2:8080(draining) 10.2.0.1:8000 10.3.0.1:8080; 81: 10.1.0.1:9090 10.1.0.2:9090(draining) 10.2.0.1:8000 10.3.0.1:8080"},
-		{"one by its number", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Port: 80}}},
-			"80: 10.1.0.1:8080 10.1.0.2:8080(draining) 10.3.0.1:8080; 81 closed"},
-		{"one by a name, that may be any", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Port: 80}, {Name: "x"}}},
-			"80: 10.1.0.1:8080 10.1.0.2:8080(draining) 10.3.0.1:8080; 81: 10.3.0.1:8080"},
-		{"of one cluster", networkingv1alpha1.MultiClusterServiceSpec{ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c2"}}},
-			"80: 10.2.0.1:8000; 81: 10.2.0.1:8000"},
-		{"of none that is there", networkingv1alpha1.MultiClusterServiceSpec{ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c4"}}}, "80:; 81:"},
-	} {
-		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
-		u := remains(mcs, validateExports(mcs, validation.Network{}, accepted(slices, records)))
-		var ports []string
-		for _, number := range []int32{80, 81} {
-			if !u.Keeps(number) {
-				ports = append(ports, fmt.Sprintf("%d closed", number))
-				continue
-			}
-			text := fmt.Sprintf("%d:", number)
-			for _, b := range u.Backends(corev1.ProtocolTCP, number, had) {
-				text += " " + b.Address.String()
-				if b.Draining {
-					text += "(draining)"
-				}
-			}
-			ports = append(ports, text)
-			if got := u.Backends(corev1.ProtocolUDP, number, had); len(got) > 0 {
-				t.Errorf("%s: by UDP %v", tt.name, got)
-			}
-		}
-		if got := strings.Join(ports, "; "); got != tt.want {
-			t.Errorf("%s:\n%s, want\n%s", tt.name, got, tt.want)
-		}
-	}
-}
-
 // The API server takes more for a range than Go does, and what nobody can read lets in nobody, not everybody.
 func TestSourceRanges(t *testing.T) {
 	for text, want := range map[string]string{
@@ -420,13 +371,13 @@ func TestNewProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.get("a-test"); err == nil || !strings.Contains(err.Error(), "[192.0.2.1 192.0.2.3] map[x:1 y:2=3]") {
+	if _, err := p.get(t.Context(), "a-test"); err == nil || !strings.Contains(err.Error(), "[192.0.2.1 192.0.2.3] map[x:1 y:2=3]") {
 		t.Errorf("got %v", err)
 	}
 	if got := p.configured(); len(got) != 2 {
 		t.Errorf("got %v", got)
 	}
-	if _, err := p.get("c-test"); cloudprovider.Reason(err) != reasonNoProvider || !strings.Contains(err.Error(), "a-test, b-test") {
+	if _, err := p.get(t.Context(), "c-test"); cloudprovider.Reason(err) != reasonNoProvider || !strings.Contains(err.Error(), "a-test, b-test") {
 		t.Errorf("got %v", err)
 	}
 	for _, wrong := range [][3]string{{"c-test", "", ""}, {"a-test", "c-test=192.0.2.1", ""}, {"a-test", "192.0.2.1", "x"}} {

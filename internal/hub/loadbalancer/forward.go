@@ -2,9 +2,7 @@ package loadbalancer
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,52 +35,6 @@ func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Servi
 		s.Ports = append(s.Ports, cloudprovider.Port{Name: port.Name, Protocol: protocol, Number: port.Port, Backends: backends})
 	}
 	return s, tooMany
-}
-
-// remains is what is known of a load balancer's ports without its Service: those that spec.ports may mean, and what the
-// provider clusters export of them. The limits hold for each cluster alone, for it is not known which ports share them.
-func remains(mcs *networkingv1alpha1.MultiClusterService, e exports) *cloudprovider.Unseen {
-	u := &cloudprovider.Unseen{}
-	for _, p := range mcs.Spec.Ports {
-		if p.Port == 0 { // a name, and nothing tells of which number
-			u.Numbers = nil
-			break
-		}
-		u.Numbers = append(u.Numbers, p.Port)
-	}
-	byCluster := map[string][]*discoveryv1.EndpointSlice{}
-	for _, slice := range e.slices {
-		byCluster[clusterOf(slice)] = append(byCluster[clusterOf(slice)], slice)
-	}
-	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
-		ports := exportedPorts(mcs, e.records[cluster], byCluster[cluster])
-		for _, port := range ports {
-			port.Backends, _ = selectBackends(endpoints(port.Name, port.Protocol, port.Number, e.records, byCluster[cluster]), portLimit(len(ports)))
-			u.Ports = append(u.Ports, port)
-		}
-	}
-	return u
-}
-
-// exportedPorts are those that a cluster exports and that may be exposed. Without a record their numbers are not known.
-func exportedPorts(mcs *networkingv1alpha1.MultiClusterService, record *brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) (ports []cloudprovider.Port) {
-	if record != nil {
-		for _, port := range record.Ports {
-			if mcs.Spec.Exposes(port.Name, port.Port) { // its cluster may not know yet what is not
-				ports = append(ports, cloudprovider.Port{Name: port.Name, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Number: port.Port})
-			}
-		}
-		return ports
-	}
-	for _, slice := range published {
-		for _, port := range slice.Ports {
-			p := cloudprovider.Port{Name: ptr.Deref(port.Name, ""), Protocol: ptr.Deref(port.Protocol, corev1.ProtocolTCP)}
-			if !slices.ContainsFunc(ports, func(q cloudprovider.Port) bool { return q.Name == p.Name && q.Protocol == p.Protocol }) {
-				ports = append(ports, p)
-			}
-		}
-	}
-	return ports
 }
 
 // nobody is a range that no client is in.

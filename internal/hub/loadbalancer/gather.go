@@ -22,18 +22,18 @@ var (
 
 // forwarding is what there is to forward.
 type forwarding struct {
-	// service is what the providers are told. Where the Service has gone it is made of what it was last.
+	// service is what the providers are changes. Where the Service has gone it is made of what it was last, if that is known.
 	service cloudprovider.Service
 	// refused is what the hub does not use of what clusters publish, and tooMany the ports that have more backends than they may.
 	refused refusals
 	tooMany []string
 	// missing says why the Service is not what it was, and is nil where it is there.
 	missing error
-	// unseen is what is known where the Service is missing and nothing is known of it.
-	unseen *cloudprovider.Unseen
+	// unknown says that the Service is missing, and that this hub has not seen it since it started.
+	unknown bool
 }
 
-// service is what the providers are told that there is to forward.
+// service is what the providers are changes that there is to forward.
 func (c *Controller) service(name types.NamespacedName) (cloudprovider.Service, error) {
 	if !c.ready.Load() {
 		return cloudprovider.Service{}, errNotYet
@@ -45,8 +45,8 @@ func (c *Controller) service(name types.NamespacedName) (cloudprovider.Service, 
 		return cloudprovider.Service{}, err
 	}
 	f, err := c.gather(ctx, mcs)
-	if err == nil && f.unseen != nil {
-		err = f.unseen
+	if err == nil && f.unknown {
+		err = f.missing
 	}
 	return f.service, err
 }
@@ -70,9 +70,7 @@ func (c *Controller) gather(ctx context.Context, mcs *networkingv1alpha1.MultiCl
 	}
 	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.published.permissions().RangesOf}, published)
 	f.refused = e.refused
-	if service == nil {
-		f.unseen = remains(mcs, e)
-	} else {
+	if f.unknown = service == nil; !f.unknown {
 		f.service, f.tooMany = forwards(mcs, service, e)
 	}
 	return f, nil

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,8 +34,7 @@ type Providers struct {
 	closed   bool
 	ending   sync.WaitGroup                                            // those that have stood down
 	service  func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
-	handlers map[int]func(types.NamespacedName)
-	added    int
+	existing func(ctx context.Context, provider string) ([]*networkingv1alpha1.MultiClusterService, error)
 	// known are Services as they were last, of MultiClusterServices that have load balancers.
 	known map[types.NamespacedName]*corev1.Service
 
@@ -46,7 +46,7 @@ type Providers struct {
 // none, the addresses, each with "NAME=" in front where it is another provider's, and options as
 // "[NAME.]KEY=VALUE".
 func NewProviders(standard string, addresses, options []string, log *slog.Logger) (*Providers, error) {
-	p := &Providers{standard: standard, log: log, metrics: newMetrics(), configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, handlers: map[int]func(types.NamespacedName){}, known: map[types.NamespacedName]*corev1.Service{}}
+	p := &Providers{standard: standard, log: log, metrics: newMetrics(), configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, known: map[types.NamespacedName]*corev1.Service{}}
 	configOf := func(name string) cloudprovider.Config {
 		c, there := p.configs[name]
 		if !there {
@@ -101,36 +101,13 @@ func (l lister) Service(name types.NamespacedName) (cloudprovider.Service, error
 	return service(name)
 }
 
-// OnChange implements cloudprovider.Lister.
-func (l lister) OnChange(f func(types.NamespacedName)) (stop func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.added++
-	id := l.added
-	l.handlers[id] = f
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.handlers, id)
-	}
-}
-
 // serve has the providers ask this controller, in place of a former one, and tell it of backends.
-func (p *Providers) serve(service func(types.NamespacedName) (cloudprovider.Service, error), report func(types.NamespacedName)) {
+func (p *Providers) serve(service func(types.NamespacedName) (cloudprovider.Service, error),
+	existing func(context.Context, string) ([]*networkingv1alpha1.MultiClusterService, error), report func(types.NamespacedName)) {
 	p.report.Store(&report)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.service = service
-}
-
-// changed tells the providers that backends may have changed.
-func (p *Providers) changed(name types.NamespacedName) {
-	p.mu.Lock()
-	handlers := slices.Collect(maps.Values(p.handlers))
-	p.mu.Unlock()
-	for _, f := range handlers {
-		f(name)
-	}
+	p.service, p.existing = service, existing
 }
 
 // remember notes what a Service is like, as long as its MultiClusterService has a load balancer: should the Service go, that follows
@@ -154,11 +131,8 @@ func (p *Providers) lastKnown(name types.NamespacedName) *corev1.Service {
 	return p.known[name]
 }
 
-// errNoProvider is that this hub has no provider of that name.
-var errNoProvider = errors.New("there is no such provider")
-
 // get returns a provider, which it makes the first time.
-func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
+func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoadBalancer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if provider := p.made[name]; provider != nil {
@@ -167,10 +141,16 @@ func (p *Providers) get(name string) (cloudprovider.MCSLoadBalancer, error) {
 	config, there := p.configs[name]
 	if !there {
 		return nil, &cloudprovider.Error{Reason: reasonNoProvider, Err: fmt.Errorf(
-			"%w %q: this hub has %s; more are added by addresses for them, --lb-addresses=NAME=…", errNoProvider, name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
+			"there is no such provider %q: this hub has %s; more are added by addresses for them, --lb-addresses=NAME=…", name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
 	}
 	if p.closed {
 		return nil, errors.New("this hub is ending")
+	}
+	if p.existing != nil {
+		var err error
+		if config.Existing, err = p.existing(ctx, name); err != nil {
+			return nil, err
+		}
 	}
 	provider, err := cloudprovider.New(name, config)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, lb *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
 	lb = storable(lb)
 	fields := map[string]any{}
-	list, written, told, err := status.Conditions(mcs.Status.Conditions, mcs.Generation, conditions...)
+	list, written, changes, err := status.Conditions(mcs.Status.Conditions, mcs.Generation, conditions...)
 	if err != nil {
 		return err
 	}
@@ -51,12 +51,12 @@ func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.Mu
 	if err != nil {
 		return err
 	}
-	for _, change := range told {
+	for _, change := range changes {
 		eventType := corev1.EventTypeWarning
 		if change.Condition.Status != metav1.ConditionFalse {
 			eventType = corev1.EventTypeNormal
 		}
-		c.say(mcs, eventType, change.Condition.Reason, change.Condition.Message)
+		c.event(mcs, eventType, change.Condition.Reason, change.Condition.Message)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (c *Controller) withdraw(ctx context.Context, mcs *networkingv1alpha1.Multi
 // does not keep the object for ever.
 func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, name string) error {
 	key := client.ObjectKeyFromObject(mcs)
-	provider, err := c.providers.get(name)
+	provider, err := c.providers.get(ctx, name)
 	if err == nil {
 		err = c.remove(ctx, provider, name, mcs)
 	}
@@ -137,7 +137,7 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 				name, c.abandon, err, cloudprovider.AnnotationAbandon)}
 			return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition}))
 		}
-		c.say(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted, and may be there still: %v", name, err))
+		c.event(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted, and may be there still: %v", name, err))
 	}
 	if err := c.drop(ctx, mcs, name); err != nil {
 		return err

@@ -50,7 +50,7 @@ func (h Hub) workload() []*unstructured.Unstructured {
 	if h.HAProxyImage != "" {
 		all = append(install.Objects(&corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta(haproxyName),
-			Data: map[string]string{haproxyFile: haproxy.SidecarConfiguration(runDir)},
+			Data: map[string]string{haproxyFile: haproxy.FirstConfiguration(runDir)},
 		}), all...)
 	}
 	for _, o := range all {
@@ -108,7 +108,7 @@ func (h Hub) container(image string) corev1.Container {
 		container.Args = append(container.Args, "--node-addresses=$(NODE_IPS)", "--webhook-bind-address=[$(POD_IP)]:9443", "--metrics-bind-address=[$(POD_IP)]:8080", "--health-probe-bind-address=[$(POD_IP)]:8081")
 	}
 	if h.HAProxyImage != "" {
-		container.Args = append(container.Args, "--lb-option="+haproxy.Name+".sidecar=true", "--lb-option="+haproxy.Name+".dir="+runDir)
+		container.Args = append(container.Args, "--lb-option="+haproxy.Name+".dir="+runDir)
 	}
 	container.Args = append(container.Args, h.Args...)
 	return container
@@ -120,7 +120,7 @@ func (h Hub) haproxy(may *corev1.SecurityContext) corev1.Container {
 		Name:            "haproxy",
 		Image:           h.HAProxyImage,
 		Command:         []string{"haproxy"},
-		Args:            haproxy.SidecarArguments(runDir, haproxyDir+"/"+haproxyFile),
+		Args:            haproxy.Arguments(runDir, haproxyDir+"/"+haproxyFile),
 		Resources:       resources("50m", "64Mi", "1Gi"),
 		SecurityContext: may.DeepCopy(),
 		VolumeMounts:    []corev1.VolumeMount{{Name: "run", MountPath: runDir}, {Name: "haproxy", MountPath: haproxyDir, ReadOnly: true}},

@@ -275,10 +275,8 @@ func TestHubBesideHAProxy(t *testing.T) {
 	if beside.Image != "registry.test/haproxy:2.6" || !slices.Equal(beside.Command, []string{"haproxy"}) {
 		t.Errorf("HAProxy is %s %v", beside.Image, beside.Command)
 	}
-	for _, arg := range []string{"--lb-option=haproxy.sidecar=true", "--lb-option=haproxy.dir=/run/atoll"} {
-		if !slices.Contains(hub.Args, arg) {
-			t.Errorf("the hub has no %s, but %v", arg, hub.Args)
-		}
+	if arg := "--lb-option=haproxy.dir=/run/atoll"; !slices.Contains(hub.Args, arg) {
+		t.Errorf("the hub has no %s, but %v", arg, hub.Args)
 	}
 	for _, c := range pod.Containers {
 		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "run" && m.MountPath == "/run/atoll" && !m.ReadOnly }) {

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 
 	_ "github.com/atoll-mcs/atoll/cloudprovider/embedded" // registers itself
-	_ "github.com/atoll-mcs/atoll/cloudprovider/haproxy"  // registers itself
+	"github.com/atoll-mcs/atoll/cloudprovider/haproxy"
 )
 
 // The names of the roles Server and Forwarder.
@@ -91,8 +93,6 @@ func (o one) Service(types.NamespacedName) (cloudprovider.Service, error) {
 	return s, nil
 }
 
-func (o one) OnChange(func(types.NamespacedName)) func() { return func() {} }
-
 // Forwarder is the role of a load balancer that is measured, of the provider and to the backend that
 // the arguments name. It says its address.
 func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
@@ -104,11 +104,18 @@ func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 		Backends: one{cloudprovider.Backend{Address: at}}, Options: map[string]string{},
 		Addresses: []string{fmt.Sprintf("127.77.%d.%d", os.Getpid()/250%250, 1+os.Getpid()%250)}, Log: slog.New(slog.DiscardHandler),
 	}
-	if args[0] == "haproxy" {
-		if config.Options["dir"], err = os.MkdirTemp("", "lb"); err != nil {
+	if args[0] == haproxy.Name {
+		dir, err := os.MkdirTemp("", "lb")
+		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(config.Options["dir"])
+		defer os.RemoveAll(dir)
+		stop, err := startHAProxy(ctx, dir)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		config.Options["dir"] = dir
 	}
 	provider, err := cloudprovider.New(args[0], config)
 	if err != nil {
@@ -118,6 +125,12 @@ func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	mcs := &networkingv1alpha1.MultiClusterService{}
 	mcs.Namespace, mcs.Name = "bench", "lb"
 	status, err := provider.EnsureMCSLoadBalancer(ctx, mcs)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for err != nil && config.Options["dir"] != "" && ctx.Err() == nil { // HAProxy is starting
+		<-tick.C
+		status, err = provider.EnsureMCSLoadBalancer(ctx, mcs)
+	}
 	if err != nil {
 		return err
 	}
@@ -126,4 +139,26 @@ func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return provider.EnsureMCSLoadBalancerDeleted(ctx, mcs)
+}
+
+// startHAProxy starts HAProxy as its service does, with a directory, until stop is called.
+func startHAProxy(ctx context.Context, dir string) (stop func(), err error) {
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		program = "/usr/sbin/haproxy"
+	}
+	first := dir + ".first"
+	if err := os.WriteFile(first, []byte(haproxy.FirstConfiguration(dir)), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, haproxy.Arguments(dir, first)...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.Remove(first))
+	}
+	return func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // the master ends its workers
+		_ = cmd.Wait()
+		_ = os.Remove(first)
+	}, nil
 }
