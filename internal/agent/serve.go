@@ -45,7 +45,7 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 	heartbeats := lost.NewHeartbeats(s.membership.ClusterID, s.options.LeaseTimeout)
 	member := membership.New()
 	member.Broker, member.Namespace, member.Facts, member.Holder = c, s.membership.Clusterset, s.facts, hostname
-	member.Timeout, member.Placed, member.Now, member.Log, member.Heartbeats = s.options.LeaseTimeout, s.placed, s.options.now(), log, heartbeats.Show
+	member.Timeout, member.Placed, member.Now, member.Log, member.Heartbeats = s.options.LeaseTimeout, s.placed, s.options.now(), log, heartbeats.Observe
 	restored := make(chan struct{}, 1)
 	member.Restored = func() {
 		select {

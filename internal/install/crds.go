@@ -32,9 +32,9 @@ const (
 	refuse                // another one is there that won't
 )
 
-// judge compares a definition with the one that is there, which may be nil. The note says why
+// compareDefinition compares a definition with the one that is there, which may be nil. The note says why
 // it is not simply applied.
-func judge(want, have *apiextensionsv1.CustomResourceDefinition, replace bool) (verdict, string) {
+func compareDefinition(want, have *apiextensionsv1.CustomResourceDefinition, replace bool) (verdict, string) {
 	if have == nil {
 		return apply, ""
 	}
@@ -103,7 +103,7 @@ func compareNumbers(a, b string) (order int, known bool) {
 // waits until their kinds are served. With replace, other people's that lack a version are
 // overwritten.
 func (t *Target) CRDs(ctx context.Context, crds []*unstructured.Unstructured, replace bool) error {
-	wanted, err := t.judgeAll(ctx, crds, replace)
+	wanted, err := t.compareAll(ctx, crds, replace)
 	if err != nil {
 		return err
 	}
@@ -120,12 +120,12 @@ func (t *Target) CRDs(ctx context.Context, crds []*unstructured.Unstructured, re
 
 // CheckCRDs returns the error that CRDs would return for what is there already.
 func (t *Target) CheckCRDs(ctx context.Context, crds []*unstructured.Unstructured, replace bool) error {
-	_, err := t.judgeAll(ctx, crds, replace)
+	_, err := t.compareAll(ctx, crds, replace)
 	return err
 }
 
-// judgeAll returns those definitions that are to be applied, or an error where one can't be.
-func (t *Target) judgeAll(ctx context.Context, crds []*unstructured.Unstructured, replace bool) ([]*unstructured.Unstructured, error) {
+// compareAll returns those definitions that are to be applied, or an error where one can't be.
+func (t *Target) compareAll(ctx context.Context, crds []*unstructured.Unstructured, replace bool) ([]*unstructured.Unstructured, error) {
 	var failed []error
 	var wanted []*unstructured.Unstructured
 	for _, crd := range crds {
@@ -140,7 +140,7 @@ func (t *Target) judgeAll(ctx context.Context, crds []*unstructured.Unstructured
 		if have.Name == "" {
 			have = nil
 		}
-		switch v, note := judge(want, have, replace); v {
+		switch v, note := compareDefinition(want, have, replace); v {
 		case apply:
 			wanted = append(wanted, crd)
 		case keep:

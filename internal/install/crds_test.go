@@ -53,7 +53,7 @@ func TestJudge(t *testing.T) {
 		"our own, newer":                {ours("9", "v1"), ours("10", "v1"), false, keep, "newer"},
 		"our own, newer, not enough":    {ours("9", "v1"), ours("10", "v2"), false, refuse, "use a newer atoll"},
 	} {
-		verdict, note := judge(c.want, c.have, c.replace)
+		verdict, note := compareDefinition(c.want, c.have, c.replace)
 		if verdict != c.verdict || !strings.Contains(note, c.note) || c.note == "" && note != "" {
 			t.Errorf("%s: %v %q, want %v %q", name, verdict, note, c.verdict, c.note)
 		}

@@ -26,27 +26,27 @@ func NewInformer(from cache.ListerWatcher, of runtime.Object, resync time.Durati
 			if err != nil {
 				return nil, err
 			}
-			return newHeard(w, maxSilence), nil
+			return newWatchdog(w, maxSilence), nil
 		},
 	}, of, resync, indexers)
 }
 
-// heard is a watch that ends with an error when nothing is heard of it for a while.
-type heard struct {
+// watchdog is a watch that ends with an error when it brings nothing for a while.
+type watchdog struct {
 	apiwatch.Interface
 	result chan apiwatch.Event
 	once   sync.Once
 	stop   chan struct{}
 }
 
-func newHeard(w apiwatch.Interface, silence time.Duration) *heard {
-	h := &heard{Interface: w, result: make(chan apiwatch.Event), stop: make(chan struct{})}
+func newWatchdog(w apiwatch.Interface, silence time.Duration) *watchdog {
+	h := &watchdog{Interface: w, result: make(chan apiwatch.Event), stop: make(chan struct{})}
 	go h.run(silence)
 	return h
 }
 
 // run hands over events.
-func (h *heard) run(silence time.Duration) {
+func (h *watchdog) run(silence time.Duration) {
 	defer close(h.result)
 	defer h.Interface.Stop()
 	timer := time.NewTimer(silence)
@@ -80,7 +80,7 @@ func (h *heard) run(silence time.Duration) {
 }
 
 // ResultChan implements watch.Interface.
-func (h *heard) ResultChan() <-chan apiwatch.Event { return h.result }
+func (h *watchdog) ResultChan() <-chan apiwatch.Event { return h.result }
 
 // Stop implements watch.Interface.
-func (h *heard) Stop() { h.once.Do(func() { close(h.stop) }) }
+func (h *watchdog) Stop() { h.once.Do(func() { close(h.stop) }) }

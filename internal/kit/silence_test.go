@@ -14,7 +14,7 @@ import (
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := apiwatch.NewFake()
-		h := newHeard(from, time.Minute)
+		h := newWatchdog(from, time.Minute)
 		for range 3 {
 			<-time.After(50 * time.Second)
 			go from.Action(apiwatch.Bookmark, &corev1.ConfigMap{})
@@ -33,7 +33,7 @@ func TestSilence(t *testing.T) {
 		h.Stop()
 
 		from = apiwatch.NewFake()
-		h = newHeard(from, time.Minute)
+		h = newWatchdog(from, time.Minute)
 		h.Stop()
 		if _, open := <-h.ResultChan(); open || !from.IsStopped() {
 			t.Fatal("it goes on after it was stopped")

@@ -84,7 +84,7 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	s := &serviceImport{
 		key:  serviceKey{o.Namespace, o.Name},
 		kind: o.Spec.Type,
-		ours: o.Labels[names.LabelManagedBy] == names.AgentManager && judged(o),
+		ours: o.Labels[names.LabelManagedBy] == names.AgentManager && isReported(o),
 	}
 	for _, text := range o.Spec.IPs {
 		if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
@@ -97,9 +97,9 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	return s
 }
 
-// judged tells whether Atoll's agent has said of an import that its slices are there, or why not. Before that, an import
+// isReported tells whether Atoll's agent has said of an import that its slices are there, or why not. Before that, an import
 // that another implementation hands over has that one's alone.
-func judged(o *mcsv1beta1.ServiceImport) bool {
+func isReported(o *mcsv1beta1.ServiceImport) bool {
 	ready := meta.FindStatusCondition(o.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
 	return ready != nil && ready.Status != metav1.ConditionUnknown
 }

@@ -99,9 +99,9 @@ func (s *Beliefs) endedAt(object string) int64 {
 	return of
 }
 
-// judge decides about an object, and whether its owner has vouched. found returns it as it was read; read reads it again, past the cache. again is called when
+// decide decides about an object, and whether its owner has vouched. found returns it as it was read; read reads it again, past the cache. again is called when
 // the owner vouches.
-func (c *Cluster) judge(ctx context.Context, b *Broker, key string, id names.ClusterID, applied belief.Applied, owner belief.Owner, found func() *belief.Found, read func() error, again func()) (verdict belief.Verdict, vouched bool, _ error) {
+func (c *Cluster) decide(ctx context.Context, b *Broker, key string, id names.ClusterID, applied belief.Applied, owner belief.Owner, found func() *belief.Found, read func() error, again func()) (verdict belief.Verdict, vouched bool, _ error) {
 	s := c.Beliefs
 	verdict = belief.Decide(applied, found(), owner)
 	if verdict == belief.Keep {
@@ -114,11 +114,11 @@ func (c *Cluster) judge(ctx context.Context, b *Broker, key string, id names.Clu
 		}
 		lease, err := kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: id.String()}, &coordinationv1.Lease{})
 		if err != nil {
-			return belief.Keep, false, fmt.Errorf("reading whether its owner's word stands: %w", err)
+			return belief.Keep, false, fmt.Errorf("reading whether its owner's counter stands: %w", err)
 		}
 		if lease != nil {
-			word := layout.Counter(lease)
-			owner.Vouched, owner.Refused = by.Stands(word), word.Refused
+			counter := layout.Counter(lease)
+			owner.Vouched, owner.Refused = by.Stands(counter), counter.Refused
 		}
 		if verdict = belief.Decide(applied, found(), owner); verdict == belief.Keep { // the broker has lost what was read since then, or refuses it
 			s.suspicions.Clear(key)
@@ -130,9 +130,9 @@ func (c *Cluster) judge(ctx context.Context, b *Broker, key string, id names.Clu
 	return verdict, owner.Vouched, nil
 }
 
-// JudgeSlice decides about another cluster's slice, of which this cluster has imported have, nil for nothing. source is the slice on the broker, nil for
+// DecideSlice decides about another cluster's slice, of which this cluster has imported have, nil for nothing. source is the slice on the broker, nil for
 // none; where its owner has vouched it was read past the cache. The slice is judged again by again when the owner vouches.
-func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.ClusterID, of types.NamespacedName, have, source *discoveryv1.EndpointSlice, again func()) (belief.Verdict, *discoveryv1.EndpointSlice, error) {
+func (c *Cluster) DecideSlice(ctx context.Context, b *Broker, cluster names.ClusterID, of types.NamespacedName, have, source *discoveryv1.EndpointSlice, again func()) (belief.Verdict, *discoveryv1.EndpointSlice, error) {
 	name := names.BrokerSlice(cluster, of.Namespace, of.Name)
 	key := c.Beliefs.key("slice", name, cluster)
 	applied := belief.Applied{Exists: have != nil, Revision: c.Beliefs.endedAt(key)}
@@ -155,7 +155,7 @@ func (c *Cluster) JudgeSlice(ctx context.Context, b *Broker, cluster names.Clust
 		}
 		return err
 	}
-	verdict, vouched, err := c.judge(ctx, b, key, cluster, applied, owner, found, read, again)
+	verdict, vouched, err := c.decide(ctx, b, key, cluster, applied, owner, found, read, again)
 	if err != nil || verdict == belief.Keep {
 		return verdict, source, err
 	}
@@ -205,7 +205,7 @@ func (c *Cluster) believed(ctx context.Context, b *Broker, service types.Namespa
 	c.Beliefs.mu.Unlock()
 	delete(ids, c.ID)
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		record, known, err := c.judgeRecord(ctx, b, service, id, cached[id], applied[id])
+		record, known, err := c.decideRecord(ctx, b, service, id, cached[id], applied[id])
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -218,9 +218,9 @@ func (c *Cluster) believed(ctx context.Context, b *Broker, service types.Namespa
 	return records, awaited, nil
 }
 
-// judgeRecord returns what is believed of a cluster's record of a service: the record, nil for none, and whether that is known. cached is what the cache
+// decideRecord returns what is believed of a cluster's record of a service: the record, nil for none, and whether that is known. cached is what the cache
 // has, applied the revision that the import says it was made of.
-func (c *Cluster) judgeRecord(ctx context.Context, b *Broker, service types.NamespacedName, id names.ClusterID, cached *brokerv1alpha1.ExportedService, applied int64) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
+func (c *Cluster) decideRecord(ctx context.Context, b *Broker, service types.NamespacedName, id names.ClusterID, cached *brokerv1alpha1.ExportedService, applied int64) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
 	s, name := c.Beliefs, names.Export(id, service.Namespace, service.Name)
 	key := s.key("record", name, id)
 	owner, err := c.owner(ctx, b, id)
@@ -241,7 +241,7 @@ func (c *Cluster) judgeRecord(ctx context.Context, b *Broker, service types.Name
 		}
 		return err
 	}
-	verdict, vouched, err := c.judge(ctx, b, key, id, state, owner, found, read, func() { s.changed(service) })
+	verdict, vouched, err := c.decide(ctx, b, key, id, state, owner, found, read, func() { s.changed(service) })
 	if err != nil || verdict == belief.Keep {
 		return last, last != nil || !state.Exists, err
 	}
@@ -314,7 +314,7 @@ func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (pol
 		if err != nil {
 			return nil, false, err
 		}
-		if last, err = c.judgePolicy(ctx, b, service, cached, last); err != nil {
+		if last, err = c.decidePolicy(ctx, b, service, cached, last); err != nil {
 			return nil, false, err
 		}
 	}
@@ -324,8 +324,8 @@ func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (pol
 	return &last.Spec, true, nil
 }
 
-// judgePolicy returns the policy of a service that is believed, nil for none. cached is what the cache has, last what was believed.
-func (c *Cluster) judgePolicy(ctx context.Context, b *Broker, service types.NamespacedName, cached, last *brokerv1alpha1.ServicePolicy) (*brokerv1alpha1.ServicePolicy, error) {
+// decidePolicy returns the policy of a service that is believed, nil for none. cached is what the cache has, last what was believed.
+func (c *Cluster) decidePolicy(ctx context.Context, b *Broker, service types.NamespacedName, cached, last *brokerv1alpha1.ServicePolicy) (*brokerv1alpha1.ServicePolicy, error) {
 	s := c.Beliefs
 	found := func() *belief.Found {
 		if cached == nil || cached.Spec.Service() != service {
@@ -341,7 +341,7 @@ func (c *Cluster) judgePolicy(ctx context.Context, b *Broker, service types.Name
 	if last != nil {
 		applied = belief.Applied{Exists: !layout.Withdrawn(last), Revision: layout.Revision(last)}
 	}
-	verdict, vouched, err := c.judge(ctx, b, "policy/"+names.Aggregate(service.Namespace, service.Name), names.HubOwner, applied, belief.Owner{}, found, read, func() { s.changed(service) })
+	verdict, vouched, err := c.decide(ctx, b, "policy/"+names.Aggregate(service.Namespace, service.Name), names.HubOwner, applied, belief.Owner{}, found, read, func() { s.changed(service) })
 	if err != nil || verdict == belief.Keep {
 		return last, err
 	}

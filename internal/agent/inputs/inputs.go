@@ -199,7 +199,7 @@ func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.Cluster
 	if cached != nil && cached.Spec.Service() != service { // the border has refused it
 		cached = nil
 	}
-	record, known, err = c.judgeRecord(ctx, b, service, cluster, cached, Applied(imp)[cluster])
+	record, known, err = c.decideRecord(ctx, b, service, cluster, cached, Applied(imp)[cluster])
 	if err != nil || record == nil || !b.Permissions().MayExport(cluster, service.Namespace) || !record.Spec.Consumes(c.ID.String()) {
 		return nil, known, err
 	}

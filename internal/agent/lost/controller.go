@@ -44,17 +44,17 @@ type Controller struct {
 	renew      func()
 	log        *slog.Logger
 
-	mu    sync.Mutex
-	judge *Judge
-	wake  chan struct{}
+	mu       sync.Mutex
+	detector *Detector
+	wake     chan struct{}
 
-	// since is when each member was withdrawn, and doubtful what the judge was at the last
+	// since is when each member was withdrawn, and majoritySilent what the detector was at the last
 	// look. They are the loop's.
-	since    map[string]string
-	doubtful bool
-	// present are the members of which there is a heartbeat, and heard those whose has been
-	// renewed, or that have answered, since this process began. With mu.
-	present, heard map[string]bool
+	since          map[string]string
+	majoritySilent bool
+	// present are the members that have a heartbeat, and alive those that renewed it or answered a probe
+	// since this process started. With mu.
+	present, alive map[string]bool
 	// followed are the endpoints of members whose heartbeat is missing while they answer. With mu.
 	followed map[string]endpoints
 }
@@ -70,7 +70,7 @@ func NewController(reader client.Reader, c client.Client, self names.ClusterID, 
 }
 
 // Start decides until ctx is done. Who was withdrawn before is what a new process has to know first.
-// As long as that can't be read, nothing changes for members that are not heard of: they may be dead,
+// As long as that can't be read, nothing changes for members that are silent: they may be dead,
 // and what there is of them may be all that there is.
 func (c *Controller) Start(ctx context.Context) error {
 	stored, err := c.store.read(ctx)
@@ -78,7 +78,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
 	} else {
 		stored = nil
-		c.log.Error("reading which members are withdrawn failed, will try again. Until then nothing changes for members that are not heard of", "error", err)
+		c.log.Error("reading which members are withdrawn failed, will try again. Until then nothing changes for members that are silent", "error", err)
 	}
 	if c.heartbeats.Await(ctx) != nil {
 		return nil
@@ -139,45 +139,45 @@ func (c *Controller) keep(ctx context.Context, stored map[string]string) (map[st
 	return maps.Clone(c.since), nil
 }
 
-// inherit takes members for withdrawn that were, and have not been heard of since.
+// inherit takes members for withdrawn that were, and that are silent since.
 func (c *Controller) inherit(before map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, since := range before {
-		if _, there := c.heard[id]; there || !c.present[id] {
+		if _, there := c.alive[id]; there || !c.present[id] {
 			continue
 		}
-		c.judge.Inherit(id, withdrawnAt(since))
+		c.detector.Inherit(id, withdrawnAt(since))
 		c.since[id] = since
 	}
 }
 
-// begin has the judge hear of all heartbeats.
+// begin tells the detector of all heartbeats.
 func (c *Controller) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.judge = NewJudge(c.timeout, c.exports)
+	c.detector = NewDetector(c.timeout, c.exports)
 	for id, since := range c.since {
-		c.judge.Inherit(id, withdrawnAt(since))
+		c.detector.Inherit(id, withdrawnAt(since))
 	}
 	now := time.Now()
 	members := c.heartbeats.Listen(c)
-	c.present, c.heard = map[string]bool{}, map[string]bool{}
+	c.present, c.alive = map[string]bool{}, map[string]bool{}
 	for _, id := range members {
 		c.present[id.String()] = true
 	}
 	for id := range c.since {
 		if !slices.Contains(members, names.ClusterID(id)) {
-			c.judge.Gone(id) // it was removed meanwhile
+			c.detector.Gone(id) // it was removed meanwhile
 		}
 	}
 	for _, id := range members {
 		if id == c.self {
 			continue
 		}
-		c.judge.Known(id.String(), now)
+		c.detector.Known(id.String(), now)
 		if !c.heartbeats.Live(id) {
-			c.judge.Missed(id.String(), now)
+			c.detector.Missed(id.String(), now)
 		}
 	}
 }
@@ -199,9 +199,9 @@ func withdrawnAt(since string) time.Time {
 // withdrawn before.
 func (c *Controller) step(ctx context.Context, known bool) time.Time {
 	c.mu.Lock()
-	probe, renew, wake := c.judge.Due(time.Now())
-	withdrawn, doubtful := c.judge.Withdrawn(), c.judge.Doubtful(time.Now())
-	heard := slices.Sorted(maps.Keys(c.heard))
+	probe, renew, wake := c.detector.Due(time.Now())
+	withdrawn, majoritySilent := c.detector.Withdrawn(), c.detector.MajoritySilent(time.Now())
+	alive := slices.Sorted(maps.Keys(c.alive))
 	out := map[string]map[netip.AddrPort]bool{}
 	for id, followed := range c.followed {
 		if gone := followed.withdrawn(); len(gone) > 0 {
@@ -216,15 +216,15 @@ func (c *Controller) step(ctx context.Context, known bool) time.Time {
 	if renew {
 		c.renew()
 	}
-	if doubtful && !c.doubtful {
+	if majoritySilent && !c.majoritySilent {
 		c.log.Warn("most members do not answer, so that this cluster may be what is cut off: nothing more is withdrawn", "withdrawn", withdrawn)
 	}
-	c.doubtful = doubtful
+	c.majoritySilent = majoritySilent
 	c.note(withdrawn)
 	if known {
 		c.withdrawn.Replace(withdrawn)
 	} else {
-		c.withdrawn.Suppose(withdrawn, slices.DeleteFunc(heard, func(id string) bool { return slices.Contains(withdrawn, id) }))
+		c.withdrawn.Suppose(withdrawn, slices.DeleteFunc(alive, func(id string) bool { return slices.Contains(withdrawn, id) }))
 	}
 	return wake
 }
@@ -246,26 +246,26 @@ func (c *Controller) note(withdrawn []string) {
 	})
 }
 
-// probe asks a member's endpoints whether they are there: those that are followed and, where none of them answers, others.
+// probe connects to endpoints of a member: those that are followed and, where none of them answers, others.
 func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	c.mu.Lock()
 	targets := c.followed[id.String()].targets()
 	c.mu.Unlock()
-	outcomes := c.prober.Ask(ctx, targets)
+	outcomes := c.prober.Probe(ctx, targets)
 	if !answered(outcomes) {
 		targets = slices.DeleteFunc(c.sample(id), func(t Target) bool { _, asked := outcomes[t]; return asked })
-		maps.Copy(outcomes, c.prober.Ask(ctx, targets))
+		maps.Copy(outcomes, c.prober.Probe(ctx, targets))
 	}
 	answers := answered(outcomes)
 	if ctx.Err() != nil {
 		return
 	}
-	c.hear(func(j *Judge, now time.Time) {
+	c.update(func(d *Detector, now time.Time) {
 		if answers {
-			c.heard[id.String()] = true
+			c.alive[id.String()] = true
 		}
-		j.Probed(id.String(), answers, now)
-		if !j.Missing(id.String()) {
+		d.Probed(id.String(), answers, now)
+		if !d.Missing(id.String()) {
 			return // it has been renewed meanwhile
 		}
 		if c.followed[id.String()] == nil && answers {
@@ -277,35 +277,35 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 
 // Renewed implements Listener.
 func (c *Controller) Renewed(id names.ClusterID) {
-	c.hear(func(j *Judge, now time.Time) {
+	c.update(func(d *Detector, now time.Time) {
 		if id == c.self {
-			j.Confirmed(now)
+			d.Confirmed(now)
 		} else {
-			c.present[id.String()], c.heard[id.String()] = true, true
+			c.present[id.String()], c.alive[id.String()] = true, true
 			delete(c.followed, id.String())
-			j.Renewed(id.String(), now)
+			d.Renewed(id.String(), now)
 		}
 	})
 }
 
 // Missed implements Listener.
 func (c *Controller) Missed(id names.ClusterID) {
-	c.hear(func(j *Judge, now time.Time) { j.Missed(id.String(), now) })
+	c.update(func(d *Detector, now time.Time) { d.Missed(id.String(), now) })
 }
 
 // Gone implements Listener.
 func (c *Controller) Gone(id names.ClusterID) {
-	c.hear(func(j *Judge, _ time.Time) {
+	c.update(func(d *Detector, _ time.Time) {
 		delete(c.present, id.String())
-		delete(c.heard, id.String())
+		delete(c.alive, id.String())
 		delete(c.followed, id.String())
-		j.Gone(id.String())
+		d.Gone(id.String())
 	})
 }
 
-func (c *Controller) hear(f func(*Judge, time.Time)) {
+func (c *Controller) update(f func(*Detector, time.Time)) {
 	c.mu.Lock()
-	f(c.judge, time.Now())
+	f(c.detector, time.Now())
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -313,7 +313,7 @@ func (c *Controller) hear(f func(*Judge, time.Time)) {
 	}
 }
 
-// sleep waits until a time, zero for any, or until something is heard. It returns false when
+// sleep waits until a time, zero for any, or until something changes. It returns false when
 // ctx is done.
 func (c *Controller) sleep(ctx context.Context, until time.Time) bool {
 	var due <-chan time.Time

@@ -11,13 +11,12 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/atoll-mcs/atoll/internal/agent/lost/liveness"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Listener hears of heartbeats. It must not wait.
+// Listener is called about heartbeats. It must not wait.
 type Listener interface {
 	// Renewed is called when a member's heartbeat has been renewed, the own one included.
 	Renewed(names.ClusterID)
@@ -33,7 +32,7 @@ type Heartbeats struct {
 	Suspicions *belief.Suspicions
 
 	self     names.ClusterID
-	observer *liveness.Observer
+	observer *observer
 	synced   chan struct{} // closed after the first read
 
 	mu        sync.Mutex
@@ -47,7 +46,7 @@ type Heartbeats struct {
 // NewHeartbeats returns heartbeats as a member sees them. Another one is missing when its Lease has not been renewed for timeout.
 func NewHeartbeats(self names.ClusterID, timeout time.Duration) *Heartbeats {
 	return &Heartbeats{
-		Suspicions: belief.NewSuspicions(), known: map[names.ClusterID]metav1.MicroTime{}, removed: map[names.ClusterID]bool{}, self: self, observer: liveness.NewObserver(self.String(), timeout), synced: make(chan struct{}),
+		Suspicions: belief.NewSuspicions(), known: map[names.ClusterID]metav1.MicroTime{}, removed: map[names.ClusterID]bool{}, self: self, observer: newObserver(self.String(), timeout), synced: make(chan struct{}),
 	}
 }
 
@@ -79,7 +78,7 @@ func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewal
 // Own returns when the own heartbeat has last come back, the zero time if it never has.
 func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
 
-// Listen has a listener hear of all heartbeats from now on, and returns the members of which there is one.
+// Listen calls a listener about all heartbeats from now on, and returns the members that have one.
 func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,9 +114,9 @@ func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	}
 }
 
-// Show takes notice of all Leases, which were read after the own one was renewed, by a read that began at a time. A member whose Lease is not there is one
+// Observe takes notice of all Leases, which were read after the own one was renewed, by a read that began at a time. A member whose Lease is not there is one
 // that does not renew it: somebody else may have deleted it.
-func (h *Heartbeats) Show(began time.Time, leases []coordinationv1.Lease) {
+func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 	now, counters := make(map[names.ClusterID]metav1.MicroTime, len(leases)), make(map[names.ClusterID]belief.Counter, len(leases))
 	for i := range leases {
 		id := names.ClusterID(leases[i].Name)
@@ -129,7 +128,7 @@ func (h *Heartbeats) Show(began time.Time, leases []coordinationv1.Lease) {
 			now[id] = *leases[i].Spec.RenewTime
 		}
 	}
-	h.Suspicions.Show(began, counters)
+	h.Suspicions.Observe(began, counters)
 	h.mu.Lock()
 	before, first := h.known, !h.read
 	h.read = true
@@ -144,7 +143,7 @@ func (h *Heartbeats) Show(began time.Time, leases []coordinationv1.Lease) {
 	h.known = now
 	listeners, changed := slices.Clone(h.listeners), slices.Clone(h.changed)
 	h.mu.Unlock()
-	tell := func(ids []string) {
+	notify := func(ids []string) {
 		for _, id := range ids {
 			for _, f := range changed {
 				f(names.ClusterID(id))
@@ -158,7 +157,7 @@ func (h *Heartbeats) Show(began time.Time, leases []coordinationv1.Lease) {
 	}
 	for id := range before {
 		if _, there := now[id]; !there && id != h.self {
-			tell(h.observer.Gone(id.String()))
+			notify(h.observer.Gone(id.String()))
 			for _, l := range listeners {
 				l.Gone(id)
 			}
@@ -170,7 +169,7 @@ func (h *Heartbeats) Show(began time.Time, leases []coordinationv1.Lease) {
 		if is := now[id]; known && was.Equal(&is) {
 			continue
 		}
-		tell(h.observer.Renewed(id.String(), time.Now()))
+		notify(h.observer.Renewed(id.String(), time.Now()))
 		for _, l := range listeners {
 			if !first {
 				l.Renewed(id)

@@ -37,7 +37,7 @@ func TestHeartbeats(t *testing.T) {
 				for _, l := range leases {
 					all = append(all, *l)
 				}
-				h.Show(time.Now(), all)
+				h.Observe(time.Now(), all)
 			}
 		}
 		pass(10, "a b self")

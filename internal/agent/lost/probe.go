@@ -22,7 +22,7 @@ const (
 	// probeTime is how long a probe waits for an answer: for the first packet of a connection,
 	// and for the second, which is sent after one second.
 	probeTime = 3 * time.Second
-	// maxTargets is how many endpoints one probe asks, maxServices of how many services.
+	// maxTargets is how many endpoints one probe connects to, maxServices of how many services.
 	maxTargets  = 32
 	maxServices = 16
 )
@@ -30,11 +30,11 @@ const (
 // Dial opens connections, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Prober asks endpoints of other clusters whether they are there.
+// Prober connects to endpoints of other clusters.
 type Prober struct {
 	// Dial opens connections.
 	Dial Dial
-	// Allowed tells whether this cluster can reach an address of another one's endpoint, and may be asked to.
+	// Allowed tells whether this cluster can reach an address of another one's endpoint, and may be probed.
 	Allowed func(names.ClusterID, netip.Addr) bool
 }
 
@@ -53,7 +53,7 @@ func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network
 	}}
 }
 
-// Outcome is what came of asking an endpoint.
+// Outcome is the result of a connection attempt.
 type Outcome int
 
 // Outcomes.
@@ -66,14 +66,14 @@ const (
 	Accepted
 )
 
-// Ask asks all targets at once, and returns what came of it.
-func (p Prober) Ask(ctx context.Context, targets []Target) map[Target]Outcome {
+// Probe connects to all targets at the same time, and returns the outcomes.
+func (p Prober) Probe(ctx context.Context, targets []Target) map[Target]Outcome {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	outcomes := make([]Outcome, len(targets))
 	var all sync.WaitGroup
 	for i, target := range targets {
-		all.Go(func() { outcomes[i] = p.ask(ctx, target) })
+		all.Go(func() { outcomes[i] = p.probe(ctx, target) })
 	}
 	all.Wait()
 	of := map[Target]Outcome{}
@@ -83,7 +83,7 @@ func (p Prober) Ask(ctx context.Context, targets []Target) map[Target]Outcome {
 	return of
 }
 
-func (p Prober) ask(ctx context.Context, target Target) Outcome {
+func (p Prober) probe(ctx context.Context, target Target) Outcome {
 	conn, err := p.Dial(ctx, "tcp", target.Address.String())
 	switch {
 	case err == nil:
@@ -105,7 +105,7 @@ func answered(outcomes map[Target]Outcome) bool {
 	return false
 }
 
-// sample is where a member can be asked: some pods of some of the services that this
+// sample is where a member can be probed: some pods of some of the services that this
 // cluster imports from it, others each time.
 func (c *Controller) sample(id names.ClusterID) []Target {
 	services := c.published.ServicesOf(id)

@@ -14,7 +14,7 @@ type Set struct {
 	mu       sync.Mutex
 	known    chan struct{}
 	members  []string
-	heard    []string // members that are not in it, before it is known
+	alive    []string // members that are not in it, before it is known
 	handlers []func(member string)
 	// endpoints are withdrawn of members that are not in the set.
 	endpoints map[string]map[netip.AddrPort]bool
@@ -42,7 +42,7 @@ func (s *Set) Knows(member string) bool {
 
 // knows is called with mu held.
 func (s *Set) knows(member string) bool {
-	return s.Known() || slices.Contains(s.heard, member) || slices.Contains(s.members, member)
+	return s.Known() || slices.Contains(s.alive, member) || slices.Contains(s.members, member)
 }
 
 // Await returns when the set is known, or with ctx's error.
@@ -71,26 +71,26 @@ func (s *Set) OnChange(f func(member string)) {
 }
 
 // Suppose says what is known as long as nobody knows who has been in the set before: who is in it
-// now, and who has been heard of and is not.
-func (s *Set) Suppose(members, heard []string) {
+// now, and who is alive.
+func (s *Set) Suppose(members, alive []string) {
 	s.mu.Lock()
-	before := s.verdicts(members, heard)
-	s.members, s.heard = slices.Clone(members), slices.Clone(heard)
-	s.tell(before) // unlocks
+	before := s.verdicts(members, alive)
+	s.members, s.alive = slices.Clone(members), slices.Clone(alive)
+	s.notify(before) // unlocks
 }
 
 // Replace says who is in the set now. It is for one caller at a time.
 func (s *Set) Replace(members []string) {
 	s.mu.Lock()
 	if !s.Known() {
-		s.members, s.heard = slices.Clone(members), nil
+		s.members, s.alive = slices.Clone(members), nil
 		close(s.known)
 		s.mu.Unlock()
 		return // who waits for that looks at all
 	}
 	before := s.verdicts(members, nil)
 	s.members = slices.Clone(members)
-	s.tell(before) // unlocks
+	s.notify(before) // unlocks
 }
 
 // Endpoints returns the endpoints of a member that are withdrawn although the member is not. The map must not be changed.
@@ -125,15 +125,15 @@ type verdict struct{ known, in bool }
 // called with mu held.
 func (s *Set) verdicts(others ...[]string) map[string]verdict {
 	all := map[string]verdict{}
-	for _, m := range slices.Concat(append(others, s.members, s.heard)...) {
+	for _, m := range slices.Concat(append(others, s.members, s.alive)...) {
 		all[m] = verdict{s.knows(m), slices.Contains(s.members, m)}
 	}
 	return all
 }
 
-// tell calls the handlers for each member of which something else is known than before. It is
+// notify calls the handlers for each member of which something else is known than before. It is
 // called with mu held, and unlocks it.
-func (s *Set) tell(before map[string]verdict) {
+func (s *Set) notify(before map[string]verdict) {
 	now, handlers := s.verdicts(slices.Collect(maps.Keys(before))), slices.Clone(s.handlers)
 	s.mu.Unlock()
 	for _, m := range slices.Sorted(maps.Keys(now)) {

@@ -30,13 +30,13 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Before it is known who was in the set, it is known of those that are heard of, or found out.
+// Before it is known who was in the set, it is known of those that are alive of, or found out.
 func TestSetIsSupposed(t *testing.T) {
 	s := NewSet()
 	var told []string
 	s.OnChange(func(m string) { told = append(told, m) })
 	for i, step := range []struct {
-		members, heard []string
+		members, alive []string
 		told           []string
 		knows, has     string // of a, b and c
 	}{
@@ -48,7 +48,7 @@ func TestSetIsSupposed(t *testing.T) {
 		{[]string{"a"}, []string{"b"}, []string{"b"}, "ab", "a"},
 	} {
 		told = nil
-		s.Suppose(step.members, step.heard)
+		s.Suppose(step.members, step.alive)
 		knows, has := "", ""
 		for _, m := range []string{"a", "b", "c"} {
 			if s.Knows(m) {

@@ -219,7 +219,7 @@ func (m *model) readEnd(atOnce bool) {
 	if counter.Lease != "" {
 		counters["owner"] = counter
 	}
-	m.suspicions.Show(m.reading, counters)
+	m.suspicions.Observe(m.reading, counters)
 	m.reading = time.Time{}
 }
 
@@ -322,7 +322,7 @@ func TestAVouchEnds(t *testing.T) {
 	at := func(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
 	vouch := func(second int) {
 		for i := range 3 {
-			s.Show(at(second+i), map[names.ClusterID]Counter{"owner": {Lease: "lease", Count: int64(second + i)}})
+			s.Observe(at(second+i), map[names.ClusterID]Counter{"owner": {Lease: "lease", Count: int64(second + i)}})
 		}
 	}
 	s.Suspect("x", "owner", at(0), tell)

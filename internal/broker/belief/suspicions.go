@@ -33,29 +33,29 @@ type Counter struct {
 }
 
 type suspicion struct {
-	owner   names.ClusterID
-	since   time.Time
-	counter Counter   // as it was read last; no Lease before it was read
-	seen    int       // increases
-	vouched time.Time // when there were enough
-	tell    func()
+	owner    names.ClusterID
+	since    time.Time
+	counter  Counter   // as it was read last; no Lease before it was read
+	seen     int       // increases
+	vouched  time.Time // when there were enough
+	callback func()
 }
 
 // NewSuspicions returns no suspicions.
 func NewSuspicions() *Suspicions { return &Suspicions{all: map[string]*suspicion{}} }
 
 // Suspect notes that an object is suspicious, if that is new, and returns whether its owner has vouched a short while ago, and the counter by which it has.
-// The counter has to stand after the object was read again: else the broker has lost both meanwhile. tell is called once when the owner has vouched; it must
+// The counter has to stand after the object was read again: else the broker has lost both meanwhile. callback is called once when the owner has vouched; it must
 // not wait. A suspicion is not begun anew by further changes of its object.
-func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, tell func()) (by Counter, vouched bool) {
+func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, callback func()) (by Counter, vouched bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.all[object]
 	if known == nil || known.seen >= enough && now.Sub(known.vouched) > worth {
-		s.all[object] = &suspicion{owner: owner, since: now, tell: tell}
+		s.all[object] = &suspicion{owner: owner, since: now, callback: callback}
 		return Counter{}, false
 	}
-	known.tell = tell
+	known.callback = callback
 	return known.counter, known.seen >= enough
 }
 
@@ -80,9 +80,9 @@ func (s *Suspicions) Waiting() map[string]int {
 	return waiting
 }
 
-// Show takes notice of the counters, as a read that began at a time has found them. Members without a Lease have none.
-func (s *Suspicions) Show(began time.Time, counters map[names.ClusterID]Counter) {
-	var told []func()
+// Observe takes notice of the counters, as a read that began at a time has found them. Members without a Lease have none.
+func (s *Suspicions) Observe(began time.Time, counters map[names.ClusterID]Counter) {
+	var callbacks []func()
 	s.mu.Lock()
 	for _, of := range s.all {
 		now, there := counters[of.owner]
@@ -97,11 +97,11 @@ func (s *Suspicions) Show(began time.Time, counters map[names.ClusterID]Counter)
 		}
 		if of.counter = now; of.seen == enough {
 			of.vouched = began
-			told = append(told, of.tell)
+			callbacks = append(callbacks, of.callback)
 		}
 	}
 	s.mu.Unlock()
-	for _, tell := range told {
-		tell()
+	for _, callback := range callbacks {
+		callback()
 	}
 }

@@ -84,7 +84,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("it was ended before all was found out (--timeout %v): %w", o.Timeout, err)
 	}
-	results := check.Judge(*evidence)
+	results := check.Evaluate(*evidence)
 	if done, err := o.format.Structured(cmd.OutOrStdout(), results); err != nil {
 		return err
 	} else if !done {

@@ -117,7 +117,7 @@ func (o *installOptions) explain(w io.Writer, changes []dnswiring.Change) {
 	some := false
 	for _, c := range changes {
 		some = some || !c.None()
-		for _, note := range c.Notes {
+		for _, note := range c.Warnings {
 			fmt.Fprintf(w, "note: %s: %s\n", dnswiring.Name(c.Object()), note)
 		}
 	}

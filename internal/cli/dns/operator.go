@@ -26,7 +26,7 @@ func (o *installOptions) decision(ctx context.Context, c client.Reader) clusterd
 		}
 		if note != "" {
 			last := &changes[len(changes)-1] // what is taken back in other places comes before
-			last.Notes = append(last.Notes, note)
+			last.Warnings = append(last.Warnings, note)
 		}
 		return changes, nil
 	}

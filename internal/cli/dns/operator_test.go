@@ -65,7 +65,7 @@ func TestReplaceLighthouseWhileTheOperatorRuns(t *testing.T) {
 			if err != nil || len(changes) != 1 || changes[0].None() {
 				t.Fatalf("got %v and changes %v", err, changes)
 			}
-			if notes := strings.Join(changes[0].Notes, "\n"); (notes != "") != (tt.note != "") || !strings.Contains(notes, tt.note) {
+			if notes := strings.Join(changes[0].Warnings, "\n"); (notes != "") != (tt.note != "") || !strings.Contains(notes, tt.note) {
 				t.Errorf("notes %q, want %q", notes, tt.note)
 			}
 		})

@@ -108,7 +108,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 	for _, err := range problems {
 		archive.Miss("cleaning up: %v", err)
 	}
-	results, err := yaml.Marshal(check.Judge(*evidence))
+	results, err := yaml.Marshal(check.Evaluate(*evidence))
 	if err != nil {
 		archive.Miss("check.yaml: %v", err)
 	}

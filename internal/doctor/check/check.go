@@ -1,4 +1,4 @@
-// Package check judges whether clusters can be, or are, members of a clusterset, by what was found
+// Package check decides whether clusters can be, or are, members of a clusterset, by what was found
 // out about them (package checkup): values in, results out.
 //
 // Its results, written as JSON, are what programs read: fields are added to them, and none changes
@@ -55,12 +55,12 @@ func (r Results) Count(of Status) int {
 	return n
 }
 
-// Judge makes all checks.
-func Judge(e Evidence) Results {
+// Evaluate makes all checks.
+func Evaluate(e Evidence) Results {
 	var all Results
 	for i := range e.Clusters {
-		j := judge{evidence: &e, cluster: &e.Clusters[i], results: &all}
-		j.all()
+		ch := checker{evidence: &e, cluster: &e.Clusters[i], results: &all}
+		ch.all()
 	}
 	between(&e, &all)
 	order := func(r Result) int {
@@ -75,22 +75,22 @@ func Judge(e Evidence) Results {
 	return all
 }
 
-// judge makes the checks of one cluster.
-type judge struct {
+// checker makes the checks of one cluster.
+type checker struct {
 	evidence *Evidence
 	cluster  *Cluster
 	results  *Results
 }
 
-func (j *judge) say(id ID, status Status, hint, format string, args ...any) {
-	j.results.add(Result{ID: id, Cluster: j.cluster.Name, Status: status, Message: fmt.Sprintf(format, args...), Hint: hint})
+func (ch *checker) say(id ID, status Status, hint, format string, args ...any) {
+	ch.results.add(Result{ID: id, Cluster: ch.cluster.Name, Status: status, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // ok says that all is well, and what was seen.
-func (j *judge) ok(id ID, format string, args ...any) { j.say(id, OK, "", format, args...) }
+func (ch *checker) ok(id ID, format string, args ...any) { ch.say(id, OK, "", format, args...) }
 
 // skip says why something could not be found out.
-func (j *judge) skip(id ID, format string, args ...any) { j.say(id, Skipped, "", format, args...) }
+func (ch *checker) skip(id ID, format string, args ...any) { ch.say(id, Skipped, "", format, args...) }
 
 func (r *Results) add(result Result) {
 	about := entry(result.ID)
@@ -102,27 +102,27 @@ func (r *Results) add(result Result) {
 }
 
 // on writes flags that name the cluster, for commands in hints.
-func (j *judge) on() string {
-	if j.cluster.Context == "" {
+func (ch *checker) on() string {
+	if ch.cluster.Context == "" {
 		return ""
 	}
-	return " --context " + j.cluster.Context
+	return " --context " + ch.cluster.Context
 }
 
 // all makes the checks of one cluster; without its API server there is nothing more to say.
-func (j *judge) all() {
-	c := j.cluster
+func (ch *checker) all() {
+	c := ch.cluster
 	if c.Unreached != nil {
-		j.say(APIServer, Error, "check the kubeconfig and the way to it: kubectl"+j.on()+" version", "%v", c.Unreached)
+		ch.say(APIServer, Error, "check the kubeconfig and the way to it: kubectl"+ch.on()+" version", "%v", c.Unreached)
 		return
 	}
-	j.ok(APIServer, "Kubernetes %s, %.1f ms", c.Version, float64(c.RoundTrip.Microseconds())/1000)
-	j.api()
-	j.rights()
-	j.installation()
-	j.broker()
-	j.network()
-	j.dns()
+	ch.ok(APIServer, "Kubernetes %s, %.1f ms", c.Version, float64(c.RoundTrip.Microseconds())/1000)
+	ch.api()
+	ch.rights()
+	ch.installation()
+	ch.broker()
+	ch.network()
+	ch.dns()
 }
 
 func list(texts []string) string { return strings.Join(texts, ", ") }

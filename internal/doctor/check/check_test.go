@@ -143,9 +143,9 @@ func TestServicesAreAwaited(t *testing.T) {
 	}
 }
 
-// TestJudge breaks one thing after the other in two clusters that are well, and looks which checks
+// TestEvaluate breaks one thing after the other in two clusters that are well, and looks which checks
 // notice, and that no other does.
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	to := func(prefix string) func(probe.Connection) bool {
 		return func(c probe.Connection) bool { return strings.HasPrefix(c.Address, prefix) }
 	}
@@ -293,7 +293,7 @@ func TestJudge(t *testing.T) {
 			e := healthy()
 			c.with(e, &e.Clusters[0], &e.Clusters[1])
 			var got, said []string
-			for _, r := range Judge(*e) {
+			for _, r := range Evaluate(*e) {
 				said = append(said, r.Message+" "+r.Hint)
 				if r.Status == OK {
 					continue

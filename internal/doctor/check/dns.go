@@ -10,46 +10,46 @@ import (
 )
 
 // dns follows a question from a pod's resolv.conf to the answer.
-func (j *judge) dns() {
-	c := j.cluster
+func (ch *checker) dns() {
+	c := ch.cluster
 	if c.Stock != nil {
-		j.stock()
+		ch.stock()
 	}
 	if c.Seen == nil {
-		j.skip(OwnDNS, "nothing could be run in the cluster, see %s", PodsRun)
+		ch.skip(OwnDNS, "nothing could be run in the cluster, see %s", PodsRun)
 	} else {
-		j.ownDNS()
+		ch.ownDNS()
 	}
 	if !c.member() {
 		return
 	}
-	j.wiring()
+	ch.wiring()
 	if c.Seen == nil {
-		j.skip(Names, "nothing could be run in the cluster, see %s", PodsRun)
+		ch.skip(Names, "nothing could be run in the cluster, see %s", PodsRun)
 		return
 	}
 	if c.Stock == nil {
-		j.atollDNS()
+		ch.atollDNS()
 	}
-	j.names()
+	ch.names()
 }
 
-func (j *judge) ownDNS() {
-	c := j.cluster
+func (ch *checker) ownDNS() {
+	c := ch.cluster
 	answers := append(c.answers(ownName, "A"), c.answers(ownName, "AAAA")...)
 	if !answered(answers) {
-		j.say(OwnDNS, Error, "the cluster's own DNS is broken, or pods may not reach it: kubectl"+j.on()+" -n kube-system get pods,endpointslices -l k8s-app=kube-dns",
+		ch.say(OwnDNS, Error, "the cluster's own DNS is broken, or pods may not reach it: kubectl"+ch.on()+" -n kube-system get pods,endpointslices -l k8s-app=kube-dns",
 			"%s is not found by way of %s: %s", ownName, list(c.Seen.Resolver.Servers), answerError(answers))
 		return
 	}
-	j.ok(OwnDNS, "by way of %s", list(c.Seen.Resolver.Servers))
+	ch.ok(OwnDNS, "by way of %s", list(c.Seen.Resolver.Servers))
 }
 
 // wiring is about what the cluster's DNS is configured to do.
-func (j *judge) wiring() {
-	c := j.cluster
+func (ch *checker) wiring() {
+	c := ch.cluster
 	if c.Stock != nil {
-		j.ok(Wiring, "CoreDNS answers by itself, see %s", StockCoreDNS)
+		ch.ok(Wiring, "CoreDNS answers by itself, see %s", StockCoreDNS)
 		return
 	}
 	dns := c.Survey.Cluster.DNS
@@ -62,18 +62,18 @@ func (j *judge) wiring() {
 	}
 	switch {
 	case len(dns.Found) == 0:
-		j.skip(Wiring, "it is of no kind that atoll knows: have it ask %s for %s", list(c.AtollDNS), survey.Zone)
+		ch.skip(Wiring, "it is of no kind that atoll knows: have it ask %s for %s", list(c.AtollDNS), survey.Zone)
 	case len(missing) > 0:
-		j.say(Wiring, Error, "atoll dns install"+j.on(), "it is not told to ask atoll-dns: %s", list(missing))
+		ch.say(Wiring, Error, "atoll dns install"+ch.on(), "it is not told to ask atoll-dns: %s", list(missing))
 	default:
-		j.ok(Wiring, "by way of %s", forms(dns.Wired))
+		ch.ok(Wiring, "by way of %s", forms(dns.Wired))
 	}
 	switch {
 	case !c.NodeLocal:
 	case slices.Contains(dns.Found, dnswiring.NodeLocal) && !wired(dnswiring.NodeLocal):
-		j.say(NodeLocal, Error, "atoll dns install"+j.on(), "it is not told to ask atoll-dns, and asks the cluster's DNS for the cluster's own names alone: pods on nodes with it find no name of the clusterset")
+		ch.say(NodeLocal, Error, "atoll dns install"+ch.on(), "it is not told to ask atoll-dns, and asks the cluster's DNS for the cluster's own names alone: pods on nodes with it find no name of the clusterset")
 	default:
-		j.ok(NodeLocal, "")
+		ch.ok(NodeLocal, "")
 	}
 }
 
@@ -86,34 +86,34 @@ func forms(of []dnswiring.Form) string {
 }
 
 // atollDNS is about the server itself.
-func (j *judge) atollDNS() {
-	c := j.cluster
+func (ch *checker) atollDNS() {
+	c := ch.cluster
 	if len(c.AtollDNS) == 0 {
-		j.say(ClustersetDNS, Error, "install it: atoll join FILE"+j.on(), "it has no Service")
+		ch.say(ClustersetDNS, Error, "install it: atoll join FILE"+ch.on(), "it has no Service")
 		return
 	}
 	answers := c.answers(versionName, "TXT", c.AtollDNS...)
 	if !answered(answers) {
-		j.say(ClustersetDNS, Error, "kubectl"+j.on()+" -n atoll-system describe pods -l app.kubernetes.io/name=atoll-dns", "it does not answer at %s: %s", list(c.AtollDNS), answerError(answers))
+		ch.say(ClustersetDNS, Error, "kubectl"+ch.on()+" -n atoll-system describe pods -l app.kubernetes.io/name=atoll-dns", "it does not answer at %s: %s", list(c.AtollDNS), answerError(answers))
 		return
 	}
-	j.ok(ClustersetDNS, "at %s, %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)
+	ch.ok(ClustersetDNS, "at %s, %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)
 }
 
 // names is about the answer in the end, and says where on the way the question is lost.
-func (j *judge) names() {
-	c := j.cluster
+func (ch *checker) names() {
+	c := ch.cluster
 	if answers := c.answers(versionName, "TXT"); answered(answers) {
-		j.ok(Names, "%s is answered", versionName)
+		ch.ok(Names, "%s is answered", versionName)
 		return
 	}
-	where, hint := j.lost()
-	j.say(Names, Error, hint, "%s", where)
+	where, hint := ch.lost()
+	ch.say(Names, Error, hint, "%s", where)
 }
 
 // lost finds the server that has no answer although the next one has.
-func (j *judge) lost() (where, hint string) {
-	c := j.cluster
+func (ch *checker) lost() (where, hint string) {
+	c := ch.cluster
 	own := c.answers(versionName, "TXT", c.Seen.Resolver.Servers...)
 	cluster := c.answers(versionName, "TXT", c.ClusterDNS...)
 	pods := fmt.Sprintf("pods ask %s", list(c.Seen.Resolver.Servers))
@@ -131,15 +131,15 @@ func (j *judge) lost() (where, hint string) {
 }
 
 // stock is about CoreDNS's own option multicluster.
-func (j *judge) stock() {
-	s := j.cluster.Stock
+func (ch *checker) stock() {
+	s := ch.cluster.Stock
 	switch {
 	case len(s.Rights.Missing) > 0:
-		j.say(StockCoreDNS, Error, "give its ClusterRole the right, as docs/stock-coredns.md has it: without, CoreDNS never becomes ready, for the cluster's own names either", "its account may not %s", list(s.Rights.Missing))
+		ch.say(StockCoreDNS, Error, "give its ClusterRole the right, as docs/stock-coredns.md has it: without, CoreDNS never becomes ready, for the cluster's own names either", "its account may not %s", list(s.Rights.Missing))
 	case s.Rights.Err != nil:
-		j.skip(StockCoreDNS, "%v", s.Rights.Err)
+		ch.skip(StockCoreDNS, "%v", s.Rights.Err)
 	default:
-		j.ok(StockCoreDNS, "its option multicluster is set, %s", s.Image)
+		ch.ok(StockCoreDNS, "its option multicluster is set, %s", s.Image)
 	}
 }
 

@@ -8,55 +8,55 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 )
 
-func (j *judge) network() {
-	c := j.cluster
-	j.pods()
-	j.routing()
+func (ch *checker) network() {
+	c := ch.cluster
+	ch.pods()
+	ch.routing()
 	switch d := c.KubeProxy; {
 	case d == nil:
-		j.skip(KubeProxy, "there is no DaemonSet kube-proxy in kube-system: something else routes Services, or it is no pod here. %s says whether it works", Routing)
+		ch.skip(KubeProxy, "there is no DaemonSet kube-proxy in kube-system: something else routes Services, or it is no pod here. %s says whether it works", Routing)
 	case d.Ready < d.Wanted:
-		j.say(KubeProxy, Warning, "kubectl"+j.on()+" -n kube-system describe pods -l k8s-app=kube-proxy", "on %d of %d nodes: pods on the others may not reach Services", d.Ready, d.Wanted)
+		ch.say(KubeProxy, Warning, "kubectl"+ch.on()+" -n kube-system describe pods -l k8s-app=kube-proxy", "on %d of %d nodes: pods on the others may not reach Services", d.Ready, d.Wanted)
 	default:
-		j.ok(KubeProxy, "%d nodes, %s", d.Ready, d.Image)
+		ch.ok(KubeProxy, "%d nodes, %s", d.Ready, d.Image)
 	}
 	if found := overlaps(c.Pods, c.Services); len(found) > 0 {
-		j.say(PodRanges, Error, "give the cluster other ranges: this one can't work as it is", "of pods and of Services: %s", list(found))
+		ch.say(PodRanges, Error, "give the cluster other ranges: this one can't work as it is", "of pods and of Services: %s", list(found))
 	} else if len(c.Pods) == 0 || len(c.Services) == 0 {
-		j.skip(PodRanges, "those of its pods are not known (--pod-cidr tells the agent), or those of its Services (before Kubernetes 1.33)")
+		ch.skip(PodRanges, "those of its pods are not known (--pod-cidr tells the agent), or those of its Services (before Kubernetes 1.33)")
 	} else {
-		j.ok(PodRanges, "pods %s, Services %s", list(c.Pods), list(c.Services))
+		ch.ok(PodRanges, "pods %s, Services %s", list(c.Pods), list(c.Services))
 	}
 }
 
-func (j *judge) pods() {
-	c := j.cluster
+func (ch *checker) pods() {
+	c := ch.cluster
 	switch {
-	case j.evidence.NoPods:
-		j.skip(PodsRun, "pods were not wanted (--no-pods)")
+	case ch.evidence.NoPods:
+		ch.skip(PodsRun, "pods were not wanted (--no-pods)")
 	case c.Listener == nil || c.Seen == nil:
-		j.say(PodsRun, Warning, "what needs a pod was not checked. If the image is elsewhere: --probe-image IMAGE. If you may not make namespaces and pods, ask somebody who may", "%v", c.Outpost)
+		ch.say(PodsRun, Warning, "what needs a pod was not checked. If the image is elsewhere: --probe-image IMAGE. If you may not make namespaces and pods, ask somebody who may", "%v", c.Outpost)
 	case !anyone(c.reached("tcp", 0, c.Listener.Pod)):
-		j.say(PodsRun, Error, "the cluster's own network is broken, or a policy keeps pods apart: look at its network plugin", "one pod does not reach another, on %s: %s", c.Listener.Node, firstError(c.reached("tcp", 0, c.Listener.Pod)))
+		ch.say(PodsRun, Error, "the cluster's own network is broken, or a policy keeps pods apart: look at its network plugin", "one pod does not reach another, on %s: %s", c.Listener.Node, firstError(c.reached("tcp", 0, c.Listener.Pod)))
 	default:
-		j.ok(PodsRun, "from %s", c.Listener.Node)
+		ch.ok(PodsRun, "from %s", c.Listener.Node)
 	}
 }
 
 // routing is about a Service without selector whose EndpointSlices are not the built-in controller's:
 // what an import is made of.
-func (j *judge) routing() {
-	c := j.cluster
+func (ch *checker) routing() {
+	c := ch.cluster
 	if c.Listener == nil || c.Seen == nil {
-		j.skip(Routing, "nothing could be run in the cluster, see %s", PodsRun)
+		ch.skip(Routing, "nothing could be run in the cluster, see %s", PodsRun)
 		return
 	}
 	if reached := c.reached("tcp", 0, c.Listener.Routed); !everyone(reached) {
-		j.say(Routing, Error, "look at kube-proxy, or what takes its place: it has to route Services without selector by the EndpointSlices that others write",
+		ch.say(Routing, Error, "look at kube-proxy, or what takes its place: it has to route Services without selector by the EndpointSlices that others write",
 			"a Service without selector does not lead to its endpoint: %s", firstError(reached))
 		return
 	}
-	j.ok(Routing, "%s", list(c.Listener.Routed))
+	ch.ok(Routing, "%s", list(c.Listener.Routed))
 }
 
 func anyone(of []probe.Reached) bool {

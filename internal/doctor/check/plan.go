@@ -21,7 +21,7 @@ const (
 	large = 64 << 10
 )
 
-// Plan is what a pod in a cluster has to find out so that Judge can. ca is the broker's.
+// Plan is what a pod in a cluster has to find out so that Evaluate can. ca is the broker's.
 func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 	plan := probe.Plan{
 		Patience: probe.Duration(patience),

@@ -191,7 +191,7 @@ func (r *run) connect(ctx context.Context) {
 		if err != nil {
 			return "", err
 		}
-		seen[m.number-1] = judge(m.ID.String(), r.namespace, report, r.expected())
+		seen[m.number-1] = evaluate(m.ID.String(), r.namespace, report, r.expected())
 		return "", nil
 	})
 	r.cases = append(r.cases, slices.Concat(seen...)...)

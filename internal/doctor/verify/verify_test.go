@@ -30,8 +30,8 @@ func seen() probe.Report {
 	return r
 }
 
-// TestJudge: all who export have to answer, nobody else may, and every attempt counts.
-func TestJudge(t *testing.T) {
+// TestEvaluate: all who export have to answer, nobody else may, and every attempt counts.
+func TestEvaluate(t *testing.T) {
 	for name, c := range map[string]struct {
 		with func(*probe.Report)
 		want string // the failures
@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 			r := seen()
 			c.with(&r)
 			var failures []string
-			for _, got := range judge("c1", "ns", r, wanted) {
+			for _, got := range evaluate("c1", "ns", r, wanted) {
 				if got.Failure != "" {
 					failures = append(failures, got.Name+": "+got.Failure)
 				}

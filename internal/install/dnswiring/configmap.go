@@ -61,7 +61,7 @@ func installCorefile(cm *corev1.ConfigMap, w Wiring, render func(Wiring, corefil
 	after := cm.DeepCopy()
 	after.Data[keyCorefile] = wired
 	change := changed(cm, after)
-	change.Notes = notes(cm, text)
+	change.Warnings = notes(cm, text)
 	return change, nil
 }
 
@@ -138,7 +138,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	}
 	after.Data[customName+suffix] = text
 	change := changed(c.Custom, after)
-	change.Notes = notes(after, c.CoreDNS.Data[keyCorefile])
+	change.Warnings = notes(after, c.CoreDNS.Data[keyCorefile])
 	return change, nil
 }
 

@@ -107,7 +107,7 @@ func describe(forms []Form, changes []Change) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "forms: %v\n", forms)
 	for _, c := range changes {
-		for _, note := range c.Notes {
+		for _, note := range c.Warnings {
 			fmt.Fprintf(&b, "note: %s: %s\n", c.Form, note)
 		}
 	}

@@ -110,8 +110,8 @@ type Change struct {
 	Before, After Object
 	// Fields are those that change.
 	Fields []Field
-	// Notes are what a person should know about it.
-	Notes []string
+	// Warnings are what a person should know about it.
+	Warnings []string
 }
 
 // Field is a part of an object, as text; empty where it is not there.

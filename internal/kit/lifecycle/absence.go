@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// What people are told of an API server that can't answer, and what to do where that does not pass.
+// What people are told of an API server that can't answer, and what to do about that.
 const (
 	unreached = "an API server is not reached, will try again: see whether it runs, whether its address is still that one, " +
 		"and whether the network lets this program through to it"
@@ -27,17 +27,17 @@ const (
 	strange  = "what an API server answers can't be made use of, will try again: see whether it is Kubernetes' own, of a version that this program knows"
 )
 
-// complaint is one kind of failure of one API server.
-type complaint struct {
+// failure is one kind of failure of one API server.
+type failure struct {
 	server string // where the error says which
 	what   string // "" for none
 }
 
-func complaintOf(err error) complaint {
+func failureOf(err error) failure {
 	var at *url.Error
 	var network net.Error
 	var certificate *tls.CertificateVerificationError
-	c := complaint{what: busy}
+	c := failure{what: busy}
 	if errors.As(err, &at) {
 		if to, err := url.Parse(at.URL); err == nil {
 			c.server = to.Host
@@ -58,11 +58,11 @@ func complaintOf(err error) complaint {
 	return c
 }
 
-// absences are told to people: each kind of failure of an API server once, however many copies of its objects
+// absences are reported to people: each kind of failure of an API server once, however many copies of its objects
 // it concerns and however often these try, and that it is over.
 type absences struct {
 	mu sync.Mutex
-	of map[complaint]*absence
+	of map[failure]*absence
 }
 
 // absence is one that goes on.
@@ -71,13 +71,13 @@ type absence struct {
 	since  time.Time
 }
 
-// told is what has been told of the API servers of this process. It is one for all copies: controller-runtime makes some of
+// reported is what has been reported of the API servers of this process. It is one for all copies: controller-runtime makes some of
 // them, and none knows of another.
-var told = absences{of: map[complaint]*absence{}}
+var reported = absences{of: map[failure]*absence{}}
 
-// tell says why a copy is without answer, unless that is known, and returns what goes on for it now in place of before.
-func (a *absences) tell(ctx context.Context, before complaint, err error) complaint {
-	now := complaintOf(err)
+// report says why a copy is without answer, unless that is known, and returns what goes on for it now in place of before.
+func (a *absences) report(ctx context.Context, before failure, err error) failure {
+	now := failureOf(err)
 	if now == before {
 		return now
 	}
@@ -93,7 +93,7 @@ func (a *absences) tell(ctx context.Context, before complaint, err error) compla
 }
 
 // over says that something does not go on for a copy, and whether that is because it has got an answer.
-func (a *absences) over(ctx context.Context, c complaint, answered bool) {
+func (a *absences) over(ctx context.Context, c failure, answered bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.of[c]

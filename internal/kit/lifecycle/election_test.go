@@ -21,10 +21,10 @@ func (h heldBy) Identity() string { return "me" }
 // A lease that nobody has, or that this replica had in its last term, is not another's.
 func TestObservedLock(t *testing.T) {
 	for holder, want := range map[string]bool{"": false, "me": false, "other": true} {
-		told := false
-		record, _, err := observedLock{heldBy{holder: holder}, func() { told = true }}.Get(t.Context())
-		if err != nil || record.HolderIdentity != holder || told != want {
-			t.Errorf("held by %q: told is %v, %v", holder, told, err)
+		reported := false
+		record, _, err := observedLock{heldBy{holder: holder}, func() { reported = true }}.Get(t.Context())
+		if err != nil || record.HolderIdentity != holder || reported != want {
+			t.Errorf("held by %q: reported is %v, %v", holder, reported, err)
 		}
 	}
 }

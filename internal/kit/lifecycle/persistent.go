@@ -41,14 +41,14 @@ func NewPersistent(from cache.ListerWatcher, object runtime.Object, resync time.
 }
 
 func persist[T any](ctx context.Context, try func() (T, error)) (result T, err error) {
-	var about complaint
-	defer func() { told.over(ctx, about, err == nil || !away(err)) }()
+	var about failure
+	defer func() { reported.over(ctx, about, err == nil || !away(err)) }()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		result, err = try()
 		if err == nil || ctx.Err() != nil || !away(err) {
 			return result, err
 		}
-		about = told.tell(ctx, about, err)
+		about = reported.report(ctx, about, err)
 		timer := time.NewTimer(wait.Jitter(pause, 1))
 		select {
 		case <-ctx.Done():

@@ -124,8 +124,8 @@ func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 		if _, err := persist(ctx, func() (any, error) { return nil, apierrors.NewBadRequest("") }); err == nil {
 			t.Error("no error")
 		}
-		if len(lines) > 0 || len(told.of) > 0 {
-			t.Errorf("logged: %q, remembered: %v", lines, told.of)
+		if len(lines) > 0 || len(reported.of) > 0 {
+			t.Errorf("logged: %q, remembered: %v", lines, reported.of)
 		}
 	})
 }

@@ -8,12 +8,12 @@ type Outcome struct {
 	Waiting bool
 	// Failure says what could not be done, and is being tried again; "" where nothing failed.
 	Failure string
-	// Remarks are about what was done.
-	Remarks []Remark
+	// Warnings are about what was done.
+	Warnings []Warning
 }
 
-// Remark is something that people should know of a service that works.
-type Remark struct {
+// Warning is something that people should know of a service that works.
+type Warning struct {
 	// Reason is a single word, the reason of an Event.
 	Reason  string
 	Message string

@@ -74,13 +74,13 @@ func (p *Problems) Clear(of func(part string) bool) {
 	}
 }
 
-func (o Outcome) none() bool { return o.Failure == "" && len(o.Remarks) == 0 }
+func (o Outcome) none() bool { return o.Failure == "" && len(o.Warnings) == 0 }
 
 func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.of[service][part]
-	if before.Failure == now.Failure && slices.Equal(before.Remarks, now.Remarks) {
+	if before.Failure == now.Failure && slices.Equal(before.Warnings, now.Warnings) {
 		return false
 	}
 	if p.of == nil {

@@ -15,9 +15,9 @@ func TestProblems(t *testing.T) {
 	p.Set(web, "slice/a", Outcome{}) // there was none
 	p.Set(web, "slice/a", Outcome{Failure: "quota"})
 	p.Set(web, "slice/a", Outcome{Failure: "quota"})
-	p.Set(web, "slice/b", Outcome{Remarks: []Remark{{Reason: "R", Message: "m"}}})
+	p.Set(web, "slice/b", Outcome{Warnings: []Warning{{Reason: "R", Message: "m"}}})
 	p.Set(db, "record", Outcome{Failure: "no"})
-	if got := p.Of(web); len(got) != 2 || got["slice/a"].Failure != "quota" || got["slice/b"].Remarks[0].Reason != "R" {
+	if got := p.Of(web); len(got) != 2 || got["slice/a"].Failure != "quota" || got["slice/b"].Warnings[0].Reason != "R" {
 		t.Errorf("the problems of web are %v", got)
 	}
 	p.Set(web, "slice/a", Outcome{})

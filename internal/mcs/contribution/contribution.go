@@ -64,14 +64,14 @@ func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validit
 // reasonNamespaceNotPermitted is a reason of our own: mcs-api has none for this.
 const reasonNamespaceNotPermitted mcsv1beta1.ServiceExportConditionReason = "NamespaceNotPermitted"
 
-// Remarks describes the invalid parts of an export that are left out of the record, and an invalid annotation; "" for none. refused
+// Warnings describes the invalid parts of an export that are left out of the record, and an invalid annotation; "" for none. refused
 // comes from Of.
-func Remarks(export *mcsv1beta1.ServiceExport, refused []validation.Refused) string {
-	remarks := unknownChoice(export)
+func Warnings(export *mcsv1beta1.ServiceExport, refused []validation.Refused) string {
+	warnings := unknownChoice(export)
 	if len(refused) > 0 {
-		remarks = fmt.Sprintf("Left out of the export is %s. Everything else is exported. %s", validation.Summary(refused), remarks)
+		warnings = fmt.Sprintf("Left out of the export is %s. Everything else is exported. %s", validation.Summary(refused), warnings)
 	}
-	return strings.TrimSpace(remarks)
+	return strings.TrimSpace(warnings)
 }
 
 // unknownChoice says that what somebody has chosen is nothing that there is; "" if it is.

@@ -37,7 +37,7 @@ func TestValidate(t *testing.T) {
 }
 
 // What can't be exported of labels and annotations is left out and named; the rest is exported.
-func TestRemarks(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	export := &mcsv1beta1.ServiceExport{Spec: mcsv1beta1.ServiceExportSpec{
 		ExportedLabels: map[string]string{"team": "platform team", "tier": "web"}, ExportedAnnotations: map[string]string{"a b": "c"},
 	}}
@@ -46,10 +46,10 @@ func TestRemarks(t *testing.T) {
 	if len(spec.ExportedLabels) != 1 || len(spec.ExportedAnnotations) != 0 || len(spec.Ports) != 1 || len(refused) != 2 {
 		t.Errorf("exported is %+v, without %v", spec, refused)
 	}
-	if got, want := Remarks(export, refused), `Left out of the export is exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; and 1 more. Everything else is exported.") {
+	if got, want := Warnings(export, refused), `Left out of the export is exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; and 1 more. Everything else is exported.") {
 		t.Errorf("it says %s", got)
 	}
-	if got := Remarks(export, nil); got != "" {
+	if got := Warnings(export, nil); got != "" {
 		t.Errorf("of nothing it says %s", got)
 	}
 }
@@ -101,8 +101,8 @@ func TestOf(t *testing.T) {
 		if got, _ := Of("c1", nil, export, service, nil); got.OnClusterLoss != want {
 			t.Errorf("on loss %q: the record says %q", value, got.OnClusterLoss)
 		}
-		if known := value != "Keep"; strings.Contains(Remarks(export, nil), `neither "withdraw" nor "keep"`) == known {
-			t.Errorf("on loss %q: %s", value, Remarks(export, nil))
+		if known := value != "Keep"; strings.Contains(Warnings(export, nil), `neither "withdraw" nor "keep"`) == known {
+			t.Errorf("on loss %q: %s", value, Warnings(export, nil))
 		}
 	}
 	service.Spec.ClusterIP = corev1.ClusterIPNone

@@ -61,14 +61,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.UID != "" && (have.DeletionTimestamp != nil || !local.Managed(have)) {
 		return reconcile.Result{}, nil
 	}
-	remark, err := r.apply(ctx, req.NamespacedName, have)
+	warning, err := r.apply(ctx, req.NamespacedName, have)
 	result, refusal, err := kit.Outcome(err)
 	problem := status.Outcome{Failure: refusal}
 	switch {
 	case have.UID == "":
 		problem = status.Outcome{}
-	case err == nil && refusal == "" && remark != "":
-		problem.Remarks = []status.Remark{{Reason: "TrafficDistributionNotSupported", Message: remark}}
+	case err == nil && refusal == "" && warning != "":
+		problem.Warnings = []status.Warning{{Reason: "TrafficDistributionNotSupported", Message: warning}}
 		if result.RequeueAfter == 0 {
 			result = kit.After(r.refused.left(have) + distributionMargin)
 		}
@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // apply writes what differs. have is without UID where there is no import.
-func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport) (remark string, _ error) {
+func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport) (warning string, _ error) {
 	headless := have.Spec.Type == mcsv1beta1.Headless
 	switch {
 	case have.UID == "":
@@ -96,18 +96,18 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 	case service == nil && free == "":
 		return "", &kit.TakenError{Kind: "Service", Namespace: name.Namespace, Name: names.DerivedServices(name.Name, headless)[0]}
 	case service == nil:
-		remark, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.create(ctx, imp, free) })
+		warning, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.create(ctx, imp, free) })
 	case service.DeletionTimestamp != nil:
 		return "", nil // its deletion is the next event
 	case derived.MustReplace(service, headless):
 		return "", kit.Delete(ctx, r.cluster.Client, service)
 	default:
-		remark, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.update(ctx, imp, service) })
+		warning, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.update(ctx, imp, service) })
 	}
 	if err == nil && !headless {
 		err = r.remove(ctx, name, true)
 	}
-	return remark, err
+	return warning, err
 }
 
 func (r *Reconciler) update(ctx context.Context, imp *mcsv1beta1.ServiceImport, have *corev1.Service) error {

@@ -124,8 +124,8 @@ func (d *distributions) add(imp *mcsv1beta1.ServiceImport) {
 }
 
 // withDistribution writes a derived Service with the import's traffic distribution, or with PreferClose where this cluster's API server does not know
-// that; remark says so.
-func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) error) (remark string, _ error) {
+// that; warning says so.
+func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) error) (warning string, _ error) {
 	older := derived.WithOlderDistribution(imp)
 	if older == nil {
 		return "", write(imp)

@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
 	if in.kept {
-		d = decision{want: kept(r.Network, req, have), remarks: r.Problems.Of(in.service)[req.part()].Remarks}
+		d = decision{want: kept(r.Network, req, have), warnings: r.Problems.Of(in.service)[req.part()].Warnings}
 	}
 	if d.want != nil {
 		r.Hints.Apply(in.imp, d.want)
@@ -106,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 			keepRevision(have, d.want)
 		}
 		if d.want.Name != names.ImportedSlice(req.Cluster, req.Source.Name) {
-			d.remarks = append(d.remarks, nameTaken(req, d.want))
+			d.warnings = append(d.warnings, nameTaken(req, d.want))
 		}
 	}
 	now := time.Now()
@@ -187,7 +187,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	if in.record.Spec.OnClusterLoss != names.OnLossKeep {
 		in.out = r.Lost.Endpoints(req.Cluster.String())
 	}
-	verdict, source, err := r.Cluster.JudgeSlice(ctx, r.Broker, req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
+	verdict, source, err := r.Cluster.DecideSlice(ctx, r.Broker, req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
 	if err != nil || verdict == belief.Keep {
 		in.kept = true // the slice is queued when its owner vouches
 		return in, err

@@ -54,7 +54,7 @@ func (in inputsOf) imports() bool {
 		(!in.lost || in.record.Spec.OnClusterLoss == names.OnLossKeep) && len(in.imp.Spec.IPFamilies) > 0 && !derived.Portless(in.imp)
 }
 
-// Reasons of remarks in the ServiceImport's condition Ready, and of Events.
+// Reasons of warnings in the ServiceImport's condition Ready, and of Events.
 const (
 	ReasonOverlappingRanges = "OverlappingRanges"
 	ReasonEndpointsRefused  = "EndpointsRefused"
@@ -66,42 +66,42 @@ const (
 
 // decision is what a slice should be, nil for none, and what people should know of it.
 type decision struct {
-	want    *discoveryv1.EndpointSlice
-	remarks []status.Remark
+	want     *discoveryv1.EndpointSlice
+	warnings []status.Warning
 }
 
 // decide returns what to import of a source slice.
 func decide(in inputsOf, req Request, network validation.Network, self names.ClusterID) decision {
 	if in.imp != nil && !in.refused && in.record != nil && in.lost && !in.imports() {
-		return decision{remarks: []status.Remark{{Reason: ReasonClusterLost, Message: LostMessage(req.Cluster)}}}
+		return decision{warnings: []status.Warning{{Reason: ReasonClusterLost, Message: LostMessage(req.Cluster)}}}
 	}
 	if !in.imports() || in.source == nil || in.state == border.Withdrawn || in.state == border.Stub {
 		return decision{}
 	}
-	var remarks []status.Remark
+	var warnings []status.Warning
 	if count, summary := validation.RefusedOf(in.record); count > 0 {
-		remarks = []status.Remark{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
+		warnings = []status.Warning{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
 			"Parts of the export of cluster %q are invalid and do not count here: %s. Correct them in that cluster.", req.Cluster, summary)}}
 	}
 	if in.state == border.Refused {
-		return decision{remarks: append(remarks, refused(req.Cluster, in.detail))}
+		return decision{warnings: append(warnings, refused(req.Cluster, in.detail))}
 	}
 	if text := endpoints.OverlappingRanges(network, self, req.Cluster, in.member, in.source); text != "" {
-		return decision{remarks: append(remarks, status.Remark{Reason: ReasonOverlappingRanges, Message: text})}
+		return decision{warnings: append(warnings, status.Warning{Reason: ReasonOverlappingRanges, Message: text})}
 	}
 	clean, left := network.Slice(req.Cluster, in.source)
 	clean, gone := without(clean, in.out)
 	if gone > 0 {
-		remarks = append(remarks, status.Remark{Reason: ReasonEndpointsLost, Message: fmt.Sprintf(
+		warnings = append(warnings, status.Warning{Reason: ReasonEndpointsLost, Message: fmt.Sprintf(
 			"The heartbeat of cluster %q is missing. Endpoints of it that do not answer any more are withdrawn until they do: %d. The others are kept.", req.Cluster, gone)})
 	}
-	d := decision{remarks: remarks, want: endpoints.Import{
+	d := decision{warnings: warnings, want: endpoints.Import{
 		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
 	}.Slice(clean)}
 	if len(left) > 0 {
-		d.remarks = append(remarks, refused(req.Cluster, validation.Summary(left)))
+		d.warnings = append(warnings, refused(req.Cluster, validation.Summary(left)))
 	} else if count, first := validation.RefusedOf(in.source); count > 0 {
-		d.remarks = append(remarks, refused(req.Cluster, first))
+		d.warnings = append(warnings, refused(req.Cluster, first))
 	}
 	return d
 }
@@ -147,8 +147,8 @@ func keepRevision(have, want *discoveryv1.EndpointSlice) {
 	}
 }
 
-func refused(cluster names.ClusterID, what string) status.Remark {
-	return status.Remark{Reason: ReasonEndpointsRefused, Message: fmt.Sprintf(
+func refused(cluster names.ClusterID, what string) status.Warning {
+	return status.Warning{Reason: ReasonEndpointsRefused, Message: fmt.Sprintf(
 		"Endpoints of cluster %q are not imported: %s. Its other endpoints are. Correct them in that cluster.", cluster, what)}
 }
 
@@ -157,8 +157,8 @@ func LostMessage(cluster names.ClusterID) string {
 	return fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and none of its endpoints answers. Its endpoints are withdrawn until it is back.", cluster)
 }
 
-func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Remark {
-	return status.Remark{Reason: ReasonNameTaken, Message: fmt.Sprintf(
+func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {
+	return status.Warning{Reason: ReasonNameTaken, Message: fmt.Sprintf(
 		"The name of EndpointSlice %s/%s is taken by a slice that Atoll did not make. The endpoints of cluster %q are in EndpointSlice %s instead, and receive traffic. "+
 			"Nothing has to be done.", slice.Namespace, names.ImportedSlice(req.Cluster, req.Source.Name), req.Cluster, slice.Name)}
 }
@@ -166,7 +166,7 @@ func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Remark {
 // note tells the controller of the import's conditions how it went.
 func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) {
 	in.service.Namespace = req.Source.Namespace
-	problem := status.Outcome{Failure: refusal, Remarks: d.remarks}
+	problem := status.Outcome{Failure: refusal, Warnings: d.warnings}
 	if in.imp == nil {
 		problem = status.Outcome{}
 	}

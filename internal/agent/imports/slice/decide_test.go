@@ -93,11 +93,11 @@ func TestDecide(t *testing.T) {
 				}
 			}
 			var reasons []string
-			for _, r := range d.remarks {
+			for _, r := range d.warnings {
 				reasons = append(reasons, r.Reason)
 			}
 			if got != tt.want || strings.Join(reasons, " ") != tt.reasons {
-				t.Errorf("%q with remarks %q, want %q with %q", got, reasons, tt.want, tt.reasons)
+				t.Errorf("%q with warnings %q, want %q with %q", got, reasons, tt.want, tt.reasons)
 			}
 		})
 	}

@@ -157,7 +157,7 @@ func (r *Reconciler) At(ctx context.Context, added []netip.Prefix) {
 	}))...)
 	for _, s := range published {
 		for _, req := range r.requests(s) {
-			if len(r.Problems.Of(layout.Service(s))[req.part()].Remarks) > 0 {
+			if len(r.Problems.Of(layout.Service(s))[req.part()].Warnings) > 0 {
 				r.reads.of.Delete(req)
 				r.feed.Add(false, req)
 			}

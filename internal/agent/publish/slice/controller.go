@@ -312,7 +312,7 @@ func (r *Reconciler) note(service types.NamespacedName, name string, want *disco
 		problem.Failure = err.Error()
 	}
 	if want != nil && refused != "" {
-		problem.Remarks = []status.Remark{{
+		problem.Warnings = []status.Warning{{
 			Reason:  "EndpointsInvalid",
 			Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", refused),
 		}}

@@ -92,7 +92,7 @@ func ready(own local.Own, so Progress) metav1.Condition {
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
 		condition.Message = "The Service is exported to the clusterset."
-		for _, r := range so.Endpoints.Remarks {
+		for _, r := range so.Endpoints.Warnings {
 			condition.Message += " " + r.Message
 		}
 	}
@@ -105,17 +105,17 @@ const (
 	reasonSystemNamespace = "SystemNamespace"
 )
 
-// Remarks are what people should know of an export whatever becomes of its endpoints. Its namespace is closed to
+// Warnings are what people should know of an export whatever becomes of its endpoints. Its namespace is closed to
 // the exports of other clusters, or not.
-func Remarks(own local.Own, closed bool) []status.Remark {
-	var remarks []status.Remark
-	if message := contribution.Remarks(own.Export, own.Refused); message != "" {
-		remarks = append(remarks, status.Remark{Reason: reasonPartsInvalid, Message: message})
+func Warnings(own local.Own, closed bool) []status.Warning {
+	var warnings []status.Warning
+	if message := contribution.Warnings(own.Export, own.Refused); message != "" {
+		warnings = append(warnings, status.Warning{Reason: reasonPartsInvalid, Message: message})
 	}
 	if own.Export != nil && names.Closed(own.Export.Namespace, nil) {
-		remarks = append(remarks, status.Remark{Reason: reasonSystemNamespace, Message: systemNamespace(own.Export.Namespace, closed)})
+		warnings = append(warnings, status.Warning{Reason: reasonSystemNamespace, Message: systemNamespace(own.Export.Namespace, closed)})
 	}
-	return remarks
+	return warnings
 }
 
 // systemNamespace says of an export from one of the system's namespaces who imports it, and how to change that.
@@ -129,11 +129,11 @@ func systemNamespace(namespace string, closed bool) string {
 	return message
 }
 
-// Unsaid returns those of the remarks that the condition Ready of an export says now, by what is
+// NewWarnings returns those of the warnings that the condition Ready of an export says now, by what is
 // wanted, and did not say so far: what it says, an Event has said.
-func Unsaid(export *mcsv1beta1.ServiceExport, wanted []metav1.Condition, remarks []status.Remark) []status.Remark {
+func NewWarnings(export *mcsv1beta1.ServiceExport, wanted []metav1.Condition, warnings []status.Warning) []status.Warning {
 	before, now := readyMessage(export.Status.Conditions), readyMessage(wanted)
-	return slices.DeleteFunc(slices.Clone(remarks), func(r status.Remark) bool {
+	return slices.DeleteFunc(slices.Clone(warnings), func(r status.Warning) bool {
 		return !strings.Contains(now, r.Message) || strings.Contains(before, r.Message)
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-var cut = status.Remark{Reason: "EndpointsTruncated", Message: "Some are left out."}
+var cut = status.Warning{Reason: "EndpointsTruncated", Message: "Some are left out."}
 
 // outcome is how writing a record went, if the broker has been reached.
 func outcome(brokerSeen bool, failure string) status.Outcome {
@@ -31,7 +31,7 @@ func TestReady(t *testing.T) {
 	}{
 		{"all is well", true, true, "", status.Outcome{}, "True", "Exported", "The Service is exported to the clusterset."},
 		{
-			"with something to say", true, true, "", status.Outcome{Remarks: []status.Remark{cut}},
+			"with something to say", true, true, "", status.Outcome{Warnings: []status.Warning{cut}},
 			"True", "Exported", "The Service is exported to the clusterset. Some are left out.",
 		},
 		{
@@ -39,7 +39,7 @@ func TestReady(t *testing.T) {
 			"False", "Failed", "The export did not reach the broker, and is being tried again: no",
 		},
 		{
-			"an endpoint is refused", true, true, "", status.Outcome{Failure: "no", Remarks: []status.Remark{cut}},
+			"an endpoint is refused", true, true, "", status.Outcome{Failure: "no", Warnings: []status.Warning{cut}},
 			"False", "Failed", "Not all endpoints reached the broker. It is being tried again: no",
 		},
 		{"nothing to export", false, true, "", status.Outcome{}, "False", "Pending", "There is nothing to export as long as this ServiceExport is not valid."},
@@ -55,37 +55,37 @@ func TestReady(t *testing.T) {
 
 func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 	own := local.Own{Validity: contribution.Validity{Valid: true}}
-	says := func(remarks ...status.Remark) []metav1.Condition {
-		return []metav1.Condition{{Type: "Valid"}, ready(own, Progress{Endpoints: status.Outcome{Remarks: remarks}})}
+	says := func(warnings ...status.Warning) []metav1.Condition {
+		return []metav1.Condition{{Type: "Valid"}, ready(own, Progress{Endpoints: status.Outcome{Warnings: warnings}})}
 	}
-	another := status.Remark{Reason: "Another", Message: "There is more."}
-	both := []status.Remark{cut, another}
+	another := status.Warning{Reason: "Another", Message: "There is more."}
+	both := []status.Warning{cut, another}
 	for name, tt := range map[string]struct {
 		before, wanted []metav1.Condition
-		want           []status.Remark
+		want           []status.Warning
 	}{
 		"there was no condition":      {nil, says(both...), both},
-		"one was said":                {says(cut), says(both...), []status.Remark{another}},
+		"one was said":                {says(cut), says(both...), []status.Warning{another}},
 		"both were":                   {says(both...), says(both...), nil},
 		"another condition alone":     {says(), []metav1.Condition{{Type: "Valid"}}, nil},
-		"Ready has else to say":       {says(), []metav1.Condition{ready(own, Progress{Record: status.Outcome{Failure: "no"}, Endpoints: status.Outcome{Remarks: both}})}, nil},
+		"Ready has else to say":       {says(), []metav1.Condition{ready(own, Progress{Record: status.Outcome{Failure: "no"}, Endpoints: status.Outcome{Warnings: both}})}, nil},
 		"Ready stands as it was said": {says(cut), says(cut), nil},
 	} {
 		export := &mcsv1beta1.ServiceExport{Status: mcsv1beta1.ServiceExportStatus{Conditions: tt.before}}
-		if got := Unsaid(export, tt.wanted, both); !slices.Equal(got, tt.want) {
+		if got := NewWarnings(export, tt.wanted, both); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: left to say: %v", name, got)
 		}
 	}
 }
 
 // What can't be exported leaves an export valid and ready, and is named there.
-func TestRefusedPartsAreARemark(t *testing.T) {
+func TestRefusedPartsAreAWarning(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
-	if got := Remarks(own, false); got != nil {
+	if got := Warnings(own, false); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
 	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is no label"}}
-	got := Conditions(own, Progress{Endpoints: status.Outcome{Remarks: Remarks(own, false)}, Tried: true})
+	got := Conditions(own, Progress{Endpoints: status.Outcome{Warnings: Warnings(own, false)}, Tried: true})
 	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `is exported label "team": is no label.`) {
 		t.Errorf("%+v", got)
 	}
@@ -99,12 +99,12 @@ func TestReadyNamesWhyNobodyImports(t *testing.T) {
 		"To allow it, run in each of them: kubectl label namespace default --overwrite atoll.dev/exports=allowed"
 	const here = "Namespace default of this cluster has no such label: exports of the same name in other clusters are not imported here. "
 	for closed, want := range map[bool]string{false: open, true: here + open} {
-		if got := Remarks(own, closed); len(got) != 1 || got[0] != (status.Remark{Reason: "SystemNamespace", Message: want}) {
+		if got := Warnings(own, closed); len(got) != 1 || got[0] != (status.Warning{Reason: "SystemNamespace", Message: want}) {
 			t.Errorf("closed %v: %+v", closed, got)
 		}
 	}
 	own.Export.Namespace = "shop"
-	if got := Remarks(own, false); got != nil {
+	if got := Warnings(own, false); got != nil {
 		t.Errorf("a user's namespace: %+v", got)
 	}
 	own.Withheld = "The Service has none of the ports."

@@ -133,8 +133,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			status.Say(r.recorder, own.Export, nil, EventType(t.Condition), EventReason(t.Condition), "Export", t.Condition.Message)
 		}
 	}
-	for _, remark := range Unsaid(own.Export, wanted, so.Endpoints.Remarks) {
-		status.Say(r.recorder, own.Export, nil, corev1.EventTypeWarning, remark.Reason, "Export", remark.Message)
+	for _, warning := range NewWarnings(own.Export, wanted, so.Endpoints.Warnings) {
+		status.Say(r.recorder, own.Export, nil, corev1.EventTypeWarning, warning.Reason, "Export", warning.Message)
 	}
 	return result, nil
 }
@@ -156,7 +156,7 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 	if err != nil {
 		return so, false, err
 	}
-	so.Endpoints.Remarks = Remarks(own, rules.Closed)
+	so.Endpoints.Warnings = Warnings(own, rules.Closed)
 	b := r.cluster.Broker()
 	if b == nil {
 		so.Record.Waiting = true
@@ -178,7 +178,7 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 			return so, pending, err
 		}
 	}
-	if so.Endpoints, err = r.endpoints(ctx, service, problems, so.Endpoints.Remarks); err != nil || own.Contribution == nil {
+	if so.Endpoints, err = r.endpoints(ctx, service, problems, so.Endpoints.Warnings); err != nil || own.Contribution == nil {
 		return so, false, err // what is not valid is no constituent, and has no conflict
 	}
 	exports, err := r.cluster.Conflicting(ctx, service, own.Contribution)
@@ -188,15 +188,15 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 	return so, false, err
 }
 
-// endpoints sums up how publishing the slices of a service went. remarks come first.
-func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName, problems map[string]status.Outcome, remarks []status.Remark) (status.Outcome, error) {
-	outcome := status.Outcome{Remarks: remarks}
+// endpoints sums up how publishing the slices of a service went. warnings come first.
+func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName, problems map[string]status.Outcome, warnings []status.Warning) (status.Outcome, error) {
+	outcome := status.Outcome{Warnings: warnings}
 	sources, err := r.cluster.Sources(ctx, service)
 	if err != nil {
 		return outcome, err
 	}
 	if r.cluster.PublishesPods {
-		outcome.Remarks = append(outcome.Remarks, Notices(sources)...)
+		outcome.Warnings = append(outcome.Warnings, Notices(sources)...)
 	}
 	for _, part := range slices.Sorted(maps.Keys(problems)) {
 		if !strings.HasPrefix(part, slice.Part) {
@@ -205,9 +205,9 @@ func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName
 		if outcome.Failure == "" {
 			outcome.Failure = problems[part].Failure
 		}
-		for _, remark := range problems[part].Remarks {
-			if !slices.ContainsFunc(outcome.Remarks, func(other status.Remark) bool { return other.Reason == remark.Reason }) {
-				outcome.Remarks = append(outcome.Remarks, remark)
+		for _, warning := range problems[part].Warnings {
+			if !slices.ContainsFunc(outcome.Warnings, func(other status.Warning) bool { return other.Reason == warning.Reason }) {
+				outcome.Warnings = append(outcome.Warnings, warning)
 			}
 		}
 	}

@@ -11,17 +11,17 @@ import (
 )
 
 // Notices say which of a Service's slices are not exported, or do not hold all endpoints.
-func Notices(sources []*discoveryv1.EndpointSlice) []status.Remark {
-	var remarks []status.Remark
+func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
+	var warnings []status.Warning
 	if slice, more := endpoints.FirstUnsupported(sources); slice != nil {
-		remarks = append(remarks, status.Remark{
+		warnings = append(warnings, status.Warning{
 			Reason: "UnsupportedAddressType",
 			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for it holds addresses of type %s: only IP addresses can be exported.",
 				slice.Name, and(more), slice.AddressType),
 		})
 	}
 	if slice, more := endpoints.FirstForeign(sources); slice != nil {
-		remarks = append(remarks, status.Remark{
+		warnings = append(warnings, status.Warning{
 			Reason: "ForeignEndpoints",
 			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for its labels say that another cluster's endpoints are in it (%s, or %s of Karmada's), "+
 				"and the Service has no others. If they are this cluster's own, take the label away.",
@@ -29,13 +29,13 @@ func Notices(sources []*discoveryv1.EndpointSlice) []status.Remark {
 		})
 	}
 	if endpoints.Truncated(sources) {
-		remarks = append(remarks, status.Remark{
+		warnings = append(warnings, status.Warning{
 			Reason: "EndpointsTruncated",
 			Message: fmt.Sprintf("The Endpoints object has reached the %d addresses that Kubernetes takes from one: "+
 				"any more are used neither in this cluster nor in others. Make EndpointSlices in its place.", endpoints.MaxMirrored),
 		})
 	}
-	return remarks
+	return warnings
 }
 
 func and(more int) string {

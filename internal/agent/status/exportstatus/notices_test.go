@@ -29,19 +29,19 @@ func TestNotices(t *testing.T) {
 	got := Notices([]*discoveryv1.EndpointSlice{
 		slice("a", discoveryv1.AddressTypeIPv4, 1000), slice("c", discoveryv1.AddressTypeFQDN, 1), slice("b", discoveryv1.AddressTypeFQDN, 1),
 	})
-	if diff := cmp.Diff([]status.Remark{
+	if diff := cmp.Diff([]status.Warning{
 		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is left out, for it holds addresses of type FQDN: only IP addresses can be exported."},
 		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one: any more are used neither in this cluster nor in others. Make EndpointSlices in its place."},
 	}, got); diff != "" {
-		t.Errorf("remarks (-want +got):\n%s", diff)
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	foreign := slice("a", discoveryv1.AddressTypeIPv4, 1)
 	foreign.Labels = map[string]string{names.LabelSourceCluster: "c2"}
-	if diff := cmp.Diff([]status.Remark{{
+	if diff := cmp.Diff([]status.Warning{{
 		Reason: "ForeignEndpoints",
 		Message: "EndpointSlice a is left out, for its labels say that another cluster's endpoints are in it (multicluster.kubernetes.io/source-cluster, " +
 			"or endpointslice.kubernetes.io/managed-by of Karmada's), and the Service has no others. If they are this cluster's own, take the label away.",
 	}}, Notices([]*discoveryv1.EndpointSlice{foreign})); diff != "" {
-		t.Errorf("remarks (-want +got):\n%s", diff)
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }

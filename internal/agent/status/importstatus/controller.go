@@ -107,12 +107,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil || refusal != "" || result.RequeueAfter > 0 {
 		return result, err
 	}
-	r.say(have, want, transition, remarks(problems))
+	r.say(have, want, transition, warnings(problems))
 	return reconcile.Result{}, nil
 }
 
 // say records Events about what the condition Ready of an import says now and did not say before.
-func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceImportStatus, transition bool, remarks []remark) {
+func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceImportStatus, transition bool, warnings []warning) {
 	ready := meta.FindStatusCondition(now.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
 	if ready == nil {
 		return
@@ -128,15 +128,15 @@ func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceI
 		}
 		status.Say(r.recorder, have, nil, eventType, ready.Reason, "Import", ready.Message)
 	}
-	for _, remark := range remarks {
-		if strings.Contains(before, remark.Message) {
+	for _, warning := range warnings {
+		if strings.Contains(before, warning.Message) {
 			continue
 		}
 		action := "Import"
-		if remark.Reason == slice.ReasonClusterLost || remark.Reason == slice.ReasonEndpointsLost {
+		if warning.Reason == slice.ReasonClusterLost || warning.Reason == slice.ReasonEndpointsLost {
 			action = "Withdraw"
 		}
-		status.Say(r.recorder, have, r.cluster.Reference(remark.cluster), corev1.EventTypeWarning, remark.Reason, action, remark.Message)
+		status.Say(r.recorder, have, r.cluster.Reference(warning.cluster), corev1.EventTypeWarning, warning.Reason, action, warning.Message)
 	}
 	for _, c := range now.Clusters {
 		lost := slice.LostMessage(names.ClusterID(c.Cluster))

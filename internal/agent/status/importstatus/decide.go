@@ -60,26 +60,26 @@ func awaits(clusters []names.ClusterID) string {
 	return fmt.Sprintf("What %s had on the broker is missing there. The import stays as it is until they have published again, or are removed.", names.ListClusters(ids))
 }
 
-// remark is something that people should know of what is imported from a cluster.
-type remark struct {
+// warning is something that people should know of what is imported from a cluster.
+type warning struct {
 	cluster names.ClusterID // "" for the derived Service
-	status.Remark
+	status.Warning
 }
 
-// remarks returns what people should know of an import: of many slices with the same problem one is named.
-func remarks(problems map[string]status.Outcome) []remark {
+// warnings returns what people should know of an import: of many slices with the same problem one is named.
+func warnings(problems map[string]status.Outcome) []warning {
 	type about struct{ cluster, reason string }
 	said := map[about]bool{}
-	var all []remark
+	var all []warning
 	for _, part := range slices.Sorted(maps.Keys(problems)) {
 		cluster, _, isSlice := strings.Cut(part, "/")
 		if !isSlice {
 			cluster = ""
 		}
-		for _, r := range problems[part].Remarks {
+		for _, r := range problems[part].Warnings {
 			if key := (about{cluster, r.Reason}); !said[key] {
 				said[key] = true
-				all = append(all, remark{names.ClusterID(cluster), r})
+				all = append(all, warning{names.ClusterID(cluster), r})
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems m
 			}
 		}
 	}
-	for _, r := range remarks(problems) {
+	for _, r := range warnings(problems) {
 		texts = append(texts, r.Message)
 	}
 	if len(refused) > 0 {

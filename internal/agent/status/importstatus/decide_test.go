@@ -18,7 +18,7 @@ import (
 // The condition says what failed, what people should know once for each cluster and reason, and stands while the derived Service is being written.
 func TestWant(t *testing.T) {
 	refused := func(message string) status.Outcome {
-		return status.Outcome{Remarks: []status.Remark{{Reason: "EndpointsRefused", Message: message}}}
+		return status.Outcome{Warnings: []status.Warning{{Reason: "EndpointsRefused", Message: message}}}
 	}
 	for name, tt := range map[string]struct {
 		problems map[string]status.Outcome
@@ -26,13 +26,13 @@ func TestWant(t *testing.T) {
 		status   metav1.ConditionStatus
 		message  string
 	}{
-		"all is well":                 {service: "web-clusterset", status: metav1.ConditionTrue, message: "The service is imported and reached at 10.0.0.1."},
-		"no derived Service yet":      {status: metav1.ConditionUnknown, message: "as it was"},
-		"it is refused":               {problems: map[string]status.Outcome{"service": {Failure: "quota"}}, status: metav1.ConditionFalse, message: "quota"},
-		"a slice is refused":          {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": {Failure: "quota"}, "c2/b": {Failure: "quota"}}, status: metav1.ConditionFalse, message: `Not all endpoints from "c2" can be written`},
-		"two slices, one remark":      {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c2/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first"},
-		"two clusters, two remarks":   {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c3/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first second"},
-		"a remark of the own Service": {service: "web-clusterset", problems: map[string]status.Outcome{"service": refused("of its distribution")}, status: metav1.ConditionTrue, message: "10.0.0.1. of its distribution"},
+		"all is well":                  {service: "web-clusterset", status: metav1.ConditionTrue, message: "The service is imported and reached at 10.0.0.1."},
+		"no derived Service yet":       {status: metav1.ConditionUnknown, message: "as it was"},
+		"it is refused":                {problems: map[string]status.Outcome{"service": {Failure: "quota"}}, status: metav1.ConditionFalse, message: "quota"},
+		"a slice is refused":           {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": {Failure: "quota"}, "c2/b": {Failure: "quota"}}, status: metav1.ConditionFalse, message: `Not all endpoints from "c2" can be written`},
+		"two slices, one warning":      {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c2/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first"},
+		"two clusters, two warnings":   {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c3/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first second"},
+		"a warning of the own Service": {service: "web-clusterset", problems: map[string]status.Outcome{"service": refused("of its distribution")}, status: metav1.ConditionTrue, message: "10.0.0.1. of its distribution"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			imp := &mcsv1beta1.ServiceImport{

@@ -15,8 +15,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
-// Imported is the condition of an import that works. remarks say what is left out of it, or done otherwise than asked for.
-func Imported(imp *mcsv1beta1.ServiceImport, remarks []string) *metav1.Condition {
+// Imported is the condition of an import that works. warnings say what is left out of it, or done otherwise than asked for.
+func Imported(imp *mcsv1beta1.ServiceImport, warnings []string) *metav1.Condition {
 	message := "The service is imported. It is headless and reached by its DNS name."
 	if imp.Spec.Type != mcsv1beta1.Headless {
 		message = fmt.Sprintf("The service is imported and reached at %s.", strings.Join(imp.Spec.IPs, " and "))
@@ -25,7 +25,7 @@ func Imported(imp *mcsv1beta1.ServiceImport, remarks []string) *metav1.Condition
 		Type:    string(mcsv1beta1.ServiceImportConditionReady),
 		Status:  metav1.ConditionTrue,
 		Reason:  string(mcsv1beta1.ServiceImportReasonReady),
-		Message: strings.Join(append([]string{message + renamed(imp)}, remarks...), " "),
+		Message: strings.Join(append([]string{message + renamed(imp)}, warnings...), " "),
 	}
 }
 

@@ -54,9 +54,9 @@ func plan(namespace string, all []expectation, addresses map[string][]string, pa
 	return p
 }
 
-// judge says of each Service whether its name is found, and whether all who have to answer do, and
+// evaluate says of each Service whether its name is found, and whether all who have to answer do, and
 // nobody else.
-func judge(cluster, namespace string, r probe.Report, all []expectation) []Case {
+func evaluate(cluster, namespace string, r probe.Report, all []expectation) []Case {
 	var cases []Case
 	for _, e := range all {
 		c := Case{Cluster: cluster, Name: "DNS answers for " + e.service}

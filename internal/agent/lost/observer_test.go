@@ -1,4 +1,4 @@
-package liveness
+package lost
 
 import (
 	"slices"
@@ -9,22 +9,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-const timeout = 40 * time.Second
-
-// start is any time: only differences count.
-var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// scene lets heartbeats be seen at seconds of one clock.
-type scene struct {
-	*Observer
+// watched lets heartbeats be seen at seconds of one clock.
+type watched struct {
+	*observer
 	t   *testing.T
 	now int
 }
 
-func newScene(t *testing.T) *scene { return &scene{Observer: NewObserver("self", timeout), t: t} }
+func newWatched(t *testing.T) *watched { return &watched{observer: newObserver("self", timeout), t: t} }
 
 // see lets heartbeats of members be seen at a second, and checks whom that changes.
-func (s *scene) see(second int, members string, changed ...string) {
+func (s *watched) see(second int, members string, changed ...string) {
 	s.t.Helper()
 	s.now = second
 	var have []string
@@ -37,7 +32,7 @@ func (s *scene) see(second int, members string, changed ...string) {
 }
 
 // live checks who lives.
-func (s *scene) live(members ...string) {
+func (s *watched) live(members ...string) {
 	s.t.Helper()
 	if have := s.Members(); !slices.Equal(have, members) {
 		s.t.Errorf("second %d: %v live, want %v", s.now, have, members)
@@ -51,7 +46,7 @@ func (s *scene) live(members ...string) {
 
 // Pitfall 29: a dead cluster is found out, within the timeout and one interval.
 func TestAMemberThatIsNotRenewedIsLost(t *testing.T) {
-	s := newScene(t)
+	s := newWatched(t)
 	s.live("self")
 	s.see(0, "a b self", "a", "b")
 	for second := 10; second < 40; second += 10 {
@@ -71,7 +66,7 @@ func TestAMemberThatIsNotRenewedIsLost(t *testing.T) {
 
 // Pitfall 29: who does not see its own heartbeat come back finds nobody lost.
 func TestWhoCannotSeeFindsNobodyLost(t *testing.T) {
-	s := newScene(t)
+	s := newWatched(t)
 	s.see(0, "a b self", "a", "b")
 	s.see(10, "self")
 	// The broker is away for a long time. Then the own heartbeat comes first.
@@ -89,7 +84,7 @@ func TestWhoCannotSeeFindsNobodyLost(t *testing.T) {
 }
 
 func TestADeletedHeartbeat(t *testing.T) {
-	s := newScene(t)
+	s := newWatched(t)
 	s.see(0, "a self", "a")
 	if changed := s.Gone("a"); !slices.Equal(changed, []string{"a"}) {
 		t.Errorf("%v changed", changed)
@@ -106,7 +101,7 @@ func TestADeletedHeartbeat(t *testing.T) {
 // process sees, is never lost.
 func TestWhoRenewsInTimeIsNeverLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := NewObserver("self", timeout)
+		o := newObserver("self", timeout)
 		at := start
 		for range rapid.IntRange(1, 40).Draw(t, "rounds") {
 			// Both renewals get through within a round, or neither does.
@@ -127,7 +122,7 @@ func TestWhoRenewsInTimeIsNeverLost(t *testing.T) {
 
 // When a member was heard of is no matter of whether looking began anew.
 func TestRenewals(t *testing.T) {
-	s := newScene(t)
+	s := newWatched(t)
 	s.see(0, "self a", "a")
 	s.see(60, "self") // after a pause, in which nobody was seen
 	if got := s.Renewals(); len(got) != 1 || !got["a"].Equal(start) {

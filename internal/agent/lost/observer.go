@@ -1,11 +1,4 @@
-// Package liveness tells which members of a clusterset live, by how long this
-// process has not seen their heartbeats renewed.
-//
-// Clocks of different machines are never compared: what counts is when a renewal was
-// seen here. And what is not seen here counts only while this process can see: its own
-// renewals have to come back to it the way the others' do. One that has lost the broker
-// finds nobody lost.
-package liveness
+package lost
 
 import (
 	"slices"
@@ -13,9 +6,14 @@ import (
 	"time"
 )
 
-// Observer follows heartbeats. The times that it is told are of one clock, which only
-// goes forward; it has none itself.
-type Observer struct {
+// observer tells which members of a clusterset live, by how long this process has not seen their
+// heartbeats renewed. The times that it is given are of one clock, which only goes forward; it has
+// none itself.
+//
+// Clocks of different machines are never compared: what counts is when a renewal was seen here.
+// And what is not seen here counts only while this process can see: its own renewals have to come
+// back to it the way the others' do. One that has lost the broker finds nobody lost.
+type observer struct {
 	self    string
 	timeout time.Duration
 
@@ -30,21 +28,21 @@ type heartbeat struct {
 	lost    bool
 }
 
-// NewObserver returns the observer of the member self. Another one is lost when its
+// newObserver returns the observer of the member self. Another one is lost when its
 // heartbeat has not been seen renewed for timeout, which should be several times as long
 // as the interval between renewals.
-func NewObserver(self string, timeout time.Duration) *Observer {
-	return &Observer{self: self, timeout: timeout, members: map[string]*heartbeat{}}
+func newObserver(self string, timeout time.Duration) *observer {
+	return &observer{self: self, timeout: timeout, members: map[string]*heartbeat{}}
 }
 
 // Renewed is called when a member's heartbeat is seen for the first time, or has changed.
 // It returns those that live now and did not before, or the reverse.
 //
-// Members are judged whenever the own heartbeat comes back, for at that moment all that
+// Members are checked whenever the own heartbeat comes back, for at that moment all that
 // was written before has been seen. Where heartbeats are read as often as they are renewed, a loss is found
 // after the timeout and at most two intervals between renewals: until the last renewal is seen, and until the own
 // one comes back.
-func (o *Observer) Renewed(member string, at time.Time) (changed []string) {
+func (o *observer) Renewed(member string, at time.Time) (changed []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	h := o.members[member]
@@ -65,12 +63,12 @@ func (o *Observer) Renewed(member string, at time.Time) (changed []string) {
 		o.begin(at)
 		return changed
 	default:
-		return o.judge(at)
+		return o.detect(at)
 	}
 }
 
 // begin counts all that live as seen.
-func (o *Observer) begin(at time.Time) {
+func (o *observer) begin(at time.Time) {
 	for _, h := range o.members {
 		if !h.lost {
 			h.seen = at
@@ -78,8 +76,8 @@ func (o *Observer) begin(at time.Time) {
 	}
 }
 
-// judge finds those that have become lost.
-func (o *Observer) judge(at time.Time) (lost []string) {
+// detect finds those that have become lost.
+func (o *observer) detect(at time.Time) (lost []string) {
 	for member, h := range o.members {
 		if !h.lost && at.Sub(h.seen) >= o.timeout {
 			h.lost = true
@@ -91,7 +89,7 @@ func (o *Observer) judge(at time.Time) (lost []string) {
 }
 
 // Gone is called when a member's heartbeat is deleted. It returns the member if it lived.
-func (o *Observer) Gone(member string) (changed []string) {
+func (o *observer) Gone(member string) (changed []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	h := o.members[member]
@@ -104,7 +102,7 @@ func (o *Observer) Gone(member string) (changed []string) {
 
 // Live tells whether a member lives. One without a heartbeat does not, but this one
 // itself always does.
-func (o *Observer) Live(member string) bool {
+func (o *observer) Live(member string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	h := o.members[member]
@@ -112,7 +110,7 @@ func (o *Observer) Live(member string) bool {
 }
 
 // Members returns those that live, this one included, sorted.
-func (o *Observer) Members() []string {
+func (o *observer) Members() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	live := []string{o.self}
@@ -127,7 +125,7 @@ func (o *Observer) Members() []string {
 
 // Renewals returns when the heartbeat of each other member was last seen to have been renewed, or
 // when it was seen for the first time.
-func (o *Observer) Renewals() map[string]time.Time {
+func (o *observer) Renewals() map[string]time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	renewals := map[string]time.Time{}
@@ -140,7 +138,7 @@ func (o *Observer) Renewals() map[string]time.Time {
 }
 
 // Own returns when the own heartbeat has last come back, the zero time if it never has.
-func (o *Observer) Own() time.Time {
+func (o *observer) Own() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if h := o.members[o.self]; h != nil {

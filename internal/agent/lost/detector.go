@@ -23,13 +23,13 @@ const (
 	longGone = 24 * time.Hour
 )
 
-// Judge follows what is heard of the other members of a clusterset. It is told of everything
+// Detector follows the heartbeats and probes of the other members of a clusterset. It is told of everything
 // with the time at which that was seen here, by one clock, which only goes forward.
-type Judge struct {
+type Detector struct {
 	timeout time.Duration
 	members map[string]*member
-	// asked is when the own heartbeat was last asked to be renewed.
-	asked time.Time
+	// renewalRequested is when the detector last asked for a renewal of the own heartbeat.
+	renewalRequested time.Time
 	// exports tells whether a member exports anything: one that does not is no loss.
 	exports func(id string) bool
 }
@@ -43,7 +43,7 @@ type member struct {
 	since     time.Time // when it was withdrawn
 	probing   bool
 	nextProbe time.Time
-	// silent is when it did not answer to a probe, zero where it has been heard of since.
+	// silent is when it did not answer to a probe, zero if it has been alive since.
 	silent time.Time
 	// proven is whether it did not answer to an earlier probe either, after which this
 	// cluster's own heartbeat came back.
@@ -55,79 +55,79 @@ type member struct {
 	back  time.Time
 }
 
-// NewJudge returns a judge of members whose heartbeat is missed after timeout. exports tells whether a member exports anything.
-func NewJudge(timeout time.Duration, exports func(id string) bool) *Judge {
-	return &Judge{timeout: timeout, members: map[string]*member{}, exports: exports}
+// NewDetector returns a detector of members whose heartbeat is missed after timeout. exports tells whether a member exports anything.
+func NewDetector(timeout time.Duration, exports func(id string) bool) *Detector {
+	return &Detector{timeout: timeout, members: map[string]*member{}, exports: exports}
 }
 
-// Inherit is called with a member that was withdrawn before this process began. It is until it is heard of.
-func (j *Judge) Inherit(id string, since time.Time) {
-	if m := j.member(id); !m.withdrawn {
+// Inherit is called with a member that was withdrawn before this process began. It stays so until it is alive.
+func (d *Detector) Inherit(id string, since time.Time) {
+	if m := d.member(id); !m.withdrawn {
 		m.missing, m.withdrawn, m.since, m.flaps = true, true, since, 1
 	}
 }
 
-// Known is called with a member that there is, of which nothing has been heard yet.
-func (j *Judge) Known(id string, at time.Time) { j.member(id).seen = at }
+// Known is called with a member that there is, of which nothing is known yet.
+func (d *Detector) Known(id string, at time.Time) { d.member(id).seen = at }
 
 // member returns what is known of a member, which may be nothing.
-func (j *Judge) member(id string) *member {
-	if j.members[id] == nil {
-		j.members[id] = &member{}
+func (d *Detector) member(id string) *member {
+	if d.members[id] == nil {
+		d.members[id] = &member{}
 	}
-	return j.members[id]
+	return d.members[id]
 }
 
 // Renewed is called when a member's heartbeat has been renewed.
-func (j *Judge) Renewed(id string, at time.Time) {
-	m := j.member(id)
+func (d *Detector) Renewed(id string, at time.Time) {
+	m := d.member(id)
 	m.seen, m.missing = at, false
-	j.heard(m, at)
+	d.recover(m, at)
 }
 
 // Missed is called when a member's heartbeat has been missing for too long.
-func (j *Judge) Missed(id string, at time.Time) {
-	m := j.member(id)
+func (d *Detector) Missed(id string, at time.Time) {
+	m := d.member(id)
 	if !m.missing {
 		m.missing, m.answers, m.nextProbe = true, false, at
 	}
 }
 
 // Gone is called when a member has left the clusterset.
-func (j *Judge) Gone(id string) { delete(j.members, id) }
+func (d *Detector) Gone(id string) { delete(d.members, id) }
 
 // Missing tells whether a member's heartbeat is missing.
-func (j *Judge) Missing(id string) bool { return j.members[id] != nil && j.members[id].missing }
+func (d *Detector) Missing(id string) bool { return d.members[id] != nil && d.members[id].missing }
 
 // Probed is called with the outcome of a probe that Due has asked for.
-func (j *Judge) Probed(id string, answered bool, at time.Time) {
-	m := j.members[id]
+func (d *Detector) Probed(id string, answered bool, at time.Time) {
+	m := d.members[id]
 	if m == nil {
 		return
 	}
-	m.probing, m.answers, m.nextProbe = false, answered, at.Add(j.timeout/probes)
+	m.probing, m.answers, m.nextProbe = false, answered, at.Add(d.timeout/probes)
 	switch {
 	case answered:
-		j.heard(m, at)
+		d.recover(m, at)
 	case m.missing:
 		m.silent = at
 		m.comesBack = time.Time{}
 	}
 }
 
-// heard has a member be withdrawn no longer: at once, or, where it goes and comes all the
-// time, after a while in which it has to stay.
-func (j *Judge) heard(m *member, at time.Time) {
+// recover ends a member's withdrawal: at once, or, if the member fails again and again, after a
+// delay in which it has to stay alive.
+func (d *Detector) recover(m *member, at time.Time) {
 	m.silent, m.proven = time.Time{}, false
 	if !m.withdrawn || !m.comesBack.IsZero() {
 		return
 	}
-	m.comesBack = at.Add(j.delay(m.flaps))
-	j.restore(m, at)
+	m.comesBack = at.Add(d.delay(m.flaps))
+	d.restore(m, at)
 }
 
 // delay is how long a member is kept waiting that was withdrawn for the nth time.
-func (j *Judge) delay(n int) time.Duration {
+func (d *Detector) delay(n int) time.Duration {
 	if n <= freeFlaps {
 		return 0
 	}
@@ -135,11 +135,11 @@ func (j *Judge) delay(n int) time.Duration {
 	for ; n > freeFlaps+1 && factor < maxDelay; n-- {
 		factor *= 2
 	}
-	return time.Duration(factor) * j.timeout
+	return time.Duration(factor) * d.timeout
 }
 
 // restore ends a withdrawal whose time has come.
-func (j *Judge) restore(m *member, at time.Time) {
+func (d *Detector) restore(m *member, at time.Time) {
 	if m.withdrawn && !m.comesBack.IsZero() && !at.Before(m.comesBack) {
 		m.withdrawn, m.comesBack, m.back = false, time.Time{}, at
 	}
@@ -151,12 +151,12 @@ func (j *Judge) restore(m *member, at time.Time) {
 // between the two either. Those are withdrawn then, unless the majority of the others would be,
 // or already is, and the own view is in doubt. All that are suspect count among these, for of many
 // that are lost at once one is found out first.
-func (j *Judge) Confirmed(at time.Time) {
+func (d *Detector) Confirmed(at time.Time) {
 	var silent []*member
-	for _, m := range j.members {
+	for _, m := range d.members {
 		switch {
 		case !m.missing || m.withdrawn || m.silent.IsZero() || !m.silent.Before(at):
-		case at.Sub(m.silent) > j.timeout/fresh: // it may have come back since
+		case at.Sub(m.silent) > d.timeout/fresh: // it may have come back since
 			m.proven, m.silent, m.nextProbe = false, time.Time{}, at
 		case m.proven:
 			silent = append(silent, m)
@@ -164,11 +164,11 @@ func (j *Judge) Confirmed(at time.Time) {
 			m.proven, m.silent, m.nextProbe = true, time.Time{}, at
 		}
 	}
-	if len(silent) == 0 || j.tooMany(at, func(m *member) bool { return m.withdrawn || j.suspect(m, at) }) {
+	if len(silent) == 0 || d.tooMany(at, func(m *member) bool { return m.withdrawn || d.suspect(m, at) }) {
 		return
 	}
 	for _, m := range silent {
-		if at.Sub(m.back) > quiet*j.timeout {
+		if at.Sub(m.back) > quiet*d.timeout {
 			m.flaps = 0
 		}
 		m.withdrawn, m.since, m.comesBack, m.proven = true, at, time.Time{}, false
@@ -178,18 +178,18 @@ func (j *Judge) Confirmed(at time.Time) {
 
 // suspect tells whether a member may be lost: its heartbeat is late, or missing without that it
 // has answered.
-func (j *Judge) suspect(m *member, at time.Time) bool {
+func (d *Detector) suspect(m *member, at time.Time) bool {
 	if m.missing {
 		return !m.answers
 	}
-	return at.Sub(m.seen) > j.timeout/2
+	return at.Sub(m.seen) > d.timeout/2
 }
 
 // tooMany tells whether more than half of the others, and more than one, are such. Members that have been lost for long, or export nothing, are not counted.
-func (j *Judge) tooMany(at time.Time, such func(*member) bool) bool {
+func (d *Detector) tooMany(at time.Time, such func(*member) bool) bool {
 	n, all := 0, 0
-	for id, m := range j.members {
-		if m.withdrawn && at.Sub(m.since) > longGone || !j.exports(id) {
+	for id, m := range d.members {
+		if m.withdrawn && at.Sub(m.since) > longGone || !d.exports(id) {
 			continue
 		}
 		all++
@@ -202,11 +202,11 @@ func (j *Judge) tooMany(at time.Time, such func(*member) bool) bool {
 
 // Due returns what is to be done at a time: the members to probe, whether to have the own
 // heartbeat renewed, so that what was found is confirmed, and when to look again, zero for
-// never unless something is heard.
-func (j *Judge) Due(at time.Time) (probe []string, renew bool, wake time.Time) {
-	for id, m := range j.members {
-		j.restore(m, at)
-		renew = renew || m.missing && !m.withdrawn && m.silent.After(j.asked)
+// never unless something changes.
+func (d *Detector) Due(at time.Time) (probe []string, renew bool, wake time.Time) {
+	for id, m := range d.members {
+		d.restore(m, at)
+		renew = renew || m.missing && !m.withdrawn && m.silent.After(d.renewalRequested)
 		if m.missing && !m.probing {
 			if at.Before(m.nextProbe) {
 				wake = Earliest(wake, m.nextProbe)
@@ -220,7 +220,7 @@ func (j *Judge) Due(at time.Time) (probe []string, renew bool, wake time.Time) {
 		}
 	}
 	if renew {
-		j.asked = at
+		d.renewalRequested = at
 	}
 	slices.Sort(probe)
 	return probe, renew, wake
@@ -235,21 +235,21 @@ func Earliest(a, b time.Time) time.Time {
 }
 
 // Withdrawn returns the members whose endpoints are withdrawn, sorted.
-func (j *Judge) Withdrawn() []string {
+func (d *Detector) Withdrawn() []string {
 	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(j.members)) {
-		if j.members[id].withdrawn {
+	for _, id := range slices.Sorted(maps.Keys(d.members)) {
+		if d.members[id].withdrawn {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// Doubtful tells whether members that did not answer are kept because they are too many.
-func (j *Judge) Doubtful(at time.Time) bool {
+// MajoritySilent tells whether members that did not answer are kept because they are too many.
+func (d *Detector) MajoritySilent(at time.Time) bool {
 	kept := false
-	for _, m := range j.members {
+	for _, m := range d.members {
 		kept = kept || m.missing && m.proven && !m.withdrawn
 	}
-	return kept && j.tooMany(at, func(m *member) bool { return m.missing && (m.withdrawn || m.proven) })
+	return kept && d.tooMany(at, func(m *member) bool { return m.missing && (m.withdrawn || m.proven) })
 }

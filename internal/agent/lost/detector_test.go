@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/atoll-mcs/atoll/internal/agent/lost/liveness"
 )
 
 const timeout = 40 * time.Second
@@ -19,14 +17,14 @@ var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // all members export something.
 func all(string) bool { return true }
 
-// scene tells a judge what happens, at seconds of one clock.
+// scene tells a detector what happens, at seconds of one clock.
 type scene struct {
-	*Judge
+	*Detector
 	t *testing.T
 }
 
 func newScene(t *testing.T, members string, withdrawn ...string) scene {
-	s := scene{NewJudge(timeout, all), t}
+	s := scene{NewDetector(timeout, all), t}
 	for _, id := range withdrawn {
 		s.Inherit(id, start)
 	}
@@ -43,7 +41,7 @@ func (s scene) Confirmed(at time.Time) {
 			m.seen = at
 		}
 	}
-	s.Judge.Confirmed(at)
+	s.Detector.Confirmed(at)
 }
 
 func second(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
@@ -212,8 +210,8 @@ func TestAtMostHalf(t *testing.T) {
 		}
 		s.gone(tt.gone)
 		dead := len(strings.Fields(strings.Join(tt.dead, " ")))
-		if doubtful := dead > len(s.Withdrawn()); s.Doubtful(second(at)) != doubtful {
-			t.Errorf("%+v: in doubt: %t", tt, s.Doubtful(second(at)))
+		if majoritySilent := dead > len(s.Withdrawn()); s.MajoritySilent(second(at)) != majoritySilent {
+			t.Errorf("%+v: in doubt: %t", tt, s.MajoritySilent(second(at)))
 		}
 	}
 }
@@ -304,8 +302,8 @@ func TestWithdrawnBefore(t *testing.T) {
 // world is a clusterset as it is, of which one cluster sees what gets through.
 type world struct {
 	now      int
-	observer *liveness.Observer
-	judge    *Judge
+	observer *observer
+	detector *Detector
 	broker   bool // whether the own way to the broker works
 	network  bool // whether the own way to all others does
 	cut      int  // for how many seconds the former stays as it is
@@ -323,7 +321,7 @@ type truth struct {
 
 // see has a heartbeat be there when this cluster begins to look.
 func (w *world) see(id string) {
-	w.judge.Known(id, start)
+	w.detector.Known(id, start)
 	w.observer.Renewed(id, start)
 }
 
@@ -344,10 +342,10 @@ func (w *world) step() {
 	if w.broker && w.now%10 == 0 {
 		w.own(at)
 	}
-	probe, renew, _ := w.judge.Due(at)
+	probe, renew, _ := w.detector.Due(at)
 	for _, id := range probe {
 		m := w.members[id]
-		w.judge.Probed(id, w.network && !m.dead, at)
+		w.detector.Probed(id, w.network && !m.dead, at)
 	}
 	if renew && w.broker {
 		w.now++ // it takes a moment
@@ -364,17 +362,17 @@ func (w *world) own(at time.Time) {
 		if m := w.members[id]; m.renewed {
 			m.renewed = false
 			w.tell(w.observer.Renewed(id, at), at)
-			w.judge.Renewed(id, at)
+			w.detector.Renewed(id, at)
 		}
 	}
 	w.tell(w.observer.Renewed("self", at), at)
-	w.judge.Confirmed(at)
+	w.detector.Confirmed(at)
 }
 
 func (w *world) tell(changed []string, at time.Time) {
 	for _, id := range changed {
 		if !w.observer.Live(id) {
-			w.judge.Missed(id, at)
+			w.detector.Missed(id, at)
 		}
 	}
 }
@@ -395,7 +393,7 @@ func keys(m map[string]*truth) func(yield func(string) bool) {
 func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
-			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout, all),
+			observer: newObserver("self", timeout), detector: NewDetector(timeout, all),
 			broker: true, network: true, members: map[string]*truth{},
 		}
 		for i := range rapid.IntRange(1, 9).Draw(t, "others") {
@@ -426,12 +424,12 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 			for range rapid.IntRange(1, 120).Draw(t, "seconds") {
 				w.step()
 				for _, id := range ids {
-					m, now := w.members[id], slices.Contains(w.judge.Withdrawn(), id)
+					m, now := w.members[id], slices.Contains(w.detector.Withdrawn(), id)
 					if now && !withdrawn[id] {
 						if m.reached > 11 {
 							t.Fatalf("second %d: %s is withdrawn, which lives and can be reached", w.now, id)
 						}
-						if n := len(w.judge.Withdrawn()); n > limit {
+						if n := len(w.detector.Withdrawn()); n > limit {
 							t.Fatalf("second %d: %d of %d are withdrawn", w.now, n, len(ids))
 						}
 					}
@@ -453,7 +451,7 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 			w.step()
 		}
 		for _, id := range ids {
-			m, gone := w.members[id], slices.Contains(w.judge.Withdrawn(), id)
+			m, gone := w.members[id], slices.Contains(w.detector.Withdrawn(), id)
 			if gone && !m.dead {
 				t.Fatalf("%s lives, and stays withdrawn", id)
 			}
@@ -468,7 +466,7 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 // one of them is found out before the others.
 func TestTheMajority(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout, all), broker: true, network: true, members: map[string]*truth{}}
+		w := &world{observer: newObserver("self", timeout), detector: NewDetector(timeout, all), broker: true, network: true, members: map[string]*truth{}}
 		others := rapid.IntRange(2, 9).Draw(t, "others")
 		for i := range others {
 			id := fmt.Sprintf("m%d", i)
@@ -482,11 +480,11 @@ func TestTheMajority(t *testing.T) {
 			w.members[fmt.Sprintf("m%d", i)].dead = true
 		}
 		for range 200 {
-			if w.step(); len(w.judge.Withdrawn()) > 0 {
-				t.Fatalf("second %d: %v are withdrawn", w.now, w.judge.Withdrawn())
+			if w.step(); len(w.detector.Withdrawn()) > 0 {
+				t.Fatalf("second %d: %v are withdrawn", w.now, w.detector.Withdrawn())
 			}
 		}
-		if !w.judge.Doubtful(second(w.now)) {
+		if !w.detector.MajoritySilent(second(w.now)) {
 			t.Fatal("there is no doubt")
 		}
 	})
@@ -497,7 +495,7 @@ func TestTheMajority(t *testing.T) {
 func TestInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
-			observer: liveness.NewObserver("self", timeout), judge: NewJudge(timeout, all),
+			observer: newObserver("self", timeout), detector: NewDetector(timeout, all),
 			broker: true, network: true, members: map[string]*truth{},
 		}
 		for _, id := range []string{"a", "b"} {
@@ -511,7 +509,7 @@ func TestInTime(t *testing.T) {
 		}
 		w.members["a"].dead = true
 		died := w.now
-		for !slices.Contains(w.judge.Withdrawn(), "a") {
+		for !slices.Contains(w.detector.Withdrawn(), "a") {
 			if w.step(); w.now-died > 40+10+10+5 {
 				t.Fatalf("it is not withdrawn after %d s", w.now-died)
 			}
