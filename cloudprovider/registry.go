@@ -19,8 +19,9 @@ type Config struct {
 	// them: single ones, prefixes, or ranges with a hyphen. Providers that get theirs from
 	// elsewhere need none.
 	Addresses []string
-	// Existing are MultiClusterServices whose status has addresses of this provider already. The
-	// provider gives these addresses to no other, also before it is called for those that have them.
+	// Existing are MultiClusterServices whose status has addresses already, and that this provider
+	// is asked for, or was. It gives these addresses to no other, also before it is called for those
+	// that have them. They are read only.
 	Existing []*networkingv1alpha1.MultiClusterService
 	// Options are the provider's own, from the hub's flag --lb-option.
 	Options map[string]string

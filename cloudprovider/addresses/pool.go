@@ -51,7 +51,7 @@ type Pool struct {
 
 	mu   sync.Mutex
 	held map[types.NamespacedName]holding
-	// former are the addresses of load balancers that have not asked yet. Until they do, nobody else gets these.
+	// former are the addresses that load balancers had when the pool was made. Nobody else gets those of one that has none now.
 	former map[types.NamespacedName][]netip.Addr
 	// on has, of each address that somebody has, who has each port.
 	on map[netip.Addr]map[Port]types.NamespacedName
@@ -107,16 +107,30 @@ func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, erro
 		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf("there are no addresses for load balancers: give the hub some with --lb-addresses")}
 	}
 	p.hold(owner, holding{chosen, slices.Clone(r.Ports)})
-	delete(p.former, owner)
 	return chosen, nil
 }
 
-// Release takes back what a load balancer has.
+// Release takes back what a load balancer has. What it had when the pool was made is kept for it.
 func (p *Pool) Release(owner types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release(owner)
+}
+
+// Forget takes back all of a load balancer that is none any more.
+func (p *Pool) Forget(owner types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release(owner)
 	delete(p.former, owner)
+}
+
+// Had returns the addresses that a load balancer had when the pool was made, and whether it had any.
+func (p *Pool) Had(owner types.NamespacedName) (former []netip.Addr, had bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	former, had = p.former[owner]
+	return former, had
 }
 
 func (p *Pool) hold(owner types.NamespacedName, h holding) {
@@ -174,7 +188,7 @@ func (p *Pool) choose(owner types.NamespacedName, family corev1.IPFamily, r Requ
 		// It does not move by itself: its clients know this one.
 		return before.addresses[i], p.refuses(before.addresses[i], r.Ports)
 	}
-	for _, a := range r.Former {
+	for _, a := range slices.Concat(r.Former, p.former[owner]) {
 		if is(a) && p.refuses(a, r.Ports) == nil {
 			return a, nil
 		}
@@ -192,7 +206,7 @@ func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr
 		return nil
 	}
 	for other, addresses := range p.former {
-		if slices.Contains(addresses, a) {
+		if _, has := p.held[other]; !has && slices.Contains(addresses, a) {
 			return &cloudprovider.Error{Reason: cloudprovider.ReasonPortConflict, Err: fmt.Errorf(
 				"MultiClusterService %s had %s before the hub started, and keeps it: ask for another address with the annotation %s", other, a, cloudprovider.AnnotationAddress)}
 		}

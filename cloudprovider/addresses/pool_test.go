@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
@@ -151,4 +153,50 @@ func TestPoolIsFair(t *testing.T) {
 			have[name] = held{got[0], ports}
 		}
 	})
+}
+
+// Addresses of load balancers that there are go to nobody else, whoever asks first, until these are none any more.
+func TestExisting(t *testing.T) {
+	existing := func(name string, addresses ...string) *networkingv1alpha1.MultiClusterService {
+		m := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
+		for _, a := range addresses {
+			m.Status.LoadBalancer.Ingress = append(m.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: a})
+		}
+		return m
+	}
+	p, err := NewPool(cloudprovider.Config{
+		Addresses: []string{"192.0.2.1-192.0.2.2"},
+		Existing:  []*networkingv1alpha1.MultiClusterService{existing("a", "192.0.2.1"), existing("b", "192.0.2.1"), existing("c")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		what, owner string
+		request     Request
+		want        []netip.Addr
+		reason      string
+	}{
+		{"a new one", "new", Request{Families: v4, Ports: http}, addrs("192.0.2.2"), ""},
+		{"another one, for which no address is left", "more", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
+		{"asked for", "more", Request{Ports: dns, Asked: addrs("192.0.2.1")}, nil, cloudprovider.ReasonPortConflict},
+		{"who had it, although its status says so no more", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
+		{"the other one that had it", "b", Request{Families: v4, Ports: dns}, addrs("192.0.2.1"), ""},
+	} {
+		got, err := p.Assign(owner(step.owner), step.request)
+		if !slices.Equal(got, step.want) || err == nil && step.reason != "" || err != nil && cloudprovider.Reason(err) != step.reason {
+			t.Errorf("%s: %v, %v", step.what, got, err)
+		}
+	}
+	for _, name := range []string{"a", "b"} {
+		p.Release(owner(name))
+	}
+	if _, err := p.Assign(owner("more"), Request{Families: v4, Ports: http}); err == nil {
+		t.Error("one that could not be made loses its address")
+	}
+	p.Forget(owner("a"))
+	p.Forget(owner("b"))
+	if got, err := p.Assign(owner("more"), Request{Families: v4, Ports: http}); err != nil || !slices.Equal(got, addrs("192.0.2.1")) {
+		t.Errorf("after they are none any more: %v, %v", got, err)
+	}
 }

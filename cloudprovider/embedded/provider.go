@@ -145,7 +145,7 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(_ context.Context, mcs *networki
 		b.close(p.drain)
 		delete(p.balancers, name)
 	}
-	p.pool.Release(name)
+	p.pool.Forget(name)
 	return nil
 }
 

@@ -33,8 +33,6 @@ func (f *fixed) Service(types.NamespacedName) (cloudprovider.Service, error) {
 	return f.s, nil
 }
 
-func (f *fixed) OnChange(func(types.NamespacedName)) func() { return func() {} }
-
 type world struct {
 	*testing.T
 	lister *fixed

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -27,8 +26,8 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	}
 	p.mu.Lock()
 	target, restructure, changed := p.wanted, p.restructure, p.changed
-	done := p.applied >= want && !changed[name] && !restructure
-	if done {
+	everyone := name == types.NamespacedName{}
+	if p.applied >= want && !restructure && !changed[name] && !(everyone && len(changed) > 0) {
 		p.mu.Unlock()
 		return nil
 	}
@@ -45,26 +44,34 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	}
 	p.mu.Unlock()
 
-	var failed, own error
+	running := ""
 	if restructure {
-		var answers bool
-		if answers, failed = p.rebuild(ctx, all); failed != nil {
+		var err error
+		if running, err = p.look(ctx); err != nil { // HAProxy may be well, and slow to answer: nothing is done
 			p.again(true, changed)
-		}
-		if failed != nil && !answers {
-			return failed
+			return err
 		}
 	}
-	for _, b := range each { // also where HAProxy has its former structure still: one that can't be loaded keeps no other from following
-		if err := p.sync(ctx, b); err != nil {
-			p.again(!reached(err), map[types.NamespacedName]bool{b.Name: true})
-			if b.Name == name {
-				own = err
+	var own error
+	if !restructure || running != "" { // servers first: a structure that can't be loaded keeps no load balancer from following its backends
+		for _, b := range each {
+			if err := p.sync(ctx, b); err != nil {
+				p.again(!reached(err), map[types.NamespacedName]bool{b.Name: true})
+				if b.Name == name || everyone {
+					own = errors.Join(own, err)
+				}
 			}
 		}
 	}
-	if failed != nil {
-		return errors.Join(failed, own)
+	if restructure {
+		if err := p.load(ctx, running, all); err != nil {
+			p.again(true, changed)
+			if running != "" {
+				p.dropUnwanted(ctx, all)
+			}
+			p.servers = nil // a worker that is late may take this one's place
+			return errors.Join(err, own)
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,31 +87,34 @@ func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool
 	maps.Copy(p.changed, changed)
 }
 
-// rebuild has HAProxy run with the structure that is wanted, and tells whether one answers. While it is not known whether it runs,
-// nothing is done.
-func (p *Provider) rebuild(ctx context.Context, all map[types.NamespacedName]*balancer) (answers bool, err error) {
-	running, err := p.process.version(ctx)
-	if err != nil {
-		return false, err
+// look returns the version of what HAProxy runs with, "" where it does not run, and notes what it listens on.
+func (p *Provider) look(ctx context.Context) (running string, err error) {
+	if running, err = p.process.version(ctx); err != nil {
+		return "", err
 	}
 	o, err := p.written()
 	switch {
 	case err == nil && (!p.initialized || running == "" || running == o.version): // a former hub may have written it, or HAProxy may have taken it late
 		p.rebound(o.places)
 	case err != nil && !p.initialized && running != "":
-		return false, fmt.Errorf("reading what a running HAProxy listens on: %w", err)
+		return "", fmt.Errorf("reading what a running HAProxy listens on: %w", err)
 	}
 	p.initialized = true
 	if running == "" { // what it listened on, a worker that is ending may have for a moment
 		p.rebound(nil)
 		p.servers = nil
 	}
-	return running != "", p.load(ctx, running, all)
+	return running, nil
 }
 
 // load has HAProxy run with the structure that is wanted. running is the version of what it has, "" where it does not run.
 func (p *Provider) load(ctx context.Context, running string, all map[types.NamespacedName]*balancer) error {
 	unbound := p.tryBinds(ctx, binds(all))
+	if running == "" && len(unbound) > 0 {
+		if now, err := p.process.version(ctx); err != nil || now != "" {
+			return errors.Join(errors.New("HAProxy has started meanwhile, and is looked at again"), err) // it may be what listens there
+		}
+	}
 	if _, err := p.written(); errors.Is(err, os.ErrNotExist) && running == "" && len(unbound) == len(binds(all)) {
 		return nil // it has nothing to carry, and never had
 	}
@@ -124,7 +134,7 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 			return err
 		}
 		p.fresh(all, down)
-		p.worker, _ = p.process.identity(ctx) // where it does not answer, all is initialized at when it does
+		p.worker, _ = p.process.identity(ctx) // where it does not answer, all is looked at when it does
 	}
 	p.rebound(o.places)
 	p.runs.Store(true)
@@ -197,9 +207,9 @@ const releaseTimeout = 3 * time.Second
 // tryBind tries one, and for a while again where a former process may have it still.
 func (p *Provider) tryBind(ctx context.Context, place netip.AddrPort) error {
 	for {
-		listener, err := (&net.ListenConfig{}).Listen(context.WithoutCancel(ctx), "tcp", place.String())
+		err := bind(place)
 		if err == nil {
-			return listener.Close()
+			return nil
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) || !p.released[place] || ctx.Err() != nil {
 			return err
@@ -211,18 +221,54 @@ func (p *Provider) tryBind(ctx context.Context, place netip.AddrPort) error {
 	}
 }
 
-// sync brings one load balancer's servers up to date.
+// bind finds out whether a place can be listened on. It does not listen, so that a HAProxy that starts just then can.
+func bind(place netip.AddrPort) error {
+	family, address := syscall.AF_INET, syscall.Sockaddr(nil)
+	if at := place.Addr(); at.Is4() {
+		address = &syscall.SockaddrInet4{Port: int(place.Port()), Addr: at.As4()}
+	} else {
+		family, address = syscall.AF_INET6, &syscall.SockaddrInet6{Port: int(place.Port()), Addr: at.As16()}
+	}
+	socket, err := syscall.Socket(family, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	defer func() { _ = syscall.Close(socket) }()
+	if err := syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	if err := syscall.Bind(socket, address); err != nil {
+		return fmt.Errorf("bind to %s: %w", place, err)
+	}
+	return nil
+}
+
+// dropUnwanted has sections that are not wanted any more lead nowhere, where HAProxy can't be given another structure.
+func (p *Provider) dropUnwanted(ctx context.Context, all map[types.NamespacedName]*balancer) {
+	have, err := allStates(ctx, p.process.worker())
+	if err != nil {
+		return // what has failed before is told
+	}
+	for section, servers := range have {
+		if name, ok := ownerOf(section); ok && !all[name].has(section) {
+			_ = change(ctx, p.process.worker(), listen{structure: structure{Name: section}}, servers)
+		}
+	}
+}
+
+// sync brings one load balancer's servers up to date, in the sections that HAProxy has.
 func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	lingering := false
 	var refused []error
 	for _, l := range b.Listens {
-		if !slices.ContainsFunc(l.Binds, func(place netip.AddrPort) bool { return p.bound[place] }) {
-			continue
-		}
 		have := p.servers[l.Name]
 		if have == nil {
 			var err error
-			if have, err = states(ctx, p.process.worker(), l.Name); err != nil {
+			have, err = states(ctx, p.process.worker(), l.Name)
+			if errors.Is(err, errNoSection) {
+				continue // it has none of its places, or is yet to be loaded
+			}
+			if err != nil {
 				return fmt.Errorf("asking HAProxy for servers: %w", err)
 			}
 		}

@@ -27,7 +27,7 @@ func (p *Provider) handOver(ctx context.Context, running string, all map[types.N
 	text.WriteString("1\n")
 	for _, b := range sorted(all) {
 		for _, l := range b.Listens {
-			for _, a := range l.Servers { // one that rests is not initialized at
+			for _, a := range l.Servers { // one that rests is not checked
 				if have[l.Name][a].down {
 					down[l.Name] = append(down[l.Name], a)
 					text.WriteString(stateLine(l.Name, a))

@@ -215,12 +215,14 @@ func TestStrangersSpendNoRate(t *testing.T) {
 	}
 }
 
-// What can't be written down, or loaded, keeps no load balancer from following its backends; it is told, and done when it can be.
+// What can't be written down, or loaded, keeps no load balancer from following its backends, nor one that is not wanted from leading nowhere; it is
+// told, and done when it can be.
 func TestFollowsByTheSocket(t *testing.T) {
 	w := newWorld(t)
-	web, more := mcs("web"), mcs("more")
+	web, more, gone := mcs("web"), mcs("more"), mcs("gone")
 	a, b, c := w.serve("a"), w.serve("b"), w.serve("c")
 	w.must(w.apply(web, 0, 1, a))
+	w.must(w.apply(gone, 0, 1, a))
 	fails := func(what string, err error) {
 		t.Helper()
 		if err == nil {
@@ -245,12 +247,18 @@ func TestFollowsByTheSocket(t *testing.T) {
 	fails("another load balancer", w.apply(more, 0, 1, a))
 	fails("while another one can't be loaded", w.apply(web, 0, 1, c))
 	w.answers("web", "c")
+	fails("a load balancer less", w.EnsureMCSLoadBalancerDeleted(context.Background(), gone))
+	if got := w.ask(gone); got == "a\n" {
+		t.Error("one that was deleted still leads to its server")
+	}
 	w.must(os.Remove(configuration))
 	w.must(os.Rename(configuration+"-away", configuration))
 	w.must(w.apply(more, 0, 1, a))
 	w.answers("more", "a")
 	w.must(w.apply(web, 0, 1, b))
 	w.answers("web", "b")
+	w.must(w.EnsureMCSLoadBalancerDeleted(context.Background(), gone))
+	w.ends("one that was deleted", gone)
 }
 
 // All servers of a port are told of clients in the same way, which a reload changes.

@@ -25,7 +25,7 @@ func listenLog(path string) (*net.UnixConn, error) {
 }
 
 // healthLog collects the sections of servers that have gone up or down. However many do so at once, each section is
-// initialized at once.
+// looked at once.
 type healthLog struct {
 	mu      sync.Mutex
 	changed map[string]bool

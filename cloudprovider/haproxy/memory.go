@@ -80,8 +80,11 @@ func (p *Provider) recall() error {
 	return nil
 }
 
-// reserve keeps the load balancer's addresses from others.
+// reserve keeps the load balancer's addresses from others. Where its status has others, another hub has led since.
 func (p *Provider) reserve(b *balancer) error {
+	if had, is := p.pool.Had(b.Name); is && !slices.Equal(had, b.Addresses) {
+		return fmt.Errorf("it is at %v by its status, and was at %v", had, b.Addresses)
+	}
 	r := addresses.Request{Former: b.Addresses}
 	for _, a := range b.Addresses {
 		r.Families = append(r.Families, addresses.FamilyOf(a))

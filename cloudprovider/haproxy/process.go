@@ -217,11 +217,7 @@ func (p *Provider) began() {
 	}
 	<-p.applying
 	for pause := firstPause; !same && p.ctx.Err() == nil; pause = min(2*pause, lastPause) {
-		want, needed := p.unsettled()
-		if !needed {
-			return
-		}
-		err := p.settle(p.ctx, want, types.NamespacedName{})
+		err := p.settle(p.ctx, p.unsettled(), types.NamespacedName{})
 		if err == nil || !reached(err) { // who holds on to it is told when it runs
 			return
 		}
@@ -233,8 +229,8 @@ func (p *Provider) began() {
 	}
 }
 
-// unsettled notes that HAProxy may have nothing of what is wanted, if anything is.
-func (p *Provider) unsettled() (want int, needed bool) {
+// unsettled notes that HAProxy may have nothing of what is wanted.
+func (p *Provider) unsettled() (want int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name := range p.balancers {
@@ -242,5 +238,5 @@ func (p *Provider) unsettled() (want int, needed bool) {
 	}
 	p.restructure = true
 	p.wanted++
-	return p.wanted, len(p.balancers) > 0
+	return p.wanted
 }

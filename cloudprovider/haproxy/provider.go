@@ -276,7 +276,7 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 	}
 	remains := p.forget(name) // which keeps it from nothing but being done
 	before := p.balancers[name]
-	p.pool.Release(name)
+	p.pool.Forget(name)
 	if before == nil && !p.restructure {
 		p.mu.Unlock()
 		return remains

@@ -87,8 +87,14 @@ func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPor
 	return found, nil
 }
 
+// errNoSection is that HAProxy's configuration has no such section.
+var errNoSection = errors.New("HAProxy has no such section")
+
 func parseStates(section, answer string) (map[netip.AddrPort]serverState, error) {
 	found, ok := parseAllStates(answer)
+	if !ok && strings.HasPrefix(answer, "Can't find backend") {
+		return nil, errNoSection
+	}
 	if !ok {
 		return nil, fmt.Errorf("HAProxy has nothing of section %s: %s", section, answer)
 	}

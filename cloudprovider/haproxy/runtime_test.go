@@ -109,7 +109,7 @@ func TestLogIsCoalesced(t *testing.T) {
 	}
 	l.mu.Lock()
 	if len(l.changed) > 0 {
-		t.Errorf("to be initialized at again: %v", l.changed)
+		t.Errorf("to be looked at again: %v", l.changed)
 	}
 	l.mu.Unlock()
 	_ = conn.Close()

@@ -22,7 +22,7 @@ func TestTraffic(t *testing.T) {
 			return nil
 		})
 	}
-	carries("before there is a HAProxy", cloudprovider.Traffic{})
+	carries("before there is a load balancer", cloudprovider.Traffic{})
 	web, none := mcs("web"), mcs("none")
 	w.must(w.apply(web, 0, 1, w.serve("a")))
 	w.must(w.apply(none, 0, 1))

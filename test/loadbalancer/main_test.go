@@ -4,11 +4,9 @@ package loadbalancer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"sync"
 	"testing"
 	"time"
 
@@ -51,15 +49,13 @@ var (
 var budget int64
 
 // abandonAfter is how long deleting is tried by controllers that are started.
-var abandonAfter = 5 * time.Second
+const abandonAfter = 5 * time.Second
 
 var (
 	configuration *rest.Config
 	scheme        *runtime.Scheme
 	// hub is an administrator's client for the API server of broker and hub.
 	hub client.WithWatch
-	// refuses has writes of finalizers be refused, of the Services of these names.
-	refuses sync.Map
 )
 
 func TestMain(m *testing.M) {
@@ -106,7 +102,7 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration.Host, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
-	c, err := loadbalancer.New(refusing{mgr.GetClient()}, mgr.GetCache(), published, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	noError(t, err)
 	noError(t, mgr.Add(c))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,18 +120,6 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	}
 	t.Cleanup(stop)
 	return stop
-}
-
-// refusing is a client of an API server that refuses some writes, as with a policy of somebody's.
-type refusing struct{ client.Client }
-
-func (r refusing) Apply(ctx context.Context, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	if named, ok := o.(interface{ GetName() string }); ok {
-		if _, refused := refuses.Load(named.GetName()); refused {
-			return errors.New("a policy refuses it")
-		}
-	}
-	return r.Client.Apply(ctx, o, options...)
 }
 
 func create(t *testing.T, all ...client.Object) {

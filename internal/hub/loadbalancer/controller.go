@@ -134,12 +134,20 @@ func (c *Controller) queueLeftovers(ctx context.Context) {
 	for _, name := range c.providers.configured() {
 		provider, err := c.providers.get(ctx, name)
 		if err != nil {
-			continue // changes where it is needed
+			continue // reported where it is needed
 		}
-		if inventory, ok := provider.(cloudprovider.Inventory); ok {
-			for _, left := range inventory.LoadBalancers() {
-				c.add(reconcile.Request{NamespacedName: left}, true)
+		inventory, ok := provider.(cloudprovider.Inventory)
+		if !ok {
+			continue
+		}
+		for _, left := range inventory.LoadBalancers() {
+			mcs := &networkingv1alpha1.MultiClusterService{}
+			if err := c.client.Get(ctx, left, mcs); err == nil && !(wanted(mcs) && c.providers.of(mcs) == name) && !slices.Contains(holders(mcs), name) {
+				if err := c.remove(ctx, provider, name, mcs); err == nil { // another hub has led meanwhile, and moved it
+					continue
+				}
 			}
+			c.add(reconcile.Request{NamespacedName: left}, true)
 		}
 	}
 }

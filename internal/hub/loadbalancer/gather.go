@@ -22,7 +22,7 @@ var (
 
 // forwarding is what there is to forward.
 type forwarding struct {
-	// service is what the providers are changes. Where the Service has gone it is made of what it was last, if that is known.
+	// service is what providers forward. Where the Service has gone it is made of what it was last, if that is known.
 	service cloudprovider.Service
 	// refused is what the hub does not use of what clusters publish, and tooMany the ports that have more backends than they may.
 	refused refusals
@@ -33,7 +33,7 @@ type forwarding struct {
 	unknown bool
 }
 
-// service is what the providers are changes that there is to forward.
+// service is what providers forward for a MultiClusterService.
 func (c *Controller) service(name types.NamespacedName) (cloudprovider.Service, error) {
 	if !c.ready.Load() {
 		return cloudprovider.Service{}, errNotYet

@@ -127,7 +127,10 @@ func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	status, err := provider.EnsureMCSLoadBalancer(ctx, mcs)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for err != nil && config.Options["dir"] != "" && ctx.Err() == nil { // HAProxy is starting
+	for range 100 { // HAProxy is starting
+		if err == nil || config.Options["dir"] == "" {
+			break
+		}
 		<-tick.C
 		status, err = provider.EnsureMCSLoadBalancer(ctx, mcs)
 	}
