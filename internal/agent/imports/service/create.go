@@ -26,6 +26,12 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 		return err
 	}
 	keep := derived.FormerIPs(imp)
+	if len(keep) > 0 { // it had a Service: the garbage collector may have deleted that before the cache shows the import's own end
+		now, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(imp), &mcsv1beta1.ServiceImport{})
+		if err != nil || now == nil || now.UID != imp.UID || now.DeletionTimestamp != nil {
+			return err
+		}
+	}
 	var lost []string
 	var refusal error
 	for {
