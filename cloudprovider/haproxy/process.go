@@ -19,8 +19,8 @@ import (
 type process struct{ dir string }
 
 const (
-	// loadTimeout is for HAProxy to have read its configuration.
-	loadTimeout  = 15 * time.Second
+	// loadTimeout is for HAProxy to have read its configuration. On a machine whose processors and disk are busy that has taken more than 15 s.
+	loadTimeout  = 45 * time.Second
 	pollInterval = 20 * time.Millisecond
 	// firstPause and lastPause are between two attempts to connect to a HAProxy that does not run, or to configure one that has started.
 	firstPause, lastPause = 100 * time.Millisecond, time.Second

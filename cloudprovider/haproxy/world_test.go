@@ -294,7 +294,7 @@ func (w *world) eventually(what string, check func() error) {
 	w.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(loadTimeout)
 	for err := check(); err != nil; err = check() {
 		select {
 		case <-deadline:
