@@ -126,5 +126,7 @@ func TestFollowedByTheFormerProvider(t *testing.T) {
 		t.Error("one that can't be had has a load balancer")
 	}
 	q.set(func(q *steered) { q.broken = nil })
-	eventually(t, "the move", func() error { return errors.Join(p.has(name, "none"), q.has(name, "80>c1/10.1.0.4:8080")) })
+	// What fails is tried again every 30 s at last, and when something changes.
+	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.5"} })
+	eventually(t, "the move", func() error { return errors.Join(p.has(name, "none"), q.has(name, "80>c1/10.1.0.5:8080")) })
 }
