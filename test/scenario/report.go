@@ -25,6 +25,7 @@ func (r *Run) report(ctx context.Context) {
 				r.show(ctx, cluster, "get", "serviceexports,serviceimports", "-n", namespace, "-o", "yaml")
 			}
 			r.show(ctx, cluster, "get", "events", "-n", namespace, "--field-selector", "type!=Normal")
+			r.showRules(ctx, cluster, namespace)
 		}
 	}
 	if !r.script.Shape.Bare {
@@ -32,8 +33,8 @@ func (r *Run) report(ctx context.Context) {
 	}
 }
 
-// whoFor prints where endpoints are, and for whom, which decides whose they are in each kube-proxy.
-const whoFor = `jsonpath={range .items[*]}{.metadata.name}: {range .endpoints[*]}{.addresses[0]} {.conditions} of {.zone} for {.hints}; {end}{"\n"}{end}`
+// whoFor prints how often slices have been written, where endpoints are, and for whom, which decides whose they are in each kube-proxy.
+const whoFor = `jsonpath={range .items[*]}{.metadata.name} generation {.metadata.generation}: {range .endpoints[*]}{.addresses[0]} {.conditions} of {.zone} for {.hints}; {end}{"\n"}{end}`
 
 // notReady prints the names of pods of which a container is not ready.
 const notReady = `jsonpath={range .items[?(@.status.containerStatuses[*].ready==false)]}{.metadata.name}{"\n"}{end}`
@@ -43,6 +44,14 @@ func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
 	pods := r.lab.Kubectl(ctx, cluster, Command{Args: []string{"get", "pods", "-n", namespace, "-o", notReady, "--request-timeout=5s"}})
 	for pod := range strings.FieldsSeq(pods.Stdout) {
 		r.show(ctx, cluster, "logs", pod, "-n", namespace, "--all-containers", "--tail=20")
+	}
+}
+
+// showRules logs where kube-proxy sends the connections of a namespace's services on the cluster's first node, and which connections nobody has answered.
+func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
+	const script = `nft list ruleset | grep -F -A6 -e "-$1/"; grep SYN_SENT /proc/net/nf_conntrack 2>/dev/null`
+	if text := strings.TrimSpace(r.lab.Exec(ctx, cluster, "sh", "-c", script, "sh", namespace).Stdout); text != "" {
+		r.logf("%s: rules of kube-proxy, and connections without answer\n%s", cluster, indent(text))
 	}
 }
 
