@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/atoll-mcs/atoll/cloudprovider/haproxy"
@@ -35,10 +34,7 @@ func (l *Lab) balancerDir(c *Cluster) string { return filepath.Join(l.Dir(c.Name
 
 // startHAProxy starts HAProxy, if this machine has it: on a machine of its own a service does that.
 func (l *Lab) startHAProxy(ctx context.Context, c *Cluster) error {
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		program, err = exec.LookPath("/usr/sbin/haproxy")
-	}
+	program, err := haproxy.Program()
 	if err != nil || l.Spec.ControlPlaneOnly {
 		return nil
 	}

@@ -291,7 +291,7 @@ func unreachable(b *bench) {
 	if err != nil {
 		b.Skipf("the port of the server that was closed is not free any more: %v", err)
 	}
-	go serveTCP(listener, "b")
+	go ServeTCP(listener, "b")
 	defer listener.Close()
 	select {
 	case <-told:

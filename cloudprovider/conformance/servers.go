@@ -32,7 +32,7 @@ func (b *bench) tcp(names ...string) (list []*server) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		go serveTCP(listener, name)
+		go ServeTCP(listener, name)
 		b.Cleanup(func() { _ = listener.Close() })
 		list = append(list, &server{
 			name: name, protocol: corev1.ProtocolTCP, close: func() { _ = listener.Close() },
@@ -42,7 +42,8 @@ func (b *bench) tcp(names ...string) (list []*server) {
 	return list
 }
 
-func serveTCP(listener net.Listener, name string) {
+// ServeTCP says a name to each client, and then echoes the client's lines, until the listener is closed.
+func ServeTCP(listener net.Listener, name string) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {

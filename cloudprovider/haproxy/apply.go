@@ -115,8 +115,10 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 			return errors.Join(errors.New("HAProxy has started meanwhile, and is looked at again"), err) // it may be what listens there
 		}
 	}
-	if _, err := p.written(); errors.Is(err, os.ErrNotExist) && running == "" && len(unbound) == len(binds(all)) {
-		return nil // it has nothing to carry, and never had
+	if running == "" && len(unbound) == len(binds(all)) {
+		if _, err := os.Stat(p.process.configFile()); errors.Is(err, os.ErrNotExist) {
+			return nil // it has nothing to carry, and never had
+		}
 	}
 	text, err := render(p.settings, sorted(all), unbound)
 	if err != nil {

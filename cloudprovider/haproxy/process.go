@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,6 +29,15 @@ const (
 	// as the limit of the machine lets them be, and in containers there may be none.
 	maxFiles = "200000"
 )
+
+// Program returns the path of HAProxy on this machine. Debian installs it where only root's PATH leads.
+func Program() (string, error) {
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		program, err = exec.LookPath("/usr/sbin/haproxy")
+	}
+	return program, err
+}
 
 // Arguments are those of HAProxy, for a hub with the option dir. first is a file with what FirstConfiguration returns.
 func Arguments(dir, first string) []string {

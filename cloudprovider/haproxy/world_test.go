@@ -33,10 +33,8 @@ func folder(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("runs HAProxy")
 	}
-	if _, err := exec.LookPath("haproxy"); err != nil {
-		if _, err := os.Stat("/usr/sbin/haproxy"); err != nil {
-			t.Skip("there is no haproxy: make host-programs installs it")
-		}
+	if _, err := Program(); err != nil {
+		t.Skip("there is no haproxy: make host-programs installs it")
 	}
 	dir, err := os.MkdirTemp("", "hap") // a test's own folders have names that are too long for sockets
 	if err != nil {
@@ -56,9 +54,9 @@ type container struct {
 // newContainer returns one that is not running yet. It ends with the test.
 func newContainer(t *testing.T, dir string) *container {
 	t.Helper()
-	program, err := exec.LookPath("haproxy")
+	program, err := Program()
 	if err != nil {
-		program = "/usr/sbin/haproxy"
+		t.Fatal(err)
 	}
 	c := &container{T: t, dir: dir, program: program}
 	if err := os.WriteFile(c.first(), []byte(FirstConfiguration(dir)), 0o600); err != nil {
@@ -236,21 +234,7 @@ func (w *world) serve(name string) netip.AddrPort {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	w.must(err)
 	w.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				fmt.Fprintln(conn, name)
-				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					fmt.Fprintln(conn, lines.Text())
-				}
-			}()
-		}
-	}()
+	go conformance.ServeTCP(listener, name)
 	return listener.Addr().(*net.TCPAddr).AddrPort()
 }
 

@@ -129,7 +129,8 @@ func (c *Controller) existing(ctx context.Context, provider string) (found []*ne
 	return found, nil
 }
 
-// queueLeftovers queues load balancers that a former hub has left, of which the MultiClusterService may have gone.
+// queueLeftovers queues load balancers that a former hub has left, of which the MultiClusterService may have gone, and deletes those that another hub has
+// moved since.
 func (c *Controller) queueLeftovers(ctx context.Context) {
 	for _, name := range c.providers.configured() {
 		provider, err := c.providers.get(ctx, name)
@@ -143,7 +144,7 @@ func (c *Controller) queueLeftovers(ctx context.Context) {
 		for _, left := range inventory.LoadBalancers() {
 			mcs := &networkingv1alpha1.MultiClusterService{}
 			if err := c.client.Get(ctx, left, mcs); err == nil && !(wanted(mcs) && c.providers.of(mcs) == name) && !slices.Contains(holders(mcs), name) {
-				if err := c.remove(ctx, provider, name, mcs); err == nil { // another hub has led meanwhile, and moved it
+				if err := c.remove(ctx, provider, name, mcs); err == nil {
 					continue
 				}
 			}

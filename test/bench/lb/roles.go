@@ -146,9 +146,9 @@ func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 
 // startHAProxy starts HAProxy as its service does, with a directory, until stop is called.
 func startHAProxy(ctx context.Context, dir string) (stop func(), err error) {
-	program, err := exec.LookPath("haproxy")
+	program, err := haproxy.Program()
 	if err != nil {
-		program = "/usr/sbin/haproxy"
+		return nil, err
 	}
 	first := dir + ".first"
 	if err := os.WriteFile(first, []byte(haproxy.FirstConfiguration(dir)), 0o600); err != nil {
