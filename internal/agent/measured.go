@@ -15,13 +15,8 @@ import (
 )
 
 // renewals are the heartbeats of other members.
-type renewals interface {
-	Renewals() map[string]time.Time
-	Live(names.ClusterID) bool
-}
-
 // remotes is what is known of the other members.
-func remotes(heartbeats renewals, withdrawn *lost.Set, over []string) map[string]metrics.Remote {
+func remotes(heartbeats *lost.Heartbeats, withdrawn *lost.Set, over []string) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}
 	for id, renewed := range heartbeats.Renewals() {
 		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), OverBudget: slices.Contains(over, id), Renewed: renewed}

@@ -68,7 +68,7 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
 			log.Error("this cluster does not take part in the clusterset", "error", err)
-			s.sayTaken(context.WithoutCancel(ctx), err)
+			s.warn(context.WithoutCancel(ctx), "ClusterIDTaken", "Join", taken.Error())
 			if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", member.Check) {
 				return nil
 			}
@@ -106,7 +106,7 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 		}
 		running.Store(agent)
 		go s.sayOverBudgetOf(ctx, agent)
-		measured.Limit("objects", agent.OverBudget)
+		measured.LeftOut(agent.OverBudget)
 		measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, agent.Lost, agent.OverBudgetOf()) })
 		measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
 		measured.Connection(func() bool { return time.Since(heartbeats.Own()) < s.options.LeaseTimeout })

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +44,7 @@ type session struct {
 	membership credential.Membership
 	facts      brokerv1alpha1.MemberClusterSpec
 	network    local.ServiceNetwork
-	placed     func()    // called when the cluster id is known to be this cluster's own
-	saidTaken  time.Time // when it was last said that the id is another cluster's
+	placed     func() // called when the cluster id is known to be this cluster's own
 }
 
 // run is one membership after the other, until ctx is done.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -203,9 +201,6 @@ func (p *process) newManager(ctx context.Context, accepts *border.Border) (manag
 		PprofBindAddress:                    p.options.PprofAddress,
 		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, accepts)},
 	})
-	options.Cache.NewInformer = func(from toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		return kit.NewInformer(lifecycle.Persistent(from), of, resync, indexers)
-	}
 	mgr, err := ctrl.NewManager(p.config, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager for the broker: %w", err)

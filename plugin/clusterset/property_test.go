@@ -35,9 +35,7 @@ type fixture struct {
 func newFixture(zones ...string) *fixture {
 	o := options{ttl: defaultTTL}
 	for _, zone := range zones {
-		if err := o.addZone(zone); err != nil {
-			panic(err)
-		}
+		o.addZone(zone)
 	}
 	f := &fixture{
 		Clusterset: newClusterset(o),
@@ -162,6 +160,11 @@ func (f *fixture) compare(t *rapid.T, zone string, want zonefile.File) {
 	flip := rapid.Bool().Draw(t, "upper case")
 	id := rapid.Uint16().Draw(t, "id")
 	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if isReverse(zone) && dns.CountLabel(name) < map[bool]int{true: whole6, false: whole4}[strings.HasSuffix(zone, arpa6)] {
+			if rcode, _, _ := want.Resolve(name, dns.TypePTR); rcode == dns.RcodeNameError {
+				continue // the beginning of an address exists, whether one begins so or not
+			}
+		}
 		if _, ok := dns.IsDomainName(name); !ok || !dns.IsSubDomain(zone, name) {
 			continue // too long to be asked for, or of another zone
 		}

@@ -4,18 +4,17 @@ import (
 	"cmp"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
-	"sync/atomic"
+
+	"github.com/miekg/dns"
 )
 
-// reverse says which names addresses have. It is for any number of readers and one
-// writer.
-type reverse struct{ v4, v6 atomic.Pointer[radix] }
-
-// arpa are the domains that reverse zones are in.
+// arpa are the domains that reverse zones are in, and how many labels the name of a whole
+// address has.
 const (
-	arpa4 = "in-addr.arpa."
-	arpa6 = "ip6.arpa."
+	arpa4, whole4 = "in-addr.arpa.", 6
+	arpa6, whole6 = "ip6.arpa.", 34
 )
 
 // isReverse reports whether a zone, lower case and fully qualified, holds PTR records.
@@ -28,115 +27,71 @@ func isReverse(zone string) bool {
 	return false
 }
 
-// reverseZone is what a reverse zone has in place of services.
-type reverseZone struct {
-	tree *atomic.Pointer[radix]
-	// whole is how many bits an address has, label how many of them a label stands for.
-	whole, label int
-	// prefix are the bits that the zone's own name stands for.
-	prefix prefix
+// reverse says which names addresses have. It is for any number of readers and one
+// writer.
+type reverse struct {
+	names *table[[]*node] // by the address as a name in its reverse zone, the best first
 }
 
-// newReverseZone returns what the reverse zone of that name holds; false if no address
-// can be in it.
-func newReverseZone(name string, of *reverse) (*reverseZone, bool) {
-	z := &reverseZone{tree: &of.v4, whole: 32, label: 8}
-	rest, ok := strings.CutSuffix(name, arpa4)
-	if !ok {
-		z.tree, z.whole, z.label = &of.v6, 128, 4
-		rest = strings.TrimSuffix(name, arpa6)
-	}
-	z.prefix, ok = z.parse(prefix{}, strings.TrimSuffix(rest, "."))
-	return z, ok
-}
+func newReverse() *reverse { return &reverse{newTable[[]*node]()} }
 
-// parse adds to a prefix the bits that the labels of a name, without a dot at its end,
-// stand for, the last label first. It returns false if they stand for none.
-func (z *reverseZone) parse(p prefix, name string) (prefix, bool) {
-	for name != "" {
-		dot := strings.LastIndexByte(name, '.')
-		value, ok := z.number(name[dot+1:])
-		if !ok || p.bits == z.whole || dot == 0 {
-			return prefix{}, false
-		}
-		p = p.with(value, z.label)
-		name = name[:max(dot, 0)]
+// find returns the name of the address that qname, which is in lower case, stands for. A qname too short for an
+// address exists, without a name: there may be addresses below it, now or in a moment.
+func (r *reverse) find(qname string) (*node, bool) {
+	if names := r.names.get(qname); names != nil {
+		return (*names)[0], true // one alone, as the specification asks for, section 2.3.3
 	}
-	return p, true
-}
-
-// number reads a label: an octet as people write it, or a hexadecimal digit.
-func (z *reverseZone) number(label string) (uint64, bool) {
-	if len(label) == 0 || len(label) > 3 || z.label == 4 && len(label) > 1 || len(label) > 1 && label[0] == '0' {
-		return 0, false
+	whole := whole4
+	if strings.HasSuffix(qname, arpa6) {
+		whole = whole6
 	}
-	n := uint64(0)
-	for _, c := range []byte(label) {
-		switch {
-		case c >= '0' && c <= '9':
-			n = n*10 + uint64(c-'0')
-		case c >= 'a' && c <= 'f' && z.label == 4:
-			n = uint64(c-'a') + 10
-		default:
-			return 0, false
-		}
-	}
-	return n, n < 1<<z.label
-}
-
-// find returns the name of the address that relative, a name within the zone, stands
-// for. It exists also, without a name, if it stands for the beginning of addresses.
-func (z *reverseZone) find(relative string) (*node, bool) {
-	p, ok := z.parse(z.prefix, relative)
-	if !ok {
-		return nil, false
-	}
-	switch found := z.tree.Load().under(p); {
-	case found == nil:
-		return nil, false
-	case p.bits < z.whole:
-		return nil, true
-	default:
-		// One alone, as the specification asks for, section 2.3.3.
-		return found.names[0], true
-	}
+	return nil, dns.CountLabel(qname) < whole
 }
 
 // replace takes names away from the addresses that they have and gives others to theirs.
 func (r *reverse) replace(gone, come []host) {
-	v4, v6 := r.v4.Load(), r.v6.Load()
 	for _, h := range gone {
-		for p := range h.node.prefixes {
-			if p.bits == 32 {
-				v4 = v4.remove(p, h.node)
-			} else {
-				v6 = v6.remove(p, h.node)
-			}
+		for name := range h.node.reverseNames {
+			r.set(name, slices.DeleteFunc(r.of(name), func(n *node) bool { return n == h.node }))
 		}
 	}
 	for _, h := range come {
-		for p := range h.node.prefixes {
-			if p.bits == 32 {
-				v4 = v4.add(p, h.node)
-			} else {
-				v6 = v6.add(p, h.node)
-			}
+		for name := range h.node.reverseNames {
+			names := r.of(name)
+			at, _ := slices.BinarySearchFunc(names, h.node, betterName)
+			r.set(name, slices.Insert(names, at, h.node))
 		}
 	}
-	r.v4.Store(v4)
-	r.v6.Store(v6)
 }
 
-// prefixes yields the addresses of a name.
-func (n *node) prefixes(yield func(prefix) bool) {
-	for at := 0; at < len(n.v4); at += net.IPv4len {
-		if !yield(wholeOf(netip.AddrFrom4([4]byte(n.v4[at:])))) {
-			return
-		}
+// of returns a copy of the names of an address.
+func (r *reverse) of(name string) []*node {
+	if names := r.names.get(name); names != nil {
+		return slices.Clone(*names)
 	}
-	for at := 0; at < len(n.v6); at += net.IPv6len {
-		if !yield(wholeOf(netip.AddrFrom16([16]byte(n.v6[at:])))) {
-			return
+	return nil
+}
+
+func (r *reverse) set(name string, names []*node) {
+	if len(names) == 0 {
+		r.names.set(name, nil)
+		return
+	}
+	r.names.set(name, &names)
+}
+
+// reverseNames yields the addresses of a name, as names in their reverse zones.
+func (n *node) reverseNames(yield func(string) bool) {
+	for _, of := range []struct {
+		packed []byte
+		size   int
+	}{{n.v4, net.IPv4len}, {n.v6, net.IPv6len}} {
+		for packed := range slices.Chunk(of.packed, of.size) {
+			ip, _ := netip.AddrFromSlice(packed)
+			name, err := dns.ReverseAddr(ip.String())
+			if err == nil && !yield(name) {
+				return
+			}
 		}
 	}
 }

@@ -103,7 +103,7 @@ func newClusterset(o options) *Clusterset {
 	}
 	for _, name := range o.reverse {
 		if c.names == nil {
-			c.names = &reverse{}
+			c.names = newReverse()
 		}
 		c.zones = append(c.zones, newPointerZone(name, c.names, c.zones[0]))
 	}
@@ -137,9 +137,7 @@ func parse(c *caddy.Controller) (options, error) {
 			return o, plugin.ErrOnce
 		}
 		for _, zone := range plugin.OriginsFromArgsOrServerBlock(c.RemainingArgs(), c.ServerBlockKeys) {
-			if err := o.addZone(zone); err != nil {
-				return o, err
-			}
+			o.addZone(zone)
 		}
 		if len(o.zones) == 0 {
 			return o, errors.New("a zone is needed that is no reverse zone")
@@ -154,19 +152,15 @@ func parse(c *caddy.Controller) (options, error) {
 }
 
 // addZone adds a zone, fully qualified and in lower case.
-func (o *options) addZone(name string) error {
+func (o *options) addZone(name string) {
 	switch {
 	case slices.Contains(o.zones, name) || slices.Contains(o.reverse, name):
 		// A server block may have one zone on several ports.
 	case !isReverse(name):
 		o.zones = append(o.zones, name)
 	default:
-		if _, ok := newReverseZone(name, &reverse{}); !ok {
-			return fmt.Errorf("no address can be in the reverse zone %s: its labels must be octets or, in ip6.arpa, hexadecimal digits", name)
-		}
 		o.reverse = append(o.reverse, name)
 	}
-	return nil
 }
 
 // parseProperty reads one line of the plugin's block.

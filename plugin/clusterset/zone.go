@@ -9,7 +9,7 @@ type zone struct {
 	services index
 	builder  *builder
 	// reverse is set for a reverse zone, which has no services.
-	reverse *reverseZone
+	reverse *reverse
 	// hostmaster and ns are the names in the SOA record; ns, with the server's
 	// own addresses, is also the target of the NS record.
 	hostmaster string
@@ -31,9 +31,7 @@ func newZone(name string) *zone {
 // newPointerZone returns a reverse zone, in which addresses have names. Its server is that
 // of another zone.
 func newPointerZone(name string, names *reverse, of *zone) *zone {
-	z := &zone{name: name, hostmaster: of.hostmaster, ns: of.ns}
-	z.reverse, _ = newReverseZone(name, names)
-	return z
+	return &zone{name: name, hostmaster: of.hostmaster, ns: of.ns, reverse: names}
 }
 
 // relative cuts the zone from qname, which is in lower case and fully qualified.
@@ -66,10 +64,11 @@ func escaped(name string) bool {
 // in a reverse zone the node is that of the name which it has.
 func (z *zone) find(relative string) (kind, *node, bool) {
 	if z.reverse != nil {
-		n, exists := z.reverse.find(relative)
 		if relative == "" {
+			n, _ := z.reverse.find(z.name)
 			return apex, n, true
 		}
+		n, exists := z.reverse.find(join(relative, z.name))
 		return pointer, n, exists
 	}
 	q := parseQuestion(relative)

@@ -24,8 +24,9 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// Patience is how long something that must come is waited for.
-const Patience = 30 * time.Second
+// Patience is how long something that must come is waited for: clients of an API server, the controller manager among them, pause for up to a minute
+// between attempts after it was away.
+const Patience = 2 * time.Minute
 
 // Suite is a package of tests that have one lab.
 type Suite struct {

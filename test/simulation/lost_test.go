@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -298,68 +297,4 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	expect(t, "it is withdrawn again", importing, "10.202.0.1", "10.202.2.1")
 	n.heal(silent.ID)
 	expect(t, "the member itself is believed", importing, all...)
-}
-
-// refusal is whether an API server refuses the ConfigMap of lost members, and how often it has.
-type refusal struct {
-	atomic.Bool
-	refused atomic.Int32
-}
-
-// of is a way to such an API server.
-func (f *refusal) of(next http.RoundTripper) http.RoundTripper {
-	return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
-		if !f.Load() || !strings.HasSuffix(r.URL.Path, "/configmaps/"+names.LostClusters) {
-			return next.RoundTrip(r)
-		}
-		f.refused.Add(1)
-		return nil, errors.New("refused")
-	})
-}
-
-// TestWhoIsLostCanNotBeRead has an agent start that may not read who was lost before. What is heard
-// of is imported all the same, what dies is withdrawn, and what was withdrawn does not come back.
-//
-// Pitfall 29.
-func TestWhoIsLostCanNotBeRead(t *testing.T) {
-	waits(t)
-	n, members := joinOver(t, 3)
-	dying, alive, judging := members[0], members[1], members[2]
-	shop(t, members...)
-	export(t, dying, "web", "10.201.0.1", "")
-	export(t, alive, "web", "10.202.0.1", "")
-	expect(t, "everything is imported", judging, "10.201.0.1", "10.202.0.1")
-
-	way := &refusal{}
-	way.Store(true)
-	judging.options.Local = rest.CopyConfig(judging.options.Local)
-	judging.options.Local.Wrap(way.of)
-	restart := func() {
-		t.Helper()
-		planes.NoError(t, judging.Stop())
-		planes.NoError(t, judging.Start(t.Context()))
-		before := way.refused.Load()
-		eventually(t, "it tries to read who is lost", func(context.Context) error {
-			if way.refused.Load() <= before {
-				return errors.New("not yet")
-			}
-			return nil
-		})
-	}
-	restart()
-	export(t, alive, "db", "10.202.0.2", "")
-	expect(t, "what is new is imported", judging, "10.201.0.1", "10.202.0.1", "10.202.0.2")
-	n.cutOff(dying.ID)
-	n.pods("10.201.0", false)
-	expect(t, "what dies is withdrawn", judging, "10.202.0.1", "10.202.0.2")
-	way.Store(false)
-	eventually(t, "who is lost is kept", func(ctx context.Context) error { return lost(ctx, judging, "sim1") })
-
-	way.Store(true)
-	restart()
-	export(t, alive, "cache", "10.202.0.3", "")
-	expect(t, "what was withdrawn does not come back", judging, "10.202.0.1", "10.202.0.2", "10.202.0.3")
-	n.pods("10.201.0", true)
-	n.heal(dying.ID)
-	expect(t, "what is back is imported", judging, "10.201.0.1", "10.202.0.1", "10.202.0.2", "10.202.0.3")
 }

@@ -98,7 +98,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	add(slices, e)
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, member, broker, c.Heartbeats)
 	add(entries, e)
-	add(lost.NewController(c.mgr.GetAPIReader(), c.mgr.GetClient(), c.ClusterID, publishedBy{c, b}, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
+	add(lost.NewController(c.cluster, b, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler}, err
 }
 
@@ -136,7 +136,11 @@ func (c *core) member(ctx context.Context, id names.ClusterID) {
 	if tell == nil {
 		return
 	}
-	for _, service := range (publishedBy{c, c.cluster.Broker()}).ServicesOf(id) {
+	services, err := c.cluster.ServicesOf(ctx, c.cluster.Broker(), id)
+	if err != nil {
+		return // a cache has ended
+	}
+	for _, service := range services {
 		c.merged(service)
 	}
 	tell.slices.From(ctx, id)

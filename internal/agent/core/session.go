@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -220,11 +219,6 @@ func (c *core) expectOwners(ctx context.Context) error {
 	return nil
 }
 
-// newInformer returns an informer that is back soon after the broker is: client-go alone would pause for up to a minute.
-func newInformer(from toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	return kit.NewInformer(lifecycle.Persistent(from), of, resync, indexers)
-}
-
 // newBroker returns the broker, with a cache of the clusterset's namespace.
 func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster, error) {
 	scheme := broker.Scheme()
@@ -238,7 +232,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 		}
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(scheme), nil }
 		o.Cache = cache.Options{
-			NewInformer:                  newInformer,
+			NewInformer:                  lifecycle.NewInformer,
 			DefaultFieldSelector:         inClusterset,
 			DefaultTransform:             kit.Trim,
 			DefaultUnsafeDisableDeepCopy: ptr.To(true),

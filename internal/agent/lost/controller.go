@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -22,21 +21,11 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// Published is what other members have published.
-type Published interface {
-	// ServicesOf returns the services that a member exports.
-	ServicesOf(names.ClusterID) []types.NamespacedName
-	// Slices returns the slices of a service that a member has published.
-	Slices(types.NamespacedName, names.ClusterID) []*discoveryv1.EndpointSlice
-	// Imported returns the slices that this cluster has imported from a member.
-	Imported(names.ClusterID) []*discoveryv1.EndpointSlice
-}
-
 // Controller owns the ConfigMap, and what others know of it by a Set.
 type Controller struct {
 	store      store
-	self       names.ClusterID
-	published  Published
+	cluster    *inputs.Cluster
+	broker     *inputs.Broker
 	heartbeats *Heartbeats
 	prober     Prober
 	timeout    time.Duration
@@ -52,55 +41,55 @@ type Controller struct {
 	// look. They are the loop's.
 	since          map[string]string
 	majoritySilent bool
-	// present are the members that have a heartbeat, and alive those that renewed it or answered a probe
-	// since this process started. With mu.
-	present, alive map[string]bool
 	// followed are the endpoints of members whose heartbeat is missing while they answer. With mu.
 	followed map[string]endpoints
 }
 
 // NewController returns a controller that tells withdrawn whose endpoints are. A member is
 // suspected when its heartbeat has been missing for timeout; renew has the own one renewed at
-// once. c is the cluster's own API server, and reader reads from it without a cache.
-func NewController(reader client.Reader, c client.Client, self names.ClusterID, published Published, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
+// once.
+func NewController(cluster *inputs.Cluster, broker *inputs.Broker, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
-		store: store{reader, c}, self: self, published: published, heartbeats: heartbeats, prober: prober, timeout: timeout,
+		store: store{cluster.Live, cluster.Client}, cluster: cluster, broker: broker, heartbeats: heartbeats, prober: prober, timeout: timeout,
 		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1), followed: map[string]endpoints{},
 	}
 }
 
-// Start decides until ctx is done. Who was withdrawn before is what a new process has to know first.
-// As long as that can't be read, nothing changes for members that are silent: they may be dead,
-// and what there is of them may be all that there is.
+// Start decides until ctx is done. A new process has to know first who was withdrawn before: what is dead is not to come back with it.
 func (c *Controller) Start(ctx context.Context) error {
-	stored, err := c.store.read(ctx)
-	if err == nil {
-		c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
-	} else {
-		stored = nil
-		c.log.Error("reading which members are withdrawn failed, will try again. Until then nothing changes for members that are silent", "error", err)
+	var stored map[string]string
+	var retry backOff
+	for stored == nil {
+		var err error
+		if stored, err = c.store.read(ctx); err == nil {
+			break
+		}
+		retry.failed()
+		c.log.Error("reading which members are lost failed, will try again. Until then no EndpointSlice is imported", "error", err)
+		if !c.sleep(ctx, retry.at) {
+			return nil
+		}
 	}
+	c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
 	if c.heartbeats.Await(ctx) != nil {
 		return nil
 	}
-	c.since = map[string]string{}
-	maps.Copy(c.since, stored)
+	c.since, retry = maps.Clone(stored), backOff{}
 	c.begin()
-	var retry backOff
 	for {
-		next := c.step(ctx, stored != nil)
-		if due := retry.at; time.Now().Before(due) {
-			next = Earliest(next, due)
-		} else if now, err := c.keep(ctx, stored); err == nil {
-			inherited := stored == nil && now != nil
-			stored, retry = now, backOff{}
-			if inherited {
-				continue
-			}
-		} else if ctx.Err() == nil {
-			retry.failed()
+		next := c.step(ctx)
+		switch {
+		case maps.Equal(c.since, stored):
+		case time.Now().Before(retry.at):
 			next = Earliest(next, retry.at)
-			c.log.Error("keeping which members are withdrawn failed, will try again", "error", err)
+		default:
+			if err := c.store.write(ctx, c.since); err == nil {
+				stored, retry = maps.Clone(c.since), backOff{}
+			} else if ctx.Err() == nil {
+				retry.failed()
+				next = Earliest(next, retry.at)
+				c.log.Error("keeping which members are lost failed, will try again", "error", err)
+			}
 		}
 		if !c.sleep(ctx, next) {
 			return nil
@@ -119,39 +108,6 @@ func (b *backOff) failed() {
 	b.at = time.Now().Add(b.pause)
 }
 
-// keep has the ConfigMap say who is withdrawn. Where what it said before is not known, nil, that
-// is read instead. It returns what is stored then.
-func (c *Controller) keep(ctx context.Context, stored map[string]string) (map[string]string, error) {
-	if stored == nil {
-		before, err := c.store.read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		c.inherit(before)
-		return before, nil
-	}
-	if maps.Equal(c.since, stored) {
-		return stored, nil
-	}
-	if err := c.store.write(ctx, c.since); err != nil {
-		return nil, err
-	}
-	return maps.Clone(c.since), nil
-}
-
-// inherit takes members for withdrawn that were, and that are silent since.
-func (c *Controller) inherit(before map[string]string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, since := range before {
-		if _, there := c.alive[id]; there || !c.present[id] {
-			continue
-		}
-		c.detector.Inherit(id, withdrawnAt(since))
-		c.since[id] = since
-	}
-}
-
 // begin tells the detector of all heartbeats.
 func (c *Controller) begin() {
 	c.mu.Lock()
@@ -162,17 +118,13 @@ func (c *Controller) begin() {
 	}
 	now := time.Now()
 	members := c.heartbeats.Listen(c)
-	c.present, c.alive = map[string]bool{}, map[string]bool{}
-	for _, id := range members {
-		c.present[id.String()] = true
-	}
 	for id := range c.since {
 		if !slices.Contains(members, names.ClusterID(id)) {
 			c.detector.Gone(id) // it was removed meanwhile
 		}
 	}
 	for _, id := range members {
-		if id == c.self {
+		if id == c.cluster.ID {
 			continue
 		}
 		c.detector.Known(id.String(), now)
@@ -182,9 +134,18 @@ func (c *Controller) begin() {
 	}
 }
 
+// services are those that a member exports.
+func (c *Controller) services(id names.ClusterID) []types.NamespacedName {
+	services, err := c.cluster.ServicesOf(context.Background(), c.broker, id)
+	if err != nil {
+		return nil // a cache has ended
+	}
+	return services
+}
+
 // exports tells whether a member exports anything.
 func (c *Controller) exports(id string) bool {
-	return len(c.published.ServicesOf(names.ClusterID(id))) > 0
+	return len(c.services(names.ClusterID(id))) > 0
 }
 
 // withdrawnAt reads since when a member is withdrawn; one of which that can't be read has been since now.
@@ -195,13 +156,11 @@ func withdrawnAt(since string) time.Time {
 	return time.Now()
 }
 
-// step does what is to be done now, and returns when to look again. It is known, or not, who was
-// withdrawn before.
-func (c *Controller) step(ctx context.Context, known bool) time.Time {
+// step does what is to be done now, and returns when to look again.
+func (c *Controller) step(ctx context.Context) time.Time {
 	c.mu.Lock()
 	probe, renew, wake := c.detector.Due(time.Now())
 	withdrawn, majoritySilent := c.detector.Withdrawn(), c.detector.MajoritySilent(time.Now())
-	alive := slices.Sorted(maps.Keys(c.alive))
 	out := map[string]map[netip.AddrPort]bool{}
 	for id, followed := range c.followed {
 		if gone := followed.withdrawn(); len(gone) > 0 {
@@ -221,11 +180,7 @@ func (c *Controller) step(ctx context.Context, known bool) time.Time {
 	}
 	c.majoritySilent = majoritySilent
 	c.note(withdrawn)
-	if known {
-		c.withdrawn.Replace(withdrawn)
-	} else {
-		c.withdrawn.Suppose(withdrawn, slices.DeleteFunc(alive, func(id string) bool { return slices.Contains(withdrawn, id) }))
-	}
+	c.withdrawn.Replace(withdrawn)
 	return wake
 }
 
@@ -261,9 +216,6 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 		return
 	}
 	c.update(func(d *Detector, now time.Time) {
-		if answers {
-			c.alive[id.String()] = true
-		}
 		d.Probed(id.String(), answers, now)
 		if !d.Missing(id.String()) {
 			return // it has been renewed meanwhile
@@ -278,10 +230,9 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 // Renewed implements Listener.
 func (c *Controller) Renewed(id names.ClusterID) {
 	c.update(func(d *Detector, now time.Time) {
-		if id == c.self {
+		if id == c.cluster.ID {
 			d.Confirmed(now)
 		} else {
-			c.present[id.String()], c.alive[id.String()] = true, true
 			delete(c.followed, id.String())
 			d.Renewed(id.String(), now)
 		}
@@ -296,8 +247,6 @@ func (c *Controller) Missed(id names.ClusterID) {
 // Gone implements Listener.
 func (c *Controller) Gone(id names.ClusterID) {
 	c.update(func(d *Detector, _ time.Time) {
-		delete(c.present, id.String())
-		delete(c.alive, id.String())
 		delete(c.followed, id.String())
 		d.Gone(id.String())
 	})

@@ -13,7 +13,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -108,12 +110,12 @@ func answered(outcomes map[Target]Outcome) bool {
 // sample is where a member can be probed: some pods of some of the services that this
 // cluster imports from it, others each time.
 func (c *Controller) sample(id names.ClusterID) []Target {
-	services := c.published.ServicesOf(id)
+	services := c.services(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
 	var some []*discoveryv1.EndpointSlice
 	found := 0
 	for _, service := range services {
-		published := c.published.Slices(service, id)
+		published := c.published(service, id)
 		if len(published) == 0 {
 			continue
 		}
@@ -135,9 +137,21 @@ func (c *Controller) sample(id names.ClusterID) []Target {
 	return targets
 }
 
+// published are the slices of a service that a member has published.
+func (c *Controller) published(service types.NamespacedName, id names.ClusterID) []*discoveryv1.EndpointSlice {
+	all, err := c.broker.Published(context.Background(), c.cluster.Clusterset, service)
+	if err != nil {
+		return nil // the cache has ended
+	}
+	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool { return layout.Cluster(s) != id })
+}
+
 // imported are slices of a member's that this cluster uses.
 func (c *Controller) imported(id names.ClusterID) []*discoveryv1.EndpointSlice {
-	list := c.published.Imported(id)
+	list, err := c.cluster.ImportedFrom(context.Background(), id)
+	if err != nil {
+		return nil // a cache that is synced does not fail before the agent ends
+	}
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list[:min(len(list), maxTargets)]
 }

@@ -69,17 +69,6 @@ func (s *Suspicions) Clear(object string) {
 	delete(s.all, object)
 }
 
-// Waiting returns how many objects of each member are suspicious.
-func (s *Suspicions) Waiting() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	waiting := map[string]int{}
-	for _, of := range s.all {
-		waiting[of.owner.String()]++
-	}
-	return waiting
-}
-
 // Observe takes notice of the counters, as a read that began at a time has found them. Members without a Lease have none.
 func (s *Suspicions) Observe(began time.Time, counters map[names.ClusterID]Counter) {
 	var callbacks []func()

@@ -114,7 +114,7 @@ the member may have no address of that family. --dry-run shows which exports wou
 			if err != nil {
 				return err
 			}
-			row := newRow(now.Members, id)
+			row := about(now.Members, id.String())[0]
 			printIgnored(cmd, row)
 			rows := []setup.MemberPermissions{row}
 			if now.Created {
@@ -166,19 +166,6 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 		return nil, errors.New("--ranges: there is no range: give some, or " + anyAddress)
 	}
 	return &set, nil
-}
-
-// newRow returns the row of a cluster, also of one that has no row because it is no member and has no settings.
-func newRow(rows []setup.MemberPermissions, id names.ClusterID) setup.MemberPermissions {
-	if found := about(rows, id.String()); len(found) > 0 {
-		return found[0]
-	}
-	row := setup.MemberPermissions{Namespaces: []string{"*"}, AnyAddress: true}
-	if found := about(rows, setup.DefaultRow); len(found) > 0 {
-		row = found[0]
-	}
-	row.Cluster = id.String()
-	return row
 }
 
 // printIgnored reports which of a member's exports the other clusters ignore.

@@ -47,12 +47,7 @@ it would write Lighthouse's part again, and CoreDNS does not start with both.`,
 		Example: `  atoll dns install --dry-run
   atoll dns install --context c1
   atoll dns install --zone clusterset.local --zone 100.10.in-addr.arpa`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return err
-			}
-			return o.complete()
-		},
+		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(command)
@@ -96,7 +91,16 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	if err := o.findServers(ctx, c); err != nil {
 		return err
 	}
-	changes, err := o.edit(ctx, c, cmd.OutOrStdout(), o.decision(ctx, c))
+	if o.wiring.ReplaceLighthouse {
+		note, err := operatorStopped(ctx, c)
+		if err != nil {
+			return err
+		}
+		if note != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+		}
+	}
+	changes, err := o.edit(ctx, c, cmd.OutOrStdout(), clusterdns.Install(o.wiring, o.forms))
 	if err != nil {
 		return err
 	}

@@ -27,12 +27,7 @@ has the ConfigMap of CoreDNS, or whatever the cluster has in its place; see atol
 The Service of atoll-dns is asked for its address, unless --server gives it.`,
 		Example: `  atoll render dns --context c1 > coredns.yaml
   atoll render dns --from coredns.yaml --server 10.96.0.53`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return err
-			}
-			return o.complete()
-		},
+		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := o.reader(from)
 			if err != nil {

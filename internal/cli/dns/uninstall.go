@@ -18,12 +18,7 @@ wherever it is, and leaves that as it was before. Pods no longer resolve the clu
 names then. atoll-dns itself is not touched.`,
 		Example: `  atoll dns uninstall --dry-run
   atoll dns uninstall --context c1`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return err
-			}
-			return o.complete()
-		},
+		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.connect()
 			if err != nil {

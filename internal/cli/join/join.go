@@ -37,12 +37,7 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 		Example: `  atoll join c1.join --context c1
   atoll broker token create c1 --context broker | atoll join - --context c1
   atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
-				return err
-			}
-			return member.Complete(&request.Member)
-		},
+		Args: cobra.MatchAll(cobra.ExactArgs(1), func(*cobra.Command, []string) error { return member.Complete(&request.Member) }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := Read(cmd, args[0])
 			if err != nil {

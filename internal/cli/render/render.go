@@ -89,12 +89,7 @@ func newMember(to *output.Manifests) *cobra.Command {
 secret" makes that of a join file. The agent exchanges the join file's token by itself, and makes sure
 that the id is free. It keeps the token in that Secret new, so nothing else may go on writing it.`,
 		Example: `  atoll render member --cluster-id c1 --region eu --output-dir c1`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return err
-			}
-			return member.Complete(&what)
-		},
+		Args:    cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return member.Complete(&what) }),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := names.ParseClusterID(clusterID)
 			if err != nil {

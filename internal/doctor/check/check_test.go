@@ -91,7 +91,7 @@ func healthy() *Evidence {
 	e := &Evidence{Clusters: []Cluster{member(1), member(2)}}
 	for i := range e.Clusters {
 		c := &e.Clusters[i]
-		seen := &probe.Report{Resolver: probe.Resolver{Servers: c.ClusterDNS}}
+		seen := &probe.Report{Resolvers: c.ClusterDNS}
 		plan := Plan(e, c, nil)
 		for _, q := range plan.Questions {
 			if q.Server == probe.EachServer {
@@ -214,7 +214,7 @@ func TestEvaluate(t *testing.T) {
 			c1.silence("10.101.0.10")
 		}, "ATOLL1502=error ATOLL1505=error", "the cluster's DNS at 10.101.0.10 does not pass it on: no such name"},
 		"NodeLocal not wired": {func(_ *Evidence, c1, _ *Cluster) {
-			c1.NodeLocal, c1.Seen.Resolver.Servers = true, []string{"169.254.20.10"}
+			c1.NodeLocal, c1.Seen.Resolvers = true, []string{"169.254.20.10"}
 			c1.Survey.Cluster.DNS.Found = append(c1.Survey.Cluster.DNS.Found, dnswiring.NodeLocal)
 			c1.silence("")
 			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: versionName, Type: "TXT", Server: "169.254.20.10"}, Absent: true})

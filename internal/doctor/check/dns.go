@@ -39,10 +39,10 @@ func (ch *checker) ownDNS() {
 	answers := append(c.answers(ownName, "A"), c.answers(ownName, "AAAA")...)
 	if !answered(answers) {
 		ch.say(OwnDNS, Error, "the cluster's own DNS is broken, or pods may not reach it: kubectl"+ch.on()+" -n kube-system get pods,endpointslices -l k8s-app=kube-dns",
-			"%s is not found by way of %s: %s", ownName, list(c.Seen.Resolver.Servers), answerError(answers))
+			"%s is not found by way of %s: %s", ownName, list(c.Seen.Resolvers), answerError(answers))
 		return
 	}
-	ch.ok(OwnDNS, "by way of %s", list(c.Seen.Resolver.Servers))
+	ch.ok(OwnDNS, "by way of %s", list(c.Seen.Resolvers))
 }
 
 // wiring is about what the cluster's DNS is configured to do.
@@ -114,9 +114,9 @@ func (ch *checker) names() {
 // lost finds the server that has no answer although the next one has.
 func (ch *checker) lost() (where, hint string) {
 	c := ch.cluster
-	own := c.answers(versionName, "TXT", c.Seen.Resolver.Servers...)
+	own := c.answers(versionName, "TXT", c.Seen.Resolvers...)
 	cluster := c.answers(versionName, "TXT", c.ClusterDNS...)
-	pods := fmt.Sprintf("pods ask %s", list(c.Seen.Resolver.Servers))
+	pods := fmt.Sprintf("pods ask %s", list(c.Seen.Resolvers))
 	switch {
 	case c.Stock == nil && len(c.AtollDNS) > 0 && !answered(c.answers(versionName, "TXT", c.AtollDNS...)):
 		return "atoll-dns itself does not answer", "see " + string(ClustersetDNS)

@@ -7,7 +7,6 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
-	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
 // pair is the way from one cluster to another.
@@ -24,25 +23,11 @@ func (p pair) families() {
 	if p.from.Listener == nil || p.to.Listener == nil || p.from.Name > p.to.Name {
 		return
 	}
-	six := func(c *Cluster) (found [2]bool) {
-		for _, a := range c.Listener.Pod {
-			found[boolean(strings.Contains(a, ":"))] = true
-		}
-		return found
-	}
-	a, b := six(p.from), six(p.to)
-	if a[0] && b[0] || a[1] && b[1] {
+	if len(p.from.families(p.to.Listener.Pod)) > 0 {
 		p.say(Families, OK, "", "")
 		return
 	}
 	p.say(Families, Error, "one of them has to have both: a service is imported where its cluster and the importing one have a family in common", "one has IPv4 alone, the other IPv6")
-}
-
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // connections are real ones, to a pod and to a Service of the other cluster. Which of them have to
@@ -103,22 +88,7 @@ func (p pair) mode() (mode brokerv1alpha1.AdvertiseMode, joined bool) {
 			}
 		}
 	}
-	return advertised(p.to), p.to.member()
-}
-
-// advertised is what a cluster's agents are told to advertise, as far as that can be seen there.
-func advertised(c *Cluster) brokerv1alpha1.AdvertiseMode {
-	if c.Survey == nil {
-		return ""
-	}
-	for _, container := range c.Survey.Cluster.Deployments[render.AgentName].Spec.Template.Spec.Containers {
-		for _, arg := range container.Args {
-			if mode, ok := strings.CutPrefix(arg, "--advertise-mode="); ok {
-				return brokerv1alpha1.AdvertiseMode(mode)
-			}
-		}
-	}
-	return ""
+	return "", p.to.member()
 }
 
 func (p pair) hint(joined bool, services []probe.Reached) string {

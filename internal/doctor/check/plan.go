@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
@@ -24,7 +26,7 @@ const (
 // Plan is what a pod in a cluster has to find out so that Evaluate can. ca is the broker's.
 func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 	plan := probe.Plan{
-		Patience: probe.Duration(patience),
+		Patience: metav1.Duration{Duration: patience},
 		Questions: []probe.Question{
 			{Name: ownName, Type: "A"}, {Name: ownName, Type: "AAAA"},
 			{Name: versionName, Type: "TXT"}, {Name: versionName, Type: "TXT", Server: probe.EachServer},

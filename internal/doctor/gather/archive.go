@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"sync"
 	"time"
 )
 
@@ -16,7 +15,6 @@ type Archive struct {
 	root string
 	at   time.Time
 
-	mu       sync.Mutex
 	zip      *gzip.Writer
 	tar      *tar.Writer
 	files    []File
@@ -39,8 +37,6 @@ func NewArchive(w io.Writer, root string, at time.Time) *Archive {
 // Add puts a text into the archive. That it can't be written, Close tells.
 func (a *Archive) Add(name string, text []byte) {
 	text = Redact(text)
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if a.err == nil {
 		a.err = a.write(name, text)
 	}
@@ -61,8 +57,6 @@ func (a *Archive) write(name string, text []byte) error {
 
 // Miss notes that something could not be put in, which the file missing.txt says.
 func (a *Archive) Miss(format string, args ...any) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.problems = append(a.problems, string(Redact(fmt.Appendf(nil, format, args...))))
 }
 

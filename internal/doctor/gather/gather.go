@@ -5,9 +5,6 @@ package gather
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -30,10 +27,10 @@ import (
 )
 
 const (
-	// page is how many objects are asked for at a time, maxObjects how many of a kind are kept.
-	page, maxObjects = 500, 5000
-	// maxLog is how much of one container's log is kept, from its end.
-	maxLog, maxLines = 8 << 20, 20_000
+	// maxObjects is how many of a kind are kept.
+	maxObjects = 5000
+	// maxLines is how much of one container's log is kept, from its end.
+	maxLines = 20_000
 )
 
 // kind is what is collected of one.
@@ -155,34 +152,28 @@ func objects(ctx context.Context, folder string, from client.Reader, k kind, to 
 	} else if k.labels != nil {
 		file = "imported/" + file
 	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: k.version, Kind: k.kind + "List"})
+	opts := []client.ListOption{client.InNamespace(k.namespace)}
+	if k.labels != nil {
+		opts = append(opts, k.labels)
+	}
+	if err := from.List(ctx, list, opts...); err != nil {
+		if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			to.Miss("%s/%s: %v", folder, file, err)
+		}
+		return
+	}
 	var all []any
-	more := ""
-	for {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: k.version, Kind: k.kind + "List"})
-		opts := []client.ListOption{client.InNamespace(k.namespace), client.Limit(page), client.Continue(more)}
-		if k.labels != nil {
-			opts = append(opts, k.labels)
+	for i := range list.Items {
+		if o := &list.Items[i]; k.keep == nil || k.keep(o) {
+			strip(o)
+			all = append(all, o.Object)
 		}
-		if err := from.List(ctx, list, opts...); err != nil {
-			if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
-				to.Miss("%s/%s: %v", folder, file, err)
-			}
-			break
-		}
-		for i := range list.Items {
-			if o := &list.Items[i]; k.keep == nil || k.keep(o) {
-				strip(o)
-				all = append(all, o.Object)
-			}
-		}
-		if more = list.GetContinue(); more == "" {
-			break
-		}
-		if len(all) >= maxObjects {
-			to.Miss("%s/%s: there are more than %d, and no more were taken", folder, file, len(all))
-			break
-		}
+	}
+	if len(all) > maxObjects {
+		to.Miss("%s/%s: of %d there are the first %d", folder, file, len(all), maxObjects)
+		all = all[:maxObjects]
 	}
 	if len(all) > 0 {
 		put(to, folder+"/"+file+".yaml", map[string]any{"apiVersion": "v1", "kind": "List", "items": all})
@@ -226,34 +217,7 @@ func log(ctx context.Context, kube kubernetes.Interface, pod *corev1.Pod, contai
 	lines := int64(maxLines)
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	stream, err := kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+	return kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: container, Previous: previous, TailLines: &lines, Timestamps: true,
-	}).Stream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	text, err := end(stream, maxLog)
-	if err != nil {
-		return text, fmt.Errorf("reading it: %w", err)
-	}
-	return text, nil
-}
-
-// end reads everything, and returns at most so many bytes of it, the last ones.
-func end(from io.Reader, most int) ([]byte, error) {
-	var text []byte
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		if text = append(text, buffer[:n]...); len(text) > 2*most {
-			text = slices.Clone(text[len(text)-most:])
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return text[max(0, len(text)-most):], err
-		}
-	}
+	}).DoRaw(ctx)
 }

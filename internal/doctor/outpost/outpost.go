@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/install"
 )
 
 const (
@@ -27,8 +29,6 @@ const (
 	grace = time.Minute
 	// goneTime is how long a namespace's end is waited for.
 	goneTime = time.Minute
-	// pause is between two looks whether it is.
-	pause = 200 * time.Millisecond
 )
 
 // Options say what an outpost is for.
@@ -132,17 +132,11 @@ func ByHand(context, namespace string) string {
 
 // AwaitGone waits until the namespace is not there any more.
 func (p *Outpost) AwaitGone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneTime)
-	defer cancel()
-	for {
+	return install.Wait(context.WithoutCancel(ctx), goneTime, func(ctx context.Context) error {
 		_, err := p.kube.CoreV1().Namespaces().Get(ctx, p.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("namespace %s is being deleted, and is still there after %v", p.Name, goneTime), err)
-		case <-time.After(pause):
-		}
-	}
+		return errors.Join(fmt.Errorf("namespace %s is being deleted, and is still there after %v", p.Name, goneTime), err)
+	})
 }

@@ -3,7 +3,6 @@ package outpost
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -26,7 +25,6 @@ type server struct {
 
 	mu         sync.Mutex
 	namespaces map[string]bool
-	watches    int
 }
 
 func start(t *testing.T, s *server) *rest.Config {
@@ -42,8 +40,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	name := strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/")
 	switch {
-	case r.URL.Query().Has("watch"):
-		s.watches++
 	case r.Method == http.MethodPost:
 		n := &corev1.Namespace{}
 		if body, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(body, n) != nil { // to its end, or nothing would tell that the client has gone
@@ -58,9 +54,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	switch {
-	case r.URL.Query().Has("watch"):
-		pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "client"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}
-		answer(w, map[string]any{"type": "ADDED", "object": pod})
+	case strings.HasSuffix(r.URL.Path, "/pods/client"):
+		answer(w, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "client"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}})
 	case strings.HasSuffix(r.URL.Path, "/namespaces") && r.Method == http.MethodGet:
 		answer(w, &corev1.NamespaceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}})
 	case r.Method == http.MethodGet && !s.namespaces[name]:
@@ -133,48 +128,39 @@ func TestNamespaceWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A watch that ends at once, or is refused for a while, is begun again, after a pause; one that is not allowed is not.
+// A pod that can't be read for a while is awaited all the same, one that may not be read is not, and an error says why.
 func TestAwait(t *testing.T) {
 	s := &server{}
-	s.trouble = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Query().Has("watch") && s.watches == 2 {
-			refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+	asked := 0
+	trouble := func(times, code int, reason metav1.StatusReason) {
+		asked = 0
+		s.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.Contains(r.URL.Path, "/pods/") {
+				asked++
+			}
+			if asked <= times {
+				refuse(w, code, reason)
+			}
+			return asked <= times
 		}
-		return r.URL.Query().Has("watch") && s.watches <= 2 // the first one ends without an event
 	}
 	post, err := Open(t.Context(), start(t, s), Options{Command: "check", Lifetime: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	pod, err := post.await(t.Context(), "client", time.Minute, ended)
-	if err != nil || pod.Name != "client" || s.watches != 3 {
-		t.Errorf("%v, %v after %d watches", pod, err, s.watches)
+	trouble(2, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+	if pod, err := post.await(t.Context(), "client", time.Minute, ended); err != nil || pod.Name != "client" || asked != 3 {
+		t.Errorf("%v, %v after %d requests", pod, err, asked)
 	}
-	if took := time.Since(began); took < 2*pause {
-		t.Errorf("begun again after %v", took)
+	if _, err := post.await(t.Context(), "client", time.Minute, ready); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("of a pod that has ended: %v", err)
 	}
-	s.trouble = func(w http.ResponseWriter, _ *http.Request) bool {
-		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
-		return true
+	trouble(100, http.StatusForbidden, metav1.StatusReasonForbidden)
+	if _, err := post.await(t.Context(), "client", time.Minute, ended); err == nil || asked != 1 {
+		t.Errorf("%v after %d requests", err, asked)
 	}
-	if _, err := post.await(t.Context(), "client", time.Minute, ended); err == nil || s.watches != 4 {
-		t.Errorf("%v after %d watches", err, s.watches)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	refused := 0
-	s.trouble = func(w http.ResponseWriter, _ *http.Request) bool {
-		refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
-		if refused++; refused == 2 {
-			cancel()
-		}
-		return true
-	}
-	if _, err := post.await(ctx, "client", time.Minute, ended); err == nil || !strings.Contains(fmt.Sprint(err), "watching it") {
+	trouble(100, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	if _, err := post.await(t.Context(), "client", 0, ended); err == nil || !strings.Contains(err.Error(), "reading pod") {
 		t.Errorf("it does not say why: %v", err)
-	}
-	if _, err := post.await(t.Context(), "client", pause, ended); err == nil || !strings.Contains(err.Error(), "does not run") {
-		t.Errorf("when there is no time left: %v", err)
 	}
 }

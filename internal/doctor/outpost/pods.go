@@ -1,9 +1,9 @@
 package outpost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
+	"github.com/atoll-mcs/atoll/internal/install"
 )
 
 const (
@@ -143,7 +144,7 @@ func (p *Outpost) Run(ctx context.Context, name string, plan probe.Plan) (probe.
 	if err := p.create(ctx, p.pod(name, "do", string(text))); err != nil {
 		return probe.Report{}, err
 	}
-	pod, err := p.await(ctx, name, startTime+time.Duration(plan.Patience), ended)
+	pod, err := p.await(ctx, name, startTime+plan.Patience.Duration, ended)
 	if err != nil {
 		return probe.Report{}, err
 	}
@@ -204,52 +205,31 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// await follows a pod until it is as wanted. One that has ended does not become ready.
+// await waits until a pod is as wanted. One that has ended does not become ready.
 func (p *Outpost) await(ctx context.Context, name string, patience time.Duration, wanted func(*corev1.Pod) bool) (*corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var last *corev1.Pod
-	var failed error
-	for {
-		pod, err := p.follow(ctx, name, func(pod *corev1.Pod) bool { last = pod; return wanted(pod) || ended(pod) })
+	var is *corev1.Pod
+	var hopeless error
+	err := install.Wait(ctx, patience, func(ctx context.Context) error {
+		pod, err := p.kube.CoreV1().Pods(p.Name).Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case pod != nil && wanted(pod):
-			return pod, nil
-		case pod != nil:
-			return nil, fmt.Errorf("pod %s/%s has ended: %s", p.Name, name, state(pod))
 		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-			return nil, fmt.Errorf("watching pod %s/%s: %w", p.Name, name, err)
-		case ctx.Err() == nil && err != nil:
-			failed = fmt.Errorf("watching it: %w", err)
+			hopeless = fmt.Errorf("reading pod %s/%s: %w", p.Name, name, err)
+		case err != nil:
+			return fmt.Errorf("reading pod %s/%s: %w", p.Name, name, err)
+		case wanted(pod):
+			is = pod
+		case ended(pod):
+			hopeless = fmt.Errorf("pod %s/%s has ended: %s", p.Name, name, state(pod))
+		default:
+			return fmt.Errorf("pod %s/%s of image %s does not run: %s", p.Name, name, p.Image, state(pod))
 		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("pod %s/%s of image %s does not run: %s", p.Name, name, p.Image, state(last)), failed)
-		case <-time.After(pause): // an API server that is starting, or a proxy, may end each watch at once
-		}
-	}
-}
-
-// follow watches a pod until it is as wanted. It returns nil where the watch has ended before.
-func (p *Outpost) follow(ctx context.Context, name string, wanted func(*corev1.Pod) bool) (*corev1.Pod, error) {
-	watch, err := p.kube.CoreV1().Pods(p.Name).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		return nil, err
-	}
-	defer watch.Stop()
-	for event := range watch.ResultChan() {
-		if pod, ok := event.Object.(*corev1.Pod); ok && wanted(pod) {
-			return pod, nil
-		}
-	}
-	return nil, nil
+		return nil
+	})
+	return is, cmp.Or(err, hopeless)
 }
 
 // state says why a pod is not as it should be.
 func state(pod *corev1.Pod) string {
-	if pod == nil {
-		return "it can't be read"
-	}
 	for _, c := range pod.Status.ContainerStatuses {
 		switch {
 		case c.State.Waiting != nil:

@@ -108,7 +108,7 @@ func request(ctx context.Context, s Server) Replied {
 			replied.Milliseconds = took
 		}
 		if !at.IsZero() {
-			replied.Ahead = ahead(at, start, time.Now())
+			replied.Ahead = Ahead(at, start, time.Now()).Seconds()
 		}
 	}
 	return replied
@@ -129,14 +129,13 @@ func get(ctx context.Context, client *http.Client, url string) (status int, at t
 	return response.StatusCode, at, nil
 }
 
-// ahead is by how many seconds a clock that says at, to the second, and said it between start and
-// end, is ahead of this one; 0 where that may be nothing.
-func ahead(at, start, end time.Time) float64 {
+// Ahead is by how much a clock that says at, to the second, and said it between start and end, is ahead of this one; 0 where that may be nothing.
+func Ahead(at, start, end time.Time) time.Duration {
 	switch {
 	case at.After(end):
-		return at.Sub(end).Seconds()
+		return at.Sub(end)
 	case at.Add(time.Second).Before(start):
-		return at.Add(time.Second).Sub(start).Seconds()
+		return at.Add(time.Second).Sub(start)
 	}
 	return 0
 }

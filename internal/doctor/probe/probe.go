@@ -10,7 +10,8 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Port is where a probe listens, by TCP and UDP.
@@ -22,7 +23,7 @@ type Plan struct {
 	Connections []Connection `json:"connections,omitempty"`
 	Servers     []Server     `json:"servers,omitempty"`
 	// Patience is how long each part may take in all.
-	Patience Duration `json:"patience"`
+	Patience metav1.Duration `json:"patience"`
 }
 
 // Question is one that a DNS server is asked.
@@ -64,10 +65,8 @@ type Server struct {
 // Report is what came of a plan. Its parts are in the order of the plan's; a question to each
 // server comes last.
 type Report struct {
-	// At is the time by the clock of the pod's node.
-	At time.Time `json:"at"`
-	// Resolver is how the pod is configured for DNS.
-	Resolver    Resolver  `json:"resolver"`
+	// Resolvers are the DNS servers that the pod is configured for.
+	Resolvers   []string  `json:"resolvers,omitempty"`
 	Answers     []Answer  `json:"answers,omitempty"`
 	Connections []Reached `json:"connections,omitempty"`
 	Servers     []Replied `json:"servers,omitempty"`
@@ -90,8 +89,6 @@ type Reached struct {
 	Connection
 	// By counts the answers by who gave them.
 	By map[string]int `json:"by,omitempty"`
-	// Seen is the address that this pod has for the other side.
-	Seen string `json:"seen,omitempty"`
 	// Failed counts the attempts without an answer, after the first one with one where that was awaited.
 	Failed int `json:"failed,omitempty"`
 	// Error is why the last one of them failed.
@@ -112,32 +109,29 @@ type Replied struct {
 	Error string  `json:"error,omitempty"`
 }
 
-// Duration is a time.Duration that is written as text, such as 5s.
-type Duration time.Duration
-
-// MarshalText writes it.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText reads it.
-func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = Duration(parsed)
-	return err
-}
-
 // resolvConf is where a pod finds its DNS servers.
 const resolvConf = "/etc/resolv.conf"
+
+// resolvers reads the servers in a resolv.conf (resolv.conf(5)).
+func resolvers(text string) (servers []string) {
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "nameserver" {
+			servers = append(servers, words[1])
+		}
+	}
+	return servers
+}
 
 // Do carries out a plan.
 func Do(ctx context.Context, p Plan) Report {
 	var r Report
 	if text, err := os.ReadFile(resolvConf); err == nil {
-		r.Resolver = ParseResolver(string(text))
+		r.Resolvers = resolvers(string(text))
 	}
-	p.Questions = expand(p.Questions, r.Resolver.Servers)
-	r.At, r.Answers = time.Now(), make([]Answer, len(p.Questions))
+	p.Questions = expand(p.Questions, r.Resolvers)
+	r.Answers = make([]Answer, len(p.Questions))
 	r.Connections, r.Servers = make([]Reached, len(p.Connections)), make([]Replied, len(p.Servers))
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(p.Patience))
+	ctx, cancel := context.WithTimeout(ctx, p.Patience.Duration)
 	defer cancel()
 	var all sync.WaitGroup
 	for i, q := range p.Questions {

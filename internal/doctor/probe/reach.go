@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 )
 
 // A probe's protocol: the client sends the line "atoll-probe N" and N bytes, the server answers
-// with the line "IDENTITY ADDRESS", the client's address as the server sees it, and the bytes.
+// with the line "IDENTITY", and the bytes.
 const greeting = "atoll-probe"
 
 // maxBytes bounds what a server sends back.
@@ -30,7 +29,7 @@ func reach(ctx context.Context, c Connection) Reached {
 	var mu sync.Mutex
 	try := func(ctx context.Context) bool {
 		start := time.Now()
-		by, seen, err := connect(ctx, c)
+		by, err := connect(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -41,7 +40,6 @@ func reach(ctx context.Context, c Connection) Reached {
 			reached.Milliseconds = took
 		}
 		reached.By[by]++
-		reached.Seen = seen
 		return true
 	}
 	times, tries := max(1, c.Times), 1
@@ -76,28 +74,27 @@ func reach(ctx context.Context, c Connection) Reached {
 	return reached
 }
 
-func connect(ctx context.Context, c Connection) (by, seen string, err error) {
+func connect(ctx context.Context, c Connection) (by string, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, c.Network, c.Address)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
-			return "", "", err
+			return "", err
 		}
 	}
 	go func() { _, _ = fmt.Fprintf(conn, "%s %d\n%s", greeting, c.Bytes, strings.Repeat("x", c.Bytes)) }() // a failure shows when reading
 	in := bufio.NewReader(conn)
 	line, err := in.ReadString('\n')
 	if err != nil {
-		return "", "", fmt.Errorf("connected, but got no answer: %w", err)
+		return "", fmt.Errorf("connected, but got no answer: %w", err)
 	}
-	by, seen, _ = strings.Cut(strings.TrimSpace(line), " ")
 	if n, err := io.CopyN(io.Discard, in, int64(c.Bytes)); err != nil {
-		return "", "", fmt.Errorf("small packets come through, but of %d bytes only %d came back: %w", c.Bytes, n, err)
+		return "", fmt.Errorf("small packets come through, but of %d bytes only %d came back: %w", c.Bytes, n, err)
 	}
-	return by, seen, nil
+	return strings.TrimSpace(line), nil
 }
 
 // Listener is where a probe answers others, by TCP and UDP.
@@ -147,7 +144,7 @@ func answer(conn net.Conn, identity string) {
 	if _, err := fmt.Fscanf(in, greeting+" %d\n", &size); err != nil || size < 0 || size > maxBytes {
 		return // somebody else, as a kubelet that looks whether the port is open
 	}
-	if _, err := fmt.Fprintf(conn, "%s %s\n", identity, host(conn.RemoteAddr())); err == nil {
+	if _, err := fmt.Fprintln(conn, identity); err == nil {
 		_, _ = io.CopyN(conn, in, size) // the client tells
 	}
 }
@@ -160,22 +157,7 @@ func answerDatagrams(conn net.PacketConn, identity string) {
 			return // closed
 		}
 		if strings.HasPrefix(string(buffer[:n]), greeting) {
-			_, _ = fmt.Fprintf(writerTo{conn, from}, "%s %s\n", identity, host(from)) // the client tells
+			_, _ = conn.WriteTo([]byte(identity+"\n"), from) // the client tells
 		}
 	}
-}
-
-type writerTo struct {
-	net.PacketConn
-	to net.Addr
-}
-
-func (w writerTo) Write(b []byte) (int, error) { return w.WriteTo(b, w.to) }
-
-func host(a net.Addr) string {
-	ap, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	return ap.Addr().Unmap().String()
 }

@@ -97,10 +97,10 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 		list("exports", &exports, of),
 		list("policies", &policies),
 	)
-	exports.Items = standing(exports.Items)
+	exports.Items = slices.DeleteFunc(exports.Items, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
 	var permitted permissions.Members
 	config := &corev1.ConfigMap{}
-	// Without it, and on a broker of an older version, nobody is restricted.
+	// Without it nobody is restricted.
 	if on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.MemberPermissions}, config) == nil {
 		permitted, _ = permissions.Read(config)
 	}
@@ -156,15 +156,4 @@ func (b *Broker) Silence(member string) (time.Duration, bool) {
 		return max(0, b.At.Sub(last)), true
 	}
 	return 0, false
-}
-
-// standing returns the records that their members have not withdrawn.
-func standing(records []brokerv1alpha1.ExportedService) []brokerv1alpha1.ExportedService {
-	var all []brokerv1alpha1.ExportedService
-	for _, r := range records {
-		if !layout.Withdrawn(&r) {
-			all = append(all, r)
-		}
-	}
-	return all
 }

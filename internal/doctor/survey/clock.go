@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 )
 
 // Clock learns an API server's time from its answers: the machines' clocks may differ. The zero
@@ -31,7 +33,7 @@ func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 			c.fastest = c.took
 		}
 		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-			c.at, c.ahead = at, ahead(at, start, end)
+			c.at, c.ahead = at, probe.Ahead(at, start, end)
 		} else {
 			c.at = end // a proxy has taken the time out
 		}
@@ -52,18 +54,6 @@ func (c *Clock) Ahead() (ahead, fastest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ahead, c.fastest
-}
-
-// ahead is by how much a clock that says at, to the second, and said it between start and end, is
-// ahead of this one; 0 where that may be nothing.
-func ahead(at, start, end time.Time) time.Duration {
-	switch {
-	case at.After(end):
-		return at.Sub(end)
-	case at.Add(time.Second).Before(start):
-		return at.Add(time.Second).Sub(start)
-	}
-	return 0
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

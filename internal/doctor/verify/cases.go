@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
@@ -34,7 +36,7 @@ func address(service, namespace string) string {
 
 // plan is what a pod is to find out of the Services that are expected, which have these addresses.
 func plan(namespace string, all []expectation, addresses map[string][]string, patience time.Duration) probe.Plan {
-	p := probe.Plan{Patience: probe.Duration(patience)}
+	p := probe.Plan{Patience: metav1.Duration{Duration: patience}}
 	for _, e := range all {
 		for _, address := range addresses[e.service] {
 			kind := "A"
@@ -90,7 +92,7 @@ func (c *Case) resolved(r probe.Report, name string) {
 	}
 	c.Detail = strings.Join(values, " ")
 	if len(values) == 0 || len(errors) > 0 {
-		c.Failure = "a pod that asks " + strings.Join(r.Resolver.Servers, ", ") + " gets no address: " + strings.Join(errors, "; ") + ". To see where it is lost: atoll check"
+		c.Failure = "a pod that asks " + strings.Join(r.Resolvers, ", ") + " gets no address: " + strings.Join(errors, "; ") + ". To see where it is lost: atoll check"
 	}
 }
 

@@ -15,7 +15,7 @@ var wanted = []expectation{{shared, []string{"c1", "c2"}}, {"only-1", []string{"
 
 // seen is what a pod reports for whom all is well.
 func seen() probe.Report {
-	r := probe.Report{Resolver: probe.Resolver{Servers: []string{"10.0.0.10"}}}
+	r := probe.Report{Resolvers: []string{"10.0.0.10"}}
 	p := plan("ns", wanted, map[string][]string{shared: {"10.0.0.1", "fd00::1"}, "only-1": {"10.0.0.2"}}, time.Second)
 	for _, q := range p.Questions {
 		r.Answers = append(r.Answers, probe.Answer{Question: q, Values: []string{"an address"}})

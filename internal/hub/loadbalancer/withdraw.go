@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -50,27 +48,14 @@ func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 	if held {
 		return nil
 	}
-	return c.setHolders(ctx, mcs, provider)
+	before := mcs.DeepCopy()
+	controllerutil.AddFinalizer(mcs, names.FinalizerLoadBalancer+provider)
+	return c.setFinalizers(ctx, mcs, before)
 }
 
-// setHolders makes these providers' finalizers be those that this controller has set. Others' stay, whatever becomes of them
-// meanwhile.
-func (c *Controller) setHolders(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, providers ...string) error {
-	applied := &unstructured.Unstructured{Object: map[string]any{}}
-	applied.SetGroupVersionKind(kind)
-	applied.SetNamespace(mcs.Namespace)
-	applied.SetName(mcs.Name)
-	applied.SetUID(mcs.UID) // so that none is made
-	var finalizers []string
-	for _, p := range providers {
-		finalizers = append(finalizers, names.FinalizerLoadBalancer+p)
-	}
-	applied.SetFinalizers(finalizers)
-	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership, client.FieldOwner(names.ManagerLoadBalancer))
-	if err == nil {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, mcs)
-	}
-	return wrote(mcs, err)
+// setFinalizers writes an object's finalizers as they are now, if it is still what it was before.
+func (c *Controller) setFinalizers(ctx context.Context, mcs, before *networkingv1alpha1.MultiClusterService) error {
+	return wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 // wrote says what came of writing an object's finalizers.
@@ -93,18 +78,13 @@ func going(err error) bool {
 	return slices.ContainsFunc(refused.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.finalizers" })
 }
 
-// drop takes a provider's finalizer away, also where this controller has not set it.
+// drop takes a provider's finalizer away.
 func (c *Controller) drop(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
-	finalizer := names.FinalizerLoadBalancer + provider
-	others := slices.DeleteFunc(holders(mcs), func(p string) bool { return p == provider })
-	if err := c.setHolders(ctx, mcs, others...); err != nil {
-		return err
-	}
 	before := mcs.DeepCopy()
-	if !controllerutil.RemoveFinalizer(mcs, finalizer) {
+	if !controllerutil.RemoveFinalizer(mcs, names.FinalizerLoadBalancer+provider) {
 		return nil
 	}
-	return wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return c.setFinalizers(ctx, mcs, before)
 }
 
 // withdraw deletes the load balancers of an object that is to have none.

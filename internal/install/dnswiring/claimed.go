@@ -33,7 +33,7 @@ func claimed(file corefile.File, zones []string, port string) error {
 	for _, zone := range zones {
 		for _, b := range file.Blocks {
 			if serves(b, zone, port) {
-				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server block %q in line %d", strings.Join(b.Keys, " "), b.Line), line: b.Line}
+				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server block %q in line %d", strings.Join(b.Keys, " "), b.Line)}
 			}
 			if !listens(b, port) {
 				continue
@@ -99,17 +99,13 @@ type ClaimedError struct {
 	By, Object string
 	// Stock says that it is CoreDNS's own support for multi-cluster services, Lighthouse that it is Submariner's.
 	Stock, Lighthouse bool
-	// Forms are those that have to be named so that Lighthouse can be replaced; none where those do that the cluster has.
-	Forms []Form
-
-	line int // of a server block, in the text that was looked at
 }
 
-// claimedByLighthouse notes in an error, if it is about a server block of that text, whether the block is Lighthouse's.
+// claimedByLighthouse notes in an error whether Lighthouse has a part in the text that it is about.
 func claimedByLighthouse(err error, text string) error {
 	var taken *ClaimedError
 	if errors.As(err, &taken) {
-		taken.Lighthouse = taken.line > 0 && withinLighthouse(text, taken.line)
+		taken.Lighthouse = !taken.Stock && strings.Contains(text, lighthouseBegin)
 	}
 	return err
 }
@@ -123,19 +119,8 @@ func (e *ClaimedError) Error() string {
 		return text + ": CoreDNS answers by itself then, which works too; take the option out first if atoll-dns shall answer"
 	}
 	if e.Lighthouse {
-		text += ", which is Submariner's Lighthouse: to have atoll-dns answer instead, see docs/migration.md, and then use --replace-lighthouse"
-		if len(e.Forms) > 0 {
-			text += " --provider " + strings.Join(texts(e.Forms), ",")
-		}
-		return text
+		return text + ", which is Submariner's Lighthouse: to have atoll-dns answer instead, see docs/migration.md, and then use --replace-lighthouse" +
+			" (with --provider coredns where the Corefile imports coredns-custom)"
 	}
 	return text + ", which atoll has not written: remove that first"
-}
-
-func texts(forms []Form) []string {
-	all := make([]string, len(forms))
-	for i, f := range forms {
-		all[i] = string(f)
-	}
-	return all
 }

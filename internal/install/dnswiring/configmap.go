@@ -106,7 +106,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	}
 	root, err := rootBlock(main)
 	if err == nil {
-		err = inTheCorefile(c, claimedByLighthouse(claimed(main, w.Zones, portOf(root)), text))
+		err = claimedByLighthouse(claimed(main, w.Zones, portOf(root)), text)
 	}
 	if err != nil {
 		return Change{}, in(c.CoreDNS, err)
@@ -140,27 +140,6 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	change := changed(c.Custom, after)
 	change.Warnings = notes(after, c.CoreDNS.Data[keyCorefile])
 	return change, nil
-}
-
-// inTheCorefile completes an error about what Lighthouse has in the Corefile of a cluster that has a place for
-// additions besides: Submariner's operator writes there only where it is told of that place. Lighthouse's part can be
-// replaced by one change only where it is, so that form has to be named.
-func inTheCorefile(c Cluster, err error) error {
-	var taken *ClaimedError
-	if !errors.As(err, &taken) || !taken.Lighthouse {
-		return err
-	}
-	forms, detecting := Detect(c)
-	if detecting != nil {
-		return errors.Join(err, detecting)
-	}
-	for _, f := range forms {
-		if f == CoreDNSCustom {
-			f = CoreDNS
-		}
-		taken.Forms = append(taken.Forms, f)
-	}
-	return err
 }
 
 // unmarkedCorefile parses a ConfigMap's Corefile, and returns its text, without what an earlier version of Atoll,

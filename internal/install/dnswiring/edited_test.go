@@ -34,7 +34,7 @@ func TestEditedStubs(t *testing.T) {
 		t.Errorf("installing again: %s", describe(nil, again))
 	}
 	gke = gke.apply(must(Uninstall(gke, Forms())))
-	if diff := cmp.Diff(map[string]string{"stubDomains": `{ "a.example": ["10.0.0.1"] }`}, gke.KubeDNS.Data); diff != "" {
+	if diff := cmp.Diff(map[string]string{"stubDomains": "{\n  \"a.example\": [\n    \"10.0.0.1\"\n  ]\n}\n"}, gke.KubeDNS.Data); diff != "" {
 		t.Error(diff)
 	}
 	if gke.KubeDNS.Annotations != nil {
@@ -48,7 +48,7 @@ func TestFewerZones(t *testing.T) {
 	gke := Cluster{KubeDNSRuns: true}
 	gke = gke.apply(must(Install(gke, two, []Form{KubeDNS})))
 	gke = gke.apply(must(Install(gke, wiring, []Form{KubeDNS})))
-	if got, want := gke.KubeDNS.Data["stubDomains"], `{"clusterset.local": ["10.96.0.53"]}`; got != want {
+	if got, want := gke.KubeDNS.Data["stubDomains"], "{\n  \"clusterset.local\": [\n    \"10.96.0.53\"\n  ]\n}\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

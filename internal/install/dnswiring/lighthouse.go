@@ -2,7 +2,6 @@ package dnswiring
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -25,62 +24,23 @@ const (
 // withoutLighthouse returns a Corefile without Lighthouse's part, if it has one.
 func withoutLighthouse(text string, w Wiring) (string, error) {
 	var rest, part strings.Builder
-	last := outside
-	for line, is := range lighthouseLines(text) {
-		switch last = is; is {
+	inside := false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.Contains(line, lighthouseBegin):
+			inside = true
+		case strings.Contains(line, lighthouseEnd):
+			inside = false
 		case inside:
 			part.WriteString(line)
-		case outside:
+		default:
 			rest.WriteString(line)
 		}
 	}
-	if last == begins || last == inside {
+	if inside {
 		return "", fmt.Errorf("%q has no line with %q after it; remove Lighthouse's part by hand", lighthouseBegin, lighthouseEnd)
 	}
 	return rest.String(), covers(w, part.String())
-}
-
-// withinLighthouse tells whether a line of a Corefile, counted from 1, is in Lighthouse's part.
-func withinLighthouse(text string, line int) bool {
-	at := 0
-	for _, is := range lighthouseLines(text) {
-		if at++; at == line {
-			return is == inside
-		}
-	}
-	return false
-}
-
-// place is where a line of a Corefile is: in Lighthouse's part or not, or one of the two marks around it.
-type place int
-
-const (
-	outside place = iota
-	begins
-	inside
-	ends
-)
-
-// lighthouseLines are a Corefile's lines, and where they are.
-func lighthouseLines(text string) iter.Seq2[string, place] {
-	return func(yield func(string, place) bool) {
-		is := outside
-		for line := range strings.Lines(text) {
-			switch {
-			case strings.Contains(line, lighthouseBegin):
-				is = begins
-			case strings.Contains(line, lighthouseEnd):
-				is = ends
-			case is == begins:
-				is = inside
-			case is == ends:
-				is = outside
-			}
-			if !yield(line, is) {
-				return
-			}
-		}
-	}
 }
 
 // withoutLighthouseKey takes Lighthouse's key out of coredns-custom.

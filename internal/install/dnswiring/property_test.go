@@ -1,7 +1,6 @@
 package dnswiring
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -121,60 +120,4 @@ func words(b caddyfile.ServerBlock) string {
 		}
 	}
 	return fmt.Sprint(all)
-}
-
-// TestStubsRoundTrip: the same for the stub domains.
-func TestStubsRoundTrip(t *testing.T) {
-	space := rapid.SampledFrom([]string{"", " ", "\n", "\n  ", "\t", "\r\n"})
-	key := rapid.SampledFrom([]string{`"a.example"`, `"b"`, `""`, `"q\"}"`, `"ü"`})
-	value := rapid.SampledFrom([]string{`["10.0.0.1"]`, `[ "10.0.0.1" , "10.0.0.2" ]`, `[]`, `["}", "{\"a\":1}"]`})
-	rapid.Check(t, func(t *rapid.T) {
-		s := func() string { return space.Draw(t, "space") }
-		text := s() + "{" + s()
-		for i := range rapid.IntRange(0, 3).Draw(t, "members") {
-			if i > 0 {
-				text += s() + "," + s()
-			}
-			text += key.Draw(t, "key") + s() + ":" + s() + value.Draw(t, "value")
-		}
-		checkStubs(t, text+s()+"}"+s())
-	})
-}
-
-func FuzzStubs(f *testing.F) {
-	for _, seed := range []string{"{}", `{"a":["1"]}`, "{\n  \"a\": [\"1\"],\n  \"b\": []\n}\n"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) { checkStubs(t, text) })
-}
-
-func checkStubs(t failer, text string) {
-	t.Helper()
-	w := wiring
-	w.Zones = []string{"clusterset.local", "example.net"}
-	wired, err := addStubs(text, w, nil)
-	if err != nil {
-		return
-	}
-	var was, is map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &was); err != nil {
-		t.Errorf("%q: is accepted, though %v", text, err)
-	}
-	if _, there := was[w.Zones[0]]; there {
-		return // which is refused before
-	}
-	if _, there := was[w.Zones[1]]; there {
-		return
-	}
-	if err := json.Unmarshal([]byte(wired), &is); err != nil || len(is) != len(was)+2 {
-		t.Errorf("%q: became %q: %v", text, wired, err)
-	}
-	for key, value := range was {
-		if string(is[key]) != string(value) {
-			t.Errorf("%q: %s became %s", text, key, is[key])
-		}
-	}
-	if back, err := removeStubs(wired, w.Zones); err != nil || back != text {
-		t.Errorf("%q: back again: %q, %v", text, back, err)
-	}
 }

@@ -2,8 +2,9 @@
 // a clusterset, and how that is taken back: what the cluster has goes in, the changed objects
 // come out. docs/dns.md describes the forms.
 //
-// Whatever is outside of the marked parts stays as it is, byte for byte, and uninstalling
-// gives back what was there before installing.
+// In a Corefile whatever is outside of the marked part stays as it is, byte for byte, and
+// uninstalling gives back what was there before. The stub domains of kube-dns, which are JSON,
+// are written anew.
 package dnswiring
 
 import (

@@ -94,7 +94,7 @@ func ChangePermissions(ctx context.Context, on *install.Target, namespace string
 	if err := on.List(ctx, published, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}); err != nil {
 		return nil, fmt.Errorf("listing published EndpointSlices: %w", err)
 	}
-	return &Permissions{Members: listPermissions(config, members.Items, exports.Items, published.Items), Created: created}, nil
+	return &Permissions{Members: listPermissions(config, change.Cluster, members.Items, exports.Items, published.Items), Created: created}, nil
 }
 
 // write carries the change out, and returns the ConfigMap as it is then, and whether there was none before.
@@ -152,8 +152,8 @@ func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
 // maxExamples is how many examples are given of what is left out of one member.
 const maxExamples = 5
 
-// listPermissions returns what a ConfigMap means for members, and for what else it is about.
-func listPermissions(config *corev1.ConfigMap, members []brokerv1alpha1.MemberCluster, exports []brokerv1alpha1.ExportedService, published []discoveryv1.EndpointSlice) []MemberPermissions {
+// listPermissions returns what a ConfigMap means for members, for what else it is about, and for a cluster that may be neither, "" for none.
+func listPermissions(config *corev1.ConfigMap, about names.ClusterID, members []brokerv1alpha1.MemberCluster, exports []brokerv1alpha1.ExportedService, published []discoveryv1.EndpointSlice) []MemberPermissions {
 	permitted, mistakes := permissions.Read(config)
 	rows := map[string]*MemberPermissions{}
 	row := func(id string) *MemberPermissions {
@@ -168,6 +168,9 @@ func listPermissions(config *corev1.ConfigMap, members []brokerv1alpha1.MemberCl
 	}
 	for _, m := range members {
 		row(m.Name).Member = true
+	}
+	if about != "" {
+		row(about.String())
 	}
 	for id := range permitted {
 		row(cmp.Or(id.String(), DefaultRow))

@@ -20,7 +20,7 @@ func Options(ctx context.Context, o manager.Options) manager.Options {
 	o.HealthProbeBindAddress = "0" // Health answers, and outlasts the manager
 	o.NewCache = newCache(ctx)
 	o.Cache.DefaultTransform = kit.Trim
-	o.Cache.NewInformer = NewPersistent
+	o.Cache.NewInformer = NewInformer
 	// One term after the other, and several programs in one process, as in tests, have
 	// controllers of the same names.
 	o.Controller = config.Controller{SkipNameValidation: ptr.To(true)}

@@ -21,23 +21,28 @@ const (
 	longestPause  = 3 * time.Second
 )
 
-// Persistent has lists and watches that fail because the server is away be tried again until
-// it is back, and its absence be logged once. What the server says about the request is returned as it is.
-func Persistent(from cache.ListerWatcher) *cache.ListWatch {
+// NewInformer returns an informer that goes on where client-go's would pause or trust: lists and watches that fail because
+// the server is away are tried again until it is back, and its absence is logged once; a watch that has been silent for too
+// long ends, so that everything is listed anew. What the server says about the request is returned as it is. It is for
+// cache.Options.NewInformer.
+func NewInformer(from cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(persistent(from), object, resync, indexers)
+}
+
+func persistent(from cache.ListerWatcher) *cache.ListWatch {
 	lw := cache.ToListerWatcherWithContext(from)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return persist(ctx, func() (runtime.Object, error) { return lw.ListWithContext(ctx, o) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return persist(ctx, func() (watch.Interface, error) { return lw.WatchWithContext(ctx, o) })
+			w, err := persist(ctx, func() (watch.Interface, error) { return lw.WatchWithContext(ctx, o) })
+			if err != nil {
+				return nil, err
+			}
+			return newWatchdog(w, maxSilence), nil
 		},
 	}
-}
-
-// NewPersistent is cache.NewSharedIndexInformer, for options of caches.
-func NewPersistent(from cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(Persistent(from), object, resync, indexers)
 }
 
 func persist[T any](ctx context.Context, try func() (T, error)) (result T, err error) {

@@ -35,7 +35,7 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 			}
 			return nil
 		}
-		lw := Persistent(&cache.ListWatch{
+		lw := persistent(&cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return &corev1.PodList{}, answer() },
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 				return watch.NewFake(), answer()
@@ -51,9 +51,11 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 			t.Errorf("asked %d times in an hour", asked)
 		}
 		back = time.Now().Add(time.Minute)
-		if _, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{}); err != nil {
+		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		w.Stop()
 		if late := time.Since(back); late > 2*longestPause {
 			t.Errorf("the watch began %v after it was back", late)
 		}

@@ -3,42 +3,16 @@ package metrics
 import (
 	"errors"
 	"runtime"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// connection is whether the broker is there.
-type connection struct {
-	desc      *prometheus.Desc
-	mu        sync.Mutex
-	connected func() bool
-}
-
-func newConnection() *connection {
-	return &connection{desc: prometheus.NewDesc(namespace+"_broker_connected",
-		"Whether what this agent writes to the broker comes back by its watches.", nil, nil)}
-}
+var connectedDesc = prometheus.NewDesc(namespace+"_broker_connected",
+	"Whether what this agent writes to the broker comes back by its watches.", nil, nil)
 
 // Connection has it be told whether the broker is there when the metrics are collected.
 func (m *Metrics) Connection(connected func() bool) {
-	m.connection.mu.Lock()
-	defer m.connection.mu.Unlock()
-	m.connection.connected = connected
-}
-
-// Describe implements prometheus.Collector.
-func (c *connection) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.desc }
-
-// Collect implements prometheus.Collector.
-func (c *connection) Collect(values chan<- prometheus.Metric) {
-	c.mu.Lock()
-	connected := c.connected
-	c.mu.Unlock()
-	if connected == nil {
-		return
-	}
-	values <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, number(connected()))
+	m.connection.set(func(values chan<- prometheus.Metric) { values <- gauge(connectedDesc, number(connected())) })
 }
 
 // ServeBuild has a registry tell which program this is. Of several in one process the first one does.

@@ -34,10 +34,8 @@ type Metrics struct {
 	imports     *prometheus.GaugeVec
 	propagation *prometheus.HistogramVec
 	traffic     *Traffic
-	limits      *limits
-	remotes     *remotes
-	objects     *objects
-	connection  *connection
+
+	leftOut, events, remotes, objects, connection *asked
 }
 
 // New returns metrics of nothing but the traffic with the broker, which lasts longer.
@@ -54,10 +52,11 @@ func New(traffic *Traffic) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
 		traffic:    traffic,
-		limits:     newLimits(),
-		remotes:    newRemotes(),
-		objects:    newObjects(),
-		connection: newConnection(),
+		leftOut:    newAsked(leftOutDesc),
+		events:     newAsked(eventsDesc),
+		remotes:    newAsked(remoteReady, remoteOver, remoteRenewed),
+		objects:    newAsked(exportCondition, importClusters, conflictCount),
+		connection: newAsked(connectedDesc),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
 	m.Publish, m.Transit = m.propagation.WithLabelValues("publish"), m.propagation.WithLabelValues("broker")
@@ -66,7 +65,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.limits, m.remotes, m.objects, m.connection)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.connection)
 }
 
 // Describe implements prometheus.Collector.

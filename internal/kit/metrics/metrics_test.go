@@ -231,8 +231,8 @@ func TestRemotes(t *testing.T) {
 // What is left out is told by cluster.
 func TestLimits(t *testing.T) {
 	m := New(NewTraffic())
-	m.Limit("services", func() map[string]int { return map[string]int{"c2": 3, "c3": 0} })
-	expect(t, m, map[string]float64{"atoll_import_left_out,services,c2": 3})
+	m.LeftOut(func() map[string]int { return map[string]int{"c2": 3, "c3": 0} })
+	expect(t, m, map[string]float64{"atoll_import_left_out,c2": 3})
 	if got := series(t, m, "atoll_import_left_out"); len(got) == 0 {
 		t.Error("nothing is told where nothing is left out")
 	}

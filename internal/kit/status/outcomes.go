@@ -1,7 +1,5 @@
 package status
 
-import ()
-
 // Outcome is how it went when a controller did its part for a service.
 type Outcome struct {
 	// Waiting is that it was not tried: what it depends on is not known yet.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -35,7 +36,9 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	recorder events.EventRecorder
 	problems *status.Problems
-	refused  distributions
+	// refused are the values of a Service's traffic distribution that this cluster's API server has refused since the agent began. Its version would not
+	// tell, because a feature gate decides too.
+	refused sync.Map
 }
 
 // New returns the controller, which reads this cluster from the given cache.
@@ -69,9 +72,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		problem = status.Outcome{}
 	case err == nil && refusal == "" && warning != "":
 		problem.Warnings = []status.Warning{{Reason: "TrafficDistributionNotSupported", Message: warning}}
-		if result.RequeueAfter == 0 {
-			result = kit.After(r.refused.left(have) + distributionMargin)
-		}
 	}
 	if err != nil {
 		return result, fmt.Errorf("writing the derived Service of %s: %w", req, err)

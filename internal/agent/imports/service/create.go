@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -100,35 +97,6 @@ func (r *Reconciler) sayLost(imp *mcsv1beta1.ServiceImport, lost []string, refus
 	}
 }
 
-const (
-	// distributionPause is how long a traffic distribution that the API server has refused is not tried again. It may be upgraded at any time.
-	distributionPause  = 10 * time.Minute
-	distributionMargin = time.Second
-)
-
-// distributions are the values of a Service's traffic distribution that this cluster's API server has refused. Its version would not tell, because a
-// feature gate decides too. The zero value has none.
-type distributions struct {
-	mu    sync.Mutex
-	until map[string]time.Time // when to try a value again
-}
-
-// left returns how long the traffic distribution of an import is not tried.
-func (d *distributions) left(imp *mcsv1beta1.ServiceImport) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return max(0, time.Until(d.until[*imp.Spec.TrafficDistribution]))
-}
-
-func (d *distributions) add(imp *mcsv1beta1.ServiceImport) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.until == nil {
-		d.until = map[string]time.Time{}
-	}
-	d.until[*imp.Spec.TrafficDistribution] = time.Now().Add(wait.Jitter(distributionPause, 0.1))
-}
-
 // withDistribution writes a derived Service with the import's traffic distribution, or with PreferClose where this cluster's API server does not know
 // that; warning says so.
 func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) error) (warning string, _ error) {
@@ -136,12 +104,12 @@ func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(
 	if older == nil {
 		return "", write(imp)
 	}
-	if r.refused.left(imp) == 0 {
+	if _, refused := r.refused.Load(*imp.Spec.TrafficDistribution); !refused {
 		err := write(imp)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.trafficDistribution") {
 			return "", err
 		}
-		r.refused.add(imp)
+		r.refused.Store(*imp.Spec.TrafficDistribution, true)
 	}
 	return fmt.Sprintf("Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.",
 		*imp.Spec.TrafficDistribution), write(older)

@@ -180,7 +180,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		in.waits = !known // the service is queued when it is
 		return in, err
 	}
-	if in.imp.Annotations[names.AnnotationDerivedService] == "" || !r.Lost.Knows(req.Cluster.String()) {
+	if in.imp.Annotations[names.AnnotationDerivedService] == "" || !r.Lost.Known() {
 		in.waits = true // the import's next event queues the slice, or All
 		return in, nil
 	}

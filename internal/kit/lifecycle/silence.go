@@ -1,35 +1,17 @@
-package kit
+package lifecycle
 
 import (
-	"context"
 	"net/http"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 )
 
-// maxSilence is how long a watch may bring nothing. API servers send a bookmark every minute.
+// maxSilence is how long a watch may bring nothing. API servers send a bookmark every minute. One that was restored from a backup brings nothing until it
+// has reached the version that the watch goes on from.
 const maxSilence = 2 * time.Minute
-
-// NewInformer returns an informer that does not trust a watch which brings neither an event nor a bookmark: it lists anew. A server that was restored from
-// a backup brings nothing until it has reached the version that the watch goes on from. It is for cache.Options.NewInformer.
-func NewInformer(from cache.ListerWatcher, of runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	lw := cache.ToListerWatcherWithContext(from)
-	return cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: lw.ListWithContext,
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-			w, err := lw.WatchWithContext(ctx, options)
-			if err != nil {
-				return nil, err
-			}
-			return newWatchdog(w, maxSilence), nil
-		},
-	}, of, resync, indexers)
-}
 
 // watchdog is a watch that ends with an error when it brings nothing for a while.
 type watchdog struct {

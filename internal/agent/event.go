@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,38 +11,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/agent/membership"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-const (
-	// deployment is the name of what runs agents, where people look when nothing is imported.
-	deployment = "atoll-agent"
-	// againTaken is how often it is said that the id is another cluster's: API servers keep Events for an hour.
-	againTaken = 50 * time.Minute
-)
+// deployment is the name of what runs agents, where people look when nothing is imported.
+const deployment = "atoll-agent"
 
-// sayTaken says in an Event what a person has to do, where the cluster's id is another cluster's. It is said
-// on the agent's Deployment, for nothing else of this cluster's has to do with that.
-func (s *session) sayTaken(ctx context.Context, err error) {
-	var taken *membership.TakenError
-	if !errors.As(err, &taken) || time.Since(s.saidTaken) < againTaken {
-		return
-	}
-	c, err := client.New(s.local, client.Options{Scheme: scheme()})
-	if err == nil {
-		err = c.Create(ctx, takenEvent(ctx, c, taken))
-	}
-	if err != nil {
-		s.log.Error("saying in an Event that the cluster id is another cluster's failed", "error", err)
-		return
-	}
-	s.saidTaken = time.Now()
-}
-
-func takenEvent(ctx context.Context, c client.Reader, taken *membership.TakenError) *eventsv1.Event {
-	return deploymentEvent(ctx, c, taken.ID, corev1.EventTypeWarning, "ClusterIDTaken", "Join", taken.Error())
+// warn records an Event on the agent's Deployment. It does not wait for the API server, since its callers must not be delayed.
+func (s *session) warn(ctx context.Context, reason, action, text string) {
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		c, err := client.New(s.local, client.Options{Scheme: scheme()})
+		if err == nil {
+			err = c.Create(ctx, deploymentEvent(ctx, c, s.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text))
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Error("recording an Event on the agent's Deployment failed", "reason", reason, "error", err)
+		}
+	}()
 }
 
 // deploymentEvent is an Event on the agent's Deployment, where people look when nothing is imported.
