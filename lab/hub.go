@@ -75,8 +75,8 @@ func (l *Lab) installHub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	webhook := ports[0].String()
-	hub := render.Hub{Clusterset: broker.DefaultNamespace, NoWorkloads: true, WebhookURL: "https://" + webhook + "/"}
+	health := ports[0].String()
+	hub := render.Hub{Clusterset: broker.DefaultNamespace, NoWorkloads: true}
 	if err := setup.DeployHub(ctx, target, hub, setup.RefuseForeign); err != nil {
 		return fmt.Errorf("deploying the hub: %w", err)
 	}
@@ -88,12 +88,12 @@ func (l *Lab) installHub(ctx context.Context) error {
 		return err
 	}
 	args := []string{
-		"--kubeconfig", filepath.Join(l.Dir(c.Name), "hub.conf"), "--webhook-bind-address", webhook,
-		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--kubeconfig", filepath.Join(l.Dir(c.Name), "hub.conf"), "--leader-elect=false", "--metrics-bind-address=0",
+		"--health-probe-bind-address", health,
 	}
 	args = append(args, l.balancerArgs(c)...)
-	u := l.atollUnit(c, unitHub, webhook, render.HubName, append(args, l.Spec.HubArgs...)...)
+	u := l.atollUnit(c, unitHub, health, render.HubName, append(args, l.Spec.HubArgs...)...)
 	u.Files = map[string]string{"hub.conf": string(kubeconfig)}
-	u.Probe = "tcp://" + webhook
+	u.Probe = "http://" + health + "/healthz"
 	return l.Run(ctx, u)
 }

@@ -52,7 +52,7 @@ var fileOf = map[string]string{
 	"Namespace":                            "namespace",
 	"ServiceAccount":                       "rbac", "Role": "rbac", "RoleBinding": "rbac", "ClusterRole": "rbac", "ClusterRoleBinding": "rbac",
 	"FlowSchema": "flowcontrol", "PriorityLevelConfiguration": "flowcontrol",
-	"ValidatingAdmissionPolicy": "admission", "ValidatingAdmissionPolicyBinding": "admission", "ValidatingWebhookConfiguration": "admission",
+	"ValidatingAdmissionPolicy": "admission", "ValidatingAdmissionPolicyBinding": "admission",
 }
 
 // membershipKind is of what a chart has by hand: it is of one cluster.

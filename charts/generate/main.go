@@ -101,13 +101,13 @@ func brokerChart() chart {
 	}
 }
 
-// hubChart is what atoll hub deploy applies: with load balancers the hub gets something more, and so it is with HAProxy beside it, in its nodes'
-// network, and with an address for its webhook.
+// hubChart is what atoll hub deploy applies: with load balancers the hub gets something more, and so it is with HAProxy beside it, and in its
+// nodes' network.
 func hubChart() chart {
 	crds, _ := render.Hub{}.Manifests()
 	return chart{
 		name: "atoll-hub", crds: crds,
-		choices: []string{".Values.haproxyImage", ".Values.hostNetwork", ".Values.lowPorts", `include "atoll-hub.balances" .`, ".Values.webhookURL"},
+		choices: []string{".Values.haproxyImage", ".Values.hostNetwork", ".Values.lowPorts", `include "atoll-hub.balances" .`},
 		objects: once(func(chosen []bool) []*unstructured.Unstructured {
 			hub := render.Hub{
 				Clusterset: placeholder, Registry: registry, Tag: tag, Replicas: replicas, Args: []string{arguments},
@@ -118,9 +118,6 @@ func hubChart() chart {
 			}
 			if chosen[3] {
 				hub.Args = append(hub.Args, "--lb-addresses="+placeholder)
-			}
-			if chosen[4] {
-				hub.WebhookURL = webhookURL
 			}
 			_, objects := hub.Manifests()
 			return objects

@@ -13,7 +13,6 @@ const (
 	registry     = "registry-of-the-values"
 	tag          = "tag-of-the-values"
 	arguments    = "--arguments-of-the-values"
-	webhookURL   = "https://webhook-of-the-values/"
 	haproxyImage = "haproxy-of-the-values"
 	replicas     = 987654
 )
@@ -31,7 +30,6 @@ const (
         - --clusterset=` + clusterset + `
         {{- if include "atoll-hub.balances" . }}
         - --node-addresses=$(NODE_IPS)
-        - --webhook-bind-address=[$(POD_IP)]:9443
         - --metrics-bind-address=[$(POD_IP)]:8080
         - --health-probe-bind-address=[$(POD_IP)]:8081
         {{- end }}
@@ -52,8 +50,7 @@ func fill(text string) string {
 	text = wholeValue.ReplaceAllString(text, `${1}"`+strings.ReplaceAll(clusterset, "$", "$$")+`"`)
 	text = strings.ReplaceAll(text, placeholder, clusterset)
 	text = strings.ReplaceAll(text, haproxyImage, "{{ .Values.haproxyImage | quote }}")
-	text = strings.ReplaceAll(text, "  namespaces: '*'\n", `  namespaces: {{ eq .Values.defaultExports "allow" | ternary "*" "" | quote }}`+"\n")
-	return strings.ReplaceAll(text, webhookURL, "{{ .Values.webhookURL | quote }}")
+	return strings.ReplaceAll(text, "  namespaces: '*'\n", `  namespaces: {{ eq .Values.defaultExports "allow" | ternary "*" "" | quote }}`+"\n")
 }
 
 var image = regexp.MustCompile(`image: ` + registry + `/([-a-z]+):` + tag + `\n`)

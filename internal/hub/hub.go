@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -32,7 +31,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/hub/servicepolicy"
-	"github.com/atoll-mcs/atoll/internal/hub/webhookcert"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
@@ -104,21 +102,12 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	questions, err := newWebhook(ctx, mgr, p.options.WebhookAddress, p.log)
-	if err != nil {
-		return err
-	}
-	for _, runnable := range []manager.Runnable{questions, p.health.Started(), manager.RunnableFunc(p.lead)} {
-		if err := mgr.Add(runnable); err != nil {
-			return fmt.Errorf("adding to the manager: %w", err)
-		}
-	}
 	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config.Host, p.options.nodes(), p.log)
 	if err != nil {
 		return err
 	}
 	voucher := &servicepolicy.Voucher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Log: p.log}
-	for _, runnable := range []manager.Runnable{hosts, voucher} {
+	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), hosts, voucher} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
@@ -160,7 +149,6 @@ func (p *process) controllers(mgr ctrl.Manager, accepts *border.Border, hosts *l
 	recorder, permitted := mgr.GetEventRecorder("atoll-hub"), broker.NewPermissions(c, clusterset).Members
 	add := func(one controller.Controller, e error) { all, err = append(all, one), errors.Join(err, e) }
 	add(servicepolicy.New(c, live, cache, clusterset, accepts, permitted, recorder))
-	add(webhookcert.New(c, cache))
 	published := loadbalancer.NewPublished(c, live, clusterset, accepts, p.options.budget(), permitted)
 	add(loadbalancer.New(c, cache, published, hosts, p.providers, recorder, p.options.AbandonAfter))
 	return all, err
@@ -225,11 +213,5 @@ func Caches(clusterset string, accepts *border.Border) map[client.Object]cache.B
 		},
 		&brokerv1alpha1.ServicePolicy{}: {Namespaces: in},
 		&corev1.ConfigMap{}:             {Namespaces: in, Field: fields.OneTermEqualSelector("metadata.name", names.MemberPermissions)},
-		// Of these it may see its own alone.
-		&admissionv1.ValidatingWebhookConfiguration{}: {Field: fields.OneTermEqualSelector("metadata.name", names.HubWebhook)},
-		&corev1.Secret{}: {
-			Namespaces: map[string]cache.Config{names.HubNamespace: {}},
-			Field:      fields.OneTermEqualSelector("metadata.name", names.HubWebhookSecret),
-		},
 	}
 }

@@ -26,8 +26,6 @@ type Options struct {
 	Clusterset string
 	// LeaderElect has one of several replicas do the work.
 	LeaderElect bool
-	// WebhookAddress is where the hub answers the API server's questions.
-	WebhookAddress string
 	// MetricsAddress and HealthAddress are where the hub listens; "0" for nowhere.
 	MetricsAddress, HealthAddress string
 	// MetricsTLS has the metrics be served by TLS, with a certificate that signs itself.
@@ -58,7 +56,6 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; without it, the pod's own service account is used")
 	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
-	flags.StringVar(&o.WebhookAddress, "webhook-bind-address", ":9443", "address where the API server asks about MultiClusterServices")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
 	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics by TLS, with a certificate that signs itself and is another one after each start")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")

@@ -66,9 +66,8 @@ var table = []row{
 	{folder: "internal/agent/...", allowed: join(pure, clients, controllers, []string{"k8s.io/utils/lru"})},
 
 	// The hub, which knows its controllers; these do not know each other.
-	{folder: "internal/hub", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "./internal/hub", "golang.org/x/net/netutil"})},
-	{folder: "internal/hub/servingcert"},
-	{folder: "internal/hub/*", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "./internal/hub/servingcert", "k8s.io/utils/net"})},
+	{folder: "internal/hub", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "./internal/hub"})},
+	{folder: "internal/hub/*", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "k8s.io/utils/net"})},
 
 	// What puts Atoll on clusters, and takes it away.
 	{folder: "internal/install/corefile", allowed: []string{"github.com/coredns/caddy/caddyfile", "github.com/coredns/coredns/plugin"}},

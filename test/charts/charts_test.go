@@ -80,7 +80,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 	staging.Clusterset, staging.Registry, staging.Tag, staging.Replicas, staging.Args = "staging", "registry.test:5000/a", "v9", 1, []string{"--v=2"}
 	balancing.Args = []string{"--lb-addresses", "192.0.2.1"}
 	elsewhere, idle := hub, hub
-	elsewhere.WebhookURL, elsewhere.Args = "https://192.0.2.2:9443/", []string{"--lb-addresses=192.0.2.1"}
+	elsewhere.Args = []string{"--lb-addresses=192.0.2.1"}
 	idle.NoWorkloads = true
 	type comparison struct {
 		chart, args string
@@ -107,7 +107,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 		{"atoll-broker", "--set defaultExports=deny", brokerOf("atoll-clusterset", setup.DefaultExportsDeny)},
 		{"atoll-hub", "", hub.Manifests},
 		{"atoll-hub", "--set args={--lb-addresses,192.0.2.1}", balancing.Manifests},
-		{"atoll-hub", "--set args={--lb-addresses=192.0.2.1} --set webhookURL=https://192.0.2.2:9443/", elsewhere.Manifests},
+		{"atoll-hub", "--set args={--lb-addresses=192.0.2.1}", elsewhere.Manifests},
 		{"atoll-hub", "--set workloads=false", idle.Manifests},
 	}
 	comparisons = append(comparisons, comparison{
@@ -261,7 +261,6 @@ func TestRefused(t *testing.T) {
 		{"atoll-hub", "--set args=lb", "args"},
 		{"atoll-hub", "--set lowPorts=true", "lowPorts is for hostNetwork"},
 		{"atoll-hub", "--set workloads=false --set haproxyImage=x", "are about pods"},
-		{"atoll-hub", "--set webhookURL=http://a", "webhookURL"},
 	} {
 		if _, err := Objects(t.Context(), tc.chart, strings.Fields(tc.args)...); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %s: %v, want %q", tc.chart, tc.args, err, tc.want)

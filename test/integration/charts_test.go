@@ -16,7 +16,7 @@ func TestChartsAreValid(t *testing.T) {
 	const pod = ".nodeSelector.pool=infra,X.tolerations[0].key=infra,X.podAnnotations.a=b,X.resources.limits.memory=2Gi"
 	for cluster, chart := range map[string]string{
 		"c1":       "atoll-agent --set clusterID=c1,global.image.pullSecrets[0].name=regcred,agent" + strings.ReplaceAll(pod, "X", "agent") + ",dns" + strings.ReplaceAll(pod, "X", "dns"),
-		lab.Broker: "atoll-broker --set hub.enabled=true,hub.webhookURL=https://127.0.0.1:1/,hub.hostNetwork=true,hub.lowPorts=true,hub.haproxyImage=haproxy:2.6,hub" + strings.ReplaceAll(pod, "X", "hub"),
+		lab.Broker: "atoll-broker --set hub.enabled=true,hub.hostNetwork=true,hub.lowPorts=true,hub.haproxyImage=haproxy:2.6,hub" + strings.ReplaceAll(pod, "X", "hub"),
 	} {
 		words := strings.Fields(chart)
 		objects, err := charts.Objects(t.Context(), words[0], words[1:]...)

@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/pages"
 )
 
-// An API server takes every manifest of the documentation, and with it admission policies and the hub's webhook do.
+// An API server takes every manifest of the documentation, and with it admission policies do.
 func TestDocumentedManifests(t *testing.T) {
 	const ns = "documented"
 	namespace(t, ns, "c1", lab.Broker)

@@ -1,10 +1,8 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -17,7 +15,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
@@ -127,51 +124,6 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	noImport(t, "c2", ns)
 }
 
-// The webhook's certificate is made anew when it is lost, and trusted again when that is lost.
-func TestWebhookCertificate(t *testing.T) {
-	const ns = "exposure-certificate"
-	namespace(t, ns, lab.Broker)
-	works := func(when string) {
-		t.Helper()
-		eventually(t, "the webhook answers "+when, func() error {
-			return on[lab.Broker].Create(t.Context(), manifest(t, ns, "{types: [CrossCluster]}"), client.DryRunAll)
-		})
-	}
-	works("at first")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: names.HubWebhookSecret}}
-	planes.Read(t, on[lab.Broker], secret)
-	before := secret.Data[corev1.TLSCertKey]
-	remove(t, lab.Broker, secret)
-	eventually(t, "another certificate", func() error {
-		now := &corev1.Secret{}
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(secret), now); err != nil {
-			return err
-		}
-		if bytes.Equal(now.Data[corev1.TLSCertKey], before) {
-			return fmt.Errorf("it is the same")
-		}
-		return nil
-	})
-	works("with another certificate")
-	config := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: names.HubWebhook}}
-	change(t, lab.Broker, config, func(c *admissionv1.ValidatingWebhookConfiguration) { c.Webhooks[0].ClientConfig.CABundle = nil })
-	works("trusted again")
-
-	// Nobody answers: it is refused, and nothing else is.
-	create(t, lab.Broker, exposed(t, ns, "{types: [CrossCluster]}"))
-	stop(t, lab.Broker+"/hub")
-	mcs := manifest(t, ns, "{types: [CrossCluster]}")
-	mcs.SetName("other")
-	if err := on[lab.Broker].Create(t.Context(), mcs, client.DryRunAll); err == nil || !strings.Contains(err.Error(), names.HubWebhook) {
-		t.Errorf("without the hub: %v", err)
-	}
-	standing := exposed(t, ns, "{types: [CrossCluster]}")
-	change(t, lab.Broker, standing, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = []string{"example.org/test"} })
-	remove(t, lab.Broker, standing)
-	change(t, lab.Broker, standing, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = nil })
-	expectGone(t, lab.Broker, standing)
-}
-
 // A MultiClusterService is accepted whatever Service there is. Its condition and Events report a Service or port that the
 // broker lacks, from the start and later. Exports wait for the providers' Services.
 func TestServicesThatComeAndGo(t *testing.T) {
@@ -246,7 +198,7 @@ func TestRemoveHub(t *testing.T) {
 		noError(t, rejoin())
 	})
 	expectExport(t, "c1", ns, false)
-	expectGone(t, lab.Broker, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: names.HubWebhook}})
+	expectGone(t, lab.Broker, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "multiclusterservices.atoll.dev"}})
 	noError(t, rejoin())
 	expectExport(t, "c1", ns, true)
 	eventually(t, "the next hub's answers, which other tests need", func() error {

@@ -42,7 +42,7 @@ func manifest(t *testing.T, namespace, spec string) *unstructured.Unstructured {
 }
 
 // What the document asks of a MultiClusterService is asked by the API server, each in words that
-// say what to do. All that the definition refuses by itself is tried where there is no webhook.
+// say what to do. All that the definition refuses by itself is tried where there is no admission policy.
 func TestMultiClusterServiceIsValidated(t *testing.T) {
 	const ns = "exposure-rules"
 	namespace(t, ns, lab.Broker)

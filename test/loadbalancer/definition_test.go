@@ -12,13 +12,13 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// What is wrong with a MultiClusterService in itself its definition refuses, without the hub's webhook: this API server has none. Each
+// What is wrong with a MultiClusterService in itself its definition refuses, without an admission policy: this API server has none. Each
 // refusal says what to do.
 func TestDefinitionRefuses(t *testing.T) {
 	const ns = "rules"
-	hooks := &admissionv1.ValidatingWebhookConfigurationList{}
-	if err := hub.List(t.Context(), hooks); err != nil || len(hooks.Items) > 0 {
-		t.Fatalf("there are webhooks: %v, %v", hooks.Items, err)
+	policies := &admissionv1.ValidatingAdmissionPolicyList{}
+	if err := hub.List(t.Context(), policies); err != nil || len(policies.Items) > 0 {
+		t.Fatalf("there are admission policies: %v, %v", policies.Items, err)
 	}
 	create(t, objects.Namespace(ns))
 	for _, tt := range []struct{ spec, want string }{

@@ -43,7 +43,7 @@ func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkin
 	web.Spec.Ports[0].Port = 18080
 	create(t, lab.Broker, namespace(ns), web)
 	mcs := objects.Exposed(ns, "web", networkingv1alpha1.ExposureTypeLoadBalancer)
-	eventually(t, "the hub's webhook answers", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
+	eventually(t, "it is taken", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
 	expectCondition(t, mcs, "LoadBalancerReady", metav1.ConditionTrue, address)
 	t.Cleanup(func() { // before the hub goes, which frees it
 		ctx := context.Background()

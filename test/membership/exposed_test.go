@@ -26,15 +26,12 @@ import (
 // until the test ends. It returns what ends that one and runs another.
 func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restart func()) {
 	t.Helper()
-	ports, err := lab.FreePorts(1)
-	noError(t, err)
-	address := ports[0].String()
-	must(t, "", fmt.Sprintf("hub deploy --no-workloads --webhook-url https://%s/ --context broker %s", address, flags))
+	must(t, "", "hub deploy --no-workloads --context broker "+flags)
 	config, err := theLab.RESTConfig(lab.Broker)
 	noError(t, err)
 	config = planes.AsAccount(t, on[lab.Broker], config, names.HubNamespace, names.HubAccount)
 	options := hub.Options{
-		Config: config, Clusterset: "atoll-clusterset", WebhookAddress: address, MetricsAddress: "0", HealthAddress: "0",
+		Config: config, Clusterset: "atoll-clusterset", MetricsAddress: "0", HealthAddress: "0",
 		Provider: "embedded", AbandonAfter: time.Second,
 	}
 	for _, f := range change {
@@ -69,7 +66,7 @@ func expose(t *testing.T, namespace, name string, consumers ...string) *networki
 	t.Helper()
 	mcs := objects.Exposed(namespace, name, networkingv1alpha1.ExposureTypeCrossCluster)
 	mcs.Spec.Range.ClusterNames = consumers
-	eventually(t, "the hub's webhook answers", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
+	eventually(t, "it is taken", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
 	planes.CleanUp(t, on[lab.Broker], mcs)
 	return mcs
 }

@@ -171,7 +171,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 		return on[lab.Broker].Create(t.Context(), s)
 	})
 	h.quiet()
-	eventually(t, "the hub's webhook answers", func() error { return on[lab.Broker].Create(t.Context(), h.mcs(0)) })
+	eventually(t, "it is taken", func() error { return on[lab.Broker].Create(t.Context(), h.mcs(0)) })
 	h.take()
 	began := time.Now()
 	h.each(func(i int) error {

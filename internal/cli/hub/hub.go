@@ -43,13 +43,12 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 		Use:   "deploy",
 		Short: "Install the hub of a clusterset",
 		Long: `Puts on the broker what MultiClusterServices need: their custom resource definition, a namespace
-atoll-hub with the program and its rights, and a webhook that checks MultiClusterServices and
-nothing else. It can be repeated, for instance to upgrade.
+atoll-hub with the program and its rights, and an admission policy for MultiClusterServices. It can be repeated, for instance to upgrade.
 
 Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed, for
 two controllers would act on them. Once the other one does not, --keep-crds has the hub work with
-that definition, if it has all that the hub needs; its webhook then checks what the definition
-does not. --replace-crds puts Atoll's in its place, which keeps the objects.
+that definition, if it has all that the hub needs; the admission policy then checks what the
+definition does not. --replace-crds puts Atoll's in its place, which keeps the objects.
 
 Load balancers listen at addresses that the hub's pods have already. With --host-network these are
 their nodes', which --node-selector chooses. With --haproxy-image a HAProxy runs beside the hub in
@@ -100,7 +99,6 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network, let load balancers listen below 1024: as user 0, with no capability but that")
 	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
 	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "leave out the program, which is run otherwise")
-	flags.StringVar(&hub.WebhookURL, "webhook-url", "", "where the API server reaches the program's webhook, in place of a Service in its cluster")
 }
 
 // definition is what the flags say of somebody else's definition.

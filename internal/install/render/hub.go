@@ -4,16 +4,11 @@ import (
 	"errors"
 	"slices"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 
-	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // HubName is the hub's value of LabelName, and the name of its objects.
@@ -26,8 +21,6 @@ type Hub struct {
 	Clusterset string
 	// NoWorkloads leaves out what runs: the program is run otherwise.
 	NoWorkloads bool
-	// WebhookURL is where the API server reaches the hub, where that is not by its Service.
-	WebhookURL string
 	// Registry, Tag and Replicas are as of Member.
 	Registry, Tag string
 	Replicas      int32
@@ -66,41 +59,5 @@ func (h Hub) Manifests() (crds, objects []*unstructured.Unstructured) {
 	if !h.NoWorkloads {
 		objects = append(objects, h.workload()...)
 	}
-	return crds, append(objects, h.webhook())
-}
-
-// webhook has the API server ask the hub about MultiClusterServices, and about nothing else. It
-// does not for changes that the hub has nothing to say about, so that finalizers can be taken off
-// while it is down. The hub adds its certificate authority. Until then, and while the hub is unreachable, the API server refuses new
-// objects and changes of spec.
-func (h Hub) webhook() *unstructured.Unstructured {
-	config := admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
-		Namespace: names.HubNamespace, Name: HubName, Port: ptr.To[int32](443),
-	}}
-	if h.WebhookURL != "" {
-		config = admissionv1.WebhookClientConfig{URL: &h.WebhookURL}
-	}
-	return install.Objects(&admissionv1.ValidatingWebhookConfiguration{
-		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
-		ObjectMeta: metav1.ObjectMeta{Name: names.HubWebhook, Labels: map[string]string{labelPartOf: partOf}},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name:         names.HubWebhook,
-			ClientConfig: config,
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-				Rule: admissionv1.Rule{
-					APIGroups: []string{networkingv1alpha1.GroupVersion.Group}, APIVersions: []string{networkingv1alpha1.GroupVersion.Version},
-					Resources: []string{networkingv1alpha1.MultiClusterServiceResource}, Scope: ptr.To(admissionv1.NamespacedScope),
-				},
-			}},
-			MatchConditions: []admissionv1.MatchCondition{{
-				Name:       "something-to-say",
-				Expression: "request.operation == 'CREATE' || object.spec != oldObject.spec && !has(object.metadata.deletionTimestamp)",
-			}},
-			FailurePolicy:           ptr.To(admissionv1.Fail),
-			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-			TimeoutSeconds:          ptr.To[int32](5),
-		}},
-	})[0]
+	return crds, objects
 }

@@ -24,8 +24,6 @@ const (
 	runDir = "/run/atoll"
 	// flagAddresses is the hub's flag for the addresses of load balancers.
 	flagAddresses = "--lb-addresses"
-	// portWebhook is where the hub serves its webhook.
-	portWebhook = 9443
 
 	// haproxyName is the name of the object with what HAProxy begins with, haproxyDir where it is mounted.
 	haproxyName, haproxyDir, haproxyFile = "atoll-hub-haproxy", "/etc/atoll-haproxy", "first.cfg"
@@ -35,7 +33,7 @@ const (
 
 // workload is what runs of the hub.
 func (h Hub) workload() []*unstructured.Unstructured {
-	policy := networkPolicy(HubName, "webhook", "metrics", "probes")
+	policy := networkPolicy(HubName, "metrics", "probes")
 	if h.balances() {
 		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) // the ports of load balancers are any
 	}
@@ -44,7 +42,6 @@ func (h Hub) workload() []*unstructured.Unstructured {
 		disruptionBudget(HubName),
 		policy,
 		service(HubName,
-			corev1.ServicePort{Name: "webhook", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("webhook")},
 			corev1.ServicePort{Name: "metrics", Port: portMetrics, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("metrics")}),
 	)
 	if h.HAProxyImage != "" {
@@ -90,7 +87,6 @@ func (h Hub) container(image string) corev1.Container {
 		Image: image,
 		Args:  []string{"--clusterset=" + h.Clusterset},
 		Ports: []corev1.ContainerPort{
-			{Name: "webhook", ContainerPort: portWebhook, Protocol: corev1.ProtocolTCP},
 			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
 			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
 		},
@@ -105,7 +101,7 @@ func (h Hub) container(image string) corev1.Container {
 			return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 		}
 		container.Env = []corev1.EnvVar{field("POD_IP", "status.podIP"), field("NODE_IPS", "status.hostIPs")}
-		container.Args = append(container.Args, "--node-addresses=$(NODE_IPS)", "--webhook-bind-address=[$(POD_IP)]:9443", "--metrics-bind-address=[$(POD_IP)]:8080", "--health-probe-bind-address=[$(POD_IP)]:8081")
+		container.Args = append(container.Args, "--node-addresses=$(NODE_IPS)", "--metrics-bind-address=[$(POD_IP)]:8080", "--health-probe-bind-address=[$(POD_IP)]:8081")
 	}
 	if h.HAProxyImage != "" {
 		container.Args = append(container.Args, "--lb-option="+haproxy.Name+".dir="+runDir)

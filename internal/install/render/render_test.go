@@ -204,7 +204,7 @@ func TestHubWithLoadBalancers(t *testing.T) {
 		}
 		// Its own ports are at its own address, so that load balancers can have them at theirs.
 		hub := pod.Containers[0]
-		for i, flag := range []string{"--webhook-bind-address", "--metrics-bind-address", "--health-probe-bind-address"} {
+		for i, flag := range []string{"--metrics-bind-address", "--health-probe-bind-address"} {
 			if want := fmt.Sprintf("%s=[$(POD_IP)]:%d", flag, hub.Ports[i].ContainerPort); !slices.Contains(hub.Args, want) || hub.Env[0].Name != "POD_IP" {
 				t.Errorf("%v: no %s in %v", args, want, hub.Args)
 			}

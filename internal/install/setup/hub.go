@@ -68,7 +68,7 @@ func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun
 	on.DryRun = dryRun
 	_, objects := render.Hub{Clusterset: namespace}.Manifests()
 	slices.Reverse(objects) // the namespace last
-	works := []string{"Deployment", "ClusterRoleBinding", "RoleBinding", "ValidatingWebhookConfiguration"}
+	works := []string{"Deployment", "ClusterRoleBinding", "RoleBinding"}
 	runs := func(o *unstructured.Unstructured) bool { return slices.Contains(works, o.GetKind()) }
 	first := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !runs(o) })
 	if err := on.Delete(ctx, first...); err != nil {

@@ -154,10 +154,6 @@ const HubNamespace, HubAccount = "atoll-hub", "atoll-hub"
 // balancer of the object's; the provider's name is the rest.
 const FinalizerLoadBalancer = "lb.atoll.dev/"
 
-// HubWebhook is the name of the configuration of the hub's webhook, and HubWebhookSecret that of
-// the Secret in HubNamespace with the certificate that it is served with.
-const HubWebhook, HubWebhookSecret = "multiclusterservices.atoll.dev", "atoll-hub-webhook"
-
 // Field managers for server-side apply: one for each controller, which owns the
 // fields it applies.
 const (
