@@ -43,15 +43,11 @@ type MCSLoadBalancer interface {
 	EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error
 }
 
-// Reporter is implemented by providers that know which backends can't be reached. A provider
+// Reporter is implemented by providers that know which backends can't be reached. They call Config.Report when that changes. A provider
 // that holds resources of the process implements io.Closer too: it is closed when the hub ends.
 type Reporter interface {
 	// Unreachable returns the backends that get no traffic because they do not answer.
 	Unreachable(name types.NamespacedName) []netip.AddrPort
-	// OnReport has f called with the name of a MultiClusterService of which that has changed.
-	// f returns at once, and calls nothing of the provider's nor stop, for the provider may hold locks. It is called
-	// no more after stop.
-	OnReport(f func(name types.NamespacedName)) (stop func())
 }
 
 // Inventory is implemented by providers whose load balancers outlive the hub. It deletes those of

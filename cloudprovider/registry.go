@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
@@ -25,6 +27,9 @@ type Config struct {
 	Existing []*networkingv1alpha1.MultiClusterService
 	// Options are the provider's own, from the hub's flag --lb-option.
 	Options map[string]string
+	// Report is called with the name of a MultiClusterService of which other backends than before can't be reached. It returns at once,
+	// and calls nothing of the provider's. It is never nil.
+	Report func(types.NamespacedName)
 	// Log is never nil.
 	Log *slog.Logger
 }
@@ -69,6 +74,9 @@ func New(name string, config Config) (MCSLoadBalancer, error) {
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
+	}
+	if config.Report == nil {
+		config.Report = func(types.NamespacedName) {}
 	}
 	provider, err := factory(config)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
@@ -279,13 +278,8 @@ func unreachable(b *bench) {
 		}
 		return nil
 	})
-	told := make(chan struct{}, 100)
-	stop := reporter.OnReport(func(name types.NamespacedName) {
-		if name == key(m) {
-			told <- struct{}{}
-		}
-	})
-	defer stop()
+	name := key(m)
+	b.about.Store(&name)
 	// It comes back where it was.
 	listener, err := net.Listen("tcp", servers[1].backend.Address.String())
 	if err != nil {
@@ -294,7 +288,7 @@ func unreachable(b *bench) {
 	go ServeTCP(listener, "b")
 	defer listener.Close()
 	select {
-	case <-told:
+	case <-b.told:
 	case <-time.After(b.Settle):
 		b.Error("nothing is told when b answers again")
 	}

@@ -21,6 +21,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,10 +105,23 @@ type bench struct {
 	lister   *lister
 	provider cloudprovider.MCSLoadBalancer
 	made     []*networkingv1alpha1.MultiClusterService
+	// told has a value when the provider has reported of the MultiClusterService that is named.
+	told  chan struct{}
+	about atomic.Pointer[types.NamespacedName]
+}
+
+// report is what the provider calls.
+func (b *bench) report(name types.NamespacedName) {
+	if about := b.about.Load(); about != nil && *about == name {
+		select {
+		case b.told <- struct{}{}:
+		default:
+		}
+	}
 }
 
 func newBench(t *testing.T, h Harness) *bench {
-	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}}}
+	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}}, told: make(chan struct{}, 1)}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -121,7 +135,7 @@ func (b *bench) start() {
 			existing = append(existing, m)
 		}
 	}
-	b.provider = b.New(b.T, cloudprovider.Config{Backends: b.lister, Addresses: b.Addresses, Existing: existing, Log: slog.New(slog.NewTextHandler(testWriter{b.T}, nil))})
+	b.provider = b.New(b.T, cloudprovider.Config{Backends: b.lister, Addresses: b.Addresses, Existing: existing, Report: b.report, Log: slog.New(slog.NewTextHandler(testWriter{b.T}, nil))})
 }
 
 func (b *bench) stop() {

@@ -99,7 +99,7 @@ func (b *balancer) newGroup(protocol corev1.Protocol) *group {
 		check = pauseUDP
 	}
 	// The provider's mu may be held by who makes the change, as by one who updates the backends.
-	changed := func() { b.provider.running.Go(func() { b.provider.reports.Report(b.name) }) }
+	changed := func() { b.provider.running.Go(func() { b.provider.report(b.name) }) }
 	return newGroup(&b.provider.running, check, changed)
 }
 

@@ -37,6 +37,7 @@ const defaultDrain = 10 * time.Second
 // Provider is the embedded provider.
 type Provider struct {
 	backends cloudprovider.Lister
+	report   func(types.NamespacedName)
 	pool     *addresses.Pool
 	dialer   dialer
 	drain    time.Duration
@@ -47,7 +48,6 @@ type Provider struct {
 
 	mu        sync.Mutex
 	balancers map[types.NamespacedName]*balancer // nil when closed
-	reports   cloudprovider.Reports
 }
 
 // New makes the provider. It needs addresses, and has the option drain.
@@ -67,7 +67,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 		return nil, err
 	}
 	return &Provider{
-		backends: c.Backends, pool: pool, drain: drain, linger: udpLinger, log: c.Log, dialer: &net.Dialer{KeepAliveConfig: keepAlive},
+		backends: c.Backends, report: c.Report, pool: pool, drain: drain, linger: udpLinger, log: c.Log, dialer: &net.Dialer{KeepAliveConfig: keepAlive},
 		balancers: map[types.NamespacedName]*balancer{},
 	}, nil
 }
@@ -176,11 +176,6 @@ func (p *Provider) Unreachable(name types.NamespacedName) []netip.AddrPort {
 	}
 	slices.SortFunc(all, netip.AddrPort.Compare)
 	return slices.Compact(all)
-}
-
-// OnReport implements cloudprovider.Reporter.
-func (p *Provider) OnReport(f func(types.NamespacedName)) (stop func()) {
-	return p.reports.On(f)
 }
 
 // carried returns the ports that this provider can carry.

@@ -44,7 +44,7 @@ func newWorld(t *testing.T, drain string) *world {
 	w := &world{T: t, lister: &fixed{}, mcs: &networkingv1alpha1.MultiClusterService{}}
 	w.mcs.Namespace, w.mcs.Name = "n", "web"
 	p, err := New(cloudprovider.Config{
-		Backends: w.lister, Addresses: []string{conformance.Loopback(t)}, Options: map[string]string{"drain": drain},
+		Backends: w.lister, Addresses: []string{conformance.Loopback(t)}, Options: map[string]string{"drain": drain}, Report: func(types.NamespacedName) {},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -346,5 +346,5 @@ func (p *Provider) updateUnreachable(section string, states map[netip.AddrPort]s
 	if len(down) == 0 {
 		delete(p.unreachable, section)
 	}
-	p.reports.Report(name)
+	p.report(name)
 }

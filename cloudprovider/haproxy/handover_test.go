@@ -81,11 +81,12 @@ func TestReloadForgetsNobody(t *testing.T) {
 		return nil
 	})
 	var told atomic.Int32
-	defer w.OnReport(func(name types.NamespacedName) {
+	report := func(name types.NamespacedName) {
 		if name.Name != "more" {
 			told.Add(1)
 		}
-	})()
+	}
+	w.told.Store(&report)
 	before, err := w.process.identity(context.Background())
 	w.must(err)
 	w.must(w.give(mcs("more"), forwarded(8080, nil, a)))

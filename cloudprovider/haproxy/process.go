@@ -202,7 +202,7 @@ func (p *Provider) attend() {
 			p.log.Warn("HAProxy does not run", "error", err)
 			p.unsettled()
 			for _, name := range p.LoadBalancers() {
-				p.reports.Report(name) // who asks then is told that HAProxy does not run
+				p.report(name) // who asks then is told that HAProxy does not run
 			}
 		}
 		select {

@@ -75,7 +75,7 @@ type Provider struct {
 	balancers   map[types.NamespacedName]*balancer
 	unbound     map[netip.AddrPort]error
 	unreachable map[string][]netip.AddrPort // by section
-	reports     cloudprovider.Reports
+	report      func(types.NamespacedName)
 	// wanted counts the changes of balancers. What is not with HAProxy yet is in the others:
 	// whether the structure has changed, and of which the servers have.
 	wanted      int
@@ -151,7 +151,7 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 		}
 	}
 	p.settings.Dir, p.settings.LogSocket, p.settings.States = p.dir, p.logSocket(), p.stateFile()
-	p.process = process{p.dir}
+	p.process, p.report = process{p.dir}, c.Report
 	p.pool, err = addresses.NewPool(c)
 	return err
 }
@@ -326,11 +326,6 @@ func (p *Provider) Unreachable(name types.NamespacedName) (all []netip.AddrPort)
 	}
 	slices.SortFunc(all, netip.AddrPort.Compare)
 	return slices.Compact(all)
-}
-
-// OnReport implements cloudprovider.Reporter.
-func (p *Provider) OnReport(f func(types.NamespacedName)) (stop func()) {
-	return p.reports.On(f)
 }
 
 func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {

@@ -123,7 +123,8 @@ func TestHAProxyEndsAndStarts(t *testing.T) {
 	w.must(w.apply(other, 0, 1, a))
 
 	told := make(chan string, 100)
-	defer w.OnReport(func(name types.NamespacedName) { told <- name.Name })()
+	report := func(name types.NamespacedName) { told <- name.Name }
+	w.told.Store(&report)
 	c.kill()
 	for range 2 {
 		select {

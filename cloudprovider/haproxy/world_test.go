@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -127,6 +128,14 @@ type world struct {
 	haproxy  *container
 	mu       sync.Mutex
 	services map[types.NamespacedName]cloudprovider.Service
+	// told is called with what the provider reports of.
+	told atomic.Pointer[func(types.NamespacedName)]
+}
+
+func (w *world) report(name types.NamespacedName) {
+	if told := w.told.Load(); told != nil {
+		(*told)(name)
+	}
 }
 
 // newWorld has HAProxy run, and a provider with these options.
@@ -156,7 +165,7 @@ func newWorldWithout(t *testing.T, options ...string) *world {
 func (w *world) start() {
 	w.Helper()
 	p, err := New(cloudprovider.Config{
-		Backends: w, Addresses: []string{w.addresses}, Options: w.options, Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
+		Backends: w, Addresses: []string{w.addresses}, Options: w.options, Report: w.report, Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
 	})
 	if err != nil {
 		w.Fatal(err)

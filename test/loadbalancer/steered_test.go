@@ -31,7 +31,7 @@ type steered struct {
 	mute        error                  // tells nobody what there is
 	broken      error                  // keeps it from being made
 	unreachable []netip.AddrPort
-	handlers    []func(types.NamespacedName)
+	handlers    []func(types.NamespacedName) // the latest hub's is the last
 }
 
 var provided = map[string]*steered{"steered": {}, "other": {}}
@@ -42,7 +42,7 @@ func init() {
 		cloudprovider.Register(name, func(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.lister, p.existing = c.Backends, nil
+			p.lister, p.existing, p.handlers = c.Backends, nil, append(p.handlers, c.Report)
 			for _, mcs := range c.Existing {
 				p.existing = append(p.existing, nameOf(mcs))
 			}
@@ -157,13 +157,6 @@ func (p *steered) Unreachable(types.NamespacedName) []netip.AddrPort {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unreachable
-}
-
-func (p *steered) OnReport(f func(types.NamespacedName)) (stop func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.handlers = append(p.handlers, f)
-	return func() {}
 }
 
 // report says of a load balancer that these backends do not answer.

@@ -152,18 +152,16 @@ func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoad
 			return nil, err
 		}
 	}
+	config.Report = func(name types.NamespacedName) {
+		if report := p.report.Load(); report != nil {
+			(*report)(name)
+		}
+	}
 	provider, err := cloudprovider.New(name, config)
 	if err != nil {
 		return nil, err
 	}
 	p.made[name] = provider
-	if reporter, ok := provider.(cloudprovider.Reporter); ok {
-		reporter.OnReport(func(name types.NamespacedName) {
-			if report := p.report.Load(); report != nil {
-				(*report)(name)
-			}
-		})
-	}
 	return provider, nil
 }
 
