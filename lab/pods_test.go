@@ -33,7 +33,7 @@ type podLab struct {
 	client kubernetes.Interface
 }
 
-// TestPods is about the lab's kubelet, as far as the scenario lab-pods does not go.
+// TestPods is about the lab's kubelet.
 func TestPods(t *testing.T) {
 	p := &podLab{Lab: up(t, options(t, lab.Shape{Clusters: 1, Nodes: 1, IPFamily: lab.Dual}))}
 	config, err := p.RESTConfig("c1")

@@ -3,12 +3,10 @@ package integration
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -126,84 +124,6 @@ func TestClustersetIPSurvives(t *testing.T) {
 	if had := ready()["web/Ready"]; len(had) != 1 || !strings.HasPrefix(had[0], "True") {
 		t.Errorf("the import's condition Ready was %s", strings.Join(had, ", then "))
 	}
-}
-
-// Pitfall 16: when the oldest export leaves and the type flips with it, the import has no address for
-// that time, and nobody else gets the one that it had.
-func TestClustersetIPSurvivesAFlipOfType(t *testing.T) {
-	const ns = "flip"
-	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	first := export(ns, "web")
-	create(t, "c1", first)
-	before := expectImport(t, "c1", ns, "web", from("c1")).Spec.IPs[0]
-
-	headless := service(ns, "web", 80)
-	headless.Spec.ClusterIP, headless.Spec.Selector = corev1.ClusterIPNone, map[string]string{"app": "none"}
-	create(t, "c2", headless)
-	second := export(ns, "web")
-	create(t, "c2", second)
-	expectImport(t, "c1", ns, "web", from("c1", "c2"))
-
-	remove(t, "c1", first)
-	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if imp.Spec.Type != mcsv1beta1.Headless || len(imp.Spec.IPs) > 0 {
-			return fmt.Errorf("it is %s with %v", imp.Spec.Type, imp.Spec.IPs)
-		}
-		return nil
-	})
-	expectHeadless(t, "c1", ns)
-	thief := service(ns, "thief", 80)
-	thief.Spec.ClusterIP = before
-	if err := on["c1"].Create(t.Context(), thief); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "already allocated") {
-		t.Errorf("another Service asks for the address: %v", err)
-	}
-	create(t, "c1", export(ns, "web"))
-	// With no export at all for a moment it would be another import. Whose type it has says the
-	// second in which each was created: those two may share one.
-	expectImport(t, "c1", ns, "web", exportedBy("c1", "c2"))
-	remove(t, "c2", second)
-	expectImport(t, "c1", ns, "web", from("c1"))
-	// Its status, which another controller writes, may tell of the clusters before the address is back.
-	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if imp.Spec.Type != mcsv1beta1.ClusterSetIP || !slices.Equal(imp.Spec.IPs, []string{before}) {
-			return fmt.Errorf("it is %s with %v, was %s", imp.Spec.Type, imp.Spec.IPs, before)
-		}
-		return nil
-	})
-	expectGone(t, "c1", service(ns, "web-clusterset-headless"))
-
-	// Both Services go with the import, also while it is headless.
-	create(t, "c2", export(ns, "web"))
-	expectImport(t, "c1", ns, "web", exportedBy("c1", "c2"))
-	remove(t, "c1", export(ns, "web"))
-	expectHeadless(t, "c1", ns)
-	remove(t, "c2", export(ns, "web"))
-	for _, name := range []string{"web-clusterset", "web-clusterset-headless"} {
-		expectGone(t, "c1", service(ns, name))
-	}
-}
-
-// expectHeadless waits until the import uses a headless derived Service.
-func expectHeadless(t *testing.T, cluster, namespace string) {
-	t.Helper()
-	eventually(t, "the derived Service is headless", func() error {
-		s := &corev1.Service{}
-		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web-clusterset-headless"}, s); err != nil {
-			return err
-		}
-		if s.Spec.ClusterIP != corev1.ClusterIPNone {
-			return fmt.Errorf("it has %s", s.Spec.ClusterIP)
-		}
-		imp := &mcsv1beta1.ServiceImport{}
-		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, imp); err != nil {
-			return err
-		}
-		if used := imp.Annotations["multicluster.kubernetes.io/derived-service"]; used != s.Name {
-			return fmt.Errorf("the import uses %q", used)
-		}
-		return nil
-	})
 }
 
 // An address lives as long as its import (docs/adr), whatever becomes of one exporter's Service

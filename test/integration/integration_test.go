@@ -92,38 +92,6 @@ func expectBrokerEmpty(t *testing.T, namespace string) {
 	})
 }
 
-// Pitfall 18: with both clusters exporting what they import, each publishes its own endpoints
-// alone.
-func TestTwoExporters(t *testing.T) {
-	const ns = "two"
-	namespace(t, ns, "c1", "c2")
-	exports := map[string]*mcsv1beta1.ServiceExport{}
-	for i, cluster := range []string{"c1", "c2"} {
-		exports[cluster] = share(t, cluster, ns, "web", fmt.Sprintf("10.%d.1.1", i+1))
-	}
-	var before *mcsv1beta1.ServiceImport
-	for _, cluster := range []string{"c1", "c2"} {
-		before = expectImport(t, cluster, ns, "web", from("c1", "c2"))
-		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
-	}
-	published := &discoveryv1.EndpointSliceList{}
-	noError(t, on[lab.Broker].List(t.Context(), published, client.MatchingLabels{"atoll.dev/service-namespace": ns}))
-	for _, s := range published.Items {
-		own := map[string]string{"c1": "10.1.1.1", "c2": "10.2.1.1"}[s.Labels["multicluster.kubernetes.io/source-cluster"]]
-		if len(published.Items) != 2 || len(s.Endpoints) != 1 || s.Endpoints[0].Addresses[0] != own {
-			t.Errorf("of %d slices on the broker, %s has %+v", len(published.Items), s.Name, s.Endpoints)
-		}
-	}
-	remove(t, "c1", exports["c1"])
-	for _, cluster := range []string{"c1", "c2"} {
-		after := expectImport(t, cluster, ns, "web", from("c2"))
-		expectAddresses(t, cluster, ns, "c2/10.2.1.1")
-		if cluster == "c2" && !slices.Equal(before.Spec.IPs, after.Spec.IPs) {
-			t.Errorf("the clusterset IP changed from %v to %v", before.Spec.IPs, after.Spec.IPs)
-		}
-	}
-}
-
 // Pitfall 6: a conflict is stated by all who take part in it, and it is over when it is.
 func TestConflictIsOnAllExportsAndTrafficOnlyToWinners(t *testing.T) {
 	const ns = "conflict"
@@ -178,48 +146,6 @@ func TestServiceThatComesLaterOrIsInvalid(t *testing.T) {
 	expectGone(t, "c2", objects.Import(ns, "web"))
 	create(t, "c1", objects.ExternalName(ns, "web"))
 	expectCondition(t, "c1", e, "Valid", metav1.ConditionFalse, "InvalidServiceType")
-}
-
-func TestDerivedServiceIsPutRightAndKeepsItsAddress(t *testing.T) {
-	const ns = "derived"
-	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80), export(ns, "web"))
-	imp := expectImport(t, "c2", ns, "web", from("c1"))
-
-	derived := service(ns, "web-clusterset")
-	change(t, "c2", derived, func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "web"} })
-	planes.Until(t, "the selector is gone", on["c2"], derived, func() error {
-		if len(derived.Spec.Selector) > 0 {
-			return fmt.Errorf("selector %v", derived.Spec.Selector)
-		}
-		return nil
-	})
-	uid := derived.UID
-	remove(t, "c2", derived)
-	eventually(t, "the Service is made again", func() error {
-		again := service(ns, "web-clusterset")
-		if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(derived), again); err != nil {
-			return err
-		}
-		if again.UID == uid {
-			return errors.New("it is the old one")
-		}
-		if again.Spec.ClusterIP != imp.Spec.IPs[0] {
-			return fmt.Errorf("it has the address %s, not %s", again.Spec.ClusterIP, imp.Spec.IPs[0])
-		}
-		return nil
-	})
-	// Somebody else's Service of a name that we would take.
-	other := service(ns, "api-clusterset", 1)
-	create(t, "c2", other)
-	share(t, "c1", ns, "api", "10.1.1.9")
-	imp = expectImport(t, "c2", ns, "api", from("c1"))
-	if name := imp.Annotations["multicluster.kubernetes.io/derived-service"]; name == other.Name || name == "" {
-		t.Errorf("the derived Service is %q", name)
-	}
-	if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil || len(other.OwnerReferences) > 0 || other.Spec.Ports[0].Port != 1 {
-		t.Errorf("somebody else's Service is %+v, %v", other, err)
-	}
 }
 
 func TestForeignServiceImportIsLeftAlone(t *testing.T) {

@@ -6,15 +6,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/lab"
 )
 
 // richExport makes a Service and a ServiceExport with every property that is merged.
@@ -160,91 +156,4 @@ func TestNewExportIsJudgedByItsServiceAsItIs(t *testing.T) {
 			}
 		}
 	}
-}
-
-// SCTP and application protocols go the whole way: to the record, the import, the derived
-// Service and the slices. A difference between application protocols is a conflict, and
-// keeps nobody from being served.
-func TestProtocolsOfPorts(t *testing.T) {
-	const ns = "protocols"
-	namespace(t, ns, "c1", "c2")
-	services, exports := map[string]*corev1.Service{}, map[string]*mcsv1beta1.ServiceExport{}
-	for i, cluster := range []string{"c1", "c2"} {
-		s := service(ns, "web", 80, 81)
-		s.Spec.Ports[0].AppProtocol = ptr.To([]string{"kubernetes.io/h2c", "https"}[i])
-		s.Spec.Ports[1].Protocol = corev1.ProtocolSCTP
-		create(t, cluster, s)
-		endpoints := slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1))
-		endpoints.Ports = append(endpoints.Ports, endpoints.Ports[0])
-		endpoints.Ports[0].AppProtocol = s.Spec.Ports[0].AppProtocol
-		endpoints.Ports[1].Name, endpoints.Ports[1].Protocol = ptr.To("p81"), ptr.To(corev1.ProtocolSCTP)
-		create(t, cluster, endpoints)
-		services[cluster], exports[cluster] = s, export(ns, "web")
-		create(t, cluster, exports[cluster])
-		if cluster == "c1" {
-			expectCondition(t, cluster, exports[cluster], "Conflict", metav1.ConditionFalse, "NoConflicts")
-		}
-	}
-	record := &brokerv1alpha1.ExportedService{}
-	eventually(t, "c2's record", func() error {
-		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: "atoll-clusterset", Name: "web." + ns + ".c2"}, record)
-	})
-	if ports := fmt.Sprint(describePorts(record.Spec.Ports)); ports != "[p80 80/TCP https p81 81/SCTP -]" {
-		t.Errorf("c2's record has the ports %s", ports)
-	}
-	const words = `Conflicting ports. Using "p80 80/TCP (kubernetes.io/h2c), p81 81/SCTP" from oldest service export in "c1". 1/2 clusters disagree.`
-	for cluster, e := range exports {
-		if got := expectCondition(t, cluster, e, "Conflict", metav1.ConditionTrue, "PortConflict").Message; got != words {
-			t.Errorf("%s: the message is %s", cluster, got)
-		}
-		expectProtocols(t, cluster, ns, "kubernetes.io/h2c")
-		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
-		for _, s := range slicesOf(t, cluster, ns) {
-			if len(s.Ports) != 2 || *s.Ports[1].Protocol != corev1.ProtocolSCTP {
-				t.Errorf("%s: slice %s has the ports %+v", cluster, s.Name, s.Ports)
-			}
-		}
-	}
-	change(t, "c1", services["c1"], func(s *corev1.Service) { s.Spec.Ports[0].AppProtocol = ptr.To("https") })
-	for cluster, e := range exports {
-		expectCondition(t, cluster, e, "Conflict", metav1.ConditionFalse, "NoConflicts")
-		expectProtocols(t, cluster, ns, "https")
-	}
-}
-
-func describePorts(ports []mcsv1beta1.ServicePort) (all []string) {
-	for _, p := range ports {
-		all = append(all, fmt.Sprintf("%s %d/%s %s", p.Name, p.Port, p.Protocol, ptr.Deref(p.AppProtocol, "-")))
-	}
-	return all
-}
-
-// expectProtocols waits until the import and the derived Service of web have this
-// application protocol at the first port, and SCTP at the second.
-func expectProtocols(t *testing.T, cluster, ns, application string) {
-	t.Helper()
-	want := fmt.Sprintf("[p80 80/TCP %s p81 81/SCTP -]", application)
-	eventually(t, "protocols in "+cluster, func() error {
-		imp := &mcsv1beta1.ServiceImport{}
-		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "web"}, imp); err != nil {
-			return err
-		}
-		derived := &corev1.Service{}
-		if err := on[cluster].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "web-clusterset"}, derived); err != nil {
-			return err
-		}
-		var ports []mcsv1beta1.ServicePort
-		for _, p := range derived.Spec.Ports {
-			ports = append(ports, mcsv1beta1.ServicePort{Name: p.Name, Port: p.Port, Protocol: p.Protocol, AppProtocol: p.AppProtocol})
-		}
-		for what, have := range map[string][]mcsv1beta1.ServicePort{"import": imp.Spec.Ports, "derived Service": ports} {
-			if got := fmt.Sprint(describePorts(have)); got != want {
-				return fmt.Errorf("the %s has the ports %s, want %s", what, got, want)
-			}
-		}
-		if !meta.IsStatusConditionTrue(imp.Status.Conditions, "Ready") {
-			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
-		}
-		return nil
-	})
 }

@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 
@@ -98,54 +97,6 @@ func TestUsersObjectsAreNotWritten(t *testing.T) {
 		if after := web.ResourceVersion + " " + endpoints.ResourceVersion; after != before[cluster] {
 			t.Errorf("%s: the versions of the Service and its slice were %s and are %s", cluster, before[cluster], after)
 		}
-	}
-}
-
-// Pitfall 32: a Service and its export that are deleted and made again, as fast as may be,
-// are one export in the end, of the new objects, and nothing is left of the old ones.
-func TestServiceMadeAgain(t *testing.T) {
-	const ns = "made-again"
-	namespace(t, ns, "c1", "c2")
-	make1 := func(port int32) (*corev1.Service, *mcsv1beta1.ServiceExport) {
-		s, e := service(ns, "web", port), export(ns, "web")
-		create(t, "c1", s, e)
-		return s, e
-	}
-	create(t, "c1", slice(ns, "web-x", "web", "10.1.1.1"))
-	s, e := make1(80)
-	expectImport(t, "c2", ns, "web", from("c1"))
-	for i := range int32(30) {
-		remove(t, "c1", e)
-		remove(t, "c1", s)
-		s, e = make1(81 + i)
-	}
-	create(t, "c1", slice(ns, "web-y", "web", "10.1.1.2"))
-	imp := expectImport(t, "c2", ns, "web", withPorts(from("c1"), 110))
-	expectCondition(t, "c1", e, "Valid", metav1.ConditionTrue, "Valid")
-	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
-	expectCondition(t, "c1", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
-	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
-	eventually(t, "one record, of the last export", func() error {
-		records := &brokerv1alpha1.ExportedServiceList{}
-		if err := on[lab.Broker].List(t.Context(), records, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
-			return err
-		}
-		if len(records.Items) != 1 || !records.Items[0].Spec.ExportedAt.Equal(&e.CreationTimestamp) {
-			return fmt.Errorf("they are %+v", records.Items)
-		}
-		return nil
-	})
-	services := &corev1.ServiceList{}
-	noError(t, on["c2"].List(t.Context(), services, client.InNamespace(ns)))
-	if len(services.Items) != 1 || services.Items[0].Spec.ClusterIP != imp.Spec.IPs[0] {
-		t.Errorf("c2 has the Services %+v", services.Items)
-	}
-	remove(t, "c1", e)
-	expectGone(t, "c2", objects.Import(ns, "web"))
-	expectBrokerEmpty(t, ns)
-	// None of that is an error: the next event says what to do.
-	for _, line := range agentErrors(t, "c1", ns) {
-		t.Errorf("the agent logged %s", line)
 	}
 }
 
@@ -269,22 +220,4 @@ func eventNotes(t *testing.T, cluster string, list client.ObjectList, where []cl
 	}
 	t.Cleanup(func() { stop() })
 	return stop
-}
-
-// agentErrors returns what a cluster's agent has logged as errors about a namespace.
-func agentErrors(t *testing.T, cluster, namespace string) (found []string) {
-	t.Helper()
-	file, err := theLab.FindLog(cluster + "/agent")
-	noError(t, err)
-	text, err := os.ReadFile(file)
-	noError(t, err)
-	if !strings.Contains(string(text), `"level":"INFO"`) {
-		t.Fatalf("%s is no log of an agent's", file)
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, `"level":"ERROR"`) && strings.Contains(line, `"`+namespace+`"`) {
-			found = append(found, line)
-		}
-	}
-	return found
 }

@@ -10,6 +10,8 @@ import (
 
 // TestServiceWithTheSameSlice has a Service be deleted and made again with its export, while its EndpointSlice stays. What was published of that is
 // withdrawn, and then deleted with the record. The next one is imported at once, for it is no older than the last.
+//
+// Pitfall 32.
 func TestServiceWithTheSameSlice(t *testing.T) {
 	t.Parallel()
 	b, _, err := MemoryBroker()

@@ -127,21 +127,6 @@ func TestADeadMemberIsWithdrawn(t *testing.T) {
 	s.gone("")
 }
 
-// Pitfall 29: a member that only does not reach the broker stays.
-func TestAMemberThatAnswersIsKept(t *testing.T) {
-	s := newScene(t, "a b")
-	s.Missed("a", second(40))
-	for at := 40; at < 400; at += 10 {
-		s.probed(at, "a")
-		s.Probed("a", true, second(at))
-		s.Confirmed(second(at + 5))
-		s.gone("")
-	}
-	// When it does not answer any more, it is dead.
-	s.silence(400, "a")
-	s.gone("a")
-}
-
 // Pitfall 29: who may be cut off itself withdraws nothing.
 func TestNothingIsWithdrawnUnconfirmed(t *testing.T) {
 	s := newScene(t, "a b")
