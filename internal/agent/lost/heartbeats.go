@@ -35,12 +35,12 @@ type Heartbeats struct {
 	observer *observer
 	synced   chan struct{} // closed after the first read
 
-	mu        sync.Mutex
-	known     map[names.ClusterID]metav1.MicroTime // when each says that it was renewed
-	read      bool
-	removed   map[names.ClusterID]bool
-	listeners []Listener
-	changed   []func(names.ClusterID)
+	mu       sync.Mutex
+	known    map[names.ClusterID]metav1.MicroTime // when each says that it was renewed
+	read     bool
+	removed  map[names.ClusterID]bool
+	listener Listener
+	changed  func(names.ClusterID)
 }
 
 // NewHeartbeats returns heartbeats as a member sees them. Another one is missing when its Lease has not been renewed for timeout.
@@ -78,19 +78,19 @@ func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewal
 // Own returns when the own heartbeat has last come back, the zero time if it never has.
 func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
 
-// Listen calls a listener about all heartbeats from now on, and returns the members that have one.
+// Listen calls a listener about all heartbeats from now on, in place of a former session's, and returns the members that have one.
 func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.listeners = append(h.listeners, l)
+	h.listener = l
 	return slices.Sorted(maps.Keys(h.known))
 }
 
-// OnChange has f called with each member whose heartbeat begins or ceases to be missing.
+// OnChange has f called with each member whose heartbeat begins or ceases to be missing, in place of a former term's.
 func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.changed = append(h.changed, f)
+	h.changed = f
 }
 
 // Expect has members be missed if there is never a Lease of theirs, because they export something. Until then they live.
@@ -141,25 +141,23 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 		delete(now, id)
 	}
 	h.known = now
-	listeners, changed := slices.Clone(h.listeners), slices.Clone(h.changed)
+	listener, changed := h.listener, h.changed
 	h.mu.Unlock()
 	notify := func(ids []string) {
 		for _, id := range ids {
-			for _, f := range changed {
-				f(names.ClusterID(id))
+			if changed != nil {
+				changed(names.ClusterID(id))
 			}
-			for _, l := range listeners {
-				if !h.observer.Live(id) {
-					l.Missed(names.ClusterID(id))
-				}
+			if listener != nil && !h.observer.Live(id) {
+				listener.Missed(names.ClusterID(id))
 			}
 		}
 	}
 	for id := range before {
 		if _, there := now[id]; !there && id != h.self {
 			notify(h.observer.Gone(id.String()))
-			for _, l := range listeners {
-				l.Gone(id)
+			if listener != nil {
+				listener.Gone(id)
 			}
 		}
 	}
@@ -170,10 +168,8 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 			continue
 		}
 		notify(h.observer.Renewed(id.String(), time.Now()))
-		for _, l := range listeners {
-			if !first {
-				l.Renewed(id)
-			}
+		if listener != nil && !first {
+			listener.Renewed(id)
 		}
 	}
 	if first {

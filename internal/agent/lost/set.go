@@ -11,10 +11,10 @@ import (
 // Set is the members whose endpoints are withdrawn, as told by the one that decides to those
 // that act on it. It is not known before the first Replace.
 type Set struct {
-	mu       sync.Mutex
-	known    chan struct{}
-	members  []string
-	handlers []func(member string)
+	mu      sync.Mutex
+	known   chan struct{}
+	members []string
+	handler func(member string)
 	// endpoints are withdrawn of members that are not in the set.
 	endpoints map[string]map[netip.AddrPort]bool
 }
@@ -53,7 +53,7 @@ func (s *Set) Has(member string) bool {
 func (s *Set) OnChange(f func(member string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.handlers = append(s.handlers, f)
+	s.handler = f
 }
 
 // Replace says who is in the set now. It is for one caller at a time.
@@ -75,12 +75,12 @@ func (s *Set) Replace(members []string) {
 	}
 }
 
-// notify calls the handlers about a member.
+// notify calls the handler about a member.
 func (s *Set) notify(member string) {
 	s.mu.Lock()
-	handlers := slices.Clone(s.handlers)
+	f := s.handler
 	s.mu.Unlock()
-	for _, f := range handlers {
+	if f != nil {
 		f(member)
 	}
 }
