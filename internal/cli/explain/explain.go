@@ -43,7 +43,7 @@ answers. What keeps the service from working stands first.`,
 				return err
 			}
 			found, err := survey.Read(cmd.Context(), config, survey.Scope{
-				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Limits: true, BrokerServer: cluster.BrokerServer,
+				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: cluster.BrokerServer,
 			})
 			if err != nil {
 				return err

@@ -43,8 +43,6 @@ type Scope struct {
 	Installation bool
 	// ClusterOnly leaves out the broker.
 	ClusterOnly bool
-	// Limits has the agents be asked what they leave out.
-	Limits bool
 	// Rights has be read what the member may do on the broker.
 	Rights bool
 	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
@@ -137,8 +135,6 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	}
 	if scope.Installation {
 		s.readInstallation(ctx, cluster)
-	}
-	if scope.Limits {
 	}
 	if !scope.ClusterOnly {
 		s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)

@@ -1,6 +1,8 @@
 package dnswiring
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
@@ -35,15 +37,7 @@ func notes(cm *corev1.ConfigMap, text string) []string {
 // reloads tells whether CoreDNS looks for changes of its Corefile by itself.
 func reloads(text string) bool {
 	file, err := corefile.Parse(text)
-	if err != nil {
-		return false
-	}
-	for _, b := range file.Blocks {
-		for _, d := range b.Directives {
-			if d.Name == "reload" {
-				return true
-			}
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool {
+		return slices.ContainsFunc(b.Directives, func(d corefile.Directive) bool { return d.Name == "reload" })
+	})
 }

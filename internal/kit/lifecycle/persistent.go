@@ -54,12 +54,8 @@ func persist[T any](ctx context.Context, try func() (T, error)) (result T, err e
 			return result, err
 		}
 		about = reported.report(ctx, about, err)
-		timer := time.NewTimer(wait.Jitter(pause, 1))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if sleep(ctx, wait.Jitter(pause, 1)); ctx.Err() != nil {
 			return result, err
-		case <-timer.C:
 		}
 	}
 }
