@@ -70,6 +70,7 @@ type Membership struct {
 
 	turn chan struct{} // full while the heartbeat is read and written, so that what was seen last is the newest
 	last heartbeat     // as it was seen last
+	had  bool          // whether it was ever there
 	// renewed is what the heartbeat said when this replica last wanted to renew it, nil before the first time.
 	renewed *metav1.MicroTime
 }
@@ -202,7 +203,7 @@ func (m *Membership) applyLease(ctx context.Context, asked bool) (version string
 	}
 	m.notice(lease)
 	now, before := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}), m.renewed
-	if m.renewed = &now; !asked && before != nil && !now.Equal(before) && ptr.Deref(lease.Spec.HolderIdentity, "") != m.Holder {
+	if m.renewed = &now; err == nil && !asked && before != nil && !now.Equal(before) && ptr.Deref(lease.Spec.HolderIdentity, "") != m.Holder {
 		return lease.ResourceVersion, nil
 	}
 	lease.Spec = coordinationv1.LeaseSpec{
@@ -213,15 +214,14 @@ func (m *Membership) applyLease(ctx context.Context, asked bool) (version string
 	}
 	if err != nil {
 		lease = &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec}
-		err = m.Broker.Create(ctx, lease)
-	} else {
-		err = m.Broker.Update(ctx, lease)
+		if err = m.Broker.Create(ctx, lease); err == nil {
+			m.last, m.had = heartbeatOf(lease), true // which is another one: that it was gone has been noticed
+		}
+	} else if err = m.Broker.Update(ctx, lease); err == nil {
+		m.notice(lease)
 	}
 	if overtaken(err) {
 		return "", nil
-	}
-	if err == nil {
-		m.notice(lease)
 	}
 	return lease.ResourceVersion, err
 }
@@ -238,12 +238,17 @@ func (m *Membership) begin(ctx context.Context) error {
 
 func (m *Membership) end() { <-m.turn }
 
-// notice is called between begin and end. It calls Restored when the own heartbeat, which has no UID where there is none, is older than it was.
-func (m *Membership) notice(lease *coordinationv1.Lease) {
+func heartbeatOf(lease *coordinationv1.Lease) heartbeat {
 	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)
-	now, last := heartbeat{version, layout.Counter(lease)}, m.last
-	m.last = now
-	if last.counter.Lease != "" && (now.counter.Lease != last.counter.Lease || now.version < last.version || now.counter.Count < last.counter.Count) {
+	return heartbeat{version, layout.Counter(lease)}
+}
+
+// notice is called between begin and end. It calls Restored when the own heartbeat, which has no UID where there is none, is another one than it was, or
+// older.
+func (m *Membership) notice(lease *coordinationv1.Lease) {
+	now, last, had := heartbeatOf(lease), m.last, m.had
+	m.last, m.had = now, had || now.counter.Lease != ""
+	if had && (now.counter.Lease != last.counter.Lease || now.version < last.version || now.counter.Count < last.counter.Count) {
 		m.Log.Warn("The own heartbeat on the broker is not what it was, as if the broker had been wiped or restored from a backup. Everything is read and published again.")
 		m.Restored()
 	}

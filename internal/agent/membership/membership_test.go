@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -58,6 +59,62 @@ func TestReplicasShareAHeartbeat(t *testing.T) {
 		}
 		if got := *lease.Spec.HolderIdentity; got != step.want {
 			t.Errorf("step %d: %s has renewed the heartbeat last, want %s", i, got, step.want)
+		}
+	}
+}
+
+// TestHeartbeatThatIsNotWhatItWas has somebody delete the heartbeat: the replica that finds it gone writes it anew at once, and each replica that has seen
+// the former one says so, once. One that begins does not.
+func TestHeartbeatThatIsNotWhatItWas(t *testing.T) {
+	c, err := client.New(apiserver.New(1).Config(), client.Options{Scheme: broker.Scheme()})
+	if err == nil {
+		err = c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set"}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "c1"}}
+	clock := time.Unix(0, 0)
+	restored := map[string]int{}
+	replica := func(holder string) *Membership {
+		m := New()
+		m.Broker, m.Namespace, m.Holder, m.Timeout, m.Log = c, "set", holder, 40*time.Second, slog.New(slog.DiscardHandler)
+		m.Facts = brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "uid"}
+		m.Placed, m.Heartbeats, m.Restored = func() {}, func(time.Time, []coordinationv1.Lease) {}, func() { restored[holder]++ }
+		m.Now = func() time.Time { return clock }
+		return m
+	}
+	a, b, late := replica("a"), replica("b"), replica("late")
+	for i, step := range []struct {
+		deleted bool
+		who     *Membership
+		a, b    int
+	}{
+		{false, b, 0, 0},
+		{false, a, 0, 0},
+		{false, b, 0, 0},
+		{true, a, 1, 0},
+		{false, a, 1, 0},
+		{false, b, 1, 1},
+		{true, b, 1, 2},
+		{false, late, 1, 2},
+		{false, a, 2, 2},
+		{false, b, 2, 2},
+	} {
+		clock = clock.Add(10 * time.Second)
+		if step.deleted {
+			if err := c.Delete(t.Context(), lease.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := step.who.renew(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if restored["a"] != step.a || restored["b"] != step.b || restored["late"] > 0 {
+			t.Errorf("step %d: said %v", i, restored)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(lease), lease.DeepCopy()); err != nil {
+			t.Errorf("step %d: %v", i, err)
 		}
 	}
 }
