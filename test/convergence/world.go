@@ -81,7 +81,7 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 	}
 	if w.random.IntN(3) == 0 {
 		wrong := w.clusters[w.random.IntN(len(w.clusters))]
-		wrong.setClock(time.Duration(w.random.IntN(3)-1) * time.Hour)
+		wrong.setClock(time.Duration(w.random.IntN(3)-1) * 24 * time.Hour)
 		w.note("the clock of %s is fast by %v", wrong.id, wrong.clock())
 	}
 	w.names = append(w.names, services...)

@@ -107,7 +107,11 @@ type memoryBroker struct {
 // MemoryBroker returns a broker in memory, for members that are to be tried without any
 // program beside this one, and an administrator's client for it.
 func MemoryBroker() (Broker, client.WithWatch, error) {
-	api := apiserver.New(250)
+	return MemoryBrokerOn(apiserver.New(250))
+}
+
+// MemoryBrokerOn is MemoryBroker with an API server that is there already.
+func MemoryBrokerOn(api *apiserver.Server) (Broker, client.WithWatch, error) {
 	c, err := client.NewWithWatch(api.Config(), client.Options{Scheme: Scheme()})
 	if err == nil {
 		err = c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: broker.DefaultNamespace}})

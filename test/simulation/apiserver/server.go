@@ -78,6 +78,15 @@ func (s *Server) Backup() *Backup { return s.store.backup() }
 // that comes.
 func (s *Server) Restore(b *Backup) { s.store.restore(b) }
 
+// Bump has all versions from now on be higher by that much, and watches that go on from earlier ones begin anew, as etcdutl snapshot restore does
+// with --bump-revision and --mark-compacted.
+func (s *Server) Bump(by uint64) {
+	s.store.mu.Lock()
+	s.store.version += by
+	s.store.mu.Unlock()
+	s.store.forget()
+}
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.serveDiscovery(w, r) {

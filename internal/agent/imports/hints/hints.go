@@ -67,15 +67,17 @@ func (h *Hints) isNear(cluster names.ClusterID) bool {
 // Slice follows the imported slices of this cluster.
 func (h *Hints) Slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
 	if e.Old != nil && inputs.IsImported(e.Old) && (e.New == nil || service(e.Old) != service(e.New)) {
-		h.count(ctx, e.Old, nil, e.Initial)
+		h.count(ctx, e.Old, nil)
 	}
 	if e.New != nil && inputs.IsImported(e.New) {
-		h.count(ctx, e.New, topology.ReadyIn(e.New), e.Initial)
+		h.count(ctx, e.New, topology.ReadyIn(e.New))
 	}
 }
 
-func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready, initial bool) {
-	if !h.census.Put(service(slice), slice.Name, ready) || initial {
+// count tells of a slice's service where it has ready endpoints in other places than before. So it does of those of the first list: a slice may have been
+// written before that had come.
+func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready) {
+	if !h.census.Put(service(slice), slice.Name, ready) {
 		return
 	}
 	imp := &mcsv1beta1.ServiceImport{}
@@ -90,8 +92,7 @@ func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 
 // Node follows the nodes of this cluster.
 func (h *Hints) Node(ctx context.Context, e kit.Event[*metav1.PartialObjectMetadata]) {
-	changed := e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New)
-	if changed && !e.Initial {
+	if e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New) {
 		h.all(ctx)
 	}
 }
