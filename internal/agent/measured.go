@@ -14,7 +14,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// renewals are the heartbeats of other members.
 // remotes is what is known of the other members.
 func remotes(heartbeats *lost.Heartbeats, withdrawn *lost.Set, over []string) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}

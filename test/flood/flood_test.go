@@ -46,7 +46,7 @@ const (
 )
 
 // While one member writes to the broker as fast as the broker accepts it, what costs most and what is denied, another member's changes
-// still reach a third one, which cuts the flooding member off and whose memory stays within the budget. How much longer the changes
+// still reach a third one, whose memory stays within the budget. How much longer the changes
 // take is logged.
 func TestFlood(t *testing.T) {
 	if testing.Short() || !planes.Nightly() {

@@ -9,7 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -29,28 +29,15 @@ func stop(t *testing.T, unit string) {
 	noError(t, theLab.Kill(t.Context(), unit))
 	t.Cleanup(func() {
 		noError(t, theLab.Start(context.Background(), unit))
-		answers(t, unit)
 	})
 }
 
 func start(t *testing.T, unit string) {
 	t.Helper()
 	noError(t, theLab.Start(t.Context(), unit))
-	answers(t, unit)
 }
 
-// answers waits until a unit that is a hub validates objects: while it does not, none can be created.
-func answers(t *testing.T, unit string) {
-	t.Helper()
-	if unit != lab.Broker+"/hub" {
-		return
-	}
-	eventually(t, "the hub validates objects", func() error {
-		return on[lab.Broker].Create(context.Background(), manifest(t, metav1.NamespaceDefault, "{types: [CrossCluster]}"), client.DryRunAll)
-	})
-}
-
-// A policy that vanishes from the broker is not withdrawn but by the hub's word: not while an agent
+// A policy that vanishes from the broker, with all that was published, is not withdrawn but by the hub's word: not while an agent
 // runs, nor when it starts; and when the hub is back, all is as it was. What was deleted while the
 // hub was away is undone then. A cluster that starts meanwhile imports nothing that was exported to others.
 func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
@@ -87,6 +74,10 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	stop(t, lab.Broker+"/hub")
 	for _, namespace := range []string{ns, others} {
 		remove(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + namespace}})
+		// And all that was published because of them, as when the broker is wiped.
+		for _, kind := range []client.Object{&brokerv1alpha1.ExportedService{}, &discoveryv1.EndpointSlice{}} {
+			noError(t, on[lab.Broker].DeleteAllOf(t.Context(), kind, client.InNamespace(broker.DefaultNamespace), client.MatchingLabels{names.LabelServiceNamespace: namespace}))
+		}
 	}
 	// Another Service's export and import prove that the agents have gone on since.
 	other := func(name string) {
@@ -201,11 +192,4 @@ func TestRemoveHub(t *testing.T) {
 	expectGone(t, lab.Broker, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "multiclusterservices.atoll.dev"}})
 	noError(t, rejoin())
 	expectExport(t, "c1", ns, true)
-	eventually(t, "the next hub's answers, which other tests need", func() error {
-		err := on[lab.Broker].Create(t.Context(), manifest(t, ns, "{types: [CrossCluster]}"), client.DryRunAll)
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		return fmt.Errorf("want it to be there already: %w", err)
-	})
 }
