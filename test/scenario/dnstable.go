@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/atoll-mcs/atoll/test/charts"
 )
@@ -22,6 +23,9 @@ const manyRecords = 12
 
 // notAsked stands in the column of the cluster's own DNS where that would ask servers outside of the lab.
 const notAsked = "–"
+
+// atOnce is how many questions are asked at the same time: each is a process that waits for its answer.
+const atOnce = 8
 
 // usualTTL, in seconds, is not written. A cache counts it down.
 const usualTTL = 5
@@ -79,22 +83,31 @@ func runDNSTable(ctx context.Context, r *Run, args []string) error {
 		return usageErrorf("%v", err)
 	}
 	short, long := r.shorten(args[3])
-	var wrong []string
-	for _, row := range rows {
-		got := dnsRow{question: row.question}
-		question := long(row.question)
-		if got.atoll, err = r.answer(ctx, args[0], question, args[3], "@"+args[1]); err != nil {
-			return err
-		}
-		got.atoll, got.own = short(got.atoll), row.own
-		if row.own != notAsked {
-			if got.own, err = r.answer(ctx, args[0], question, args[3]); err != nil {
+	answers := make([]dnsRow, len(rows))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, row := range rows {
+		group.Go(func() (err error) {
+			got, question := &answers[i], long(row.question)
+			if got.atoll, err = r.answer(ctx, args[0], question, args[3], "@"+args[1]); err != nil {
 				return err
 			}
-			got.own = short(got.own)
-		}
-		if got != row {
-			wrong = append(wrong, got.String())
+			if got.question, got.atoll, got.own = row.question, short(got.atoll), row.own; row.own != notAsked {
+				if got.own, err = r.answer(ctx, args[0], question, args[3]); err != nil {
+					return err
+				}
+				got.own = short(got.own)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	var wrong []string
+	for i, row := range rows {
+		if answers[i] != row {
+			wrong = append(wrong, answers[i].String())
 		}
 	}
 	r.output = strings.Join(wrong, "\n")
