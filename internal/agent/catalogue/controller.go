@@ -27,8 +27,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// apart is the least time between two changes of one entry.
-const apart = 500 * time.Millisecond
+const (
+	// apart is the least time between two changes of one entry.
+	apart = 500 * time.Millisecond
+	// again is when an entry is looked at that was written. Another member may have deleted it before this one's cache, which was filled anew meanwhile,
+	// had it: there is no event of that.
+	again = 5 * time.Second
+)
 
 // Reconciler writes entries.
 type Reconciler struct {
@@ -125,6 +130,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	result, refusal, err := kit.Outcome(write(ctx))
 	if err == nil && refusal != "" {
 		err = fmt.Errorf("writing the entry of %s: %s", req, refusal)
+	}
+	if err == nil && result.RequeueAfter == 0 {
+		result = kit.After(again)
 	}
 	return result, err
 }
