@@ -59,7 +59,7 @@ func NewController(cluster *inputs.Cluster, broker *inputs.Broker, heartbeats *H
 func (c *Controller) Start(ctx context.Context) error {
 	var stored map[string]string
 	var retry backOff
-	for stored == nil {
+	for {
 		var err error
 		if stored, err = c.store.read(ctx); err == nil {
 			break

@@ -16,8 +16,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// TestReplicasShareAHeartbeat has two replicas renew a heartbeat by turns, of which one stops: each interval has one renewal, whichever replica makes it.
-func TestReplicasShareAHeartbeat(t *testing.T) {
+// newBroker is a client for a broker that has the clusterset's namespace.
+func newBroker(t *testing.T) client.Client {
+	t.Helper()
 	c, err := client.New(apiserver.New(1).Config(), client.Options{Scheme: broker.Scheme()})
 	if err == nil {
 		err = c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set"}})
@@ -25,16 +26,24 @@ func TestReplicasShareAHeartbeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// newReplica is one of the agents of cluster c1, whose time is clock.
+func newReplica(c client.Client, holder string, clock *time.Time) *Membership {
+	m := New()
+	m.Broker, m.Namespace, m.Holder, m.Timeout, m.Log = c, "set", holder, 40*time.Second, slog.New(slog.DiscardHandler)
+	m.Facts = brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "uid"}
+	m.Placed, m.Heartbeats = func() {}, func(time.Time, []coordinationv1.Lease) {}
+	m.Now = func() time.Time { return *clock }
+	return m
+}
+
+// TestReplicasShareAHeartbeat has two replicas renew a heartbeat by turns, of which one stops: each interval has one renewal, whichever replica makes it.
+func TestReplicasShareAHeartbeat(t *testing.T) {
+	c := newBroker(t)
 	clock := time.Unix(0, 0)
-	replica := func(holder string) *Membership {
-		m := New()
-		m.Broker, m.Namespace, m.Holder, m.Timeout = c, "set", holder, 40*time.Second
-		m.Facts = brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "uid"}
-		m.Placed, m.Heartbeats = func() {}, func(time.Time, []coordinationv1.Lease) {}
-		m.Now = func() time.Time { return clock }
-		return m
-	}
-	a, b := replica("a"), replica("b")
+	a, b := newReplica(c, "a", &clock), newReplica(c, "b", &clock)
 	for i, step := range []struct {
 		who   *Membership
 		asked bool
@@ -66,22 +75,13 @@ func TestReplicasShareAHeartbeat(t *testing.T) {
 // TestHeartbeatThatIsNotWhatItWas has somebody delete the heartbeat: the replica that finds it gone writes it anew at once, and each replica that has seen
 // the former one says so, once. One that begins does not.
 func TestHeartbeatThatIsNotWhatItWas(t *testing.T) {
-	c, err := client.New(apiserver.New(1).Config(), client.Options{Scheme: broker.Scheme()})
-	if err == nil {
-		err = c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set"}})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newBroker(t)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "c1"}}
 	clock := time.Unix(0, 0)
 	restored := map[string]int{}
 	replica := func(holder string) *Membership {
-		m := New()
-		m.Broker, m.Namespace, m.Holder, m.Timeout, m.Log = c, "set", holder, 40*time.Second, slog.New(slog.DiscardHandler)
-		m.Facts = brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "uid"}
-		m.Placed, m.Heartbeats, m.Restored = func() {}, func(time.Time, []coordinationv1.Lease) {}, func() { restored[holder]++ }
-		m.Now = func() time.Time { return clock }
+		m := newReplica(c, holder, &clock)
+		m.Restored = func() { restored[holder]++ }
 		return m
 	}
 	a, b, late := replica("a"), replica("b"), replica("late")
