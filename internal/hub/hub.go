@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -64,6 +66,9 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if p.identity, err = lifecycle.NewIdentity(); err != nil {
 		return err
 	}
+	p.accepts = border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
+	p.permissions = broker.NewPermissions(nil, options.Clusterset)
+	p.published = loadbalancer.NewPublished(options.Clusterset, p.accepts, options.budget(), p.permissions.Members)
 	p.config = rest.CopyConfig(p.config)
 	p.config.QPS = -1 // the API server's priority and fairness limits, not the client
 	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
@@ -87,8 +92,12 @@ type process struct {
 	config  *rest.Config
 	health  *lifecycle.Health
 	// identity is this replica's in elections.
-	identity string
-	leading  atomic.Bool
+	identity    string
+	leading     atomic.Bool
+	accepts     *border.Border
+	permissions *broker.Permissions
+	// published is what members have published, as far as it is believed, and is kept as providers are.
+	published *loadbalancer.Published
 	// providers carry the traffic of load balancers, from one term to the next, until another replica is the leader.
 	providers *loadbalancer.Providers
 }
@@ -97,8 +106,7 @@ type process struct {
 func (p *process) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	accepts := border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
-	mgr, err := p.newManager(ctx, accepts)
+	mgr, err := p.newManager(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,12 +115,14 @@ func (p *process) term(ctx context.Context) error {
 		return err
 	}
 	voucher := &servicepolicy.Voucher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Log: p.log}
-	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), hosts, voucher} {
+	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(p.observe), hosts, voucher} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	list, err := p.controllers(mgr, accepts, hosts)
+	p.permissions.Read(mgr.GetClient())
+	p.published.Read(mgr.GetClient(), mgr.GetAPIReader())
+	list, err := p.controllers(mgr, hosts)
 	if err != nil {
 		return err
 	}
@@ -135,22 +145,32 @@ func (p *process) lead(ctx context.Context) error {
 	return nil
 }
 
+// observe reads every 10 s whether members vouch for what they publish, if that is asked: members write their Leases that often.
+func (p *process) observe(ctx context.Context) error {
+	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
+		if err := p.published.Observe(ctx); err != nil {
+			p.log.Warn("Reading the members' Leases failed, and is tried again.", "error", err)
+		}
+	}, 10*time.Second, 0.1, true)
+	return nil
+}
+
 // otherLeads ends the load balancers. While this replica has not noticed yet that it has lost its lease it may get it back, and
 // its controllers go on.
 func (p *process) otherLeads() {
 	if !p.leading.Load() {
+		p.published.Forget()
 		p.providers.StandDown()
 	}
 }
 
 // controllers is the list of all controllers, which only the leader runs.
-func (p *process) controllers(mgr ctrl.Manager, accepts *border.Border, hosts *loadbalancer.Hosts) (all []controller.Controller, err error) {
+func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts) (all []controller.Controller, err error) {
 	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
-	recorder, permitted := mgr.GetEventRecorder("atoll-hub"), broker.NewPermissions(c, clusterset).Members
+	recorder := mgr.GetEventRecorder("atoll-hub")
 	add := func(one controller.Controller, e error) { all, err = append(all, one), errors.Join(err, e) }
-	add(servicepolicy.New(c, live, cache, clusterset, accepts, permitted, recorder))
-	published := loadbalancer.NewPublished(c, live, clusterset, accepts, p.options.budget(), permitted)
-	add(loadbalancer.New(c, cache, published, hosts, p.providers, recorder, p.options.AbandonAfter))
+	add(servicepolicy.New(c, live, cache, clusterset, p.accepts, p.permissions.Members, recorder))
+	add(loadbalancer.New(c, cache, p.published, hosts, p.providers, recorder, p.options.AbandonAfter))
 	return all, err
 }
 
@@ -175,7 +195,7 @@ func scheme() *runtime.Scheme {
 }
 
 // newManager returns a manager with a cache of what Caches says.
-func (p *process) newManager(ctx context.Context, accepts *border.Border) (manager.Manager, error) {
+func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.otherLeads)
 	if err != nil {
 		return nil, err
@@ -187,7 +207,7 @@ func (p *process) newManager(ctx context.Context, accepts *border.Border) (manag
 		LeaderElectionResourceLockInterface: lease,
 		Metrics:                             metricsserver.Options{BindAddress: p.options.MetricsAddress, SecureServing: p.options.MetricsTLS},
 		PprofBindAddress:                    p.options.PprofAddress,
-		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, accepts)},
+		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, p.accepts)},
 	})
 	mgr, err := ctrl.NewManager(p.config, options)
 	if err != nil {

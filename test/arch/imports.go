@@ -59,7 +59,7 @@ var table = []row{
 	{folder: "internal/broker/belief", allowed: pure},
 	{folder: "internal/broker/credential", allowed: join(pure, []string{"sigs.k8s.io/yaml"})},
 	{folder: "internal/broker/permissions", allowed: pure},
-	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "./internal/kit"})},
+	{folder: "internal/broker/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "k8s.io/utils/lru", "./internal/kit"})},
 
 	// The member's controllers.
 	{folder: "internal/agent/pace", allowed: []string{"golang.org/x/time/rate"}},

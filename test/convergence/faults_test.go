@@ -1,9 +1,11 @@
 package convergence
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -38,12 +40,16 @@ type faultTest struct {
 	dead atomic.Bool
 	// loseRenewal has the answer to the exporter's next renewal be lost.
 	loseRenewal atomic.Bool
+	// hold has the exporter's next change of a slice on the broker stay on its way, in held, and seem to have failed.
+	hold atomic.Bool
+	held chan *http.Request
+	wire http.RoundTripper
 }
 
 // withFaults has members and a broker in a bubble.
 func withFaults(t *testing.T, f func(*faultTest)) {
 	inBubble(t, func(ctx context.Context) {
-		p := &faultTest{T: t, ctx: ctx, broker: apiserver.New(250)}
+		p := &faultTest{T: t, ctx: ctx, broker: apiserver.New(250), held: make(chan *http.Request, 1)}
 		b, admin, err := simulation.MemoryBrokerOn(p.broker)
 		p.do(err)
 		p.admin = admin
@@ -86,9 +92,27 @@ type lossy struct {
 
 func (p *faultTest) wrap(next http.RoundTripper) http.RoundTripper { return lossy{p, next} }
 
+// arrives has a request that was held arrive at the broker, and returns the status of the answer.
+func (p *faultTest) arrives(late *http.Request) int {
+	p.Helper()
+	response, err := p.wire.RoundTrip(late)
+	p.do(err)
+	p.do(response.Body.Close())
+	return response.StatusCode
+}
+
 // RoundTrip implements http.RoundTripper.
 func (l lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-time.After(time.Millisecond) // what takes no time at all seems to be confirmed by what was before
+	if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/namespaces/"+broker.DefaultNamespace+"/endpointslices/") && l.hold.CompareAndSwap(true, false) {
+		body, err := io.ReadAll(r.Body)
+		late := r.Clone(l.ctx)
+		late.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		late.Body, _ = late.GetBody()
+		l.wire = l.next
+		l.held <- late
+		return nil, errors.Join(err, errors.New("it is on its way"))
+	}
 	response, err := l.next.RoundTrip(r)
 	if err == nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/leases/sim1") && l.loseRenewal.CompareAndSwap(true, false) {
 		_ = response.Body.Close()
@@ -229,6 +253,39 @@ func TestFaults(t *testing.T) {
 			p.exporter.API.Restore(backup)
 			p.do(p.exporter.Start(p.ctx))
 			p.within("it is imported again", time.Minute, p.has("web", "10.1.1.1"), p.has("since", ""))
+		},
+		// A replica that was paused while it wrote, and is the leader no longer: what it wrote conflicts, or is lower where the broker was restored to what it knew.
+		"a paused leader wakes up": func(p *faultTest) {
+			backup := p.broker.Backup()
+			rolls := func(address string) {
+				slice := &discoveryv1.EndpointSlice{}
+				p.do(p.from.Get(p.ctx, client.ObjectKey{Namespace: "shop", Name: "web-x"}, slice))
+				slice.Endpoints[0].Addresses = []string{address}
+				p.do(p.from.Update(p.ctx, slice))
+				p.within("the new endpoint", time.Minute, p.has("web", address))
+			}
+			p.hold.Store(true)
+			rolls("10.1.1.2")
+			rolls("10.1.1.3")
+			late := <-p.held
+			again := late.Clone(p.ctx)
+			again.Body, _ = late.GetBody()
+			p.keeps(func() {
+				if status := p.arrives(late); status != http.StatusConflict {
+					p.Errorf("a write that was held: status %d", status)
+				}
+				<-time.After(usual)
+				p.broker.Restore(backup)
+				if status := p.arrives(again); status != http.StatusOK {
+					p.Errorf("a write that was held, to what it knew: status %d", status)
+				}
+				<-time.After(usual)
+			}, "10.1.1.3")
+			slice := &discoveryv1.EndpointSlice{}
+			p.do(p.admin.Get(p.ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: names.BrokerSlice("sim1", "shop", "web-x")}, slice))
+			if have := slice.Endpoints[0].Addresses[0]; have != "10.1.1.3" {
+				p.Errorf("the broker has %s still", have)
+			}
 		},
 		// A withdrawal that was overtaken by another export says nothing.
 		"restored to a state between an end and the next beginning": func(p *faultTest) {

@@ -48,9 +48,7 @@ func TestFollowedWithoutService(t *testing.T) {
 		m.Spec.Ports = []networkingv1alpha1.ExposurePort{{Port: 80}}
 	})
 	has("a port is exposed no more", "80>c1/10.1.0.2:8080", "80>c2/10.2.0.1:8080")
-	if err := hub.Delete(t.Context(), c2); err != nil { // as when a member leaves
-		t.Fatal(err)
-	}
+	withdraw(t, c2)
 	has("a cluster is none any more", "80>c1/10.1.0.2:8080")
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
 	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||

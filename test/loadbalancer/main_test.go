@@ -14,15 +14,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
@@ -47,6 +51,12 @@ var (
 
 // budget is how many bytes of one member controllers that are started keep, 0 for any number.
 var budget int64
+
+// accepts is what controllers accept of members.
+var accepts = border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
+
+// known is what controllers that are started know already of what members have published, nil for nothing.
+var known *loadbalancer.Published
 
 // abandonAfter is how long deleting is tried by controllers that are started.
 const abandonAfter = 5 * time.Second
@@ -91,14 +101,22 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	t.Helper()
 	providers, err := loadbalancer.NewProviders("steered", append([]string{"other="}, addresses...), nil, slog.New(slog.DiscardHandler))
 	noError(t, err)
-	accepts := border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
 	mgr, err := ctrl.NewManager(configuration, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ByObject: atollhub.Caches(clusterset, accepts)},
 	})
 	noError(t, err)
 	noError(t, layout.Index(t.Context(), mgr.GetFieldIndexer()))
-	published := loadbalancer.NewPublished(mgr.GetClient(), mgr.GetAPIReader(), clusterset, accepts, budget, broker.NewPermissions(mgr.GetClient(), clusterset).Members)
+	permissions := broker.NewPermissions(mgr.GetClient(), clusterset)
+	published := known
+	if published == nil {
+		published = loadbalancer.NewPublished(clusterset, accepts, budget, permissions.Members)
+	}
+	published.Read(mgr.GetClient(), mgr.GetAPIReader())
+	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // as a hub does every 10 s
+		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = published.Observe(ctx) }, 50*time.Millisecond)
+		return nil
+	})))
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration.Host, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
@@ -122,9 +140,35 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	return stop
 }
 
+// create makes objects, and the records that members have of what they publish slices of.
 func create(t *testing.T, all ...client.Object) {
 	t.Helper()
 	planes.Create(t, hub, all...)
+	for _, o := range all {
+		slice, ok := o.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Namespace != clusterset {
+			continue
+		}
+		of, ports := layout.Service(slice), []mcsv1beta1.ServicePort{}
+		for _, p := range slice.Ports {
+			number := int32(80)
+			if *p.Name != "p80" {
+				number = 81
+			}
+			ports = append(ports, mcsv1beta1.ServicePort{Name: *p.Name, Protocol: corev1.ProtocolTCP, Port: number})
+		}
+		record := objects.Record(layout.Cluster(slice).String(), of.Namespace, of.Name, ports...)
+		if err := hub.Create(t.Context(), record); !apierrors.IsAlreadyExists(err) {
+			noError(t, err)
+		}
+		planes.CleanUp(t, hub, record)
+	}
+}
+
+// withdraw ends what a member has published.
+func withdraw(t *testing.T, slice *discoveryv1.EndpointSlice) {
+	t.Helper()
+	change(t, slice, func(s *discoveryv1.EndpointSlice) { layout.Withdraw(s) })
 }
 
 func change[T client.Object](t *testing.T, object T, f func(T)) {

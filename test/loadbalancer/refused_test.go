@@ -102,7 +102,7 @@ func TestMemberOverTheHubsBudget(t *testing.T) {
 	if c := expect(t, more, loadbalancer.ConditionAccepted, "False/Refused"); !strings.Contains(c.Message, "cluster c1: 1 (") || !strings.Contains(c.Message, "--member-budget") {
 		t.Error(c.Message)
 	}
-	planes.Delete(t, hub, first)
+	withdraw(t, first)
 	eventually(t, "there is room for the second", func() error { return p.has(nameOf(more), "80>c1/10.1.0.2:8080", "80>c2/10.2.0.1:8080") })
 	expect(t, more, loadbalancer.ConditionAccepted, "True/Accepted")
 }

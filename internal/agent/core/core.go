@@ -170,7 +170,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		},
 		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),
 	}
-	c.cluster.Beliefs = inputs.NewBeliefs(config.Heartbeats.Suspicions, func(id names.ClusterID) bool { return c.lost.Has(id.String()) }, c.believed)
+	c.cluster.Beliefs = inputs.NewBeliefs(config.Clusterset, config.Heartbeats.Suspicions, func(id names.ClusterID) bool { return c.lost.Has(id.String()) }, c.believed)
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
 	}

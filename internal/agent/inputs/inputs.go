@@ -118,7 +118,7 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (lo
 // present leaves out the exports of clusters that are lost, as long as another one is there to serve the service.
 func (c *Cluster) present(own *merge.Export, records []merge.Export) []merge.Export {
 	isLost := func(e merge.Export) bool {
-		return e.OnClusterLoss != names.OnLossKeep && c.Beliefs.lost(names.ClusterID(e.ClusterID))
+		return e.OnClusterLoss != names.OnLossKeep && c.Beliefs.Lost(names.ClusterID(e.ClusterID))
 	}
 	if own == nil && !slices.ContainsFunc(records, func(e merge.Export) bool { return !isLost(e) }) {
 		return records
@@ -199,7 +199,7 @@ func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.Cluster
 	if cached != nil && cached.Spec.Service() != service { // the border has refused it
 		cached = nil
 	}
-	record, known, err = c.decideRecord(ctx, b, service, cluster, cached, Applied(imp)[cluster])
+	record, known, err = c.Beliefs.Record(ctx, b.Connection(), service, cluster, cached, Applied(imp)[cluster])
 	if err != nil || record == nil || !b.Permissions().MayExport(cluster, service.Namespace) || !record.Spec.Consumes(c.ID.String()) {
 		return nil, known, err
 	}

@@ -117,10 +117,9 @@ func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 // Observe takes notice of all Leases, which were read after the own one was renewed, by a read that began at a time. A member whose Lease is not there is one
 // that does not renew it: somebody else may have deleted it.
 func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
-	now, counters := make(map[names.ClusterID]metav1.MicroTime, len(leases)), make(map[names.ClusterID]belief.Counter, len(leases))
+	now := make(map[names.ClusterID]metav1.MicroTime, len(leases))
 	for i := range leases {
 		id := names.ClusterID(leases[i].Name)
-		counters[id] = layout.Counter(&leases[i])
 		if id == names.HubOwner {
 			continue
 		}
@@ -128,7 +127,7 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 			now[id] = *leases[i].Spec.RenewTime
 		}
 	}
-	h.Suspicions.Observe(began, counters)
+	h.Suspicions.Observe(began, layout.Counters(leases))
 	h.mu.Lock()
 	before, first := h.known, !h.read
 	h.read = true

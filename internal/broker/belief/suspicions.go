@@ -69,6 +69,18 @@ func (s *Suspicions) Clear(object string) {
 	delete(s.all, object)
 }
 
+// Waiting tells whether an object waits for its owner.
+func (s *Suspicions) Waiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.all {
+		if of.seen < enough {
+			return true
+		}
+	}
+	return false
+}
+
 // Observe takes notice of the counters, as a read that began at a time has found them. Members without a Lease have none.
 func (s *Suspicions) Observe(began time.Time, counters map[names.ClusterID]Counter) {
 	var callbacks []func()

@@ -115,6 +115,15 @@ func Counter(lease *coordinationv1.Lease) belief.Counter {
 	return belief.Counter{Lease: lease.UID, Count: count, Refused: refused}
 }
 
+// Counters returns those of Leases, by their members.
+func Counters(leases []coordinationv1.Lease) map[names.ClusterID]belief.Counter {
+	all := make(map[names.ClusterID]belief.Counter, len(leases))
+	for i := range leases {
+		all[names.ClusterID(leases[i].Name)] = Counter(&leases[i])
+	}
+	return all
+}
+
 // SetCount has a Lease say how often its member has compared what it publishes, and whether the broker refuses some of that.
 func SetCount(lease *coordinationv1.Lease, count int64, refused bool) {
 	if lease.Annotations == nil {

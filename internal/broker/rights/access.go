@@ -99,9 +99,9 @@ func HubAccess(namespace string) []client.Object {
 					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies"},
 					Verbs: append(read, "create", "update", "delete"),
 				},
-				// In one it vouches for its policies.
-				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{names.HubOwner.String()}, Verbs: []string{"get", "update"}},
+				// In one it vouches for its policies; by the others members vouch for what they publish.
+				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "create"}},
+				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{names.HubOwner.String()}, Verbs: []string{"update"}},
 			},
 		},
 		&rbacv1.RoleBinding{

@@ -30,8 +30,10 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // callTimeout is for one call of a provider.
@@ -79,10 +81,20 @@ func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Re
 		}),
 		kit.Watch(from, &corev1.ConfigMap{}, func(ctx context.Context, _ kit.Event[*corev1.ConfigMap]) []reconcile.Request { return c.balanced(ctx) }),
 		kit.Watch(from, &discoveryv1.EndpointSlice{}, func(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (requests []reconcile.Request) {
-			for _, service := range c.published.changed(e) {
-				requests = append(requests, c.concerned(ctx, service)...)
+			for _, version := range e.Versions() {
+				requests = append(requests, c.concerned(ctx, layout.Service(version))...)
 			}
 			return requests
+		}),
+		kit.Watch(from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) []reconcile.Request {
+			if e.New == nil { // somebody may have deleted it by hand
+				return nil
+			}
+			_, beliefs := c.published.now()
+			if beliefs.Member(names.ClusterID(e.New.Name), e.New.Removed()); e.Old != nil && e.Old.Removed() == e.New.Removed() {
+				return nil
+			}
+			return c.balanced(ctx)
 		}),
 		source.Func(c.subscribe),
 	}
@@ -96,7 +108,9 @@ func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimit
 	again := func() { kit.Add(queue, false, c.balanced(context.Background())...) }
 	c.providers.serve(c.service, c.existing, func(name types.NamespacedName) { kit.Add(queue, false, reconcile.Request{NamespacedName: name}) })
 	c.hosts.OnChange(again)
-	c.published.room = again
+	c.published.listener.Store(&listener{room: again, again: func(service types.NamespacedName) {
+		kit.Add(queue, false, c.concerned(context.Background(), service)...)
+	}})
 	return nil
 }
 

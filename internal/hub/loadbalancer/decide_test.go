@@ -73,13 +73,10 @@ func records(ports map[string][]mcsv1beta1.ServicePort) map[string]*brokerv1alph
 	return all
 }
 
-// accepted is what the hub's border leaves of what clusters export. Of a cluster without a record there is none.
+// accepted is what the hub's border leaves of what clusters export.
 func accepted(slices []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exported {
 	hub := border.New(names.HubOwner, nil, border.NewBudget(0, nil))
 	e := exported{slices: slices, records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
-	for _, slice := range slices {
-		e.records[clusterOf(slice)] = nil
-	}
 	for cluster, record := range records {
 		e.records[cluster] = record.DeepCopy()
 		_, _ = hub.Transform(e.records[cluster]) // which returns no error
@@ -116,8 +113,8 @@ func TestForwards(t *testing.T) {
 			"http 80: c1/10.1.0.1:8080 c2/10.2.0.1:8000; admin 81: c1/10.1.0.1:9090"},
 		{"of one that has none of the ports", networkingv1alpha1.MultiClusterServiceSpec{},
 			[]*discoveryv1.EndpointSlice{published("c3", []string{"other:7"}, "10.3.0.1")}, "http 80:; admin 81:"},
-		{"of one whose record is not there", networkingv1alpha1.MultiClusterServiceSpec{},
-			[]*discoveryv1.EndpointSlice{published("c4", http, "10.4.0.1")}, "http 80: c4/10.4.0.1:8080; admin 81: c4/10.4.0.1:9090"},
+		{"of one that exports nothing", networkingv1alpha1.MultiClusterServiceSpec{},
+			[]*discoveryv1.EndpointSlice{published("c4", http, "10.4.0.1")}, "http 80:; admin 81:"},
 		{"provider clusters", networkingv1alpha1.MultiClusterServiceSpec{
 			ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c1"}}, Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}},
 		}, []*discoveryv1.EndpointSlice{published("c2", []string{"web:8000"}, "10.2.0.1"), published("c1", http, "10.1.0.1")}, "http 80: c1/10.1.0.1:8080"},
@@ -130,7 +127,7 @@ func TestForwards(t *testing.T) {
 		{"addresses that are not another machine's", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
 			[]*discoveryv1.EndpointSlice{published("c1", http, "127.0.0.1", "169.254.169.254", "224.0.0.1", "0.0.0.0", "x")}, "http 80:"},
 		{"an address that two clusters publish", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
-			[]*discoveryv1.EndpointSlice{published("c4", http, "10.1.0.1/ending"), published("c1", http, "10.1.0.1")}, "http 80: c1/10.1.0.1:8080"},
+			[]*discoveryv1.EndpointSlice{published("c3", http, "10.1.0.1/ending"), published("c1", http, "10.1.0.1")}, "http 80: c1/10.1.0.1:8080"},
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP}}}}
 		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
@@ -249,7 +246,7 @@ func TestAdmit(t *testing.T) {
 	unclean := published("c3", []string{"http:8080", "bad:70000"}, "10.3.0.1", "100.100.100.200")
 	unclean.Annotations = map[string]string{names.AnnotationSourceSlice: "web-x"}
 	validation.CleanSlice(unclean)
-	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}})
+	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}, "c3": {port("http", 80)}, "c5": {port("http", 80)}})
 	given := []*discoveryv1.EndpointSlice{
 		published("c1", http, "10.1.0.1", "192.0.2.5", "192.0.2.6", "192.0.2.7", "10.96.0.1"), published("c2", http, "10.2.0.1", "198.51.100.1"), unclean,
 		published("c5", http, "127.0.0.1"), // which is no provider

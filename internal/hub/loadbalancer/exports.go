@@ -75,7 +75,7 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 	providers := mcs.Spec.Providers()
 	isProvider := func(cluster string) bool { return len(providers) == 0 || slices.Contains(providers, cluster) }
 	for cluster, record := range published.records {
-		if !isProvider(cluster) || record == nil {
+		if !isProvider(cluster) {
 			continue
 		}
 		e.records[cluster] = &record.Spec
@@ -89,7 +89,7 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 	}
 	for _, slice := range published.slices {
 		cluster := clusterOf(slice)
-		if !isProvider(cluster) {
+		if e.records[cluster] == nil {
 			continue
 		}
 		count, summary := validation.RefusedOf(slice)

@@ -121,12 +121,8 @@ func collect(found map[netip.AddrPort]bool, e *discoveryv1.Endpoint, port uint16
 }
 
 // nameIn returns the name that a cluster's Service has for a port: that of the same protocol and
-// number, which is what clients know, or else the same name. A cluster whose record is not there is
-// taken to have the same names.
+// number, which is what clients know, or else the same name.
 func nameIn(record *brokerv1alpha1.ExportedServiceSpec, name string, protocol corev1.Protocol, number int32) (string, bool) {
-	if record == nil {
-		return name, true
-	}
 	is := func(f func(mcsv1beta1.ServicePort) bool) (string, bool) {
 		for _, p := range record.Ports {
 			if (p.Protocol == protocol || p.Protocol == "" && protocol == corev1.ProtocolTCP) && f(p) {

@@ -3,14 +3,20 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
@@ -18,42 +24,97 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Published is what members have published. The hub's cache has stubs of their EndpointSlices (package border): the content of those that load balancers
-// need is read from the broker when its hash changes, and kept within a budget for each member.
+// Published is what members have published, as far as it is believed (docs/protocol.md). The hub's cache has stubs of their EndpointSlices (package border):
+// the content of those that load balancers need is read from the broker when its hash changes, and kept within a budget for each member. It outlives
+// connections to the broker, so that a load balancer keeps its backends when a broker is back and has lost them.
 type Published struct {
-	cache, live client.Reader
 	clusterset  string
 	border      *border.Border
-	budget      *border.Budget
 	permissions func() permissions.Members
+	budget      *border.Budget
+	listener    atomic.Pointer[listener]
 
+	mu         sync.Mutex
+	connection broker.Connection
+	beliefs    *broker.Beliefs
+	contents   map[types.NamespacedName]map[string]content // of each service, by the slices' names
+}
+
+// listener is called about what is no event of a cache.
+type listener struct {
+	// again is called with a service of which something else may be believed.
+	again func(types.NamespacedName)
 	// room is called when there is room for slices that had none.
 	room func()
-
-	mu sync.Mutex
-	// contents are those that have been read, by name.
-	contents map[string]content
 }
 
+// content is that of a slice.
 type content struct {
-	service types.NamespacedName
-	stub    types.UID
-	hash    string
-	slice   *discoveryv1.EndpointSlice
+	cluster names.ClusterID
+	source  types.NamespacedName
+	// stub and hash are those of the stub that it was read for.
+	stub types.UID
+	hash string
+	// slice is nil where there is no room for it.
+	slice *discoveryv1.EndpointSlice
 }
 
-// NewPublished returns what the members of a clusterset have published. cache has the indexes of layout and the transform of a border that needs no content;
-// live reads past it. No more than budget bytes of each member are kept, 0 for any number.
-func NewPublished(cache, live client.Reader, clusterset string, b *border.Border, budget int64, permitted func() permissions.Members) *Published {
-	p := &Published{cache: cache, live: live, clusterset: clusterset, border: b, permissions: permitted, contents: map[string]content{}, room: func() {}}
-	p.budget = border.NewBudget(budget, func(string) { p.room() })
+// NewPublished returns what the members of a clusterset have published, by a border that needs no content. No more than budget bytes of each member are
+// kept, 0 for any number.
+func NewPublished(clusterset string, b *border.Border, budget int64, permitted func() permissions.Members) *Published {
+	p := &Published{clusterset: clusterset, border: b, permissions: permitted}
+	p.listener.Store(&listener{func(types.NamespacedName) {}, func() {}})
+	p.budget = border.NewBudget(budget, func(string) { p.listener.Load().room() })
+	p.Forget()
 	return p
+}
+
+// Read has everything be read from a cache with the indexes of layout, or past it, from now on.
+func (p *Published) Read(cache, live client.Reader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.connection = broker.Connection{Cache: cache, Live: live, Border: p.border}
+}
+
+// Forget forgets all that was believed: while another hub leads, this one does not see what ends.
+func (p *Published) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.contents {
+		for name := range of {
+			p.budget.Forget(name)
+		}
+	}
+	p.contents = map[types.NamespacedName]map[string]content{}
+	never := func(names.ClusterID) bool { return false } // a member is lost here: each backend's health is checked
+	p.beliefs = broker.NewBeliefs(p.clusterset, belief.NewSuspicions(), never, func(service types.NamespacedName) { p.listener.Load().again(service) })
+}
+
+// now is how the broker is read, and what is believed.
+func (p *Published) now() (broker.Connection, *broker.Beliefs) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.connection, p.beliefs
+}
+
+// Observe reads whether members vouch for what they publish, if that is asked.
+func (p *Published) Observe(ctx context.Context) error {
+	connection, beliefs := p.now()
+	if !beliefs.Suspicions.Waiting() {
+		return nil
+	}
+	began, list := time.Now(), &coordinationv1.LeaseList{}
+	if err := connection.Live.List(ctx, list, client.InNamespace(p.clusterset), client.HasLabels{names.LabelSourceCluster}); err != nil {
+		return fmt.Errorf("listing the members' Leases: %w", err)
+	}
+	beliefs.Suspicions.Observe(began, layout.Counters(list.Items))
+	return nil
 }
 
 // exported is what members have published of a service.
 type exported struct {
 	slices []*discoveryv1.EndpointSlice
-	// records are by cluster, nil for a cluster that has no valid one.
+	// records are by cluster.
 	records map[string]*brokerv1alpha1.ExportedService
 	// refused counts the slices that are refused as a whole.
 	refused refusals
@@ -62,121 +123,139 @@ type exported struct {
 // of returns what members have published of a service, of those that may export it. It must not be changed.
 func (p *Published) of(ctx context.Context, service types.NamespacedName) (exported, error) {
 	e := exported{records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
-	list, permitted := &discoveryv1.EndpointSliceList{}, p.permissions()
-	if err := p.cache.List(ctx, list, client.InNamespace(p.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	c, beliefs := p.now()
+	records, _, err := beliefs.Records(ctx, c, service, names.HubOwner, nil)
+	if err != nil {
+		return e, err
+	}
+	permitted := p.permissions()
+	for _, record := range records {
+		if permitted.MayExport(names.ClusterID(record.Spec.ClusterID), service.Namespace) {
+			e.records[record.Spec.ClusterID] = record
+		}
+	}
+	list := &discoveryv1.EndpointSliceList{}
+	if err := c.Cache.List(ctx, list, client.InNamespace(p.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return e, fmt.Errorf("listing what members publish: %w", err)
 	}
+	p.mu.Lock()
+	all := maps.Clone(p.contents[service])
+	p.mu.Unlock()
+	if all == nil {
+		all = map[string]content{}
+	}
 	for i := range list.Items {
-		slice := &list.Items[i]
-		cluster := clusterOf(slice)
-		if !permitted.MayExport(names.ClusterID(cluster), service.Namespace) {
+		stub := &list.Items[i]
+		if _, known := all[stub.Name]; !known {
+			all[stub.Name] = content{cluster: layout.Cluster(stub), source: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(stub)}}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		have := all[name]
+		if e.records[have.cluster.String()] == nil {
+			if have.slice != nil {
+				beliefs.Remember(have.slice, have.cluster, have.source)
+			}
+			p.drop(service, name)
 			continue
 		}
-		if _, known := e.records[cluster]; !known {
-			record, err := p.record(ctx, names.ClusterID(cluster), service)
-			if err != nil {
-				return e, err
-			}
-			e.records[cluster] = record
+		slice, refused, err := p.slice(ctx, service, name, have)
+		if err != nil {
+			return e, err
 		}
-		if record := e.records[cluster]; record != nil && p.state(record) == border.Withdrawn {
-			continue
+		if refused != "" {
+			e.refused.add(have.cluster.String(), 1, refused)
 		}
-		switch state, detail := p.border.State(slice); state {
-		case border.Refused:
-			e.refused.add(cluster, 1, detail)
-		case border.Stub:
-			whole, err := p.read(ctx, slice, detail, service)
-			if err != nil {
-				return e, err
-			}
-			if whole != nil {
-				e.slices = append(e.slices, whole)
-			} else if p.budget.Waits(slice.Name) {
-				e.refused.add(cluster, 1, "the hub keeps no more of its EndpointSlices: see --member-budget")
-			}
+		if slice != nil {
+			e.slices = append(e.slices, slice)
 		}
 	}
 	return e, nil
 }
 
-// record returns a cluster's record, nil if there is no valid one.
-func (p *Published) record(ctx context.Context, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
-	record := &brokerv1alpha1.ExportedService{}
-	key := client.ObjectKey{Namespace: p.clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}
-	if err := p.cache.Get(ctx, key, record, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, client.IgnoreNotFound(err)
+// slice returns what is believed of a slice, nil for nothing, or why it is refused. have is what was believed.
+func (p *Published) slice(ctx context.Context, service types.NamespacedName, name string, have content) (_ *discoveryv1.EndpointSlice, refused string, _ error) {
+	c, beliefs := p.now()
+	cached, err := kit.Get(ctx, c.Cache, client.ObjectKey{Namespace: p.clusterset, Name: name}, &discoveryv1.EndpointSlice{}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, "", err
 	}
-	if p.state(record) == border.Refused {
-		return nil, nil
+	verdict, found, err := beliefs.Slice(ctx, c, have.cluster, have.source, have.slice, cached, func() { p.listener.Load().again(service) })
+	switch {
+	case err != nil:
+		return nil, "", err
+	case verdict == belief.Keep:
+		return have.slice, "", nil
+	case verdict == belief.Remove, layout.Service(found) != service:
+		p.drop(service, name)
+		return nil, "", nil
 	}
-	return record, nil
+	state, detail := p.border.State(found)
+	switch state {
+	case border.Refused:
+		p.drop(service, name)
+		return nil, detail, nil
+	case border.Full: // it was read past the cache
+		have.slice = p.keep(service, name, found, found.UID, border.Hash(found), have)
+	default:
+		if have.slice, err = p.read(ctx, c.Live, service, found, detail, have); err != nil {
+			return nil, "", err
+		}
+	}
+	if have.slice == nil && p.budget.Waits(name) {
+		refused = "the hub keeps no more of its EndpointSlices: see --member-budget"
+	}
+	return have.slice, refused, nil
 }
 
-// state is an object's, without its detail.
-func (p *Published) state(object client.Object) border.State {
-	state, _ := p.border.State(object)
-	return state
-}
-
-// read returns the content of a stub. It returns nil if there is none, or no room for it.
-func (p *Published) read(ctx context.Context, stub *discoveryv1.EndpointSlice, hash string, service types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
-	p.mu.Lock()
-	have := p.contents[stub.Name]
-	p.mu.Unlock()
-	if have.stub == stub.UID && have.hash == hash {
+// read returns the content of a stub, nil if there is no room for it. Where the broker has something else meanwhile it is what it was: the cache is about to
+// show that.
+func (p *Published) read(ctx context.Context, live client.Reader, service types.NamespacedName, stub *discoveryv1.EndpointSlice, hash string, have content) (*discoveryv1.EndpointSlice, error) {
+	if have.stub == stub.UID && have.hash == hash || p.budget.Waits(stub.Name) {
 		return have.slice, nil
 	}
-	if p.budget.Waits(stub.Name) {
-		return nil, nil
-	}
-	whole := &discoveryv1.EndpointSlice{}
-	if err := p.live.Get(ctx, client.ObjectKeyFromObject(stub), whole); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil // as the cache is about to show
-		}
-		return nil, fmt.Errorf("reading an EndpointSlice: %w", err)
+	whole, err := kit.Get(ctx, live, client.ObjectKeyFromObject(stub), &discoveryv1.EndpointSlice{})
+	if err != nil || whole == nil {
+		return have.slice, err
 	}
 	p.border.Admit(whole)
-	if p.state(whole) != border.Full || layout.Service(whole) != service {
-		return nil, nil // it has changed, as the cache is about to show
+	if state, _ := p.border.State(whole); state != border.Full || layout.Service(whole) != service || layout.Revision(whole) < layout.Revision(stub) {
+		return have.slice, nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if delete(p.contents, stub.Name); !p.budget.Hold(clusterOf(whole), stub.Name, int64(whole.Size())) {
-		return nil, nil
-	}
-	// Of one that has changed since, the cache is about to show another hash.
-	p.contents[stub.Name] = content{service: service, stub: stub.UID, hash: hash, slice: whole}
-	return whole, nil
+	return p.keep(service, stub.Name, whole, stub.UID, hash, have), nil
 }
 
-// changed notes a change of a slice, and returns the services that it is about.
-func (p *Published) changed(e kit.Event[*discoveryv1.EndpointSlice]) (services []types.NamespacedName) {
+// keep keeps the content of a slice, if there is room for it.
+func (p *Published) keep(service types.NamespacedName, name string, slice *discoveryv1.EndpointSlice, stub types.UID, hash string, have content) *discoveryv1.EndpointSlice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e.Deleted() || p.state(e.New) != border.Stub {
-		p.forget(e.Latest().Name)
+	if have.stub, have.hash, have.slice = stub, hash, slice; !p.budget.Hold(have.cluster.String(), name, int64(slice.Size())) {
+		have.stub, have.hash, have.slice = "", "", nil
 	}
-	for _, version := range e.Versions() {
-		services = append(services, layout.Service(version))
+	if p.contents[service] == nil {
+		p.contents[service] = map[string]content{}
 	}
-	return services
+	p.contents[service][name] = have
+	return have.slice
 }
 
-// release forgets what has been read of a service.
+// drop forgets a slice.
+func (p *Published) drop(service types.NamespacedName, name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.budget.Forget(name)
+	if delete(p.contents[service], name); len(p.contents[service]) == 0 {
+		delete(p.contents, service)
+	}
+}
+
+// release forgets a service.
 func (p *Published) release(service types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, have := range p.contents {
-		if have.service == service {
-			p.forget(name)
-		}
+	for name := range p.contents[service] {
+		p.budget.Forget(name)
 	}
-}
-
-// forget is called with mu held.
-func (p *Published) forget(name string) {
-	delete(p.contents, name)
-	p.budget.Forget(name)
+	delete(p.contents, service)
+	p.beliefs.Release(service)
 }

@@ -115,7 +115,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	if len(exported.Awaited) > 0 && have.UID != "" {
 		want = added(have, want)
 	}
-	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.Revisions(service, inputs.Applied(have), exported.Awaited)
+	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.AppliedRevisions(service, inputs.Applied(have), exported.Awaited)
 	if have.UID == "" {
 		if err := r.cluster.Stages.Enter(kit.Imported); err != nil {
 			return err

@@ -187,7 +187,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	if in.record.Spec.OnClusterLoss != names.OnLossKeep {
 		in.out = r.Lost.Endpoints(req.Cluster.String())
 	}
-	verdict, source, err := r.Cluster.DecideSlice(ctx, r.Broker, req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
+	verdict, source, err := r.Cluster.Beliefs.Slice(ctx, r.Broker.Connection(), req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
 	if err != nil || verdict == belief.Keep {
 		in.kept = true // the slice is queued when its owner vouches
 		return in, err
