@@ -1,4 +1,4 @@
-// Package broker is how the broker is reached (client.go, bounded.go, token.go), what its administrators permit members (permissions.go), and what is believed
+// Package broker is how the broker is reached (client.go, token.go), what its administrators permit members (permissions.go), and what is believed
 // of members' objects (beliefs.go).
 //
 // The broker is a Kubernetes API server that stores what is ours, and runs nothing of it. Each object has one writer: the member cluster that it is about,

@@ -18,6 +18,8 @@ const (
 	workers    = 8
 	// syncTimeout is how long a controller waits for its caches before it fails. It outlasts the absence of an API server.
 	syncTimeout = 24 * time.Hour
+	// reconcileTimeout keeps an API server that never answers from holding a worker for ever. It outlasts two calls of a load balancer's provider.
+	reconcileTimeout = 3 * time.Minute
 )
 
 // Options returns the options of a controller: parallel workers, a queue in which first lists come last, and an exponential backoff for each
@@ -28,6 +30,7 @@ func Options[R comparable]() controller.TypedOptions[R] {
 		UsePriorityQueue:        ptr.To(true),
 		NewQueue:                NewQueue[R],
 		CacheSyncTimeout:        syncTimeout,
+		ReconciliationTimeout:   reconcileTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry),
 		// A session's controllers have the names of those of the session before.
 		SkipNameValidation: ptr.To(true),

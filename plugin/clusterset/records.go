@@ -70,15 +70,32 @@ func (t turn) newHost(i int) bool {
 	return i == 0 || host != t.at(i-1).host && host != t.at(0).host
 }
 
-// srv returns the SRV records of n under the name owner, and the addresses of
-// their targets, each target's once. All have one priority and equal weights.
+// srv returns the SRV records of n under the name owner, and the addresses of their targets, each target's once, where there is room for all of these. What is
+// missing in the additional section is no reason to say that a reply is truncated, RFC 2181 section 9. All have one priority and equal weights.
 func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
 	t := turn{n.srv, a.start % len(n.srv)}
 	count := 0
 	for ; count < len(n.srv) && a.room >= 0; count++ {
 		a.room -= recordSRV + len(t.at(count).host.name)
 	}
-	v4, v6 := a.countExtra(t, count)
+	v4, v6, at := 0, 0, 0
+	for i := 0; i < count && a.room >= 0; i++ {
+		host := t.at(i).host
+		at += recordSRV + len(host.name)
+		if !t.newHost(i) {
+			continue
+		}
+		name := 0 // besides the pointer that is counted with a record
+		if at > farthest {
+			name = len(host.name) + 1
+		}
+		n4, n6 := host.count(dns.TypeA), host.count(dns.TypeAAAA)
+		v4, v6 = v4+n4, v6+n6
+		a.room -= n4*(recordA+name) + n6*(recordAAAA+name)
+	}
+	if a.room < 0 {
+		v4, v6 = 0, 0
+	}
 	made := make([]dns.SRV, count)
 	all := make([]dns.RR, count, count+v4+v6+1) // and an OPT record
 	for i := range made {
@@ -91,60 +108,19 @@ func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
 		}
 		all[i] = &made[i]
 	}
-	return all[:count:count], a.extra(all[count:], t, make([]dns.A, v4), make([]dns.AAAA, v6))
+	extra, made4, made6 := all[count:], make([]dns.A, v4), make([]dns.AAAA, v6)
+	for i := 0; len(made4)+len(made6) > 0; i++ {
+		host := t.at(i).host
+		if !t.newHost(i) {
+			continue
+		}
+		n4, n6 := host.count(dns.TypeA), host.count(dns.TypeAAAA)
+		extra = a.aaaa(a.a(extra, made4[:n4], host.name, host), made6[:n6], host.name, host)
+		made4, made6 = made4[n4:], made6[n6:]
+	}
+	return all[:count:count], extra
 }
 
 // farthest is the last place in a message that a compressed name can refer to, less the
 // longest head, question and name, RFC 1035 section 4.1.4.
 const farthest = 1<<14 - 1 - 12 - (maxName + 1 + 4) - (maxName + 1)
-
-// fit returns how many A and AAAA records of n fit under its own name, which stands in
-// the reply already, that many bytes behind the question: all of a type or none. What is
-// missing in the additional section is no reason to say that a reply is truncated, RFC
-// 2181 section 9.
-func (a *answer) fit(n *node, at int) (v4, v6 int) {
-	owner := 0 // besides the pointer that is counted with a record
-	if at > farthest {
-		owner = len(n.name) + 1
-	}
-	if count := n.count(dns.TypeA); count*(recordA+owner) <= a.room {
-		a.room -= count * (recordA + owner)
-		v4 = count
-	}
-	if count := n.count(dns.TypeAAAA); count*(recordAAAA+owner) <= a.room {
-		a.room -= count * (recordAAAA + owner)
-		v6 = count
-	}
-	return v4, v6
-}
-
-// countExtra returns how many address records there is room for behind the first count
-// targets.
-func (a answer) countExtra(t turn, count int) (v4, v6 int) {
-	at := 0
-	for i := 0; i < count && a.room > 0; i++ {
-		host := t.at(i).host
-		at += recordSRV + len(host.name)
-		if t.newHost(i) {
-			n4, n6 := a.fit(host, at)
-			v4, v6 = v4+n4, v6+n6
-		}
-	}
-	return v4, v6
-}
-
-// extra appends those records, which v4 and v6 hold.
-func (a answer) extra(to []dns.RR, t turn, v4 []dns.A, v6 []dns.AAAA) []dns.RR {
-	at := 0
-	for i := 0; len(v4)+len(v6) > 0; i++ {
-		host := t.at(i).host
-		at += recordSRV + len(host.name)
-		if t.newHost(i) {
-			n4, n6 := a.fit(host, at)
-			to = a.a(to, v4[:n4], host.name, host)
-			to = a.aaaa(to, v6[:n6], host.name, host)
-			v4, v6 = v4[n4:], v6[n6:]
-		}
-	}
-	return to
-}

@@ -227,9 +227,6 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 	inClusterset := fields.OneTermEqualSelector("metadata.namespace", c.Clusterset)
 	brokers, err := cluster.New(c.Broker, func(o *cluster.Options) {
 		o.Scheme = scheme
-		o.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
-			return broker.New(config, options)
-		}
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(scheme), nil }
 		o.Cache = cache.Options{
 			NewInformer:                  lifecycle.NewInformer,
