@@ -55,7 +55,7 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 	}
 	member.Pods = func(published []string) []string {
 		if a := running.Load(); a != nil {
-			return podRanges(s.options.PodCIDRs, a.Hosts, published)
+			return podRanges(s.options.PodCIDRs, a.Hosts(), published)
 		}
 		return podRanges(s.options.PodCIDRs, nil, published)
 	}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -166,9 +165,7 @@ func (c *core) merged(service types.NamespacedName) {
 
 // followMember has hints follow this cluster's nodes and imported slices.
 func (c *core) followMember(ctx context.Context) error {
-	node := &metav1.PartialObjectMetadata{}
-	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	if err := kit.Follow(ctx, c.mgr.GetCache(), node, c.hints.Node); err != nil {
+	if err := kit.Follow(ctx, c.mgr.GetCache(), &corev1.Node{}, c.hints.Node); err != nil {
 		return err
 	}
 	if err := kit.Follow(ctx, c.mgr.GetCache(), &discoveryv1.EndpointSlice{}, c.hints.Slice); err != nil {

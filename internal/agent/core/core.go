@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/agent/hosts"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
@@ -74,7 +73,7 @@ type core struct {
 	Config
 	mgr      manager.Manager
 	cluster  *inputs.Cluster
-	hosts    *local.Hosts
+	hosts    *local.Hosts // complete when nodesRead is set
 	network  validation.Network
 	hints    *hints.Hints
 	recorder events.EventRecorder
@@ -83,8 +82,9 @@ type core struct {
 	// permissions outlive sessions, so that they hold where the broker has lost them.
 	permissions *broker.Permissions
 	// lost are the members whose endpoints are withdrawn.
-	lost    *lost.Set
-	process processControllers
+	lost      *lost.Set
+	process   processControllers
+	nodesRead atomic.Bool
 	// named has a value when a MemberCluster has changed.
 	named chan struct{}
 	// budget is that of the current session, and says what is over it.
@@ -104,10 +104,17 @@ func CacheOptions() cache.Options {
 
 // Agent is what others ask of the controllers of one term.
 type Agent struct {
-	// Hosts are the addresses of the cluster's nodes, as they change; Lost are the members whose endpoints are withdrawn.
-	Hosts *local.Hosts
-	Lost  *lost.Set
-	core  *core
+	// Lost are the members whose endpoints are withdrawn.
+	Lost *lost.Set
+	core *core
+}
+
+// Hosts are the addresses of the cluster's nodes, as they change, nil before these are known.
+func (a *Agent) Hosts() *local.Hosts {
+	if a.core.nodesRead.Load() {
+		return a.core.hosts
+	}
+	return nil
 }
 
 // OverBudget returns how many EndpointSlices of each other member are not held because the member is over its budget.
@@ -174,14 +181,11 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
 	}
-	if err := hosts.NewController(mgr.GetClient(), mgr.GetAPIReader(), c.hosts).Register(mgr); err != nil {
-		return nil, fmt.Errorf("adding the controller of hosts: %w", err)
-	}
 	if err := c.addProcessControllers(); err != nil {
 		return nil, err
 	}
 	c.connect(ctx)
-	return &Agent{c.hosts, c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
+	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
 }
 
 // readNetwork reads what addresses mean in this cluster.

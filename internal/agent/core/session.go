@@ -51,6 +51,10 @@ func (sessions) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (s sessions) Start(ctx context.Context) error {
+	if err := kit.Follow(ctx, s.mgr.GetCache(), &corev1.Node{}, s.hosts.Node); err != nil { // no endpoint may have a node's address
+		return err
+	}
+	s.nodesRead.Store(true)
 	for ctx.Err() == nil {
 		switch err := s.session(ctx); {
 		case errors.Is(err, errRestored), ctx.Err() != nil:

@@ -6,21 +6,13 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-const (
-	// nodesAtOnce is how many nodes are read by one request.
-	nodesAtOnce = 500
-	// hostLasts is for how long a node that has addresses is believed to keep them. It changes every
-	// few minutes, as its kubelet says that it lives, and has others hardly ever.
-	hostLasts = 30 * time.Minute
+	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
 // Hosts are the addresses of the cluster's nodes and of its API server, and the ranges of addresses that the nodes have for pods. No
@@ -34,12 +26,10 @@ type Hosts struct {
 	changed []func(added []netip.Prefix)
 }
 
-// host is a node as it was read.
+// host is a node.
 type host struct {
-	uid       types.UID
 	addresses []netip.Addr
 	pods      []netip.Prefix
-	read      time.Time
 }
 
 // ranges are all of a host's addresses.
@@ -59,21 +49,9 @@ func newHosts() *Hosts {
 	return &Hosts{nodes: map[string]host{}, holders: map[netip.Prefix]int{}, bits: map[int]int{}}
 }
 
-// ReadHosts returns the addresses that there are. r reads past any cache: whole nodes are large.
+// ReadHosts returns the addresses of the API server, which r reads, and of no nodes yet.
 func ReadHosts(ctx context.Context, r client.Reader) (*Hosts, error) {
 	h := newHosts()
-	nodes := &corev1.NodeList{}
-	for {
-		if err := r.List(ctx, nodes, client.Limit(nodesAtOnce), client.Continue(nodes.Continue)); err != nil {
-			return nil, fmt.Errorf("listing nodes: %w", err)
-		}
-		for i := range nodes.Items {
-			h.Put(&nodes.Items[i], time.Now())
-		}
-		if nodes.Continue == "" {
-			break
-		}
-	}
 	servers := &discoveryv1.EndpointSliceList{}
 	if err := r.List(ctx, servers, client.InNamespace(metav1.NamespaceDefault), client.MatchingLabels{discoveryv1.LabelServiceName: "kubernetes"}); err != nil {
 		return nil, fmt.Errorf("listing the API server's addresses: %w", err)
@@ -133,33 +111,24 @@ func (h *Hosts) OnChange(f func(added []netip.Prefix)) {
 	h.changed = append(h.changed, f)
 }
 
-// Unread tells whether a node that has changed in any way has to be read: it is new, had no
-// address yet, or no range for pods, which not every cluster gives its nodes, or was read long ago.
-func (h *Hosts) Unread(node metav1.Object, now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	known := h.nodes[node.GetName()]
-	young := now.Sub(node.GetCreationTimestamp().Time) < hostLasts
-	return known.uid != node.GetUID() || len(known.addresses) == 0 || len(known.pods) == 0 && young || now.Sub(known.read) > hostLasts
-}
-
-// Put notes a node as it was read.
-func (h *Hosts) Put(node *corev1.Node, now time.Time) {
+// Node notes a node that has appeared, changed or gone.
+func (h *Hosts) Node(_ context.Context, e kit.Event[*corev1.Node]) {
+	if e.Deleted() {
+		h.replace(e.Old.Name, nil)
+		return
+	}
 	var addresses []string
-	for _, a := range node.Status.Addresses {
+	for _, a := range e.New.Status.Addresses {
 		addresses = append(addresses, a.Address)
 	}
 	var pods []netip.Prefix
-	for _, cidr := range slices.Concat([]string{node.Spec.PodCIDR}, node.Spec.PodCIDRs) {
+	for _, cidr := range slices.Concat([]string{e.New.Spec.PodCIDR}, e.New.Spec.PodCIDRs) {
 		if p, err := netip.ParsePrefix(cidr); err == nil && !slices.Contains(pods, p.Masked()) {
 			pods = append(pods, p.Masked())
 		}
 	}
-	h.replace(node.Name, &host{node.UID, parsed(addresses), pods, now})
+	h.replace(e.New.Name, &host{parsed(addresses), pods})
 }
-
-// Remove notes a node that has gone.
-func (h *Hosts) Remove(name string) { h.replace(name, nil) }
 
 // replace has a node be another one, nil for none.
 func (h *Hosts) replace(name string, now *host) {

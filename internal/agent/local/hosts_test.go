@@ -4,11 +4,12 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
 func hostNode(name, uid string, addresses ...string) *corev1.Node {
@@ -25,7 +26,6 @@ func TestHosts(t *testing.T) {
 	h.servers = parsed([]string{"10.0.0.9"})
 	var told [][]netip.Prefix
 	h.OnChange(func(added []netip.Prefix) { told = append(told, added) })
-	now := time.Now()
 	for i, step := range []struct {
 		put  *corev1.Node // or else "a" goes
 		told []string     // nil for nothing, new ones otherwise
@@ -42,9 +42,9 @@ func TestHosts(t *testing.T) {
 	} {
 		told = nil
 		if step.put != nil {
-			h.Put(step.put, now)
+			h.Node(t.Context(), kit.Event[*corev1.Node]{New: step.put})
 		} else {
-			h.Remove("a")
+			h.Node(t.Context(), kit.Event[*corev1.Node]{Old: hostNode("a", "1")})
 		}
 		if len(told) > 1 || (len(told) == 1) != (step.told != nil) || len(told) == 1 && !slices.Equal(told[0], host{addresses: parsed(step.told)}.ranges()) {
 			t.Errorf("step %d: told %v, want %v", i, told, step.told)
@@ -57,37 +57,6 @@ func TestHosts(t *testing.T) {
 		}
 		if has != step.has || !h.Has(netip.MustParseAddr("10.0.0.9")) {
 			t.Errorf("step %d: has %s, want %s", i, has, step.has)
-		}
-	}
-}
-
-func TestNodesThatHaveToBeRead(t *testing.T) {
-	h := newHosts()
-	now := time.Now()
-	h.Put(hostNode("bare", "1"), now)
-	h.Put(hostNode("a", "1", "10.0.0.1"), now)
-	fresh := hostNode("fresh", "1", "10.0.0.4")
-	fresh.CreationTimestamp = metav1.NewTime(now)
-	h.Put(fresh, now)
-	served := hostNode("served", "1", "10.0.0.5")
-	served.CreationTimestamp, served.Spec.PodCIDRs = fresh.CreationTimestamp, []string{"10.1.0.0/24"}
-	h.Put(served, now)
-	for name, tt := range map[string]struct {
-		node *corev1.Node
-		at   time.Time
-		want bool
-	}{
-		"new":             {hostNode("b", "2"), now, true},
-		"known":           {hostNode("a", "1"), now.Add(hostLasts), false},
-		"known for long":  {hostNode("a", "1"), now.Add(hostLasts + 1), true},
-		"made anew":       {hostNode("a", "2"), now, true},
-		"may get a range": {fresh, now, true},
-		"gets none":       {fresh, now.Add(hostLasts), false},
-		"has a range":     {served, now, false},
-		"had no address":  {hostNode("bare", "1"), now, true},
-	} {
-		if got := h.Unread(tt.node, tt.at); got != tt.want {
-			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
@@ -106,7 +75,7 @@ func TestPodRanges(t *testing.T) {
 	put := func(name string, cidrs ...string) {
 		n := hostNode(name, "1", "10.0.0.1")
 		n.Spec.PodCIDR, n.Spec.PodCIDRs = cidrs[0], cidrs
-		h.Put(n, time.Now())
+		h.Node(t.Context(), kit.Event[*corev1.Node]{New: n})
 	}
 	put("a", "10.1.0.0/24", "fd00:1::/64")
 	put("b", "10.1.1.0/25", "no range")
@@ -123,7 +92,7 @@ func TestPodRanges(t *testing.T) {
 			t.Errorf("%s: %v", address, !want)
 		}
 	}
-	h.Remove("a")
+	h.Node(t.Context(), kit.Event[*corev1.Node]{Old: hostNode("a", "1")})
 	if has("10.1.0.1") || has("fd00:1::5") || !has("10.1.1.1") || len(h.Pods().All()) != 1 || calls != 3 {
 		t.Errorf("after a node has gone there are %v, told %d times", h.Pods().All(), calls)
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -58,18 +57,19 @@ func (z *Zones) sort() (changed bool) {
 	return changed
 }
 
-// StripNode leaves of a Node in a cache what Zones read, and what a cache needs.
+// StripNode leaves of a Node in a cache what Zones and Hosts read, and what a cache needs.
 func StripNode(object any) (any, error) {
-	node, err := meta.Accessor(object)
-	if err != nil {
-		return object, nil // not a Node, but a note that one was deleted
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil // a note that one was deleted
 	}
-	labels := map[string]string{}
-	if zone, ok := node.GetLabels()[corev1.LabelTopologyZone]; ok {
-		labels[corev1.LabelTopologyZone] = zone
+	stripped := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+		Spec:       corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
+		Status:     corev1.NodeStatus{Addresses: node.Status.Addresses},
 	}
-	node.SetLabels(labels)
-	node.SetAnnotations(nil)
-	node.SetManagedFields(nil)
-	return object, nil
+	if zone, ok := node.Labels[corev1.LabelTopologyZone]; ok {
+		stripped.Labels = map[string]string{corev1.LabelTopologyZone: zone}
+	}
+	return stripped, nil
 }

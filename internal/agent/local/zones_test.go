@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func node(name, zone string) *metav1.PartialObjectMetadata {
-	n := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"a": "b"}}}
+func node(name, zone string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"a": "b"}}}
 	n.Labels = map[string]string{"other": "label"}
 	if zone != "" {
 		n.Labels[corev1.LabelTopologyZone] = zone
@@ -43,12 +44,16 @@ func TestZones(t *testing.T) {
 }
 
 func TestStripNode(t *testing.T) {
-	n := node("n1", "a")
-	if _, err := StripNode(n); err != nil {
-		t.Fatal(err)
+	whole := node("n1", "a")
+	whole.Spec.PodCIDRs, whole.Status.Addresses = []string{"10.1.0.0/24"}, []corev1.NodeAddress{{Address: "10.0.0.1"}}
+	whole.Status.Images = []corev1.ContainerImage{{Names: []string{"large"}}}
+	left, err := StripNode(whole)
+	want := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelTopologyZone: "a"}},
+		Spec:       corev1.NodeSpec{PodCIDRs: whole.Spec.PodCIDRs}, Status: corev1.NodeStatus{Addresses: whole.Status.Addresses},
 	}
-	if len(n.Labels) != 1 || n.Labels[corev1.LabelTopologyZone] != "a" || n.Annotations != nil || n.Name != "n1" {
-		t.Errorf("left %+v", n)
+	if err != nil || !equality.Semantic.DeepEqual(left, want) {
+		t.Errorf("left %+v, %v", left, err)
 	}
 	if got, err := StripNode("else"); got != "else" || err != nil {
 		t.Errorf("something else becomes %v, %v", got, err)

@@ -7,8 +7,8 @@ import (
 	"context"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -91,7 +91,7 @@ func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 }
 
 // Node follows the nodes of this cluster.
-func (h *Hints) Node(ctx context.Context, e kit.Event[*metav1.PartialObjectMetadata]) {
+func (h *Hints) Node(ctx context.Context, e kit.Event[*corev1.Node]) {
 	if e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New) {
 		h.all(ctx)
 	}
