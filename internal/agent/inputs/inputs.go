@@ -19,6 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
@@ -64,55 +65,107 @@ func (c *Cluster) Broker() *Broker { return c.broker.Load() }
 
 // Own reads what the cluster itself has to do with a service. Without a broker the service's policy is not known, and it counts as having none.
 func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.Own, error) {
-	self, err := c.self(ctx, service)
+	policy, _, err := c.Policy(ctx, service)
 	if err != nil {
 		return local.Own{}, err
 	}
-	return local.Gather(ctx, c.Client, self, service)
+	return c.own(ctx, service, policy)
 }
 
-// self is the cluster as package local has it, with what the broker says of a service.
-func (c *Cluster) self(ctx context.Context, service types.NamespacedName) (local.Cluster, error) {
-	self := local.Cluster{ID: c.ID, Network: c.Network, Refuses: c.Refuses, Clusterset: c.Clusterset}
-	b := c.Broker()
-	policy, _, err := c.Policy(ctx, service)
-	if err != nil {
-		return self, err
+// own reads what the cluster itself has to do with a service that has a policy, or none.
+func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *brokerv1alpha1.ServicePolicySpec) (own local.Own, err error) {
+	own.Export, err = kit.Get(ctx, c.Client, key, &mcsv1beta1.ServiceExport{})
+	if err != nil || own.Export == nil || own.Export.DeletionTimestamp != nil {
+		return local.Own{}, err
 	}
-	self.Policy = func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec { return policy }
-	if b == nil {
-		return self, nil
+	if own.Service, err = kit.Get(ctx, c.Client, key, &corev1.Service{}); err != nil {
+		return local.Own{}, err
 	}
-	record, err := b.Record(ctx, c.Clusterset, c.ID, service)
-	if err != nil {
-		return self, err
+	if own.Service != nil && own.Service.DeletionTimestamp != nil {
+		own.Service = nil
 	}
-	self.MayExport = func(namespace string) bool { return b.Permissions().MayExport(c.ID, namespace) }
-	self.Record = func(types.NamespacedName) *brokerv1alpha1.ExportedServiceSpec {
-		if record == nil || layout.Withdrawn(record) {
-			return nil
+	own.Validity = contribution.Validate(own.Service)
+	if b := c.Broker(); b != nil {
+		record, err := b.Record(ctx, c.Clusterset, c.ID, key)
+		if err != nil {
+			return local.Own{}, err
 		}
-		return &record.Spec
+		if own.Service == nil && record != nil && !layout.Withdrawn(record) {
+			own.Contribution = &record.Spec // until controller serviceexport withdraws it
+		}
+		if own.Validity.Valid && !b.Permissions().MayExport(c.ID, key.Namespace) {
+			own.Validity = contribution.NotPermitted(c.ID, c.Clusterset, key.Namespace)
+		}
 	}
-	return self, nil
+	if !own.Validity.Valid {
+		return own, nil
+	}
+	spec, refused := contribution.Of(c.ID, c.Network.Families, own.Export, own.Service, policy)
+	own.Refused = refused
+	if _, some := policy.Restrict(spec); some {
+		own.Contribution = &spec
+	} else {
+		own.Withheld = contribution.Withheld(own.Service, policy)
+	}
+	return own, nil
 }
 
 // Exports reads what is exported of a service: by this cluster, from its own objects, and by others, from the broker. It must have a broker.
-func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (local.Exported, error) {
-	self, err := c.self(ctx, service)
+func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (exported local.Exported, err error) {
+	namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: service.Namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
+	if err != nil || namespace == nil || namespace.DeletionTimestamp != nil {
+		return exported, err
+	}
+	exported.Rules = refusal.In(service.Namespace, namespace.Labels, namespace.Annotations, c.Refuses)
+	policy, _, err := c.Policy(ctx, service)
 	if err != nil {
-		return local.Exported{}, err
+		return exported, err
 	}
 	records, awaited, err := c.others(ctx, service)
 	if err != nil {
-		return local.Exported{}, err
+		return exported, err
 	}
-	policy := self.Policy(service)
-	exported, err := local.Exports(ctx, c.Client, self, service, func(_ types.NamespacedName, own *merge.Export) []merge.Export {
-		return constituents(policy, own, c.present(own, records))
-	})
 	exported.Awaited = awaited
-	return exported, err
+	if exported.Own, err = c.own(ctx, service, policy); err != nil || !policy.Consumes(c.ID.String()) {
+		return exported, err
+	}
+	for _, e := range constituents(policy, exported.Own.Contribution, c.present(exported.Own.Contribution, records)) {
+		if !e.Consumes(c.ID.String()) {
+			continue
+		}
+		if reason := exported.Rules.Reason(names.ClusterID(e.ClusterID)); e.ClusterID != c.ID.String() && reason != "" {
+			exported.LeftOut = append(exported.LeftOut, local.LeftOut{Cluster: e.ClusterID, Reason: reason})
+		} else {
+			exported.Imported = append(exported.Imported, e)
+		}
+	}
+	return exported, nil
+}
+
+// Refusals returns which other clusters' exports are not imported into a namespace.
+func (c *Cluster) Refusals(ctx context.Context, name string) (refusal.Rules, error) {
+	namespace := &corev1.Namespace{}
+	err := client.IgnoreNotFound(c.Client.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy))
+	return refusal.In(name, namespace.Labels, namespace.Annotations, c.Refuses), err
+}
+
+// Conflicting reads the exports of a service that can be in conflict with this cluster's own, which is one of them: all, for all clusters say the same of
+// conflicts, whatever one of them refuses to import; but none of others from a namespace that is closed to them, where the name means another thing in each
+// cluster.
+func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName, own *merge.Export) ([]merge.Export, error) {
+	policy, _, err := c.Policy(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	records, _, err := c.others(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := c.Refusals(ctx, service.Namespace)
+	if err != nil || rules.Closed {
+		records = nil
+	}
+	return constituents(policy, own, c.present(own, records)), err
 }
 
 // present leaves out the exports of clusters that are lost, as long as another one is there to serve the service.
@@ -124,19 +177,6 @@ func (c *Cluster) present(own *merge.Export, records []merge.Export) []merge.Exp
 		return records
 	}
 	return slices.DeleteFunc(slices.Clone(records), isLost)
-}
-
-// Conflicting reads the exports of a service that may be in conflict with this cluster's own, which is one of them.
-func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName, own *merge.Export) ([]merge.Export, error) {
-	self, err := c.self(ctx, service)
-	if err != nil {
-		return nil, err
-	}
-	records, _, err := c.others(ctx, service)
-	if err != nil {
-		return nil, err
-	}
-	return local.Weighing(ctx, c.Client, self, service, constituents(self.Policy(service), own, c.present(own, records)))
 }
 
 // constituents are the exports of a service that are merged, with the ports that the hub's policy lets them have. Those that are for the hub alone

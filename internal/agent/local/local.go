@@ -1,6 +1,6 @@
 // Package local is the member's own cluster as the controllers see it.
 //
-// local.go and exports.go have what it has to do with a service, lists.go what was imported, zones.go and hosts.go its nodes.
+// local.go and exports.go have what it has to do with a service and how it gives addresses, lists.go what was imported, zones.go and hosts.go its nodes.
 package local
 
 import (
@@ -17,11 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
@@ -40,84 +37,6 @@ type Own struct {
 	Refused []validation.Refused
 	// Withheld says why nothing is exported of an Export that is valid.
 	Withheld string
-}
-
-// Cluster is what a cluster is to itself.
-type Cluster struct {
-	ID      names.ClusterID
-	Network ServiceNetwork
-	// Refuses are the clusters from which nothing is imported into any namespace.
-	Refuses refusal.Clusters
-	// Policy returns what the hub says of a service, nil where it says nothing.
-	Policy func(types.NamespacedName) *brokerv1alpha1.ServicePolicySpec
-	// MayExport tells whether the broker's administrators let the cluster export a namespace; nil where any may be.
-	MayExport func(namespace string) bool
-	// Record returns the cluster's record of a service on the broker, nil where it has none or has withdrawn it.
-	Record func(types.NamespacedName) *brokerv1alpha1.ExportedServiceSpec
-	// Clusterset is the clusterset's namespace on the broker, for messages.
-	Clusterset string
-}
-
-// policy is Policy, of which a cluster may have none.
-func (c Cluster) policy(service types.NamespacedName) *brokerv1alpha1.ServicePolicySpec {
-	if c.Policy == nil {
-		return nil
-	}
-	return c.Policy(service)
-}
-
-// Gather reads what the cluster itself has to do with a service.
-func Gather(ctx context.Context, r client.Reader, self Cluster, key types.NamespacedName) (Own, error) {
-	export := &mcsv1beta1.ServiceExport{}
-	if err := r.Get(ctx, key, export); err != nil {
-		return Own{}, client.IgnoreNotFound(err)
-	}
-	if export.DeletionTimestamp != nil {
-		return Own{}, nil
-	}
-	service := &corev1.Service{}
-	switch err := r.Get(ctx, key, service); {
-	case apierrors.IsNotFound(err):
-		service = nil
-	case err != nil:
-		return Own{}, err
-	case service.DeletionTimestamp != nil:
-		service = nil
-	}
-	own := Own{Export: export, Service: service, Validity: contribution.Validate(service)}
-	if service == nil && self.Record != nil {
-		own.Contribution = self.Record(key) // until controller serviceexport withdraws it
-	}
-	if own.Validity.Valid && self.MayExport != nil && !self.MayExport(key.Namespace) {
-		own.Validity = contribution.NotPermitted(self.ID, self.Clusterset, key.Namespace)
-	}
-	if own.Validity.Valid {
-		policy := self.policy(key)
-		spec, refused := contribution.Of(self.ID, self.Network.Families, export, service, policy)
-		own.Refused = refused
-		if _, some := policy.Restrict(spec); some {
-			own.Contribution = &spec
-		} else {
-			own.Withheld = contribution.Withheld(service, policy)
-		}
-	}
-	return own, nil
-}
-
-// hasNamespace tells whether a namespace exists and is not being deleted.
-func hasNamespace(ctx context.Context, r client.Reader, name string) (bool, error) {
-	namespace := &corev1.Namespace{}
-	if err := r.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	return namespace.DeletionTimestamp == nil, nil
-}
-
-// Refusals returns which other clusters' exports are not imported into a namespace.
-func Refusals(ctx context.Context, r client.Reader, self Cluster, name string) (refusal.Rules, error) {
-	namespace := &corev1.Namespace{}
-	err := client.IgnoreNotFound(r.Get(ctx, types.NamespacedName{Name: name}, namespace))
-	return refusal.In(name, namespace.Labels, namespace.Annotations, self.Refuses), err
 }
 
 // ServiceNetwork is how a cluster gives its Services addresses.

@@ -20,7 +20,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
@@ -170,7 +169,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
 		return in, err
 	}
-	rules, err := local.Refusals(ctx, r.Cluster.Client, local.Cluster{Refuses: r.Cluster.Refuses}, in.service.Namespace)
+	rules, err := r.Cluster.Refusals(ctx, in.service.Namespace)
 	if err != nil {
 		return in, err
 	}

@@ -152,7 +152,7 @@ func (r *Reconciler) serviceIsLate(ctx context.Context, own local.Own) (bool, er
 
 // progress reads how far an export is. pending says that its record, or one of its slices, is about to be written.
 func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName, own local.Own) (so Progress, pending bool, _ error) {
-	rules, err := local.Refusals(ctx, r.cluster.Client, local.Cluster{}, service.Namespace)
+	rules, err := r.cluster.Refusals(ctx, service.Namespace)
 	if err != nil {
 		return so, false, err
 	}

@@ -1,4 +1,4 @@
-package local
+package inputs
 
 import (
 	"testing"
@@ -11,12 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
-// holding returns a client for a cluster with these objects.
-func holding(t *testing.T, objects ...client.Object) client.Client {
+// member returns a cluster with these objects, without a broker.
+func member(t *testing.T, objects ...client.Object) *Cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install} {
@@ -24,7 +27,11 @@ func holding(t *testing.T, objects ...client.Object) client.Client {
 			t.Fatal(err)
 		}
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	return &Cluster{
+		ID: "c1", Network: local.ServiceNetwork{Families: []corev1.IPFamily{corev1.IPv4Protocol}},
+		Client:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+		Beliefs: NewBeliefs("", belief.NewSuspicions(), nil, nil),
+	}
 }
 
 // going has an object be deleted, as far as its finalizers let it.
@@ -34,13 +41,15 @@ func going[T client.Object](object T) T {
 	return object
 }
 
-func TestGather(t *testing.T) {
-	export := func() *mcsv1beta1.ServiceExport {
-		return &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
-	}
-	service := func(kind corev1.ServiceType) *corev1.Service {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}, Spec: corev1.ServiceSpec{Type: kind}}
-	}
+func export() *mcsv1beta1.ServiceExport {
+	return &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
+}
+
+func service(kind corev1.ServiceType) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}, Spec: corev1.ServiceSpec{Type: kind}}
+}
+
+func TestOwn(t *testing.T) {
 	for _, tt := range []struct {
 		name                           string
 		objects                        []client.Object
@@ -55,8 +64,7 @@ func TestGather(t *testing.T) {
 		{"a Service that is going", []client.Object{export(), going(service("ClusterIP"))}, true, false, false, "NoService"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			self := Cluster{ID: "c1", Network: ServiceNetwork{Families: []corev1.IPFamily{corev1.IPv4Protocol}}}
-			own, err := Gather(t.Context(), holding(t, tt.objects...), self, web)
+			own, err := member(t, tt.objects...).Own(t.Context(), web)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,14 +81,18 @@ func TestGather(t *testing.T) {
 	}
 }
 
-func TestHasNamespace(t *testing.T) {
+// Nothing is imported into a namespace that is not there, or is going.
+func TestNamespacesThatAreNotThere(t *testing.T) {
 	named := func(name string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
-	c := holding(t, named("shop"), going(named("old")))
-	for name, want := range map[string]bool{"shop": true, "old": false, "none": false} {
-		if got, err := hasNamespace(t.Context(), c, name); err != nil || got != want {
-			t.Errorf("%s: %t, %v", name, got, err)
+	for _, tt := range []struct {
+		objects []client.Object
+		want    int
+	}{{nil, 0}, {[]client.Object{going(named(web.Namespace))}, 0}, {[]client.Object{named(web.Namespace)}, 1}} {
+		exported, err := member(t, append(tt.objects, export(), service("ClusterIP"))...).Exports(t.Context(), web)
+		if err != nil || len(exported.Imported) != tt.want {
+			t.Errorf("with %v it imports %v, %v", tt.objects, exported.Imported, err)
 		}
 	}
 }
