@@ -39,22 +39,6 @@ nonsense
 	}
 }
 
-func TestServiceSlices(t *testing.T) {
-	slices := Service{Namespace: "n", Name: "s", Endpoints: 250, First: 70000}.Slices()
-	if len(slices) != 3 || len(slices[0].Endpoints) != 100 || len(slices[2].Endpoints) != 50 {
-		t.Fatalf("%d slices", len(slices))
-	}
-	seen := map[string]bool{}
-	for _, s := range slices {
-		for _, e := range s.Endpoints {
-			seen[e.Addresses[0]] = true
-		}
-	}
-	if len(seen) != 250 || !seen[Address(70000)] || !seen[Address(70249)] {
-		t.Errorf("%d addresses", len(seen))
-	}
-}
-
 func TestObserverSeesWhatChanges(t *testing.T) {
 	o := newObserver()
 	at := time.Unix(0, 0)
