@@ -15,6 +15,7 @@ import (
 	"hash/fnv"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -119,15 +120,14 @@ func (c *Chain) relay(ctx context.Context, events <-chan watch.Event, step func(
 	}
 }
 
-// publish writes the record of an export, and its slices beside it. It deletes both when the
-// export ends.
+// publish writes the record of an export, and its slices beside it.
 func (c *Chain) publish(ctx context.Context, e watch.Event) error {
-	if e.Type != watch.Added && e.Type != watch.Deleted {
+	if e.Type != watch.Added {
 		return nil
 	}
 	name := e.Object.(*mcsv1beta1.ServiceExport).Name
 	c.mu.Lock()
-	c.exported[name] = e.Type == watch.Added
+	c.exported[name] = true
 	slices := c.slices[name]
 	c.mu.Unlock()
 	record := &brokerv1alpha1.ExportedService{
@@ -138,12 +138,14 @@ func (c *Chain) publish(ctx context.Context, e watch.Event) error {
 			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
 		},
 	}
-	written := make(chan error, 1)
-	go func() { written <- write(ctx, c.Broker, e.Type, record) }()
-	err := bed.Each(ctx, slices, func(ctx context.Context, s *discoveryv1.EndpointSlice) error {
-		return write(ctx, c.Broker, e.Type, c.slice(s, name))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.Broker.Create(ctx, record) })
+	group.Go(func() error {
+		return bed.Each(ctx, slices, func(ctx context.Context, s *discoveryv1.EndpointSlice) error {
+			return c.Broker.Create(ctx, c.slice(s, name))
+		})
 	})
-	return errors.Join(err, <-written)
+	return group.Wait()
 }
 
 // publishSlice writes a slice to the broker, as soon as its service is exported.
@@ -162,10 +164,9 @@ func (c *Chain) publishSlice(ctx context.Context, e watch.Event) error {
 	return write(ctx, c.Broker, e.Type, c.slice(slice, service))
 }
 
-// importService makes what stands for a service in the importing cluster, and deletes it with the
-// record.
+// importService makes what stands for a service in the importing cluster.
 func (c *Chain) importService(ctx context.Context, e watch.Event) error {
-	if e.Type != watch.Added && e.Type != watch.Deleted {
+	if e.Type != watch.Added {
 		return nil
 	}
 	name := e.Object.(*brokerv1alpha1.ExportedService).Name
@@ -176,11 +177,8 @@ func (c *Chain) importService(ctx context.Context, e watch.Event) error {
 			SessionAffinity: corev1.ServiceAffinityNone,
 		},
 	}
-	service := bed.Service{Namespace: c.Namespace, Name: name + "-clusterset"}.Object()
-	if e.Type == watch.Deleted { // the import first, for nobody awaits the Service's end
-		return errors.Join(write(ctx, c.To, e.Type, imp), write(ctx, c.To, e.Type, service))
-	}
 	if !c.Bare {
+		service := bed.Service{Namespace: c.Namespace, Name: name + "-clusterset"}.Object()
 		if err := c.To.Create(ctx, service); err != nil {
 			return err
 		}
@@ -200,8 +198,6 @@ func write(ctx context.Context, c client.Client, event watch.EventType, o client
 		return c.Create(ctx, o)
 	case watch.Modified:
 		return c.Update(ctx, o) // of whatever version there is: nothing is compared
-	case watch.Deleted:
-		return client.IgnoreNotFound(c.Delete(ctx, o))
 	}
 	return nil
 }

@@ -87,9 +87,6 @@ func TestNoWriteTooMany(t *testing.T) {
 			wrote(t, "broker", s.broker, map[string]int{"exportedservices": 1, "endpointslices": 4})
 			wrote(t, "importer", s.to, map[string]int{"serviceimports": 1, "services": 1, "endpointslices": 4})
 		}
-		must(t, service.Unexport(ctx, s.chain.From))
-		_, err = o.Await(ctx, bed.Gone("web"))
-		must(t, err)
 		stop()
 		must(t, s.chain.Clear(ctx))
 	}
