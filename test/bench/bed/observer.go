@@ -86,23 +86,26 @@ func (o *Observer) follow(ctx context.Context, c client.WithWatch, list client.O
 	go func() {
 		for event := range events {
 			at := time.Now()
-			o.mu.Lock()
-			if event.Type == watch.Error {
-				o.failure = fmt.Errorf("watching %T: %w", list, apierrors.FromObject(event.Object))
-			} else {
-				on(event, at)
-			}
-			close(o.changed)
-			o.changed = make(chan struct{})
-			o.mu.Unlock()
+			o.update(func() {
+				if event.Type == watch.Error {
+					o.failure = fmt.Errorf("watching %T: %w", list, apierrors.FromObject(event.Object))
+				} else {
+					on(event, at)
+				}
+			})
 		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.failure = errors.Join(o.failure, fmt.Errorf("the watch of %T has ended", list))
-		close(o.changed)
-		o.changed = make(chan struct{})
+		o.update(func() { o.failure = errors.Join(o.failure, fmt.Errorf("the watch of %T has ended", list)) })
 	}()
 	return nil
+}
+
+// update changes what is known, and wakes those who await something.
+func (o *Observer) update(change func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change()
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
 // onImport is called with mu held.

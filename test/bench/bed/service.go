@@ -112,15 +112,10 @@ func (s Service) Export(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// Unexport takes the export back.
-func (s Service) Unexport(ctx context.Context, c client.Client) error {
-	return client.IgnoreNotFound(c.Delete(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}))
-}
-
 // Delete deletes the Service with its export and slices.
 func (s Service) Delete(ctx context.Context, c client.Client) error {
 	return errors.Join(
-		s.Unexport(ctx, c),
+		client.IgnoreNotFound(c.Delete(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}})),
 		client.IgnoreNotFound(c.Delete(ctx, s.Object())),
 		c.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}),
 	)

@@ -47,8 +47,6 @@ type comparison struct {
 	pause time.Duration
 	// together makes all steps before their effects are awaited.
 	together bool
-	// unexports is whether the steps take the exports back.
-	unexports bool
 	// copied has the floor of stageDone measured: a plain program makes the same writes.
 	copied bool
 	// results are the figures to report.
@@ -159,10 +157,10 @@ func (m *measurement) ofFloor(ctx context.Context, b *block) error {
 }
 
 func (m *measurement) withoutAgents(ctx context.Context, do func() error) error {
-	if err := m.Bed.StopAgents(ctx); err != nil {
+	if err := m.Bed.Agents(ctx, m.Bed.Lab.Kill); err != nil {
 		return err
 	}
-	if err := errors.Join(do(), m.Bed.StartAgents(context.WithoutCancel(ctx))); err != nil {
+	if err := errors.Join(do(), m.Bed.Agents(context.WithoutCancel(ctx), m.Bed.Lab.Start)); err != nil {
 		return err
 	}
 	return m.Bed.AgentsReady(ctx)
@@ -309,18 +307,13 @@ func (m *measurement) add(b *block, stage string, took time.Duration) {
 // clear deletes the block's services, and returns when their imports are gone.
 func (m *measurement) clear(ctx context.Context, b *block) error {
 	b.observer.Forget()
-	if err := bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Unexport(ctx, b.from) }); err != nil {
-		return err
-	}
+	err := bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Delete(ctx, b.from) })
 	for _, s := range b.services {
-		if m.unexports {
-			break
-		}
-		if _, err := b.observer.Await(ctx, bed.Gone(s.Name), bed.Endpoints(s.Name, 0)); err != nil {
-			return err
+		if err == nil {
+			_, err = b.observer.Await(ctx, bed.Gone(s.Name), bed.Endpoints(s.Name, 0))
 		}
 	}
-	return bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Delete(ctx, b.from) })
+	return err
 }
 
 // report adds the figures.

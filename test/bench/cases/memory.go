@@ -38,7 +38,7 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 		return err
 	}
 	// The agent gives back what it had at its peak in a while only. It is started again, to have no more than it needs.
-	if err := errors.Join(r.Bed.StopAgents(ctx, importer), r.Bed.StartAgents(ctx, importer)); err != nil {
+	if err := errors.Join(r.Bed.Agents(ctx, r.Bed.Lab.Kill, importer), r.Bed.Agents(ctx, r.Bed.Lab.Start, importer)); err != nil {
 		return err
 	}
 	if err := r.Bed.AgentsReady(ctx); err != nil {
@@ -95,7 +95,7 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 			return err
 		}
 		bare = append(bare, synced)
-		if err := r.Bed.StopAgents(ctx, importer); err != nil {
+		if err := r.Bed.Agents(ctx, r.Bed.Lab.Kill, importer); err != nil {
 			return err
 		}
 		addresses, err := r.changeAll(ctx, freshAddresses+block*fleetSize)
@@ -104,7 +104,7 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 		}
 		writes, err := r.counted(ctx, func() error {
 			began := time.Now()
-			if err := r.Bed.StartAgents(ctx, importer); err != nil {
+			if err := r.Bed.Agents(ctx, r.Bed.Lab.Start, importer); err != nil {
 				return err
 			}
 			var last time.Time
