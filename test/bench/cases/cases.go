@@ -9,6 +9,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
+	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
 // The clusters that cases use: exports go from the exporter to the importer.
@@ -67,7 +68,6 @@ var All = []Case{
 	{Name: "rolling", About: "rolling replacement of 2,000 endpoints in 20 slices", Limit: 10 * time.Minute, Do: compared(rolling)},
 	{Name: "memory", About: "an agent with 100,000 imported endpoints", Limit: 10 * time.Minute, Do: memory},
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
-	{Name: "growth", About: "broker and agents with more clusters, services, endpoints and namespaces", Extra: true, Limit: 40 * time.Minute, Do: growth},
 }
 
 // Do runs cases one after the other, and hands out what each has found.
@@ -87,7 +87,10 @@ func (r *Run) Do(ctx context.Context, cases []Case, found func(figure.Case)) err
 		result.Seconds = time.Since(began).Seconds()
 		found(result)
 	}
-	stopped := r.fleet.stop()
+	if r.fleet == nil {
+		return ctx.Err()
+	}
+	stopped := simulation.StopAll(r.fleet.members)
 	r.fleet = nil
 	return errors.Join(ctx.Err(), stopped)
 }

@@ -31,9 +31,6 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	if err != nil {
 		return err
 	}
-	if err := r.populate(ctx); err != nil {
-		return err
-	}
 	if _, err := r.imported(ctx); err != nil {
 		return err
 	}
@@ -51,7 +48,7 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	if err != nil {
 		return err
 	}
-	process, err := r.Bed.Usage(importer + "/agent")
+	process, err := r.Bed.AgentMemory(importer)
 	if err != nil {
 		return err
 	}
@@ -71,16 +68,13 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 		on("live heap", heap, float64(bare.Heap)).AtMostFloors(2).
 			Because("the floor is a program that holds client-go's informer cache of the same slices on the broker and nothing else"),
 		on("of that, for the imports", heap-before, float64(bare.Heap)-float64(program.Heap)),
-		on("memory of the process", float64(process.Memory)/mib, float64(bare.Memory)).Because("after a restart"),
+		on("memory of the process", float64(process)/mib, float64(bare.Memory)).Because("after a restart"),
 	)
 	return nil
 }
 
 // restart has an agent find what has changed while it was down.
 func restart(ctx context.Context, r *Run, c *figure.Case) error {
-	if err := r.populate(ctx); err != nil {
-		return err
-	}
 	observers, err := r.imported(ctx)
 	if err != nil {
 		return err

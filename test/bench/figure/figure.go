@@ -1,5 +1,5 @@
 // Package figure is what benchmarks report: figures beside their floors and targets,
-// tables, and the document that holds them all.
+// and the document that holds them all.
 package figure
 
 import (
@@ -106,23 +106,12 @@ func (f Figure) target(text string, met bool) Figure {
 	return f
 }
 
-// Table is figures that are read side by side.
-type Table struct {
-	Title   string     `json:"title"`
-	Columns []string   `json:"columns"`
-	Rows    [][]string `json:"rows"`
-}
-
-// Add adds a row.
-func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
-
 // Case is what one case of a benchmark has found.
 type Case struct {
 	Name    string   `json:"name"`
 	About   string   `json:"about"`
 	Seconds float64  `json:"seconds"`
 	Figures []Figure `json:"figures,omitempty"`
-	Tables  []Table  `json:"tables,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 	// Error is why the case came to no end.
 	Error string `json:"error,omitempty"`

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
@@ -42,22 +40,8 @@ func (c *Case) Print(w io.Writer) {
 			}
 		}
 	}
-	for _, t := range c.Tables {
-		t.Print(w)
-	}
 	for _, note := range c.Notes {
 		fmt.Fprintf(w, "  * %s\n", note)
-	}
-}
-
-// Print writes a table as Markdown.
-func (t *Table) Print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s\n\n", t.Title)
-	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
-	line(t.Columns)
-	line(slices.Repeat([]string{"---"}, len(t.Columns)))
-	for _, row := range t.Rows {
-		line(row)
 	}
 }
 
@@ -86,18 +70,13 @@ func times(ratio *float64) string {
 	return fmt.Sprintf("%.2f x", *ratio)
 }
 
-// number writes a figure with three significant digits or as a whole number.
+// number writes a figure with three significant digits, a large one as a whole number.
 func number(value *float64) string {
-	if value == nil {
+	switch {
+	case value == nil:
 		return ""
+	case *value == math.Trunc(*value) || math.Abs(*value) >= 100:
+		return fmt.Sprintf("%.0f", *value)
 	}
-	return Number(*value)
-}
-
-// Number writes a figure with three significant digits, large ones as whole numbers.
-func Number(value float64) string {
-	if value == math.Trunc(value) || math.Abs(value) >= 100 {
-		return fmt.Sprintf("%.0f", value)
-	}
-	return fmt.Sprintf("%.3g", value)
+	return fmt.Sprintf("%.3g", *value)
 }
