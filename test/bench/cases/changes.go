@@ -61,20 +61,9 @@ func exportAll(b *block) []step {
 	}, arrival(b.services...)}}
 }
 
-// untilExists leaves out the stages that a bare floor does not reach.
-func untilExists(steps func(*block) []step) func(*block) []step {
-	return func(b *block) []step {
-		all := steps(b)
-		for i := range all {
-			all[i].stages = all[i].stages[:1]
-		}
-		return all
-	}
-}
-
 func exportBare(r *Run) comparison {
 	return comparison{
-		name: "export-bare", bare: true, services: small(r.Rounds + warmUp), steps: untilExists(exportEach), pause: gap,
+		name: "export-bare", bare: true, services: small(r.Rounds + warmUp), steps: exportEach, pause: gap,
 		results: []result{{stageExists, "the ServiceImport exists", figure.Milliseconds, 3,
 			"the floor writes the export, a record, and an import without address: three writes"}},
 	}
@@ -95,7 +84,7 @@ func exportWhole(r *Run) comparison {
 func burstBare(r *Run) comparison {
 	n := r.sized(200)
 	return comparison{
-		name: "burst-bare", bare: true, services: small(n), steps: untilExists(exportAll),
+		name: "burst-bare", bare: true, services: small(n), steps: exportAll,
 		results: []result{{stageExists, fmt.Sprintf("all %d ServiceImports exist", n), figure.Seconds, 3, ""}},
 	}
 }

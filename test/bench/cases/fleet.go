@@ -44,7 +44,7 @@ func (r *Run) populate(ctx context.Context) error {
 	for i, m := range members {
 		share := func(total int) int { return total*(i+1)/fleetSize - total*i/fleetSize }
 		s := bed.Service{
-			Namespace: "of-" + m.ID.String(), Name: "web",
+			Namespace: "of-" + m.ID.String(), Name: fmt.Sprintf("web-%d", i),
 			Endpoints: share(endpoints), Pieces: share(slices), First: endpoints * i / fleetSize,
 		}
 		err := m.Client.Create(ctx, bed.NamespaceObject(s.Namespace))
@@ -56,27 +56,23 @@ func (r *Run) populate(ctx context.Context) error {
 	return nil
 }
 
-// imported has the importer import all services of the fleet, and waits until it has.
-func (r *Run) imported(ctx context.Context) ([]*bed.Observer, error) {
+// imported has the importer import all services of the fleet, and returns what observes them when it has.
+func (r *Run) imported(ctx context.Context) (*bed.Observer, error) {
 	if err := r.populate(ctx); err != nil {
 		return nil, err
 	}
 	r.Say("waiting until %s has imported them", importer)
-	var observers []*bed.Observer
+	o, err := bed.Observe(ctx, r.Bed.On[importer], "") // services have names of their own
+	if err != nil {
+		return nil, err
+	}
+	var marks []bed.Mark
 	for _, s := range r.fleet.services {
 		if err := r.Bed.Namespace(ctx, s.Namespace, importer); err != nil {
 			return nil, err
 		}
-		o, err := bed.Observe(ctx, r.Bed.On[importer], s.Namespace)
-		if err != nil {
-			return nil, err
-		}
-		observers = append(observers, o)
+		marks = append(marks, bed.Usable(s.Name), bed.Endpoints(s.Name, s.Endpoints))
 	}
-	for i, s := range r.fleet.services {
-		if _, err := observers[i].Await(ctx, bed.Usable(s.Name), bed.Endpoints(s.Name, s.Endpoints)); err != nil {
-			return nil, err
-		}
-	}
-	return observers, nil
+	_, err = o.Await(ctx, marks...)
+	return o, err
 }

@@ -50,11 +50,6 @@ func Of(name, unit string, values []float64) Figure {
 
 // Times returns the figure of durations, in the unit Milliseconds or Seconds.
 func Times(name, unit string, durations []time.Duration) Figure {
-	return Of(name, unit, in(unit, durations))
-}
-
-// in converts durations to a unit.
-func in(unit string, durations []time.Duration) []float64 {
 	values := make([]float64, len(durations))
 	for i, d := range durations {
 		values[i] = d.Seconds()
@@ -62,7 +57,7 @@ func in(unit string, durations []time.Duration) []float64 {
 			values[i] *= 1000
 		}
 	}
-	return values
+	return Of(name, unit, values)
 }
 
 // OnFloor returns the figure with its floor beside it.

@@ -50,7 +50,6 @@ type Chain struct {
 	mu       sync.Mutex
 	exported map[string]bool
 	slices   map[string][]*discoveryv1.EndpointSlice // as they came, by their service
-	failed   context.CancelCauseFunc
 }
 
 // Run sets the chain to work until ctx is done. The returned context is done, with its
@@ -58,29 +57,26 @@ type Chain struct {
 // returned function ends the chain and waits for its end.
 func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), err error) {
 	c.exported, c.slices = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
-	while, c.failed = context.WithCancelCause(ctx)
 	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
+	group, while := errgroup.WithContext(ctx)
 	relay := func(from client.WithWatch, list client.ObjectList, step func(context.Context, watch.Event) error) {
 		if err != nil {
 			return
 		}
 		var events <-chan watch.Event
-		if events, err = bed.Watch(ctx, from, list, client.InNamespace(c.Namespace)); err == nil {
-			running.Go(func() { c.relay(ctx, events, step) })
+		if events, err = bed.Watch(while, from, list, client.InNamespace(c.Namespace)); err == nil {
+			relay(while, group, events, step)
 		}
 	}
 	if !c.Bare {
 		relay(c.From, &discoveryv1.EndpointSliceList{}, c.publishSlice)
+		relay(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
 	}
 	relay(c.From, &mcsv1beta1.ServiceExportList{}, c.publish)
 	relay(c.Broker, &brokerv1alpha1.ExportedServiceList{}, c.importService)
-	if !c.Bare {
-		relay(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
-	}
 	stop = func() {
 		cancel()
-		running.Wait()
+		_ = group.Wait() // who waited for the chain has it from the context
 	}
 	if err != nil {
 		stop()
@@ -88,36 +84,39 @@ func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), er
 	return while, stop, err
 }
 
-// relay takes one step for each event. Steps of one object are taken one after the other.
-func (c *Chain) relay(ctx context.Context, events <-chan watch.Event, step func(context.Context, watch.Event) error) {
-	var workers sync.WaitGroup
-	defer workers.Wait()
+// relay has the group take one step for each event. Steps of one object are taken one after the other.
+func relay(ctx context.Context, group *errgroup.Group, events <-chan watch.Event, step func(context.Context, watch.Event) error) {
 	var queues [writers]chan watch.Event
 	for i := range queues {
 		queues[i] = make(chan watch.Event, 1000)
-		workers.Go(func() {
+		group.Go(func() error {
 			for event := range queues[i] {
-				if err := step(ctx, event); err != nil && ctx.Err() == nil {
-					c.failed(fmt.Errorf("the floor: %w", err))
+				if err := step(ctx, event); err != nil {
+					return fmt.Errorf("the floor: %w", err)
 				}
 			}
+			return nil
 		})
 	}
-	for event := range events {
-		object, ok := event.Object.(client.Object)
-		if !ok {
-			if ctx.Err() == nil {
-				c.failed(fmt.Errorf("the floor: watching: %w", apierrors.FromObject(event.Object)))
-			}
-			continue
+	group.Go(func() error {
+		for _, q := range queues {
+			defer close(q)
 		}
-		digest := fnv.New32()
-		_, _ = digest.Write([]byte(object.GetName()))
-		queues[digest.Sum32()%writers] <- event
-	}
-	for _, q := range queues {
-		close(q)
-	}
+		for event := range events {
+			object, ok := event.Object.(client.Object)
+			if !ok {
+				return fmt.Errorf("the floor: watching: %w", apierrors.FromObject(event.Object))
+			}
+			digest := fnv.New32()
+			_, _ = digest.Write([]byte(object.GetName()))
+			select {
+			case queues[digest.Sum32()%writers] <- event:
+			case <-ctx.Done(): // a step may have failed, and nobody takes events any more
+				return nil
+			}
+		}
+		return nil
+	})
 }
 
 // publish writes the record of an export, and its slices beside it.

@@ -88,7 +88,7 @@ func TestNoWriteTooMany(t *testing.T) {
 			wrote(t, "importer", s.to, map[string]int{"serviceimports": 1, "services": 1, "endpointslices": 4})
 		}
 		stop()
-		must(t, s.chain.Clear(ctx))
+		must(t, s.chain.Clear(t.Context()))
 	}
 }
 
