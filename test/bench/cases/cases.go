@@ -49,10 +49,8 @@ type Run struct {
 // Case is one thing that can be measured.
 type Case struct {
 	Name, About string
-	// Extra cases run only when they are asked for.
+	// Extra cases run only when they are asked for, after the others, and need no bed, or make their own.
 	Extra bool
-	// NoBed is whether the case needs no lab, or makes its own.
-	NoBed bool
 	// Limit is when the case is given up.
 	Limit time.Duration
 	Do    func(context.Context, *Run, *figure.Case) error

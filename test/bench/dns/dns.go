@@ -27,7 +27,7 @@ import (
 
 // Cases are the cases of this package.
 var Cases = []cases.Case{
-	{Name: "dns", About: "atoll-dns beside stock CoreDNS and whoami", Extra: true, NoBed: true, Limit: time.Hour, Do: measure},
+	{Name: "dns", About: "atoll-dns beside stock CoreDNS and whoami", Extra: true, Limit: time.Hour, Do: measure},
 }
 
 // cluster is the cluster whose services the servers know.

@@ -95,13 +95,8 @@ func (b *bench) start(ctx context.Context, k kind) (s *server, err error) {
 	s = &server{kind: k, Process: p, address: ports[0].String()}
 	var wrong error
 	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		select {
-		case <-s.Ended:
-			return false, errors.New("it has ended")
-		default:
-			wrong = b.allRight(ctx, s)
-			return wrong == nil, nil
-		}
+		wrong = b.allRight(ctx, s)
+		return wrong == nil, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("waiting for %s: %w", s.name, errors.Join(err, wrong))
