@@ -55,26 +55,20 @@ type Observer struct {
 	marks   map[Mark]time.Time
 	slices  map[string]map[string]bool // the addresses in each slice
 	counts  map[string]int             // endpoints by service
-	usable  map[string]bool            // the imports that exist, and whether they have an IP
 	failure error
 	changed chan struct{}
 }
 
 // Observe begins to follow what happens from now on, until ctx is done.
 func Observe(ctx context.Context, c client.WithWatch, namespace string) (*Observer, error) {
-	o := newObserver()
+	o := &Observer{
+		marks: map[Mark]time.Time{}, slices: map[string]map[string]bool{}, counts: map[string]int{}, changed: make(chan struct{}),
+	}
 	if err := o.follow(ctx, c, &mcsv1beta1.ServiceImportList{}, o.onImport, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
 	err := o.follow(ctx, c, &discoveryv1.EndpointSliceList{}, o.onSlice, client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster})
 	return o, err
-}
-
-func newObserver() *Observer {
-	return &Observer{
-		marks: map[Mark]time.Time{}, slices: map[string]map[string]bool{}, counts: map[string]int{}, usable: map[string]bool{},
-		changed: make(chan struct{}),
-	}
 }
 
 // follow watches what is listed, beginning with what there is.
@@ -111,24 +105,16 @@ func (o *Observer) update(change func()) {
 // onImport is called with mu held.
 func (o *Observer) onImport(e watch.Event, at time.Time) {
 	imp, ok := e.Object.(*mcsv1beta1.ServiceImport)
-	if !ok {
+	switch {
+	case !ok:
 		return
-	}
-	if e.Type == watch.Deleted {
-		delete(o.usable, imp.Name)
+	case e.Type == watch.Deleted:
 		o.note(Gone(imp.Name), at)
 		return
+	case len(imp.Spec.IPs) > 0:
+		o.note(Usable(imp.Name), at)
 	}
-	o.usable[imp.Name] = len(imp.Spec.IPs) > 0
-	o.noteImport(imp.Name, at)
-}
-
-// noteImport is called with mu held.
-func (o *Observer) noteImport(name string, at time.Time) {
-	o.note(Exists(name), at)
-	if o.usable[name] {
-		o.note(Usable(name), at)
-	}
+	o.note(Exists(imp.Name), at)
 }
 
 // onSlice is called with mu held.
@@ -199,19 +185,5 @@ func (o *Observer) await(ctx context.Context, m Mark) (time.Time, error) {
 			return at, fmt.Errorf("waiting for %s: %w", m, context.Cause(ctx))
 		case <-changed:
 		}
-	}
-}
-
-// Forget has what happens be seen anew. What there is counts as seen now.
-func (o *Observer) Forget() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.marks = map[Mark]time.Time{}
-	now := time.Now()
-	for name := range o.usable {
-		o.noteImport(name, now)
-	}
-	for service, n := range o.counts {
-		o.note(Endpoints(service, n), now)
 	}
 }

@@ -85,6 +85,7 @@ type block struct {
 	// slices are those of the first service in the exporting cluster, sorted by name.
 	slices   []discoveryv1.EndpointSlice
 	observer *bed.Observer
+	began    time.Time // the first step
 }
 
 // measurement is what the blocks of a comparison have found.
@@ -150,7 +151,7 @@ func (m *measurement) ofFloor(ctx context.Context, b *block) error {
 			return err
 		}
 		if err = m.prepare(while, b); err == nil {
-			_, err = m.measure(while, b)
+			err = m.measure(while, b)
 		}
 		stop()
 		return errors.Join(err, chain.Clear(context.WithoutCancel(ctx)))
@@ -174,11 +175,7 @@ func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 	if err := m.prepare(ctx, b); err != nil {
 		return err
 	}
-	var began time.Time
-	writes, err := m.counted(ctx, func() (err error) {
-		began, err = m.measure(ctx, b)
-		return err
-	})
+	writes, err := m.counted(ctx, func() error { return m.measure(ctx, b) })
 	if err != nil {
 		return err
 	}
@@ -191,7 +188,7 @@ func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 			}
 		}
 	}
-	m.add(b, stageDone, last.Sub(began))
+	m.add(b, stageDone, last.Sub(b.began))
 	if m.copied {
 		if err := m.copy(ctx, writes); err != nil {
 			return err
@@ -202,11 +199,7 @@ func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 
 // copy measures how long a plain program needs for the same writes.
 func (m *measurement) copy(ctx context.Context, writes map[string][]audit.Write) error {
-	admins := map[string]client.Client{}
-	for cluster := range writes {
-		admins[cluster] = m.Bed.On[cluster]
-	}
-	c, err := floor.NewCopy(ctx, admins, writes, ofFloor+"-"+m.name)
+	c, err := floor.NewCopy(ctx, m.Bed.On, writes, ofFloor+"-"+m.name)
 	if err != nil {
 		return err
 	}
@@ -244,12 +237,11 @@ func (m *measurement) prepare(ctx context.Context, b *block) (err error) {
 		return err
 	}
 	b.slices = list.Items
-	b.observer.Forget()
 	return bed.Pause(ctx, 2*time.Second)
 }
 
-// measure makes the steps and notes when their effects are seen. It returns when the first step began.
-func (m *measurement) measure(ctx context.Context, b *block) (first time.Time, err error) {
+// measure makes the steps and notes when their effects are seen.
+func (m *measurement) measure(ctx context.Context, b *block) error {
 	steps := m.comparison.steps(b)
 	began := make([]time.Time, len(steps))
 	var last, written time.Time
@@ -274,7 +266,7 @@ func (m *measurement) measure(ctx context.Context, b *block) (first time.Time, e
 	}
 	for i := range steps {
 		if err := bed.Pause(ctx, m.pause); err != nil {
-			return first, err
+			return err
 		}
 		began[i] = time.Now()
 		err := steps[i].do(ctx)
@@ -283,20 +275,21 @@ func (m *measurement) measure(ctx context.Context, b *block) (first time.Time, e
 			err = await(i)
 		}
 		if err != nil {
-			return first, err
+			return err
 		}
 	}
 	for i := 0; m.together && i < len(steps); i++ {
 		if err := await(i); err != nil {
-			return first, err
+			return err
 		}
 	}
-	m.add(b, stageTotal, last.Sub(began[0]))
+	b.began = began[0]
+	m.add(b, stageTotal, last.Sub(b.began))
 	m.add(b, stageLag, last.Sub(written))
 	if b.of == ofAtoll {
 		m.steps += len(steps)
 	}
-	return began[0], nil
+	return nil
 }
 
 func (m *measurement) add(b *block, stage string, took time.Duration) {
@@ -305,7 +298,6 @@ func (m *measurement) add(b *block, stage string, took time.Duration) {
 
 // clear deletes the block's services, and returns when their imports are gone.
 func (m *measurement) clear(ctx context.Context, b *block) error {
-	b.observer.Forget()
 	err := bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Delete(ctx, b.from) })
 	for _, s := range b.services {
 		if err == nil {
@@ -330,8 +322,8 @@ func (m *measurement) report(c *figure.Case) {
 	for _, cluster := range []string{lab.Broker, exporter, importer} {
 		if m.slices != nil {
 			writes := float64(len(ofSlices(m.writes[cluster]))) / float64(m.steps)
-			c.Add(m.slices(figure.New("writes of slices for each change, "+place(cluster), figure.Writes, writes)))
+			c.Add(m.slices(figure.New("writes of slices for each change, "+places[cluster], figure.Writes, writes)))
 		}
-		c.Notes = append(c.Notes, fmt.Sprintf("%s: agents' writes %s in %d blocks: %s", m.name, place(cluster), m.Blocks, kinds(m.writes[cluster])))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s: agents' writes %s in %d blocks: %s", m.name, places[cluster], m.Blocks, kinds(m.writes[cluster])))
 	}
 }

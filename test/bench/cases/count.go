@@ -69,17 +69,8 @@ func ofSlices(writes []audit.Write) []audit.Write {
 	return slices
 }
 
-// place says where the writes to a cluster's API server are.
-func place(cluster string) string {
-	switch cluster {
-	case lab.Broker:
-		return "on the broker"
-	case exporter:
-		return "in the exporting cluster"
-	default:
-		return "in an importing cluster"
-	}
-}
+// places say where the writes to a cluster's API server are.
+var places = map[string]string{lab.Broker: "on the broker", exporter: "in the exporting cluster", importer: "in an importing cluster"}
 
 // kinds says how many writes of what there were, as "2 x create services".
 func kinds(writes []audit.Write) string {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -125,13 +126,11 @@ func (b *bench) update(ctx context.Context, s *server, c change) (seen, answered
 		if err := b.api.Update(ctx, o); err != nil {
 			return err
 		}
-		for event := range watched.ResultChan() {
-			if event.Type == watch.Modified && event.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion() {
-				seen = time.Since(began)
-				return nil
-			}
-		}
-		return errors.New("the watch has ended without the change")
+		_, err := watchtools.UntilWithoutRetry(ctx, watched, func(e watch.Event) (bool, error) {
+			return e.Type == watch.Modified && e.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion(), nil
+		})
+		seen = time.Since(began)
+		return err
 	})
 	err = group.Wait()
 	return seen, answered, err

@@ -4,7 +4,10 @@ package figure
 
 import (
 	"fmt"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
@@ -133,6 +136,20 @@ type Machine struct {
 	Kernel      string  `json:"kernel"`
 	Go          string  `json:"go"`
 	LoadBefore  float64 `json:"loadBefore"`
+}
+
+// ThisMachine describes the machine that this program runs on.
+func ThisMachine() Machine {
+	m := Machine{CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		m.MemoryBytes, m.LoadBefore = int64(info.Totalram)*int64(info.Unit), float64(info.Loads[0])/(1<<16)
+	}
+	var name unix.Utsname
+	if unix.Uname(&name) == nil {
+		m.Kernel = unix.ByteSliceToString(name.Release[:])
+	}
+	return m
 }
 
 // Report is one run of benchmarks.

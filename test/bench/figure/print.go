@@ -30,8 +30,15 @@ func (c *Case) Print(w io.Writer) {
 		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(columns, "  \tmeasured\tp99\tfloor\tp99\tratio\ttarget\t")
 		for _, f := range c.Figures {
+			var ratio, verdict string
+			if f.Ratio != nil {
+				ratio = fmt.Sprintf("%.2f x", *f.Ratio)
+			}
+			if f.Met != nil {
+				verdict = map[bool]string{true: "met", false: "NOT MET"}[*f.Met]
+			}
 			fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, number(&f.Value)+" "+f.Unit, p99(f.Spread),
-				number(f.Floor), p99(f.FloorSpread), times(f.Ratio), f.Target, f.verdict())
+				number(f.Floor), p99(f.FloorSpread), ratio, f.Target, verdict)
 		}
 		_ = columns.Flush() // as with every other print, there is nobody to tell
 		for _, f := range c.Figures {
@@ -50,24 +57,6 @@ func p99(s *spread.Spread) string {
 		return ""
 	}
 	return number(&s.P99)
-}
-
-func (f Figure) verdict() string {
-	switch {
-	case f.Met == nil:
-		return ""
-	case *f.Met:
-		return "met"
-	default:
-		return "NOT MET"
-	}
-}
-
-func times(ratio *float64) string {
-	if ratio == nil {
-		return ""
-	}
-	return fmt.Sprintf("%.2f x", *ratio)
 }
 
 // number writes a figure with three significant digits, a large one as a whole number.

@@ -27,7 +27,7 @@ type copied struct {
 
 // NewCopy reads the objects of the writes, which still exist, to copy them to a namespace. It
 // leaves out writes of objects without a namespace, and of those that are gone.
-func NewCopy(ctx context.Context, admins map[string]client.Client, writes map[string][]audit.Write, namespace string) (*Copy, error) {
+func NewCopy(ctx context.Context, admins map[string]client.WithWatch, writes map[string][]audit.Write, namespace string) (*Copy, error) {
 	c := &Copy{}
 	for cluster, all := range writes {
 		admin := admins[cluster]
