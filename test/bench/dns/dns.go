@@ -9,13 +9,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/deploy"
@@ -55,7 +52,7 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{Run: r, dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	b := &bench{Run: r, dir: dir}
 	if n := runtime.NumCPU(); n > 1 {
 		b.serverCPU, b.clientCPU = "0", strconv.Itoa(n-1)
 	}
@@ -64,7 +61,7 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, on.Down(context.WithoutCancel(ctx))) }()
-	b.api = on.On[cluster]
+	b.api, b.kubeconfig = on.On[cluster], on.Lab.Kubeconfig()
 	if err := b.prepare(ctx, on.Lab); err != nil {
 		return err
 	}
@@ -81,20 +78,12 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
 	return nil
 }
 
-// prepare makes the kubeconfig, and what has to exist before services.
+// prepare makes what has to exist before services.
 func (b *bench) prepare(ctx context.Context, l *lab.Lab) error {
 	for _, crd := range deploy.MemberCRDs() {
 		if err := l.Apply(ctx, cluster, crd); err != nil {
 			return err
 		}
-	}
-	loaded, err := clientcmd.LoadFromFile(l.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	loaded.CurrentContext = cluster
-	if err := errors.Join(api.MinifyConfig(loaded), clientcmd.WriteToFile(*loaded, b.kubeconfig)); err != nil {
-		return err
 	}
 	for i := range namespaces {
 		if err := b.api.Create(ctx, bed.NamespaceObject(fmt.Sprintf("ns-%d", i))); err != nil {

@@ -229,18 +229,14 @@ func ports() []mcsv1beta1.ServicePort {
 // Clear removes all that the chain has written, and what it was given to export.
 func (c *Chain) Clear(ctx context.Context) error {
 	in := client.InNamespace(c.Namespace)
-	var failed error
-	for _, at := range []struct {
-		client client.Client
-		kinds  []client.Object
-	}{
-		{c.From, []client.Object{&mcsv1beta1.ServiceExport{}, &discoveryv1.EndpointSlice{}, &corev1.Service{}}},
-		{c.Broker, []client.Object{&brokerv1alpha1.ExportedService{}, &discoveryv1.EndpointSlice{}}},
-		{c.To, []client.Object{&mcsv1beta1.ServiceImport{}, &discoveryv1.EndpointSlice{}, &corev1.Service{}}},
-	} {
-		for _, kind := range at.kinds {
-			failed = errors.Join(failed, at.client.DeleteAllOf(ctx, kind, in))
-		}
-	}
-	return failed
+	return errors.Join(
+		c.From.DeleteAllOf(ctx, &mcsv1beta1.ServiceExport{}, in),
+		c.From.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, in),
+		c.From.DeleteAllOf(ctx, &corev1.Service{}, in),
+		c.Broker.DeleteAllOf(ctx, &brokerv1alpha1.ExportedService{}, in),
+		c.Broker.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, in),
+		c.To.DeleteAllOf(ctx, &mcsv1beta1.ServiceImport{}, in),
+		c.To.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, in),
+		c.To.DeleteAllOf(ctx, &corev1.Service{}, in),
+	)
 }
