@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/lab"
-	"github.com/atoll-mcs/atoll/lab/audit"
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
@@ -157,19 +156,6 @@ func (b *Bed) AgentsReady(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// AuditLogs returns the logs of writes of all API servers, from now on.
-func (b *Bed) AuditLogs() (map[string]*audit.Log, error) {
-	logs := map[string]*audit.Log{}
-	for cluster := range b.On {
-		log, err := audit.Open(b.Lab.AuditLog(cluster))
-		if err != nil {
-			return nil, err
-		}
-		logs[cluster] = log
-	}
-	return logs, nil
 }
 
 // Broker is the bed's broker for simulated members to join.

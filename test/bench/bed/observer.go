@@ -154,36 +154,27 @@ func (o *Observer) note(m Mark, at time.Time) {
 }
 
 // Await returns when all marks have been seen, with the time of the last.
-func (o *Observer) Await(ctx context.Context, marks ...Mark) (time.Time, error) {
-	var last time.Time
-	for _, m := range marks {
-		at, err := o.await(ctx, m)
-		if err != nil {
-			return last, err
-		}
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last, nil
-}
-
-func (o *Observer) await(ctx context.Context, m Mark) (time.Time, error) {
-	for {
+func (o *Observer) Await(ctx context.Context, marks ...Mark) (last time.Time, err error) {
+	for len(marks) > 0 {
 		o.mu.Lock()
-		at, seen := o.marks[m]
+		at, seen := o.marks[marks[0]]
 		failure, changed := o.failure, o.changed
 		o.mu.Unlock()
 		switch {
 		case seen:
-			return at, nil
+			if at.After(last) {
+				last = at
+			}
+			marks = marks[1:]
+			continue
 		case failure != nil:
-			return at, fmt.Errorf("waiting for %s: %w", m, failure)
+			return last, fmt.Errorf("waiting for %s: %w", marks[0], failure)
 		}
 		select {
 		case <-ctx.Done():
-			return at, fmt.Errorf("waiting for %s: %w", m, context.Cause(ctx))
+			return last, fmt.Errorf("waiting for %s: %w", marks[0], context.Cause(ctx))
 		case <-changed:
 		}
 	}
+	return last, nil
 }

@@ -41,8 +41,8 @@ const (
 )
 
 var kinds = []kind{
-	{name: atoll, cluster: true, block: "clusterset {\n kubeconfig %[1]s "+cluster+"\n}"},
-	{name: stock, cluster: true, target: 1.6, block: "kubernetes clusterset.local {\n kubeconfig %[1]s "+cluster+"\n multicluster clusterset.local\n}"},
+	{name: atoll, cluster: true, block: "clusterset {\n kubeconfig %[1]s " + cluster + "\n}"},
+	{name: stock, cluster: true, target: 1.6, block: "kubernetes clusterset.local {\n kubeconfig %[1]s " + cluster + "\n multicluster clusterset.local\n}"},
 	// Looks nothing up and answers with two records: about the server's own ceiling.
 	{name: whoami, target: 0.9, block: "whoami%.0[1]s"},
 }

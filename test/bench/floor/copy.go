@@ -34,8 +34,8 @@ func NewCopy(ctx context.Context, admins map[string]client.WithWatch, writes map
 		byObject := map[string]*copied{}
 		for _, w := range all {
 			key := w.Resource + "/" + w.Namespace + "/" + w.Name
-			o, known := byObject[key]
-			if !known {
+			o := byObject[key]
+			if o == nil {
 				o = &copied{admin: admin}
 				var err error
 				if o.object, err = read(ctx, admin, w, namespace); err != nil {
