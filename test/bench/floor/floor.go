@@ -59,7 +59,7 @@ func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), er
 	c.exported, c.slices = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
 	ctx, cancel := context.WithCancel(ctx)
 	group, while := errgroup.WithContext(ctx)
-	relay := func(from client.WithWatch, list client.ObjectList, step func(context.Context, watch.Event) error) {
+	follow := func(from client.WithWatch, list client.ObjectList, step func(context.Context, watch.Event) error) {
 		if err != nil {
 			return
 		}
@@ -69,11 +69,11 @@ func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), er
 		}
 	}
 	if !c.Bare {
-		relay(c.From, &discoveryv1.EndpointSliceList{}, c.publishSlice)
-		relay(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
+		follow(c.From, &discoveryv1.EndpointSliceList{}, c.publishSlice)
+		follow(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
 	}
-	relay(c.From, &mcsv1beta1.ServiceExportList{}, c.publish)
-	relay(c.Broker, &brokerv1alpha1.ExportedServiceList{}, c.importService)
+	follow(c.From, &mcsv1beta1.ServiceExportList{}, c.publish)
+	follow(c.Broker, &brokerv1alpha1.ExportedServiceList{}, c.importService)
 	stop = func() {
 		cancel()
 		_ = group.Wait() // who waited for the chain has it from the context
@@ -111,8 +111,7 @@ func relay(ctx context.Context, group *errgroup.Group, events <-chan watch.Event
 			_, _ = digest.Write([]byte(object.GetName()))
 			select {
 			case queues[digest.Sum32()%writers] <- event:
-			case <-ctx.Done(): // a step may have failed, and nobody takes events any more
-				return nil
+			case <-ctx.Done(): // a step may have failed, and nobody takes events any more; the watch ends soon
 			}
 		}
 		return nil
