@@ -101,18 +101,15 @@ func list() string {
 }
 
 // chosen returns the cases to run, in their order.
-func (o options) chosen() ([]cases.Case, error) {
-	known := map[string]bool{"all": true}
-	var chosen []cases.Case
-	for _, c := range all {
-		known[c.Name] = true
-		if slices.Contains(o.cases, "all") || slices.Contains(o.cases, c.Name) || len(o.cases) == 0 && !c.Extra {
-			chosen = append(chosen, c)
+func (o options) chosen() (chosen []cases.Case, err error) {
+	for _, name := range o.cases {
+		if name != "all" && !slices.ContainsFunc(all, func(c cases.Case) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("--case: there is no case %q; the cases are:\n%s", name, list())
 		}
 	}
-	for _, name := range o.cases {
-		if !known[name] {
-			return nil, fmt.Errorf("--case: there is no case %q; the cases are:\n%s", name, strings.TrimRight(list(), "\n"))
+	for _, c := range all {
+		if slices.Contains(o.cases, "all") || slices.Contains(o.cases, c.Name) || len(o.cases) == 0 && !c.Extra {
+			chosen = append(chosen, c)
 		}
 	}
 	return chosen, nil
@@ -147,28 +144,24 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	return errors.Join(report.WriteJSON(out), failed)
 }
 
-// runCases runs the cases, those that need a bed on one.
+// runCases runs the cases, those that are not extra on a bed.
 func (o options) runCases(ctx context.Context, chosen []cases.Case, progress io.Writer, found func(figure.Case)) error {
 	began := time.Now()
 	r := &cases.Run{Settings: o.Settings, Name: o.name, Programs: o.programs, Say: func(format string, args ...any) {
 		fmt.Fprintf(progress, "%5.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}}
-	var onBed, others []cases.Case
-	for _, c := range chosen {
-		if c.NoBed {
-			others = append(others, c)
-		} else {
-			onBed = append(onBed, c)
-		}
+	extra := slices.IndexFunc(chosen, func(c cases.Case) bool { return c.Extra })
+	if extra < 0 {
+		extra = len(chosen)
 	}
-	if len(onBed) > 0 {
+	if extra > 0 {
 		var err error
 		if r.Bed, err = bed.Up(ctx, bed.Options{Name: o.name, Programs: o.programs, Clusters: 2, Progress: progress}); err != nil {
 			return err
 		}
-		if err := errors.Join(r.Do(ctx, onBed, found), r.Bed.Down(context.WithoutCancel(ctx))); err != nil {
+		if err := errors.Join(r.Do(ctx, chosen[:extra], found), r.Bed.Down(context.WithoutCancel(ctx))); err != nil {
 			return err
 		}
 	}
-	return r.Do(ctx, others, found)
+	return r.Do(ctx, chosen[extra:], found)
 }

@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/lab"
-	"github.com/atoll-mcs/atoll/lab/audit"
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
@@ -30,6 +27,8 @@ type Options struct {
 	Programs string
 	// Clusters is how many member clusters there are.
 	Clusters int
+	// Bare clusters have no agents, and their API servers no audit logs.
+	Bare bool
 	// Progress gets lines about what happens.
 	Progress io.Writer
 }
@@ -55,8 +54,8 @@ func Up(ctx context.Context, o Options) (*Bed, error) {
 		return nil, err
 	}
 	l, err := lab.Up(ctx, lab.Options{
-		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true},
-		Atoll: filepath.Join(programs, "atoll"), Audit: true, Progress: o.Progress,
+		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: o.Bare},
+		Atoll: filepath.Join(programs, "atoll"), Audit: !o.Bare, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, err
@@ -80,6 +79,9 @@ func (b *Bed) prepare(ctx context.Context) error {
 		if c.Name != lab.Broker {
 			b.Members = append(b.Members, c.Name)
 		}
+	}
+	if b.Lab.Spec.Bare {
+		return nil
 	}
 	return b.exposeAgents(ctx)
 }
@@ -111,82 +113,49 @@ func (b *Bed) exposeAgents(ctx context.Context) error {
 	return b.AgentsReady(ctx)
 }
 
-// StopAgents ends the agents of the clusters, of all without any.
-func (b *Bed) StopAgents(ctx context.Context, clusters ...string) error {
-	return b.eachAgent(clusters, func(unit string) error { return b.Lab.Kill(ctx, unit) })
-}
-
-// StartAgents starts agents again. That they run does not mean that they know everything
-// already.
-func (b *Bed) StartAgents(ctx context.Context, clusters ...string) error {
-	return b.eachAgent(clusters, func(unit string) error { return b.Lab.Start(ctx, unit) })
-}
-
-func (b *Bed) eachAgent(clusters []string, f func(unit string) error) error {
+// Agents does something to the agents of the clusters, of all without any, such as Lab.Kill or Lab.Start.
+// That an agent runs does not mean that it knows everything already.
+func (b *Bed) Agents(ctx context.Context, do func(ctx context.Context, unit string) error, clusters ...string) error {
 	if len(clusters) == 0 {
 		clusters = b.Members
 	}
 	for _, c := range clusters {
-		if err := f(c + "/" + agentUnit); err != nil {
+		if err := do(ctx, c+"/"+agentUnit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readyNamespace is where AgentsReady exports and imports.
-const readyNamespace = "bench-ready"
-
-// AgentsReady returns when each member's exports reach the others.
+// AgentsReady returns when each member's exports reach all of them.
 func (b *Bed) AgentsReady(ctx context.Context) error {
+	const namespace = "bench-ready"
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	if err := b.Namespace(ctx, readyNamespace, b.Members...); err != nil {
+	if err := b.Namespace(ctx, namespace, b.Members...); err != nil {
 		return err
 	}
+	var observers []*Observer
+	for _, to := range b.Members {
+		o, err := Observe(ctx, b.On[to], namespace)
+		if err != nil {
+			return err
+		}
+		observers = append(observers, o)
+	}
 	for i, from := range b.Members {
-		others := slices.DeleteFunc(slices.Clone(b.Members), func(c string) bool { return c == from })
-		if err := b.ready(ctx, i, from, others); err != nil {
+		s := Service{Namespace: namespace, Name: fmt.Sprintf("from-%s-%d", from, time.Now().UnixNano()), Endpoints: 1, First: i}
+		err := errors.Join(s.Create(ctx, b.On[from]), s.Export(ctx, b.On[from]))
+		for _, o := range observers {
+			if err == nil {
+				_, err = o.Await(ctx, Usable(s.Name), Endpoints(s.Name, 1))
+			}
+		}
+		if err := errors.Join(err, s.Delete(context.WithoutCancel(ctx), b.On[from])); err != nil {
 			return fmt.Errorf("waiting for an export of %s to arrive: %w", from, err)
 		}
 	}
 	return nil
-}
-
-func (b *Bed) ready(ctx context.Context, number int, from string, others []string) error {
-	s := Service{Namespace: readyNamespace, Name: fmt.Sprintf("from-%s-%d", from, time.Now().UnixNano()), Endpoints: 1, First: number}
-	if err := s.Create(ctx, b.On[from]); err != nil {
-		return err
-	}
-	defer s.Delete(context.WithoutCancel(ctx), b.On[from])
-	group, ctx := errgroup.WithContext(ctx)
-	for _, to := range others {
-		group.Go(func() error {
-			o, err := Observe(ctx, b.On[to], readyNamespace)
-			if err != nil {
-				return err
-			}
-			if err := s.Export(ctx, b.On[from]); err != nil {
-				return err
-			}
-			_, err = o.Await(ctx, Usable(s.Name), Endpoints(s.Name, 1))
-			return err
-		})
-	}
-	return group.Wait()
-}
-
-// AuditLogs returns the logs of writes of all API servers, from now on.
-func (b *Bed) AuditLogs() (map[string]*audit.Log, error) {
-	logs := map[string]*audit.Log{}
-	for cluster := range b.On {
-		log, err := audit.Open(b.Lab.AuditLog(cluster))
-		if err != nil {
-			return nil, err
-		}
-		logs[cluster] = log
-	}
-	return logs, nil
 }
 
 // Broker is the bed's broker for simulated members to join.

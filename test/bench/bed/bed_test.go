@@ -1,16 +1,6 @@
 package bed
 
-import (
-	"testing"
-	"time"
-
-	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
-)
+import "testing"
 
 func TestMetrics(t *testing.T) {
 	m := ParseMetrics(`# HELP a_total Of a.
@@ -37,68 +27,4 @@ nonsense
 			t.Errorf("%s %v: got %g, want %g", tt.name, tt.labels, got, tt.want)
 		}
 	}
-}
-
-func TestServiceSlices(t *testing.T) {
-	slices := Service{Namespace: "n", Name: "s", Endpoints: 250, First: 70000}.Slices()
-	if len(slices) != 3 || len(slices[0].Endpoints) != 100 || len(slices[2].Endpoints) != 50 {
-		t.Fatalf("%d slices", len(slices))
-	}
-	seen := map[string]bool{}
-	for _, s := range slices {
-		for _, e := range s.Endpoints {
-			seen[e.Addresses[0]] = true
-		}
-	}
-	if len(seen) != 250 || !seen[Address(70000)] || !seen[Address(70249)] {
-		t.Errorf("%d addresses", len(seen))
-	}
-}
-
-func TestObserverSeesWhatChanges(t *testing.T) {
-	o := newObserver()
-	at := time.Unix(0, 0)
-	slice := func(kind watch.EventType, name string, addresses ...string) {
-		s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{names.LabelServiceName: "web"}}}
-		for _, a := range addresses {
-			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
-		}
-		at = at.Add(time.Second)
-		o.onSlice(watch.Event{Type: kind, Object: s}, at)
-	}
-	want := func(m Mark, second int64) {
-		t.Helper()
-		if got, ok := o.marks[m]; (second != 0) != ok || ok && got.Unix() != second {
-			t.Errorf("%s: got %v, want second %d", m, got, second)
-		}
-	}
-	slice(watch.Added, "a", "1", "2")
-	slice(watch.Added, "b", "3")
-	slice(watch.Modified, "a", "1", "4")
-	slice(watch.Modified, "a", "1", "4") // the first time counts
-	want(Endpoints("web", 2), 1)
-	want(Endpoints("web", 3), 2)
-	want(Appeared("4"), 3)
-	want(Vanished("2"), 3)
-	want(Vanished("1"), 0)
-	slice(watch.Deleted, "a")
-	want(Vanished("1"), 5)
-	want(Endpoints("web", 1), 5)
-	imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	o.onImport(watch.Event{Type: watch.Added, Object: imp}, time.Unix(7, 0))
-	want(Exists("web"), 7)
-	want(Usable("web"), 0)
-	imp.Spec.IPs = []string{"10.0.0.1"}
-	o.onImport(watch.Event{Type: watch.Modified, Object: imp}, time.Unix(8, 0))
-	want(Usable("web"), 8)
-	o.Forget()
-	for _, there := range []Mark{Exists("web"), Usable("web"), Endpoints("web", 1)} {
-		if _, ok := o.marks[there]; !ok {
-			t.Errorf("%s is forgotten, though it is so", there)
-		}
-	}
-	want(Endpoints("web", 3), 0)
-	want(Vanished("1"), 0)
-	o.onImport(watch.Event{Type: watch.Deleted, Object: imp}, time.Unix(9, 0))
-	want(Gone("web"), 9)
 }

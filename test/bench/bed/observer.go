@@ -55,26 +55,20 @@ type Observer struct {
 	marks   map[Mark]time.Time
 	slices  map[string]map[string]bool // the addresses in each slice
 	counts  map[string]int             // endpoints by service
-	usable  map[string]bool            // the imports that exist, and whether they have an IP
 	failure error
 	changed chan struct{}
 }
 
 // Observe begins to follow what happens from now on, until ctx is done.
 func Observe(ctx context.Context, c client.WithWatch, namespace string) (*Observer, error) {
-	o := newObserver()
+	o := &Observer{
+		marks: map[Mark]time.Time{}, slices: map[string]map[string]bool{}, counts: map[string]int{}, changed: make(chan struct{}),
+	}
 	if err := o.follow(ctx, c, &mcsv1beta1.ServiceImportList{}, o.onImport, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
 	err := o.follow(ctx, c, &discoveryv1.EndpointSliceList{}, o.onSlice, client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster})
 	return o, err
-}
-
-func newObserver() *Observer {
-	return &Observer{
-		marks: map[Mark]time.Time{}, slices: map[string]map[string]bool{}, counts: map[string]int{}, usable: map[string]bool{},
-		changed: make(chan struct{}),
-	}
 }
 
 // follow watches what is listed, beginning with what there is.
@@ -86,46 +80,41 @@ func (o *Observer) follow(ctx context.Context, c client.WithWatch, list client.O
 	go func() {
 		for event := range events {
 			at := time.Now()
-			o.mu.Lock()
-			if event.Type == watch.Error {
-				o.failure = fmt.Errorf("watching %T: %w", list, apierrors.FromObject(event.Object))
-			} else {
-				on(event, at)
-			}
-			close(o.changed)
-			o.changed = make(chan struct{})
-			o.mu.Unlock()
+			o.update(func() {
+				if event.Type == watch.Error {
+					o.failure = fmt.Errorf("watching %T: %w", list, apierrors.FromObject(event.Object))
+				} else {
+					on(event, at)
+				}
+			})
 		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.failure = errors.Join(o.failure, fmt.Errorf("the watch of %T has ended", list))
-		close(o.changed)
-		o.changed = make(chan struct{})
+		o.update(func() { o.failure = errors.Join(o.failure, fmt.Errorf("the watch of %T has ended", list)) })
 	}()
 	return nil
+}
+
+// update changes what is known, and wakes those who await something.
+func (o *Observer) update(change func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change()
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
 // onImport is called with mu held.
 func (o *Observer) onImport(e watch.Event, at time.Time) {
 	imp, ok := e.Object.(*mcsv1beta1.ServiceImport)
-	if !ok {
+	switch {
+	case !ok:
 		return
-	}
-	if e.Type == watch.Deleted {
-		delete(o.usable, imp.Name)
+	case e.Type == watch.Deleted:
 		o.note(Gone(imp.Name), at)
 		return
+	case len(imp.Spec.IPs) > 0:
+		o.note(Usable(imp.Name), at)
 	}
-	o.usable[imp.Name] = len(imp.Spec.IPs) > 0
-	o.noteImport(imp.Name, at)
-}
-
-// noteImport is called with mu held.
-func (o *Observer) noteImport(name string, at time.Time) {
-	o.note(Exists(name), at)
-	if o.usable[name] {
-		o.note(Usable(name), at)
-	}
+	o.note(Exists(imp.Name), at)
 }
 
 // onSlice is called with mu held.
@@ -165,50 +154,27 @@ func (o *Observer) note(m Mark, at time.Time) {
 }
 
 // Await returns when all marks have been seen, with the time of the last.
-func (o *Observer) Await(ctx context.Context, marks ...Mark) (time.Time, error) {
-	var last time.Time
-	for _, m := range marks {
-		at, err := o.await(ctx, m)
-		if err != nil {
-			return last, err
-		}
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last, nil
-}
-
-func (o *Observer) await(ctx context.Context, m Mark) (time.Time, error) {
-	for {
+func (o *Observer) Await(ctx context.Context, marks ...Mark) (last time.Time, err error) {
+	for len(marks) > 0 {
 		o.mu.Lock()
-		at, seen := o.marks[m]
+		at, seen := o.marks[marks[0]]
 		failure, changed := o.failure, o.changed
 		o.mu.Unlock()
 		switch {
 		case seen:
-			return at, nil
+			if at.After(last) {
+				last = at
+			}
+			marks = marks[1:]
+			continue
 		case failure != nil:
-			return at, fmt.Errorf("waiting for %s: %w", m, failure)
+			return last, fmt.Errorf("waiting for %s: %w", marks[0], failure)
 		}
 		select {
 		case <-ctx.Done():
-			return at, fmt.Errorf("waiting for %s: %w", m, context.Cause(ctx))
+			return last, fmt.Errorf("waiting for %s: %w", marks[0], context.Cause(ctx))
 		case <-changed:
 		}
 	}
-}
-
-// Forget has what happens be seen anew. What there is counts as seen now.
-func (o *Observer) Forget() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.marks = map[Mark]time.Time{}
-	now := time.Now()
-	for name := range o.usable {
-		o.noteImport(name, now)
-	}
-	for service, n := range o.counts {
-		o.note(Endpoints(service, n), now)
-	}
+	return last, nil
 }

@@ -27,9 +27,9 @@ const writers = 16
 // Service is a service with endpoints to export.
 type Service struct {
 	Namespace, Name string
-	// Endpoints is how many there are, in slices of PerSlice.
+	// Endpoints is how many there are, in slices of about one size.
 	Endpoints int
-	// Pieces is how many slices they are in, of about one size, where it is not 0.
+	// Pieces is how many slices that are; 0 means as few as there can be.
 	Pieces int
 	// First is the number of the first endpoint's address. Services with different
 	// addresses have different ones.
@@ -52,12 +52,7 @@ func (s Service) Object() *corev1.Service {
 // Slices returns the Service's EndpointSlices, shaped as the built-in controller's.
 func (s Service) Slices() []*discoveryv1.EndpointSlice {
 	pieces := cmp.Or(s.Pieces, (s.Endpoints+PerSlice-1)/PerSlice)
-	begin := func(piece int) int {
-		if s.Pieces == 0 {
-			return min(piece*PerSlice, s.Endpoints)
-		}
-		return s.Endpoints * piece / pieces
-	}
+	begin := func(piece int) int { return s.Endpoints * piece / pieces }
 	slices := make([]*discoveryv1.EndpointSlice, pieces)
 	for piece := range slices {
 		slice := &discoveryv1.EndpointSlice{
@@ -112,15 +107,10 @@ func (s Service) Export(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// Unexport takes the export back.
-func (s Service) Unexport(ctx context.Context, c client.Client) error {
-	return client.IgnoreNotFound(c.Delete(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}))
-}
-
 // Delete deletes the Service with its export and slices.
 func (s Service) Delete(ctx context.Context, c client.Client) error {
 	return errors.Join(
-		s.Unexport(ctx, c),
+		client.IgnoreNotFound(c.Delete(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}})),
 		client.IgnoreNotFound(c.Delete(ctx, s.Object())),
 		c.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}),
 	)

@@ -8,38 +8,20 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
-
-	"k8s.io/client-go/kubernetes"
-
-	"github.com/atoll-mcs/atoll/lab/process"
 )
 
-// Usage is what a process has used.
-type Usage struct {
-	// CPU is its time on processors since it began.
-	CPU time.Duration
-	// Memory is its proportional share of memory, in bytes.
-	Memory int64
-}
-
-// Usage returns what a unit of the lab, as broker/apiserver, has used.
-func (b *Bed) Usage(unit string) (Usage, error) {
+// AgentMemory returns a cluster's agent's share of the machine's memory, in bytes.
+func (b *Bed) AgentMemory(cluster string) (int64, error) {
 	units, err := b.Lab.Status()
 	if err != nil {
-		return Usage{}, err
+		return 0, err
 	}
 	for _, u := range units {
-		if u.String() != unit {
-			continue
+		if u.String() == cluster+"/"+agentUnit && u.Running {
+			return u.Memory, nil
 		}
-		if !u.Running {
-			return Usage{}, fmt.Errorf("%s does not run", unit)
-		}
-		cpu, err := process.Record{PID: u.PID}.CPU()
-		return Usage{CPU: cpu, Memory: u.Memory}, err
 	}
-	return Usage{}, fmt.Errorf("there is no unit %s", unit)
+	return 0, fmt.Errorf("the agent of %s does not run", cluster)
 }
 
 // Metrics are the samples of a program's /metrics.
@@ -50,45 +32,6 @@ type Sample struct {
 	Name   string
 	Labels map[string]string
 	Value  float64
-}
-
-// ServerMetrics returns the metrics of a cluster's API server.
-func (b *Bed) ServerMetrics(ctx context.Context, cluster string) (Metrics, error) {
-	text, err := b.fromServer(ctx, cluster, "/metrics")
-	return ParseMetrics(string(text)), err
-}
-
-// ServerHeap returns what a cluster's API server has in memory after garbage collections, in
-// bytes.
-func (b *Bed) ServerHeap(ctx context.Context, cluster string) (float64, error) {
-	for range 2 {
-		if _, err := b.fromServer(ctx, cluster, "/debug/pprof/heap", "gc"); err != nil {
-			return 0, err
-		}
-	}
-	metrics, err := b.ServerMetrics(ctx, cluster)
-	return metrics.Sum("go_memstats_heap_alloc_bytes"), err
-}
-
-// fromServer gets something that is no resource from a cluster's API server. The parameters are set to 1.
-func (b *Bed) fromServer(ctx context.Context, cluster, path string, parameters ...string) ([]byte, error) {
-	config, err := b.Lab.RESTConfig(cluster)
-	if err != nil {
-		return nil, err
-	}
-	c, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of %s: %w", cluster, err)
-	}
-	request := c.Discovery().RESTClient().Get().AbsPath(path)
-	for _, p := range parameters {
-		request = request.Param(p, "1")
-	}
-	data, err := request.DoRaw(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("getting %s from the API server of %s: %w", path, cluster, err)
-	}
-	return data, nil
 }
 
 // AgentMetrics returns the metrics of a cluster's agent, after garbage collections: what is in

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -56,7 +56,7 @@ func pass(w watch.Interface, events chan<- watch.Event, version string) (string,
 	defer w.Stop()
 	for event := range w.ResultChan() {
 		if event.Type == watch.Error {
-			return version, fmt.Errorf("watching: %v", message(event.Object))
+			return version, fmt.Errorf("watching: %w", apierrors.FromObject(event.Object))
 		}
 		version = event.Object.(client.Object).GetResourceVersion()
 		if event.Type != watch.Bookmark {
@@ -64,11 +64,4 @@ func pass(w watch.Interface, events chan<- watch.Event, version string) (string,
 		}
 	}
 	return version, nil
-}
-
-func message(o runtime.Object) string {
-	if status, ok := o.(*metav1.Status); ok {
-		return status.Message
-	}
-	return fmt.Sprintf("%T", o)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
+	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
 // The clusters that cases use: exports go from the exporter to the importer.
@@ -48,10 +49,8 @@ type Run struct {
 // Case is one thing that can be measured.
 type Case struct {
 	Name, About string
-	// Extra cases run only when they are asked for.
+	// Extra cases run only when they are asked for, after the others, and need no bed, or make their own.
 	Extra bool
-	// NoBed is whether the case needs no lab, or makes its own.
-	NoBed bool
 	// Limit is when the case is given up.
 	Limit time.Duration
 	Do    func(context.Context, *Run, *figure.Case) error
@@ -61,15 +60,12 @@ type Case struct {
 // come before those that leave much behind.
 var All = []Case{
 	{Name: "export", About: "one export, until another cluster can use it", Limit: 8 * time.Minute, Do: compared(exportBare, exportWhole)},
-	{Name: "unexport", About: "the end of one export", Limit: 5 * time.Minute, Do: compared(unexport)},
 	{Name: "burst", About: "200 exports at once", Limit: 10 * time.Minute, Do: compared(burstBare, burstWhole)},
 	{Name: "endpoint", About: "one endpoint's change", Limit: 5 * time.Minute, Do: compared(endpoint)},
-	{Name: "successive", About: "successive changes in a service of 1,000 endpoints", Limit: 5 * time.Minute, Do: compared(successive)},
 	{Name: "create", About: "one service of 20,000 endpoints in 200 slices", Limit: 8 * time.Minute, Do: compared(create)},
 	{Name: "rolling", About: "rolling replacement of 2,000 endpoints in 20 slices", Limit: 10 * time.Minute, Do: compared(rolling)},
 	{Name: "memory", About: "an agent with 100,000 imported endpoints", Limit: 10 * time.Minute, Do: memory},
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
-	{Name: "growth", About: "broker and agents with more clusters, services, endpoints and namespaces", Extra: true, Limit: 40 * time.Minute, Do: growth},
 }
 
 // Do runs cases one after the other, and hands out what each has found.
@@ -89,7 +85,10 @@ func (r *Run) Do(ctx context.Context, cases []Case, found func(figure.Case)) err
 		result.Seconds = time.Since(began).Seconds()
 		found(result)
 	}
-	stopped := r.fleet.stop()
+	if r.fleet == nil {
+		return ctx.Err()
+	}
+	stopped := simulation.StopAll(r.fleet.members)
 	r.fleet = nil
 	return errors.Join(ctx.Err(), stopped)
 }

@@ -61,20 +61,9 @@ func exportAll(b *block) []step {
 	}, arrival(b.services...)}}
 }
 
-// untilExists leaves out the stages that a bare floor does not reach.
-func untilExists(steps func(*block) []step) func(*block) []step {
-	return func(b *block) []step {
-		all := steps(b)
-		for i := range all {
-			all[i].stages = all[i].stages[:1]
-		}
-		return all
-	}
-}
-
 func exportBare(r *Run) comparison {
 	return comparison{
-		name: "export-bare", bare: true, services: small(r.Rounds + warmUp), steps: untilExists(exportEach), pause: gap,
+		name: "export-bare", bare: true, services: small(r.Rounds + warmUp), steps: exportEach, pause: gap,
 		results: []result{{stageExists, "the ServiceImport exists", figure.Milliseconds, 3,
 			"the floor writes the export, a record, and an import without address: three writes"}},
 	}
@@ -92,24 +81,10 @@ func exportWhole(r *Run) comparison {
 	}
 }
 
-func unexport(r *Run) comparison {
-	return comparison{
-		name: "unexport", services: small(r.Rounds + warmUp), exported: true, unexports: true, pause: gap,
-		steps: func(b *block) (steps []step) {
-			for _, s := range b.services {
-				steps = append(steps, step{func(ctx context.Context) error { return s.Unexport(ctx, b.from) },
-					[]stage{{"gone", []bed.Mark{bed.Gone(s.Name), bed.Endpoints(s.Name, 0)}}}})
-			}
-			return steps
-		},
-		results: []result{{"gone", "the ServiceImport and its endpoints are gone", figure.Milliseconds, 0, ""}},
-	}
-}
-
 func burstBare(r *Run) comparison {
 	n := r.sized(200)
 	return comparison{
-		name: "burst-bare", bare: true, services: small(n), steps: untilExists(exportAll),
+		name: "burst-bare", bare: true, services: small(n), steps: exportAll,
 		results: []result{{stageExists, fmt.Sprintf("all %d ServiceImports exist", n), figure.Seconds, 3, ""}},
 	}
 }
@@ -148,22 +123,6 @@ func endpoint(r *Run) comparison {
 		},
 		results: []result{{"change", "until the importing cluster has it", figure.Milliseconds, 3, ""}},
 		slices:  func(f figure.Figure) figure.Figure { return f.Exactly(1) },
-	}
-}
-
-// successive changes one endpoint again and again, each time as soon as the importing cluster has
-// the last change. Its floor is a plain relay of the slice: watch, write, watch, write.
-func successive(r *Run) comparison {
-	return comparison{
-		name: "successive", services: []bed.Service{{Name: "large", Endpoints: r.sized(1000)}}, exported: true,
-		steps: func(b *block) (steps []step) {
-			for i := range r.Rounds + warmUp {
-				steps = append(steps, changeOf(b, 0, 0, b.number*1000+i))
-			}
-			return steps
-		},
-		results: []result{{"change", "until the importing cluster has it", figure.Milliseconds, 3,
-			"the floor is a plain relay of the slice: watch, write, watch, write"}},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -47,8 +48,6 @@ type comparison struct {
 	pause time.Duration
 	// together makes all steps before their effects are awaited.
 	together bool
-	// unexports is whether the steps take the exports back.
-	unexports bool
 	// copied has the floor of stageDone measured: a plain program makes the same writes.
 	copied bool
 	// results are the figures to report.
@@ -86,6 +85,7 @@ type block struct {
 	// slices are those of the first service in the exporting cluster, sorted by name.
 	slices   []discoveryv1.EndpointSlice
 	observer *bed.Observer
+	began    time.Time // the first step
 }
 
 // measurement is what the blocks of a comparison have found.
@@ -151,7 +151,7 @@ func (m *measurement) ofFloor(ctx context.Context, b *block) error {
 			return err
 		}
 		if err = m.prepare(while, b); err == nil {
-			_, err = m.measure(while, b)
+			err = m.measure(while, b)
 		}
 		stop()
 		return errors.Join(err, chain.Clear(context.WithoutCancel(ctx)))
@@ -159,10 +159,10 @@ func (m *measurement) ofFloor(ctx context.Context, b *block) error {
 }
 
 func (m *measurement) withoutAgents(ctx context.Context, do func() error) error {
-	if err := m.Bed.StopAgents(ctx); err != nil {
+	if err := m.Bed.Agents(ctx, m.Bed.Lab.Kill); err != nil {
 		return err
 	}
-	if err := errors.Join(do(), m.Bed.StartAgents(context.WithoutCancel(ctx))); err != nil {
+	if err := errors.Join(do(), m.Bed.Agents(context.WithoutCancel(ctx), m.Bed.Lab.Start)); err != nil {
 		return err
 	}
 	return m.Bed.AgentsReady(ctx)
@@ -175,11 +175,7 @@ func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 	if err := m.prepare(ctx, b); err != nil {
 		return err
 	}
-	var began time.Time
-	writes, err := m.counted(ctx, func() (err error) {
-		began, err = m.measure(ctx, b)
-		return err
-	})
+	writes, err := m.counted(ctx, func() error { return m.measure(ctx, b) })
 	if err != nil {
 		return err
 	}
@@ -192,7 +188,7 @@ func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 			}
 		}
 	}
-	m.add(b, stageDone, last.Sub(began))
+	m.add(b, stageDone, last.Sub(b.began))
 	if m.copied {
 		if err := m.copy(ctx, writes); err != nil {
 			return err
@@ -203,11 +199,7 @@ func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 
 // copy measures how long a plain program needs for the same writes.
 func (m *measurement) copy(ctx context.Context, writes map[string][]audit.Write) error {
-	admins := map[string]client.Client{}
-	for cluster := range writes {
-		admins[cluster] = m.Bed.On[cluster]
-	}
-	c, err := floor.NewCopy(ctx, admins, writes, ofFloor+"-"+m.name)
+	c, err := floor.NewCopy(ctx, m.Bed.On, writes, ofFloor+"-"+m.name)
 	if err != nil {
 		return err
 	}
@@ -240,28 +232,25 @@ func (m *measurement) prepare(ctx context.Context, b *block) (err error) {
 			}
 		}
 	}
-	b.slices, err = sourceSlices(ctx, b.from, b.services[0])
-	if err != nil {
+	list, first := &discoveryv1.EndpointSliceList{}, b.services[0].Name
+	if err := b.from.List(ctx, list, client.InNamespace(b.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: first}); err != nil {
 		return err
 	}
-	b.observer.Forget()
+	b.slices = list.Items
 	return bed.Pause(ctx, 2*time.Second)
 }
 
-// sourceSlices are the slices of a service in the exporting cluster, sorted by name.
-func sourceSlices(ctx context.Context, c client.Client, s bed.Service) ([]discoveryv1.EndpointSlice, error) {
-	list := &discoveryv1.EndpointSliceList{}
-	err := c.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name})
-	return list.Items, err
-}
-
-// measure makes the steps and notes when their effects are seen. It returns when the first step began.
-func (m *measurement) measure(ctx context.Context, b *block) (first time.Time, err error) {
+// measure makes the steps and notes when their effects are seen.
+func (m *measurement) measure(ctx context.Context, b *block) error {
 	steps := m.comparison.steps(b)
 	began := make([]time.Time, len(steps))
 	var last, written time.Time
 	await := func(i int) error {
 		for _, stage := range steps[i].stages {
+			// A bare floor does not reach the stages that are not reported.
+			if !slices.ContainsFunc(m.results, func(r result) bool { return r.stage == stage.name }) {
+				continue
+			}
 			at, err := b.observer.Await(ctx, stage.marks...)
 			if err != nil {
 				return err
@@ -277,7 +266,7 @@ func (m *measurement) measure(ctx context.Context, b *block) (first time.Time, e
 	}
 	for i := range steps {
 		if err := bed.Pause(ctx, m.pause); err != nil {
-			return first, err
+			return err
 		}
 		began[i] = time.Now()
 		err := steps[i].do(ctx)
@@ -286,20 +275,21 @@ func (m *measurement) measure(ctx context.Context, b *block) (first time.Time, e
 			err = await(i)
 		}
 		if err != nil {
-			return first, err
+			return err
 		}
 	}
 	for i := 0; m.together && i < len(steps); i++ {
 		if err := await(i); err != nil {
-			return first, err
+			return err
 		}
 	}
-	m.add(b, stageTotal, last.Sub(began[0]))
+	b.began = began[0]
+	m.add(b, stageTotal, last.Sub(b.began))
 	m.add(b, stageLag, last.Sub(written))
 	if b.of == ofAtoll {
 		m.steps += len(steps)
 	}
-	return began[0], nil
+	return nil
 }
 
 func (m *measurement) add(b *block, stage string, took time.Duration) {
@@ -308,19 +298,13 @@ func (m *measurement) add(b *block, stage string, took time.Duration) {
 
 // clear deletes the block's services, and returns when their imports are gone.
 func (m *measurement) clear(ctx context.Context, b *block) error {
-	b.observer.Forget()
-	if err := bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Unexport(ctx, b.from) }); err != nil {
-		return err
-	}
+	err := bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Delete(ctx, b.from) })
 	for _, s := range b.services {
-		if m.unexports {
-			break
-		}
-		if _, err := b.observer.Await(ctx, bed.Gone(s.Name), bed.Endpoints(s.Name, 0)); err != nil {
-			return err
+		if err == nil {
+			_, err = b.observer.Await(ctx, bed.Gone(s.Name), bed.Endpoints(s.Name, 0))
 		}
 	}
-	return bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Delete(ctx, b.from) })
+	return err
 }
 
 // report adds the figures.
@@ -338,8 +322,8 @@ func (m *measurement) report(c *figure.Case) {
 	for _, cluster := range []string{lab.Broker, exporter, importer} {
 		if m.slices != nil {
 			writes := float64(len(ofSlices(m.writes[cluster]))) / float64(m.steps)
-			c.Add(m.slices(figure.New("writes of slices for each change, "+place(cluster), figure.Writes, writes)))
+			c.Add(m.slices(figure.New("writes of slices for each change, "+places[cluster], figure.Writes, writes)))
 		}
-		c.Notes = append(c.Notes, fmt.Sprintf("%s: agents' writes %s in %d blocks: %s", m.name, place(cluster), m.Blocks, kinds(m.writes[cluster])))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s: agents' writes %s in %d blocks: %s", m.name, places[cluster], m.Blocks, kinds(m.writes[cluster])))
 	}
 }

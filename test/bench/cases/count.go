@@ -3,6 +3,7 @@ package cases
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +18,13 @@ const calm = 1500 * time.Millisecond
 
 // counted does something and returns what agents have written because of it, by cluster.
 func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.Write, error) {
-	logs, err := r.Bed.AuditLogs()
-	if err != nil {
-		return nil, err
+	logs := map[string]*audit.Log{}
+	for cluster := range r.Bed.On {
+		log, err := audit.Open(r.Bed.Lab.AuditLog(cluster))
+		if err != nil {
+			return nil, err
+		}
+		logs[cluster] = log
 	}
 	if _, err := untilCalm(ctx, logs); err != nil { // what was before does not count
 		return nil, err
@@ -60,26 +65,11 @@ func byAgent(w audit.Write) bool {
 
 // ofSlices are the writes of EndpointSlices.
 func ofSlices(writes []audit.Write) []audit.Write {
-	var slices []audit.Write
-	for _, w := range writes {
-		if w.Resource == "endpointslices" {
-			slices = append(slices, w)
-		}
-	}
-	return slices
+	return slices.DeleteFunc(slices.Clone(writes), func(w audit.Write) bool { return w.Resource != "endpointslices" })
 }
 
-// place says where the writes to a cluster's API server are.
-func place(cluster string) string {
-	switch cluster {
-	case lab.Broker:
-		return "on the broker"
-	case exporter:
-		return "in the exporting cluster"
-	default:
-		return "in an importing cluster"
-	}
-}
+// places say where the writes to a cluster's API server are.
+var places = map[string]string{lab.Broker: "on the broker", exporter: "in the exporting cluster", importer: "in an importing cluster"}
 
 // kinds says how many writes of what there were, as "2 x create services".
 func kinds(writes []audit.Write) string {

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/atoll-mcs/atoll/test/bench/bed"
@@ -23,59 +24,31 @@ type fleet struct {
 	services []bed.Service
 }
 
-// join makes the fleet have so many members.
-func (r *Run) join(ctx context.Context, n int) error {
-	if r.fleet == nil {
-		r.fleet = &fleet{}
-	}
-	have := len(r.fleet.members)
-	if have >= n {
+// populate starts the fleet and has it export its services, where it does not already. Nobody imports
+// those before their namespaces are there.
+func (r *Run) populate(ctx context.Context) error {
+	if r.fleet != nil {
 		return nil
 	}
-	r.Say("starting %d simulated clusters", n-have)
+	slices, endpoints := r.sized(fleetSlices), r.sized(fleetEndpoints)
+	r.Say("starting %d simulated clusters that export %d endpoints in %d slices", fleetSize, endpoints, slices)
 	broker, err := r.Bed.Broker()
 	if err != nil {
 		return err
 	}
-	more, err := simulation.JoinAll(ctx, broker, have+1, n, simulation.Options{})
+	members, err := simulation.JoinAll(ctx, broker, 1, fleetSize, simulation.Options{})
 	if err != nil {
 		return fmt.Errorf("starting simulated clusters: %w", err)
 	}
-	r.fleet.members = append(r.fleet.members, more...)
-	return nil
-}
-
-func (f *fleet) stop() error {
-	if f == nil {
-		return nil
-	}
-	return simulation.StopAll(f.members)
-}
-
-// populate has the fleet export its services, where it does not already. Nobody imports
-// those before their namespaces are there.
-func (r *Run) populate(ctx context.Context) error {
-	if err := r.join(ctx, fleetSize); err != nil {
-		return err
-	}
-	if len(r.fleet.services) > 0 {
-		return nil
-	}
-	slices, endpoints := r.sized(fleetSlices), r.sized(fleetEndpoints)
-	r.Say("having them export %d endpoints in %d slices", endpoints, slices)
-	for i, m := range r.fleet.members {
+	r.fleet = &fleet{members: members}
+	for i, m := range members {
 		share := func(total int) int { return total*(i+1)/fleetSize - total*i/fleetSize }
 		s := bed.Service{
-			Namespace: "of-" + m.ID.String(), Name: "web",
+			Namespace: "of-" + m.ID.String(), Name: fmt.Sprintf("web-%d", i),
 			Endpoints: share(endpoints), Pieces: share(slices), First: endpoints * i / fleetSize,
 		}
-		if err := m.Client.Create(ctx, bed.NamespaceObject(s.Namespace)); err != nil {
-			return fmt.Errorf("making a namespace in %s: %w", m.ID, err)
-		}
-		if err := s.Create(ctx, m.Client); err != nil {
-			return fmt.Errorf("in %s: %w", m.ID, err)
-		}
-		if err := s.Export(ctx, m.Client); err != nil {
+		err := m.Client.Create(ctx, bed.NamespaceObject(s.Namespace))
+		if err = errors.Join(err, s.Create(ctx, m.Client), s.Export(ctx, m.Client)); err != nil {
 			return fmt.Errorf("in %s: %w", m.ID, err)
 		}
 		r.fleet.services = append(r.fleet.services, s)
@@ -83,24 +56,23 @@ func (r *Run) populate(ctx context.Context) error {
 	return nil
 }
 
-// imported has the importer import all services of the fleet, and waits until it has.
-func (r *Run) imported(ctx context.Context) ([]*bed.Observer, error) {
+// imported has the importer import all services of the fleet, and returns what observes them when it has.
+func (r *Run) imported(ctx context.Context) (*bed.Observer, error) {
+	if err := r.populate(ctx); err != nil {
+		return nil, err
+	}
 	r.Say("waiting until %s has imported them", importer)
-	var observers []*bed.Observer
+	o, err := bed.Observe(ctx, r.Bed.On[importer], "") // services have names of their own
+	if err != nil {
+		return nil, err
+	}
+	var marks []bed.Mark
 	for _, s := range r.fleet.services {
 		if err := r.Bed.Namespace(ctx, s.Namespace, importer); err != nil {
 			return nil, err
 		}
-		o, err := bed.Observe(ctx, r.Bed.On[importer], s.Namespace)
-		if err != nil {
-			return nil, err
-		}
-		observers = append(observers, o)
+		marks = append(marks, bed.Usable(s.Name), bed.Endpoints(s.Name, s.Endpoints))
 	}
-	for i, s := range r.fleet.services {
-		if _, err := observers[i].Await(ctx, bed.Usable(s.Name), bed.Endpoints(s.Name, s.Endpoints)); err != nil {
-			return nil, err
-		}
-	}
-	return observers, nil
+	_, err = o.Await(ctx, marks...)
+	return o, err
 }

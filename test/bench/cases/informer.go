@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -37,15 +36,18 @@ type informerReport struct {
 }
 
 // Informer is the role of a program that holds nothing but client-go's informer cache of a broker's
-// EndpointSlices: the floor of an agent's memory. Its arguments are a kubeconfig, and whether to
+// EndpointSlices: the floor of an agent's memory. Its arguments are a lab, and whether to
 // select no slices, which shows what the program itself needs.
 func Informer(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: args[0]}, &clientcmd.ConfigOverrides{CurrentContext: lab.Broker}).ClientConfig()
+	l, err := lab.Open(args[0])
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
+		return err
 	}
-	config.ContentType, config.QPS = "application/vnd.kubernetes.protobuf", -1
+	config, err := l.RESTConfig(lab.Broker)
+	if err != nil {
+		return err
+	}
+	config.ContentType = "application/vnd.kubernetes.protobuf"
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
@@ -79,7 +81,7 @@ func Informer(ctx context.Context, args []string, in io.Reader, out io.Writer) e
 // bareInformer runs a bare informer of the broker's slices. It returns the time from its start until it had them, too.
 func (r *Run) bareInformer(empty bool) (found informerReport, synced time.Duration, err error) {
 	began := time.Now()
-	p, err := child.Start(nil, RoleInformer, r.Bed.Lab.Kubeconfig(), strconv.FormatBool(empty))
+	p, err := child.Start(nil, RoleInformer, r.Bed.Lab.Name(), strconv.FormatBool(empty))
 	if err != nil {
 		return found, 0, err
 	}

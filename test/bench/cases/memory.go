@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/lab"
@@ -31,14 +30,11 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	if err != nil {
 		return err
 	}
-	if err := r.populate(ctx); err != nil {
-		return err
-	}
 	if _, err := r.imported(ctx); err != nil {
 		return err
 	}
 	// The agent gives back what it had at its peak in a while only. It is started again, to have no more than it needs.
-	if err := errors.Join(r.Bed.StopAgents(ctx, importer), r.Bed.StartAgents(ctx, importer)); err != nil {
+	if err := errors.Join(r.Bed.Agents(ctx, r.Bed.Lab.Kill, importer), r.Bed.Agents(ctx, r.Bed.Lab.Start, importer)); err != nil {
 		return err
 	}
 	if err := r.Bed.AgentsReady(ctx); err != nil {
@@ -51,7 +47,7 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	if err != nil {
 		return err
 	}
-	process, err := r.Bed.Usage(importer + "/agent")
+	process, err := r.Bed.AgentMemory(importer)
 	if err != nil {
 		return err
 	}
@@ -71,17 +67,14 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 		on("live heap", heap, float64(bare.Heap)).AtMostFloors(2).
 			Because("the floor is a program that holds client-go's informer cache of the same slices on the broker and nothing else"),
 		on("of that, for the imports", heap-before, float64(bare.Heap)-float64(program.Heap)),
-		on("memory of the process", float64(process.Memory)/mib, float64(bare.Memory)).Because("after a restart"),
+		on("memory of the process", float64(process)/mib, float64(bare.Memory)).Because("after a restart"),
 	)
 	return nil
 }
 
 // restart has an agent find what has changed while it was down.
 func restart(ctx context.Context, r *Run, c *figure.Case) error {
-	if err := r.populate(ctx); err != nil {
-		return err
-	}
-	observers, err := r.imported(ctx)
+	observer, err := r.imported(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,30 +88,21 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 			return err
 		}
 		bare = append(bare, synced)
-		if err := r.Bed.StopAgents(ctx, importer); err != nil {
+		if err := r.Bed.Agents(ctx, r.Bed.Lab.Kill, importer); err != nil {
 			return err
 		}
-		addresses, err := r.changeAll(ctx, freshAddresses+block*fleetSize)
+		changed, err := r.changeAll(ctx, freshAddresses+block*fleetSize)
 		if err != nil {
 			return err
 		}
 		writes, err := r.counted(ctx, func() error {
 			began := time.Now()
-			if err := r.Bed.StartAgents(ctx, importer); err != nil {
+			if err := r.Bed.Agents(ctx, r.Bed.Lab.Start, importer); err != nil {
 				return err
 			}
-			var last time.Time
-			for i, o := range observers {
-				at, err := o.Await(ctx, bed.Appeared(addresses[i]))
-				if err != nil {
-					return err
-				}
-				if at.After(last) {
-					last = at
-				}
-			}
+			last, err := observer.Await(ctx, changed...)
 			current = append(current, last.Sub(began))
-			return nil
+			return err
 		})
 		if err != nil {
 			return err
@@ -136,29 +120,26 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 	return nil
 }
 
-// changeAll changes one endpoint in each simulated cluster, and returns the new addresses when they are on the broker.
-func (r *Run) changeAll(ctx context.Context, first int) ([]string, error) {
+// changeAll changes one endpoint in each simulated cluster, and returns what is to be seen of that when it is on the broker.
+func (r *Run) changeAll(ctx context.Context, first int) (changed []bed.Mark, err error) {
 	onBroker, err := bed.Observe(ctx, r.Bed.On[lab.Broker], "")
 	if err != nil {
 		return nil, err
 	}
-	var addresses []string
 	for i, s := range r.fleet.services {
 		member := r.fleet.members[i].Client
-		slice := &discoveryv1.EndpointSlice{}
-		if err := member.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Slices()[0].Name}, slice); err != nil {
+		slice := s.Slices()[0]
+		if err := member.Get(ctx, client.ObjectKeyFromObject(slice), slice); err != nil {
 			return nil, err
 		}
 		slice.Endpoints[0] = bed.Endpoint(s.Namespace, first+i)
-		addresses = append(addresses, slice.Endpoints[0].Addresses[0])
+		changed = append(changed, bed.Appeared(slice.Endpoints[0].Addresses[0]))
 		if err := member.Update(ctx, slice); err != nil {
 			return nil, err
 		}
 	}
-	for _, address := range addresses {
-		if _, err := onBroker.Await(ctx, bed.Appeared(address)); err != nil {
-			return nil, fmt.Errorf("on the broker: %w", err)
-		}
+	if _, err := onBroker.Await(ctx, changed...); err != nil {
+		return nil, fmt.Errorf("on the broker: %w", err)
 	}
-	return addresses, nil
+	return changed, nil
 }

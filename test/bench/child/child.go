@@ -37,12 +37,11 @@ func NewCommand(roles map[string]Role) *cobra.Command {
 type Process struct {
 	// Line is what the child said when it was ready.
 	Line string
-	// Ended is closed when the child has ended.
-	Ended <-chan struct{}
 	// Record tells what the child uses.
 	Record process.Record
 
-	input io.Closer
+	input   io.Closer
+	command *exec.Cmd
 }
 
 // Start starts a child and waits for its line. No context kills the child: it ends with its input,
@@ -65,13 +64,8 @@ func Start(env []string, role string, args ...string) (*Process, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", role, err)
 	}
-	ended := make(chan struct{})
-	p := &Process{Ended: ended, Record: process.Record{PID: command.Process.Pid}, input: input}
+	p := &Process{Record: process.Record{PID: command.Process.Pid}, input: input, command: command}
 	line, err := bufio.NewReader(output).ReadString('\n')
-	go func() {
-		_ = command.Wait() // whoever needs the child notices that it has failed
-		close(ended)
-	}()
 	if err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("starting %s: %w", role, err)
@@ -83,5 +77,5 @@ func Start(env []string, role string, args ...string) (*Process, error) {
 // Stop ends the child.
 func (p *Process) Stop() {
 	_ = p.input.Close()
-	<-p.Ended
+	_ = p.command.Wait() // whoever needs the child notices that it has failed
 }

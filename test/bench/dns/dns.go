@@ -9,14 +9,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/deploy"
@@ -24,12 +20,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/cases"
 	"github.com/atoll-mcs/atoll/test/bench/figure"
-	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
 // Cases are the cases of this package.
 var Cases = []cases.Case{
-	{Name: "dns", About: "atoll-dns beside stock CoreDNS and whoami", Extra: true, NoBed: true, Limit: time.Hour, Do: measure},
+	{Name: "dns", About: "atoll-dns beside stock CoreDNS and whoami", Extra: true, Limit: time.Hour, Do: measure},
 }
 
 // cluster is the cluster whose services the servers know.
@@ -57,23 +52,17 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{Run: r, dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	b := &bench{Run: r, dir: dir}
 	if n := runtime.NumCPU(); n > 1 {
 		b.serverCPU, b.clientCPU = "0", strconv.Itoa(n-1)
 	}
-	atoll, err := filepath.Abs(filepath.Join(r.Programs, "atoll"))
+	on, err := bed.Up(ctx, bed.Options{Name: r.Name, Programs: r.Programs, Clusters: 1, Bare: true, Progress: os.Stderr})
 	if err != nil {
 		return err
 	}
-	l, err := lab.Up(ctx, lab.Options{
-		Shape: lab.Shape{Name: r.Name, Clusters: 1, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: true},
-		Atoll: atoll, Progress: os.Stderr,
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lab.Down(context.WithoutCancel(ctx), r.Name)) }()
-	if err := b.prepare(ctx, l); err != nil {
+	defer func() { err = errors.Join(err, on.Down(context.WithoutCancel(ctx))) }()
+	b.api, b.kubeconfig = on.On[cluster], on.Lab.Kubeconfig()
+	if err := b.prepare(ctx, on.Lab); err != nil {
 		return err
 	}
 	for _, services := range r.Services {
@@ -89,34 +78,19 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
 	return nil
 }
 
-// prepare makes the client and the kubeconfig, and what has to exist before services.
+// prepare makes what has to exist before services.
 func (b *bench) prepare(ctx context.Context, l *lab.Lab) error {
-	config, err := l.RESTConfig(cluster)
-	if err != nil {
-		return err
-	}
 	for _, crd := range deploy.MemberCRDs() {
 		if err := l.Apply(ctx, cluster, crd); err != nil {
 			return err
 		}
 	}
-	if b.api, err = client.NewWithWatch(config, client.Options{Scheme: simulation.Scheme()}); err != nil {
-		return err
-	}
-	loaded, err := clientcmd.LoadFromFile(l.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	loaded.CurrentContext = cluster
-	if err := api.MinifyConfig(loaded); err != nil {
-		return err
-	}
-	var all []*corev1.Namespace
 	for i := range namespaces {
-		all = append(all, bed.NamespaceObject(fmt.Sprintf("ns-%d", i)))
+		if err := b.api.Create(ctx, bed.NamespaceObject(fmt.Sprintf("ns-%d", i))); err != nil {
+			return err
+		}
 	}
-	return errors.Join(clientcmd.WriteToFile(*loaded, b.kubeconfig),
-		bed.Each(ctx, all, func(ctx context.Context, n *corev1.Namespace) error { return b.api.Create(ctx, n) }))
+	return nil
 }
 
 // measureServers measures all servers with the services that there are.

@@ -39,35 +39,3 @@ func TestReadPerf(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// Every sort of question is about services of the right sort, and each once.
-func TestQuestions(t *testing.T) {
-	for ask, want := range map[string]int{askA: 80, askSRV: 80, askNone: 80, askHeadless: 20, askHost: 40} {
-		seen := map[question]bool{}
-		for _, q := range questions(ask, 0, 100) {
-			seen[q] = true
-		}
-		if len(seen) != want || len(questions(ask, 0, 100)) != want {
-			t.Errorf("%s: %d questions, %d different ones, want %d", ask, len(questions(ask, 0, 100)), len(seen), want)
-		}
-	}
-}
-
-// No two services or endpoints have one address.
-func TestAddresses(t *testing.T) {
-	seen := map[string]bool{}
-	for i := service(0); i < 50_000; i++ {
-		all := []string{i.ip().String()}
-		for c := range sourceClusters {
-			for n := range endpointsEach {
-				all = append(all, i.endpoint(c, n).String())
-			}
-		}
-		for _, a := range all {
-			if seen[a] {
-				t.Fatalf("%s twice", a)
-			}
-			seen[a] = true
-		}
-	}
-}

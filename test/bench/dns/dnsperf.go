@@ -44,29 +44,20 @@ func (b *bench) dnsperfCommand(ctx context.Context, s *server, file string, seco
 	return cmd
 }
 
-var (
-	perfRate      = regexp.MustCompile(`Queries per second:\s+([\d.]+)`)
-	perfCompleted = regexp.MustCompile(`Queries completed:\s+(\d+)`)
-	perfLost      = regexp.MustCompile(`Queries lost:\s+(\d+)`)
-	perfCodes     = regexp.MustCompile(`Response codes:\s+(\w+) \d+ \(100\.00%\)`)
-)
+var statistics = regexp.MustCompile(`(?s)Queries completed:\s+(\d+).*Queries lost:\s+0 .*` +
+	`Response codes:\s+(\w+) \d+ \(100\.00%\).*Queries per second:\s+([\d.]+)`)
 
 // readPerf reads dnsperf's statistics. It fails if an answer is missing or wrong.
 func readPerf(output, ask string) (rate, completed float64, err error) {
-	found := func(r *regexp.Regexp) string {
-		if m := r.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	}
 	code := "NOERROR"
 	if ask == askNone {
 		code = "NXDOMAIN"
 	}
-	if found(perfLost) != "0" || found(perfCodes) != code {
+	found := statistics.FindStringSubmatch(output)
+	if found == nil || found[2] != code {
 		return 0, 0, fmt.Errorf("dnsperf did not get right answers to all its questions:\n%s", output)
 	}
-	rate, rateErr := strconv.ParseFloat(found(perfRate), 64)
-	completed, completedErr := strconv.ParseFloat(found(perfCompleted), 64)
+	completed, completedErr := strconv.ParseFloat(found[1], 64)
+	rate, rateErr := strconv.ParseFloat(found[3], 64)
 	return rate, completed, errors.Join(rateErr, completedErr)
 }

@@ -2,10 +2,9 @@ package dns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,9 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	_ "github.com/coredns/coredns/plugin/kubernetes" // registers itself
 	"github.com/miekg/dns"
+	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/plugin/coredns"
 	"github.com/atoll-mcs/atoll/test/bench/child"
 )
@@ -40,8 +41,8 @@ const (
 )
 
 var kinds = []kind{
-	{name: atoll, cluster: true, block: "clusterset {\n kubeconfig %[1]s\n}"},
-	{name: stock, cluster: true, target: 1.6, block: "kubernetes clusterset.local {\n kubeconfig %[1]s\n multicluster clusterset.local\n}"},
+	{name: atoll, cluster: true, block: "clusterset {\n kubeconfig %[1]s " + cluster + "\n}"},
+	{name: stock, cluster: true, target: 1.6, block: "kubernetes clusterset.local {\n kubeconfig %[1]s " + cluster + "\n multicluster clusterset.local\n}"},
 	// Looks nothing up and answers with two records: about the server's own ceiling.
 	{name: whoami, target: 0.9, block: "whoami%.0[1]s"},
 }
@@ -71,67 +72,44 @@ type server struct {
 	address string // host:port
 }
 
-// start starts a server, and returns when it answers right.
-func (b *bench) start(ctx context.Context, k kind) (*server, error) {
-	port, err := freePort()
+// patience is how long a server has to read the cluster, and a change to be answered.
+const patience = 5 * time.Minute
+
+// start starts a server, and returns when it answers questions of all sorts as it should.
+func (b *bench) start(ctx context.Context, k kind) (s *server, err error) {
+	ports, err := lab.FreePorts(1)
 	if err != nil {
 		return nil, err
 	}
-	corefile := fmt.Sprintf("clusterset.local:%d {\n bind 127.0.0.1\n %s\n}\n", port, fmt.Sprintf(k.block, b.kubeconfig))
+	corefile := fmt.Sprintf("clusterset.local:%d {\n bind 127.0.0.1\n %s\n}\n", ports[0].Port(), fmt.Sprintf(k.block, b.kubeconfig))
 	began := time.Now()
 	p, err := child.Start([]string{"GOMAXPROCS=1"}, RoleServer, corefile)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{kind: k, Process: p, address: fmt.Sprintf("127.0.0.1:%d", port)}
-	if err := b.waitFor(ctx, s); err != nil {
-		s.Stop()
-		return nil, err
+	defer func() {
+		if err != nil {
+			p.Stop()
+		}
+	}()
+	s = &server{kind: k, Process: p, address: ports[0].String()}
+	var wrong error
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		wrong = b.allRight(ctx, s)
+		return wrong == nil, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for %s: %w", s.name, errors.Join(err, wrong))
 	}
 	b.Say("dns: %s answers %v after its start", k.name, time.Since(began).Round(time.Millisecond))
 	if b.serverCPU == "" {
 		return s, nil
 	}
-	if out, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", b.serverCPU, strconv.Itoa(p.Record.PID)).CombinedOutput(); err != nil {
-		s.Stop()
+	pin := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", b.serverCPU, strconv.Itoa(p.Record.PID))
+	if out, err := pin.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("pinning %s: %w: %s", k.name, err, out)
 	}
 	return s, nil
-}
-
-// freePort finds a port that nobody listens on now, below those that the kernel gives to connections.
-func freePort() (int, error) {
-	var err error
-	for range 100 {
-		port := 12_000 + rand.IntN(8_000)
-		var tcp net.Listener
-		if tcp, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			return port, tcp.Close()
-		}
-	}
-	return 0, fmt.Errorf("finding a free port: %w", err)
-}
-
-// patience is how long a server has to read the cluster, and a change to be answered.
-const patience = 5 * time.Minute
-
-// waitFor waits until the server answers questions of all sorts as it should.
-func (b *bench) waitFor(ctx context.Context, s *server) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := b.allRight(ctx, s)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", s.name, err)
-		case <-s.Ended:
-			return fmt.Errorf("waiting for %s: it has ended", s.name)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
 
 // allRight says what is wrong with a server's answers about the services that were written last.

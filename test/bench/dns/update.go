@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -124,13 +126,11 @@ func (b *bench) update(ctx context.Context, s *server, c change) (seen, answered
 		if err := b.api.Update(ctx, o); err != nil {
 			return err
 		}
-		for event := range watched.ResultChan() {
-			if event.Type == watch.Modified && event.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion() {
-				seen = time.Since(began)
-				return nil
-			}
-		}
-		return errors.New("the watch has ended without the change")
+		_, err := watchtools.UntilWithoutRetry(ctx, watched, func(e watch.Event) (bool, error) {
+			return e.Type == watch.Modified && e.Object.(client.Object).GetResourceVersion() == o.GetResourceVersion(), nil
+		})
+		seen = time.Since(began)
+		return err
 	})
 	err = group.Wait()
 	return seen, answered, err
@@ -148,19 +148,18 @@ func (s *server) until(ctx context.Context, q question, want string) error {
 	}
 	defer conn.Close()
 	asks := dns.Client{Timeout: time.Second}
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		m, _, err := asks.ExchangeWithConnContext(ctx, new(dns.Msg).SetQuestion(q.name+".", q.kind), conn)
-		if err == nil && len(m.Answer) == 1 {
-			if a, ok := m.Answer[0].(*dns.A); ok && a.A.String() == want {
-				return nil
-			}
+	var failed error
+	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		var m *dns.Msg
+		m, _, failed = asks.ExchangeWithConnContext(ctx, new(dns.Msg).SetQuestion(q.name+".", q.kind), conn)
+		if failed != nil || len(m.Answer) != 1 {
+			return false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("%s does not answer %s with %s", s.name, q.name, want), err)
-		case <-tick.C:
-		}
+		a, ok := m.Answer[0].(*dns.A)
+		return ok && a.A.String() == want, nil
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s does not answer %s with %s: %w", s.name, q.name, want, err), failed)
 	}
+	return nil
 }

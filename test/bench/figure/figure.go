@@ -1,10 +1,13 @@
 // Package figure is what benchmarks report: figures beside their floors and targets,
-// tables, and the document that holds them all.
+// and the document that holds them all.
 package figure
 
 import (
 	"fmt"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
@@ -50,11 +53,6 @@ func Of(name, unit string, values []float64) Figure {
 
 // Times returns the figure of durations, in the unit Milliseconds or Seconds.
 func Times(name, unit string, durations []time.Duration) Figure {
-	return Of(name, unit, in(unit, durations))
-}
-
-// in converts durations to a unit.
-func in(unit string, durations []time.Duration) []float64 {
 	values := make([]float64, len(durations))
 	for i, d := range durations {
 		values[i] = d.Seconds()
@@ -62,7 +60,7 @@ func in(unit string, durations []time.Duration) []float64 {
 			values[i] *= 1000
 		}
 	}
-	return values
+	return Of(name, unit, values)
 }
 
 // OnFloor returns the figure with its floor beside it.
@@ -106,23 +104,12 @@ func (f Figure) target(text string, met bool) Figure {
 	return f
 }
 
-// Table is figures that are read side by side.
-type Table struct {
-	Title   string     `json:"title"`
-	Columns []string   `json:"columns"`
-	Rows    [][]string `json:"rows"`
-}
-
-// Add adds a row.
-func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
-
 // Case is what one case of a benchmark has found.
 type Case struct {
 	Name    string   `json:"name"`
 	About   string   `json:"about"`
 	Seconds float64  `json:"seconds"`
 	Figures []Figure `json:"figures,omitempty"`
-	Tables  []Table  `json:"tables,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 	// Error is why the case came to no end.
 	Error string `json:"error,omitempty"`
@@ -149,6 +136,20 @@ type Machine struct {
 	Kernel      string  `json:"kernel"`
 	Go          string  `json:"go"`
 	LoadBefore  float64 `json:"loadBefore"`
+}
+
+// ThisMachine describes the machine that this program runs on.
+func ThisMachine() Machine {
+	m := Machine{CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		m.MemoryBytes, m.LoadBefore = int64(info.Totalram)*int64(info.Unit), float64(info.Loads[0])/(1<<16)
+	}
+	var name unix.Utsname
+	if unix.Uname(&name) == nil {
+		m.Kernel = unix.ByteSliceToString(name.Release[:])
+	}
+	return m
 }
 
 // Report is one run of benchmarks.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
@@ -32,8 +30,15 @@ func (c *Case) Print(w io.Writer) {
 		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(columns, "  \tmeasured\tp99\tfloor\tp99\tratio\ttarget\t")
 		for _, f := range c.Figures {
+			var ratio, verdict string
+			if f.Ratio != nil {
+				ratio = fmt.Sprintf("%.2f x", *f.Ratio)
+			}
+			if f.Met != nil {
+				verdict = map[bool]string{true: "met", false: "NOT MET"}[*f.Met]
+			}
 			fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, number(&f.Value)+" "+f.Unit, p99(f.Spread),
-				number(f.Floor), p99(f.FloorSpread), times(f.Ratio), f.Target, f.verdict())
+				number(f.Floor), p99(f.FloorSpread), ratio, f.Target, verdict)
 		}
 		_ = columns.Flush() // as with every other print, there is nobody to tell
 		for _, f := range c.Figures {
@@ -42,22 +47,8 @@ func (c *Case) Print(w io.Writer) {
 			}
 		}
 	}
-	for _, t := range c.Tables {
-		t.Print(w)
-	}
 	for _, note := range c.Notes {
 		fmt.Fprintf(w, "  * %s\n", note)
-	}
-}
-
-// Print writes a table as Markdown.
-func (t *Table) Print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s\n\n", t.Title)
-	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
-	line(t.Columns)
-	line(slices.Repeat([]string{"---"}, len(t.Columns)))
-	for _, row := range t.Rows {
-		line(row)
 	}
 }
 
@@ -68,36 +59,13 @@ func p99(s *spread.Spread) string {
 	return number(&s.P99)
 }
 
-func (f Figure) verdict() string {
-	switch {
-	case f.Met == nil:
-		return ""
-	case *f.Met:
-		return "met"
-	default:
-		return "NOT MET"
-	}
-}
-
-func times(ratio *float64) string {
-	if ratio == nil {
-		return ""
-	}
-	return fmt.Sprintf("%.2f x", *ratio)
-}
-
-// number writes a figure with three significant digits or as a whole number.
+// number writes a figure with three significant digits, a large one as a whole number.
 func number(value *float64) string {
-	if value == nil {
+	switch {
+	case value == nil:
 		return ""
+	case *value == math.Trunc(*value) || math.Abs(*value) >= 100:
+		return fmt.Sprintf("%.0f", *value)
 	}
-	return Number(*value)
-}
-
-// Number writes a figure with three significant digits, large ones as whole numbers.
-func Number(value float64) string {
-	if value == math.Trunc(value) || math.Abs(value) >= 100 {
-		return fmt.Sprintf("%.0f", value)
-	}
-	return fmt.Sprintf("%.3g", value)
+	return fmt.Sprintf("%.3g", *value)
 }

@@ -27,15 +27,15 @@ type copied struct {
 
 // NewCopy reads the objects of the writes, which still exist, to copy them to a namespace. It
 // leaves out writes of objects without a namespace, and of those that are gone.
-func NewCopy(ctx context.Context, admins map[string]client.Client, writes map[string][]audit.Write, namespace string) (*Copy, error) {
+func NewCopy(ctx context.Context, admins map[string]client.WithWatch, writes map[string][]audit.Write, namespace string) (*Copy, error) {
 	c := &Copy{}
 	for cluster, all := range writes {
 		admin := admins[cluster]
 		byObject := map[string]*copied{}
 		for _, w := range all {
 			key := w.Resource + "/" + w.Namespace + "/" + w.Name
-			o, known := byObject[key]
-			if !known {
+			o := byObject[key]
+			if o == nil {
 				o = &copied{admin: admin}
 				var err error
 				if o.object, err = read(ctx, admin, w, namespace); err != nil {

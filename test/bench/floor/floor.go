@@ -15,6 +15,7 @@ import (
 	"hash/fnv"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,7 +50,6 @@ type Chain struct {
 	mu       sync.Mutex
 	exported map[string]bool
 	slices   map[string][]*discoveryv1.EndpointSlice // as they came, by their service
-	failed   context.CancelCauseFunc
 }
 
 // Run sets the chain to work until ctx is done. The returned context is done, with its
@@ -57,29 +57,26 @@ type Chain struct {
 // returned function ends the chain and waits for its end.
 func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), err error) {
 	c.exported, c.slices = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
-	while, c.failed = context.WithCancelCause(ctx)
 	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	relay := func(from client.WithWatch, list client.ObjectList, step func(context.Context, watch.Event) error) {
+	group, while := errgroup.WithContext(ctx)
+	follow := func(from client.WithWatch, list client.ObjectList, step func(context.Context, watch.Event) error) {
 		if err != nil {
 			return
 		}
 		var events <-chan watch.Event
-		if events, err = bed.Watch(ctx, from, list, client.InNamespace(c.Namespace)); err == nil {
-			running.Go(func() { c.relay(ctx, events, step) })
+		if events, err = bed.Watch(while, from, list, client.InNamespace(c.Namespace)); err == nil {
+			relay(while, group, events, step)
 		}
 	}
 	if !c.Bare {
-		relay(c.From, &discoveryv1.EndpointSliceList{}, c.publishSlice)
+		follow(c.From, &discoveryv1.EndpointSliceList{}, c.publishSlice)
+		follow(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
 	}
-	relay(c.From, &mcsv1beta1.ServiceExportList{}, c.publish)
-	relay(c.Broker, &brokerv1alpha1.ExportedServiceList{}, c.importService)
-	if !c.Bare {
-		relay(c.Broker, &discoveryv1.EndpointSliceList{}, c.importSlice)
-	}
+	follow(c.From, &mcsv1beta1.ServiceExportList{}, c.publish)
+	follow(c.Broker, &brokerv1alpha1.ExportedServiceList{}, c.importService)
 	stop = func() {
 		cancel()
-		running.Wait()
+		_ = group.Wait() // who waited for the chain has it from the context
 	}
 	if err != nil {
 		stop()
@@ -87,47 +84,48 @@ func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), er
 	return while, stop, err
 }
 
-// relay takes one step for each event. Steps of one object are taken one after the other.
-func (c *Chain) relay(ctx context.Context, events <-chan watch.Event, step func(context.Context, watch.Event) error) {
-	var workers sync.WaitGroup
-	defer workers.Wait()
+// relay has the group take one step for each event. Steps of one object are taken one after the other.
+func relay(ctx context.Context, group *errgroup.Group, events <-chan watch.Event, step func(context.Context, watch.Event) error) {
 	var queues [writers]chan watch.Event
 	for i := range queues {
 		queues[i] = make(chan watch.Event, 1000)
-		workers.Go(func() {
+		group.Go(func() error {
 			for event := range queues[i] {
-				if err := step(ctx, event); err != nil && ctx.Err() == nil {
-					c.failed(fmt.Errorf("the floor: %w", err))
+				if err := step(ctx, event); err != nil {
+					return fmt.Errorf("the floor: %w", err)
 				}
 			}
+			return nil
 		})
 	}
-	for event := range events {
-		object, ok := event.Object.(client.Object)
-		if !ok {
-			if ctx.Err() == nil {
-				c.failed(fmt.Errorf("the floor: watching: %w", apierrors.FromObject(event.Object)))
-			}
-			continue
+	group.Go(func() error {
+		for _, q := range queues {
+			defer close(q)
 		}
-		digest := fnv.New32()
-		_, _ = digest.Write([]byte(object.GetName()))
-		queues[digest.Sum32()%writers] <- event
-	}
-	for _, q := range queues {
-		close(q)
-	}
+		for event := range events {
+			object, ok := event.Object.(client.Object)
+			if !ok {
+				return fmt.Errorf("the floor: watching: %w", apierrors.FromObject(event.Object))
+			}
+			digest := fnv.New32()
+			_, _ = digest.Write([]byte(object.GetName()))
+			select {
+			case queues[digest.Sum32()%writers] <- event:
+			case <-ctx.Done(): // a step may have failed, and nobody takes events any more; the watch ends soon
+			}
+		}
+		return nil
+	})
 }
 
-// publish writes the record of an export, and its slices beside it. It deletes both when the
-// export ends.
+// publish writes the record of an export, and its slices beside it.
 func (c *Chain) publish(ctx context.Context, e watch.Event) error {
-	if e.Type != watch.Added && e.Type != watch.Deleted {
+	if e.Type != watch.Added {
 		return nil
 	}
 	name := e.Object.(*mcsv1beta1.ServiceExport).Name
 	c.mu.Lock()
-	c.exported[name] = e.Type == watch.Added
+	c.exported[name] = true
 	slices := c.slices[name]
 	c.mu.Unlock()
 	record := &brokerv1alpha1.ExportedService{
@@ -138,12 +136,14 @@ func (c *Chain) publish(ctx context.Context, e watch.Event) error {
 			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
 		},
 	}
-	written := make(chan error, 1)
-	go func() { written <- write(ctx, c.Broker, e.Type, record) }()
-	err := bed.Each(ctx, slices, func(ctx context.Context, s *discoveryv1.EndpointSlice) error {
-		return write(ctx, c.Broker, e.Type, c.slice(s, name))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.Broker.Create(ctx, record) })
+	group.Go(func() error {
+		return bed.Each(ctx, slices, func(ctx context.Context, s *discoveryv1.EndpointSlice) error {
+			return c.Broker.Create(ctx, c.slice(s, name))
+		})
 	})
-	return errors.Join(err, <-written)
+	return group.Wait()
 }
 
 // publishSlice writes a slice to the broker, as soon as its service is exported.
@@ -162,10 +162,9 @@ func (c *Chain) publishSlice(ctx context.Context, e watch.Event) error {
 	return write(ctx, c.Broker, e.Type, c.slice(slice, service))
 }
 
-// importService makes what stands for a service in the importing cluster, and deletes it with the
-// record.
+// importService makes what stands for a service in the importing cluster.
 func (c *Chain) importService(ctx context.Context, e watch.Event) error {
-	if e.Type != watch.Added && e.Type != watch.Deleted {
+	if e.Type != watch.Added {
 		return nil
 	}
 	name := e.Object.(*brokerv1alpha1.ExportedService).Name
@@ -176,11 +175,8 @@ func (c *Chain) importService(ctx context.Context, e watch.Event) error {
 			SessionAffinity: corev1.ServiceAffinityNone,
 		},
 	}
-	service := bed.Service{Namespace: c.Namespace, Name: name + "-clusterset"}.Object()
-	if e.Type == watch.Deleted { // the import first, for nobody awaits the Service's end
-		return errors.Join(write(ctx, c.To, e.Type, imp), write(ctx, c.To, e.Type, service))
-	}
 	if !c.Bare {
+		service := bed.Service{Namespace: c.Namespace, Name: name + "-clusterset"}.Object()
 		if err := c.To.Create(ctx, service); err != nil {
 			return err
 		}
@@ -200,8 +196,6 @@ func write(ctx context.Context, c client.Client, event watch.EventType, o client
 		return c.Create(ctx, o)
 	case watch.Modified:
 		return c.Update(ctx, o) // of whatever version there is: nothing is compared
-	case watch.Deleted:
-		return client.IgnoreNotFound(c.Delete(ctx, o))
 	}
 	return nil
 }
@@ -234,18 +228,14 @@ func ports() []mcsv1beta1.ServicePort {
 // Clear removes all that the chain has written, and what it was given to export.
 func (c *Chain) Clear(ctx context.Context) error {
 	in := client.InNamespace(c.Namespace)
-	var failed error
-	for _, at := range []struct {
-		client client.Client
-		kinds  []client.Object
-	}{
-		{c.From, []client.Object{&mcsv1beta1.ServiceExport{}, &discoveryv1.EndpointSlice{}, &corev1.Service{}}},
-		{c.Broker, []client.Object{&brokerv1alpha1.ExportedService{}, &discoveryv1.EndpointSlice{}}},
-		{c.To, []client.Object{&mcsv1beta1.ServiceImport{}, &discoveryv1.EndpointSlice{}, &corev1.Service{}}},
-	} {
-		for _, kind := range at.kinds {
-			failed = errors.Join(failed, at.client.DeleteAllOf(ctx, kind, in))
-		}
-	}
-	return failed
+	return errors.Join(
+		c.From.DeleteAllOf(ctx, &mcsv1beta1.ServiceExport{}, in),
+		c.From.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, in),
+		c.From.DeleteAllOf(ctx, &corev1.Service{}, in),
+		c.Broker.DeleteAllOf(ctx, &brokerv1alpha1.ExportedService{}, in),
+		c.Broker.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, in),
+		c.To.DeleteAllOf(ctx, &mcsv1beta1.ServiceImport{}, in),
+		c.To.DeleteAllOf(ctx, &discoveryv1.EndpointSlice{}, in),
+		c.To.DeleteAllOf(ctx, &corev1.Service{}, in),
+	)
 }

@@ -2,12 +2,13 @@ package lb
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // kind is a sort of traffic.
@@ -31,27 +32,27 @@ const clients = 8
 var kinds = []kind{
 	{"throughput of one connection", "Gbit/s", false, throughput(1)},
 	{"throughput of eight connections", "Gbit/s", false, throughput(clients)},
-	{"new connections of eight clients, with one request each", "1/s", false, newConnections},
+	{"new connections of eight clients, with one request each", "1/s", false, rate("tcp", true)},
 	{"latency of 64 bytes and back, median", "us", false, latency("tcp", .5)},
 	{"the same, 99th percentile", "us", false, latency("tcp", .99)},
 	{"latency of a datagram and back, median", "us", true, latency("udp", .5)},
-	{"datagrams of eight clients", "1/s", true, datagrams},
+	{"datagrams of eight clients", "1/s", true, rate("udp", false)},
 }
 
 // together runs a function for several clients at a time, and adds up what they return.
 func together(clients int, f func() (float64, error)) (sum float64, err error) {
 	var mu sync.Mutex
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for range clients {
-		all.Go(func() {
-			n, each := f()
+		all.Go(func() error {
+			n, err := f()
 			mu.Lock()
 			defer mu.Unlock()
 			sum += n
-			err = errors.Join(err, each)
+			return err
 		})
 	}
-	all.Wait()
+	err = all.Wait()
 	return sum, err
 }
 
@@ -91,29 +92,24 @@ func throughput(clients int) func(context.Context, string, time.Duration) (float
 	}
 }
 
-func newConnections(ctx context.Context, address string, d time.Duration) (float64, error) {
-	return perSecond(d, func() (int, error) { return exchanges(ctx, "tcp", address, 0, nil) })
-}
-
-func datagrams(ctx context.Context, address string, d time.Duration) (float64, error) {
-	return perSecond(d, func() (int, error) { return exchanges(ctx, "udp", address, d, nil) })
-}
-
-// perSecond has several clients do something again and again, and returns how much they did in a second.
-func perSecond(d time.Duration, do func() (int, error)) (float64, error) {
-	began := time.Now()
-	n, err := together(clients, func() (float64, error) {
-		var sum float64
-		for time.Since(began) < d {
-			n, err := do()
-			if err != nil {
-				return 0, err
-			}
-			sum += float64(n)
+// rate is how many messages several clients get back in a second, each over one connection, or each message over a new one.
+func rate(network string, anew bool) func(context.Context, string, time.Duration) (float64, error) {
+	return func(ctx context.Context, address string, d time.Duration) (float64, error) {
+		each := d
+		if anew {
+			each = 0
 		}
-		return sum, nil
-	})
-	return n / time.Since(began).Seconds(), err
+		began := time.Now()
+		sum, err := together(clients, func() (sum float64, err error) {
+			for err == nil && time.Since(began) < d {
+				var n int
+				n, err = exchanges(ctx, network, address, each, nil)
+				sum += float64(n)
+			}
+			return sum, err
+		})
+		return sum / time.Since(began).Seconds(), err
+	}
 }
 
 // exchanges sends messages over one connection and gets them back, one at least, and until d is

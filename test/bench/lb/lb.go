@@ -14,7 +14,7 @@ import (
 
 // Cases are the cases of this package.
 var Cases = []cases.Case{
-	{Name: "lb", About: "load balancers beside direct connections", Extra: true, NoBed: true, Limit: 20 * time.Minute, Do: measure},
+	{Name: "lb", About: "load balancers beside direct connections", Extra: true, Limit: 20 * time.Minute, Do: measure},
 }
 
 const direct = "direct"

@@ -11,11 +11,13 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
@@ -124,18 +126,14 @@ func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	defer func() { err = errors.Join(err, provider.(io.Closer).Close()) }()
 	mcs := &networkingv1alpha1.MultiClusterService{}
 	mcs.Namespace, mcs.Name = "bench", "lb"
-	status, err := provider.EnsureMCSLoadBalancer(ctx, mcs)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for range 100 { // HAProxy is starting
-		if err == nil || config.Options["dir"] == "" {
-			break
-		}
-		<-tick.C
-		status, err = provider.EnsureMCSLoadBalancer(ctx, mcs)
-	}
+	var status *corev1.LoadBalancerStatus
+	var failed error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		status, failed = provider.EnsureMCSLoadBalancer(ctx, mcs) // fails while HAProxy is starting
+		return failed == nil, nil
+	})
 	if err != nil {
-		return err
+		return errors.Join(err, failed)
 	}
 	fmt.Fprintln(out, net.JoinHostPort(status.Ingress[0].IP, "8080"))
 	_, _ = io.Copy(io.Discard, in) // ends with whoever has started this
@@ -150,18 +148,17 @@ func startHAProxy(ctx context.Context, dir string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	first := dir + ".first"
+	first := filepath.Join(dir, "first") // which HAProxy does not read as one of the folder's, for it ends in no .cfg
 	if err := os.WriteFile(first, []byte(haproxy.FirstConfiguration(dir)), 0o600); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program, haproxy.Arguments(dir, first)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, os.Remove(first))
+		return nil, err
 	}
 	return func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // the master ends its workers
 		_ = cmd.Wait()
-		_ = os.Remove(first)
 	}, nil
 }
