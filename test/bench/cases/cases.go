@@ -62,6 +62,7 @@ var All = []Case{
 	{Name: "export", About: "one export, until another cluster can use it", Limit: 8 * time.Minute, Do: compared(exportBare, exportWhole)},
 	{Name: "burst", About: "200 exports at once", Limit: 10 * time.Minute, Do: compared(burstBare, burstWhole)},
 	{Name: "endpoint", About: "one endpoint's change", Limit: 5 * time.Minute, Do: compared(endpoint)},
+	{Name: "successive", About: "successive changes in a service of 1,000 endpoints", Limit: 5 * time.Minute, Do: compared(successive)},
 	{Name: "create", About: "one service of 20,000 endpoints in 200 slices", Limit: 8 * time.Minute, Do: compared(create)},
 	{Name: "rolling", About: "rolling replacement of 2,000 endpoints in 20 slices", Limit: 10 * time.Minute, Do: compared(rolling)},
 	{Name: "memory", About: "an agent with 100,000 imported endpoints", Limit: 10 * time.Minute, Do: memory},

@@ -126,6 +126,22 @@ func endpoint(r *Run) comparison {
 	}
 }
 
+// successive changes one endpoint again and again, each time as soon as the importing cluster has
+// the last change. Its floor is a plain relay of the slice: watch, write, watch, write.
+func successive(r *Run) comparison {
+	return comparison{
+		name: "successive", services: []bed.Service{{Name: "large", Endpoints: r.sized(1000)}}, exported: true,
+		steps: func(b *block) (steps []step) {
+			for i := range r.Rounds + warmUp {
+				steps = append(steps, changeOf(b, 0, 0, b.number*1000+i))
+			}
+			return steps
+		},
+		results: []result{{"change", "until the importing cluster has it", figure.Milliseconds, 3,
+			"the floor is a plain relay of the slice: watch, write, watch, write"}},
+	}
+}
+
 func create(r *Run) comparison {
 	n := r.sized(20000)
 	return comparison{
