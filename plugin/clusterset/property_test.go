@@ -106,12 +106,6 @@ func TestAnswersEqualReference(t *testing.T) {
 				}
 			},
 			"change hands": func(t *rapid.T) {
-				if i := drawFrom(t, imports); i != nil {
-					i = i.DeepCopy()
-					i.Labels["atoll.dev/managed-by"] = drawManager(t)
-					imports[i.Namespace+"/"+i.Name] = i
-					f.imports.Update(i)
-				}
 				if s := drawFrom(t, of); s != nil {
 					s = s.DeepCopy()
 					s.Labels["endpointslice.kubernetes.io/managed-by"] = drawManager(t)

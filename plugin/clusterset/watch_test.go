@@ -1,6 +1,10 @@
 package clusterset
 
-import "testing"
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Pitfall 26: half of the objects make wrong answers, so that none are made of them.
 func TestHalfListed(t *testing.T) {
@@ -32,5 +36,12 @@ func TestRelistTouchesOnlyWhatChanged(t *testing.T) {
 	f.slices.Replace([]any{slice(pets, "c1", "a", "10.0.0.2")}, "")
 	if changes, _ := f.known.take(); len(changes.services) != 1 || changes.services[0].key.name != "pets" {
 		t.Errorf("touched %v", changes)
+	}
+	ours := pets.DeepCopy()
+	ours.Labels = map[string]string{"atoll.dev/managed-by": "agent.atoll.dev"}
+	ours.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+	f.imports.Update(ours)
+	if changes, _ := f.known.take(); len(changes.services) != 1 {
+		t.Errorf("where an import changes hands, %d services were touched", len(changes.services))
 	}
 }
