@@ -3,6 +3,7 @@ package clusterset
 import (
 	"testing"
 
+	"github.com/miekg/dns"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -37,11 +38,36 @@ func TestRelistTouchesOnlyWhatChanged(t *testing.T) {
 	if changes, _ := f.known.take(); len(changes.services) != 1 || changes.services[0].key.name != "pets" {
 		t.Errorf("touched %v", changes)
 	}
+}
+
+// While another implementation's slices are there too, an import of Atoll's is answered from Atoll's alone, and one
+// that changes hands from those of who has it then.
+func TestSlicesOfWhoHasTheImport(t *testing.T) {
+	const manager = "endpointslice.kubernetes.io/managed-by"
+	pets := headless("shop", "pets", "http")
+	own, theirs := slice(pets, "c1", "pets-x.c1", "10.0.0.1"), slice(pets, "c1", "pets-x-shop-c1", "10.0.0.1", "10.0.0.9")
+	own.Labels[manager], theirs.Labels[manager] = "agent.atoll.dev", "lighthouse-agent.submariner.io"
+	f := newFixture(testZone).with(pets, theirs)
+	expect := func(when string, records int) {
+		t.Helper()
+		f.update()
+		if m := f.ask(t, "pets.shop.svc."+testZone, dns.TypeA); len(m.Answer) != records {
+			t.Errorf("%s: %d addresses, want %d: %v", when, len(m.Answer), records, m.Answer)
+		}
+	}
+	expect("theirs", 2)
 	ours := pets.DeepCopy()
 	ours.Labels = map[string]string{"atoll.dev/managed-by": "agent.atoll.dev"}
-	ours.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
 	f.imports.Update(ours)
-	if changes, _ := f.known.take(); len(changes.services) != 1 {
-		t.Errorf("where an import changes hands, %d services were touched", len(changes.services))
-	}
+	expect("handed over, before Atoll's slices are there", 2)
+	f.slices.Update(own)
+	ready := ours.DeepCopy()
+	ready.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+	f.imports.Update(ready)
+	expect("handed over", 1)
+	f.slices.Delete(theirs)
+	expect("theirs are gone", 1)
+	f.slices.Update(theirs)
+	f.imports.Update(pets)
+	expect("handed back", 2)
 }
