@@ -85,7 +85,7 @@ func TestDayWithoutAPIServer(t *testing.T) {
 		pets := headless("shop", "pets", "http")
 		imports, slices := &apiServer{}, &apiServer{}
 		imports.be(false, vip("shop", "web", "10.42.42.42"), pets)
-		slices.be(false, slice(pets, "c1", "a", "10.0.0.1"))
+		slices.be(true)
 
 		c := newClusterset(options{zones: []string{testZone}, ttl: defaultTTL})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -98,7 +98,12 @@ func TestDayWithoutAPIServer(t *testing.T) {
 			cancel()
 			<-ended
 		}()
-		synctest.Wait()
+		<-time.After(time.Minute)
+		if c.Ready() || imports.attempts > 0 {
+			t.Error("Pitfall 26: ready before EndpointSlices are listed")
+		}
+		slices.be(false, slice(pets, "c1", "a", "10.0.0.1"))
+		<-time.After(5 * time.Second)
 		f, began := &fixture{Clusterset: c}, time.Now()
 		want := func(qname string, rcode, records int) {
 			t.Helper()
@@ -112,6 +117,26 @@ func TestDayWithoutAPIServer(t *testing.T) {
 			want("pets.shop.svc."+testZone, dns.RcodeSuccess, 1)
 			want("none.shop.svc."+testZone, dns.RcodeNameError, 0)
 		}
+		asBefore()
+		if c.serial.Load() == 0 {
+			t.Error("the SOA's serial is 0")
+		}
+
+		// Pitfall 26: every change is answered.
+		imported, sliced := imports.watched[0], slices.watched[0]
+		sliced.Modify(slice(pets, "c1", "a", "10.0.0.1", "10.0.0.2"))
+		imported.Modify(vip("shop", "web", "10.42.42.42", "10.42.42.43"))
+		synctest.Wait()
+		want("pets.shop.svc."+testZone, dns.RcodeSuccess, 2)
+		want("web.shop.svc."+testZone, dns.RcodeSuccess, 2)
+		sliced.Delete(slice(pets, "c1", "a"))
+		imported.Delete(vip("shop", "web"))
+		synctest.Wait()
+		want("pets.shop.svc."+testZone, dns.RcodeNameError, 0)
+		want("web.shop.svc."+testZone, dns.RcodeNameError, 0)
+		sliced.Add(slice(pets, "c1", "a", "10.0.0.1"))
+		imported.Add(vip("shop", "web", "10.42.42.42"))
+		synctest.Wait()
 		asBefore()
 
 		imports.be(true)

@@ -71,7 +71,7 @@ func (f *fixture) query(id uint16, qname string, qtype uint16) (*dns.Msg, error)
 // Pitfall 23: cluster ids of two labels. Pitfall 25: SRV records.
 func TestAnswersEqualReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		zones, reverse := []string{"clusterset.local.", "multi.example."}, []string{"in-addr.arpa.", "0.0.d.f.ip6.arpa."}
+		zones, reverse := []string{"clusterset.local.", "eu.clusterset.local."}, []string{"in-addr.arpa.", "0.0.d.f.ip6.arpa."}
 		f := newFixture(append(zones, reverse...)...)
 		imports := map[string]*mcsv1beta1.ServiceImport{}
 		of := map[string]*discoveryv1.EndpointSlice{}
@@ -101,6 +101,14 @@ func TestAnswersEqualReference(t *testing.T) {
 				if s := drawFrom(t, of); s != nil {
 					s = s.DeepCopy()
 					s.Endpoints = drawEndpoints(t)
+					of[s.Namespace+"/"+s.Name] = s
+					f.slices.Update(s)
+				}
+			},
+			"change hands": func(t *rapid.T) {
+				if s := drawFrom(t, of); s != nil {
+					s = s.DeepCopy()
+					s.Labels["endpointslice.kubernetes.io/managed-by"] = drawManager(t)
 					of[s.Namespace+"/"+s.Name] = s
 					f.slices.Update(s)
 				}

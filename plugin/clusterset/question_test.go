@@ -7,35 +7,6 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Pitfall 23: a name below a service is not taken apart by counting labels.
-func TestParseQuestion(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		want question
-	}{
-		{"", question{kind: apex}},
-		{"dns-version", question{kind: version}},
-		{"dns", question{kind: nsParent}},
-		{"ns.dns", question{kind: nameserver}},
-		{"svc", question{kind: root}},
-		{"shop.svc", question{kind: namespace, namespace: "shop"}},
-		{"svc.svc", question{kind: namespace, namespace: "svc"}},
-		{"web.shop.svc", question{kind: service, namespace: "shop", service: "web.shop"}},
-		{"c1.web.shop.svc", question{kind: service, namespace: "shop", service: "web.shop", rest: "c1"}},
-		{"h.c1.web.shop.svc", question{kind: service, namespace: "shop", service: "web.shop", rest: "h.c1"}},
-		{"h.c1.eu.web.shop.svc", question{kind: service, namespace: "shop", service: "web.shop", rest: "h.c1.eu"}},
-		{"_http._tcp.web.shop.svc", question{kind: service, namespace: "shop", service: "web.shop", rest: "_http._tcp"}},
-		{"pod", question{}},
-		{"web.shop.pod", question{}},
-		{"xsvc", question{}},
-		{"a.ns.dns", question{}},
-	} {
-		if got := parseQuestion(tt.name); got != tt.want {
-			t.Errorf("parseQuestion(%q) = %+v, want %+v", tt.name, got, tt.want)
-		}
-	}
-}
-
 // Whatever comes over the wire, nothing panics, and what is taken apart is the
 // name.
 func FuzzQuestion(f *testing.F) {
@@ -72,29 +43,4 @@ func FuzzQuestion(f *testing.F) {
 			t.Fatalf("service of %+v is not in its namespace", q)
 		}
 	})
-}
-
-func TestMostSpecificZone(t *testing.T) {
-	zones := []*zone{newZone("clusterset.local."), newZone("eu.clusterset.local."), newZone("example.")}
-	for _, tt := range []struct{ name, zone, relative string }{
-		{"clusterset.local.", "clusterset.local.", ""},
-		{"web.shop.svc.clusterset.local.", "clusterset.local.", "web.shop.svc"},
-		{"web.shop.svc.eu.clusterset.local.", "eu.clusterset.local.", "web.shop.svc"},
-		{"eu.clusterset.local.", "eu.clusterset.local.", ""},
-		{"example.", "example.", ""},
-		{"xclusterset.local.", "", ""},
-		{"local.", "", ""},
-		{".", "", ""},
-		{`x\.clusterset.local.`, "", ""},
-		{`x\\.clusterset.local.`, "clusterset.local.", `x\\`},
-	} {
-		got, relative := mostSpecific(zones, tt.name)
-		name := ""
-		if got != nil {
-			name = got.name
-		}
-		if name != tt.zone || relative != tt.relative {
-			t.Errorf("%q is %q in zone %q, want %q in %q", tt.name, relative, name, tt.relative, tt.zone)
-		}
-	}
 }

@@ -22,6 +22,7 @@ func TestParse(t *testing.T) {
 		{corefile: `clusterset`, keys: []string{"clusterset.local.", "10.in-addr.arpa."}, want: options{zones: []string{"clusterset.local."}, reverse: []string{"10.in-addr.arpa."}, ttl: 5}},
 		{corefile: `clusterset in-addr.arpa a.local 10.0.0.0/16 fd00::/112`, want: options{zones: []string{"a.local."}, reverse: []string{
 			"in-addr.arpa.", "0.10.in-addr.arpa.", "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa."}, ttl: 5}},
+		{corefile: `clusterset d.f.ip6.arpa xin-addr.arpa arpa`, want: options{zones: []string{"xin-addr.arpa.", "arpa."}, reverse: []string{"d.f.ip6.arpa."}, ttl: 5}},
 		{corefile: "clusterset a.local {\nttl 0\n}", want: options{zones: []string{"a.local."}}},
 		{corefile: "clusterset a.local {\nttl 3600\n}", want: options{zones: []string{"a.local."}, ttl: 3600}},
 		{corefile: "clusterset a.local {\nkubeconfig f\n}", want: options{zones: []string{"a.local."}, ttl: 5, kubeconfig: "f"}},

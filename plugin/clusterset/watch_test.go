@@ -1,61 +1,11 @@
 package clusterset
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/miekg/dns"
-	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	fakesource "k8s.io/client-go/tools/cache/testing"
 )
-
-// Pitfall 26: nothing is answered before both kinds are listed; then every change is.
-func TestWatch(t *testing.T) {
-	defer goleak.VerifyNone(t)
-	imports, slices := fakesource.NewFakeControllerSource(), fakesource.NewFakeControllerSource()
-	defer imports.Shutdown()
-	defer slices.Shutdown()
-	pets := headless("shop", "pets", "http")
-	imports.Add(vip("shop", "web", "10.42.42.42"))
-	imports.Add(pets)
-	slices.Add(slice(pets, "c1", "a", "10.0.0.1"))
-
-	c := newClusterset(options{zones: []string{testZone}, ttl: defaultTTL})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.watch(ctx, imports, slices)
-	}()
-	defer func() {
-		cancel()
-		<-ended
-	}()
-	select {
-	case <-c.synced:
-	case <-time.After(10 * time.Second):
-		t.Fatal("not synced after 10 s")
-	}
-	f := &fixture{Clusterset: c}
-	// What was there before is answered at once, without waiting.
-	if m := f.ask(t, "pets.shop.svc."+testZone, dns.TypeA); len(m.Answer) != 1 {
-		t.Errorf("after the sync: %v", m)
-	}
-	if serial := c.serial.Load(); serial == 0 {
-		t.Error("the SOA's serial is 0")
-	}
-
-	slices.Modify(slice(pets, "c1", "a", "10.0.0.1", "10.0.0.2"))
-	f.eventually(t, "pets.shop.svc."+testZone, dns.RcodeSuccess, 2)
-	slices.Delete(slice(pets, "c1", "a"))
-	f.eventually(t, "pets.shop.svc."+testZone, dns.RcodeNameError, 0)
-	imports.Modify(vip("shop", "web", "10.42.42.42", "10.42.42.43"))
-	f.eventually(t, "web.shop.svc."+testZone, dns.RcodeSuccess, 2)
-	imports.Delete(vip("shop", "web"))
-	f.eventually(t, "web.shop.svc."+testZone, dns.RcodeNameError, 0)
-}
 
 // Pitfall 26: half of the objects make wrong answers, so that none are made of them.
 func TestHalfListed(t *testing.T) {
@@ -120,24 +70,4 @@ func TestSlicesOfWhoHasTheImport(t *testing.T) {
 	f.slices.Update(theirs)
 	f.imports.Update(pets)
 	expect("handed back", 2)
-}
-
-// eventually asks until the answer has that many records.
-func (f *fixture) eventually(t *testing.T, qname string, rcode, records int) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		m := f.ask(t, qname, dns.TypeA)
-		if m.Rcode == rcode && len(m.Answer) == records {
-			return
-		}
-		select {
-		case <-deadline.C:
-			t.Fatalf("still %v, want %s with %d records", m, dns.RcodeToString[rcode], records)
-		case <-tick.C:
-		}
-	}
 }

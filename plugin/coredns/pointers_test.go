@@ -2,16 +2,13 @@ package coredns
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/miekg/dns"
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // Names of addresses: of the cluster IP of a Service, of an IP that is none, of endpoints
@@ -29,7 +26,7 @@ const (
 // first, as the plugin's manual has it: here is when the plugin's answers apply.
 func (c *cluster) testPointers() {
 	derivedIP := c.createPointers()
-	file := c.adminKubeconfig()
+	file := c.kubeconfig(envtest.User{Name: "admin", Groups: []string{"system:masters"}})
 	for _, tt := range []struct {
 		what, zones, option string
 		want                map[string]string // "" is for NXDOMAIN
@@ -78,7 +75,6 @@ func (c *cluster) testPointers() {
 			c.wantPointer(tt.what, address, qname, want)
 		}
 	}
-	c.deleteForNow()
 }
 
 func (c *cluster) wantPointer(what, address, qname, want string) {
@@ -104,56 +100,17 @@ func (c *cluster) wantPointer(what, address, qname, want string) {
 // createPointers makes what testPointers asks for, besides what there is already. It
 // returns the reverse name of the derived Service's cluster IP.
 func (c *cluster) createPointers() string {
-	web := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-clusterset"},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
-	}
-	c.createForNow(web)
+	web := objects.Service("shop", "web-clusterset", 80)
+	c.create(web)
 	for name, ip := range map[string]string{"web": web.Spec.ClusterIP, "foreign": "192.0.2.80"} {
-		c.createForNow(&mcsv1beta1.ServiceImport{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
-			Spec: mcsv1beta1.ServiceImportSpec{
-				Type: mcsv1beta1.ClusterSetIP, IPs: []string{ip}, Ports: []mcsv1beta1.ServicePort{{Port: 80}},
-			},
-		})
+		i := objects.Import("shop", name)
+		i.Spec.IPs, i.Spec.Ports = []string{ip}, []mcsv1beta1.ServicePort{{Port: 80}}
+		c.create(i)
 	}
-	c.createForNow(&discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "db-labelled.c2",
-			Labels: map[string]string{
-				mcsv1beta1.LabelServiceName: "db", mcsv1beta1.LabelSourceCluster: "c2",
-				discoveryv1.LabelServiceName: "db-clusterset", // as Atoll's imported slices have it
-			},
-		},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.2.0.1"}}},
-	})
+	slice := imported("db", "c2", "db-labelled.c2", "10.2.0.1")
+	slice.Labels[discoveryv1.LabelServiceName] = "db-clusterset" // as Atoll's imported slices have it
+	c.create(slice)
 	name, err := dns.ReverseAddr(web.Spec.ClusterIP)
 	c.must(err)
 	return name
-}
-
-// createForNow makes an object that goes when deleteForNow is called.
-func (c *cluster) createForNow(o client.Object) {
-	c.Helper()
-	c.create(o)
-	c.forNow = append(c.forNow, o)
-}
-
-func (c *cluster) deleteForNow() {
-	c.Helper()
-	for _, o := range c.forNow {
-		c.must(c.client.Delete(c.Context(), o))
-	}
-	c.forNow = nil
-}
-
-func (c *cluster) adminKubeconfig() string {
-	admin, err := c.env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
-	c.must(err)
-	kubeconfig, err := admin.KubeConfig()
-	c.must(err)
-	file := filepath.Join(c.TempDir(), "admin")
-	c.must(os.WriteFile(file, kubeconfig, 0o600))
-	return file
 }

@@ -42,17 +42,6 @@ func TestEditedStubs(t *testing.T) {
 	}
 }
 
-// A zone that is no longer wanted goes, though the others stay as they are.
-func TestFewerZones(t *testing.T) {
-	two := Wiring{Zones: []string{"clusterset.local", "example.net"}, Servers: wiring.Servers}
-	gke := Cluster{KubeDNSRuns: true}
-	gke = gke.apply(must(Install(gke, two, []Form{KubeDNS})))
-	gke = gke.apply(must(Install(gke, wiring, []Form{KubeDNS})))
-	if got, want := gke.KubeDNS.Data["stubDomains"], "{\n  \"clusterset.local\": [\n    \"10.96.0.53\"\n  ]\n}\n"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 // Of OpenShift's entry people may set the rest; a list that was empty stays one.
 func TestEditedServers(t *testing.T) {
 	is := Cluster{OpenShift: &unstructured.Unstructured{Object: map[string]any{

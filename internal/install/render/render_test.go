@@ -116,35 +116,6 @@ func TestWhatRunsHasNoRightsOnItsNode(t *testing.T) {
 	}
 }
 
-// Everything that could be wrong with a pod is found.
-func TestUnrestricted(t *testing.T) {
-	good := deployments(t, Member{})[AgentName].Spec.Template.Spec
-	for name, spoil := range map[string]func(*corev1.PodSpec){
-		"root":         func(p *corev1.PodSpec) { p.SecurityContext.RunAsNonRoot = nil },
-		"no user":      func(p *corev1.PodSpec) { p.SecurityContext.RunAsUser = nil },
-		"no context":   func(p *corev1.PodSpec) { p.SecurityContext = nil },
-		"unconfined":   func(p *corev1.PodSpec) { p.SecurityContext.SeccompProfile.Type = corev1.SeccompProfileTypeUnconfined },
-		"host network": func(p *corev1.PodSpec) { p.HostNetwork = true },
-		"host path": func(p *corev1.PodSpec) {
-			p.Volumes = []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}}
-		},
-		"escalation": func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil },
-		"a capability": func(p *corev1.PodSpec) {
-			p.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
-		},
-		"root all the same":  func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.RunAsUser = ptr.To[int64](0) },
-		"writes":             func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil },
-		"any memory":         func(p *corev1.PodSpec) { p.Containers[0].Resources.Limits = nil },
-		"an init container":  func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: "init"}} },
-		"a second container": func(p *corev1.PodSpec) { p.Containers = append(p.Containers, corev1.Container{Name: "second"}) },
-	} {
-		pod := *good.DeepCopy()
-		if spoil(&pod); len(unrestricted(pod)) == 0 {
-			t.Errorf("%s: it is not found", name)
-		}
-	}
-}
-
 // Every port that something names is one of the container's, and what selects pods selects
 // those of one Deployment.
 func TestNamesFit(t *testing.T) {

@@ -12,43 +12,32 @@ import (
 // the upstream ones.
 func TestBrokerShowsClusters(t *testing.T) {
 	crds, _ := BrokerManifests("set", "")
-	found := 0
-	for _, crd := range crds {
-		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		for _, version := range versions {
-			v := version.(map[string]any)
-			columns, _ := v["additionalPrinterColumns"].([]any)
-			var names []string
-			for _, c := range columns {
-				names = append(names, c.(map[string]any)["name"].(string))
-			}
-			if crd.GetName() != "serviceimports.multicluster.x-k8s.io" {
-				continue
-			}
-			found++
-			if got := strings.Join(names, " "); got != "Type IP Clusters Age" {
-				t.Errorf("version %s has the columns %s", v["name"], got)
-			}
-			v["additionalPrinterColumns"] = append(columns[:2:2], columns[3])
+	shows, upstream := serviceImports(t, crds), serviceImports(t, brokerCRDs())
+	versions, _, _ := unstructured.NestedSlice(shows.Object, "spec", "versions")
+	for _, version := range versions {
+		v := version.(map[string]any)
+		columns := v["additionalPrinterColumns"].([]any)
+		var names []string
+		for _, c := range columns {
+			names = append(names, c.(map[string]any)["name"].(string))
 		}
-		if found > 0 && crd.GetName() == "serviceimports.multicluster.x-k8s.io" {
-			if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(crd.Object, serviceImports(t).Object) {
-				t.Errorf("in all else it differs from the upstream definition")
-			}
+		if got := strings.Join(names, " "); got != "Type IP Clusters Age" {
+			t.Fatalf("version %s has the columns %s", v["name"], got)
 		}
+		v["additionalPrinterColumns"] = append(columns[:2:2], columns[3])
 	}
-	if found == 0 {
-		t.Error("there is no such definition")
+	if err := unstructured.SetNestedSlice(shows.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(shows.Object, upstream.Object) {
+		t.Errorf("in all else it differs from the upstream definition")
 	}
 }
 
-// serviceImports is the definition that a member cluster gets.
-func serviceImports(t *testing.T) *unstructured.Unstructured {
+// serviceImports is the definition of these that is among others.
+func serviceImports(t *testing.T, among []*unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	for _, crd := range brokerCRDs() {
+	for _, crd := range among {
 		if crd.GetName() == "serviceimports.multicluster.x-k8s.io" {
 			return crd
 		}

@@ -211,30 +211,22 @@ func closedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Of another member it is told whether it is ready, and when it was heard of.
+// Of another member it is told whether it is ready, when it was heard of, and what is left out of it; that is told where it is none, too.
 func TestRemotes(t *testing.T) {
 	m := New(NewTraffic())
 	m.Remotes(func() map[string]Remote {
 		return map[string]Remote{"c2": {Ready: true, OverBudget: true, Renewed: time.UnixMilli(1500)}, "c3": {Renewed: time.Unix(2, 0)}}
 	})
+	m.LeftOut(func() map[string]int { return map[string]int{"c2": 3, "c3": 0} })
 	for name, want := range map[string]map[string]float64{
 		"atoll_remote_cluster_ready":                       {"c2": 1, "c3": 0},
 		"atoll_remote_cluster_over_budget":                 {"c2": 1, "c3": 0},
 		"atoll_remote_cluster_last_sync_timestamp_seconds": {"c2": 1.5, "c3": 2},
+		"atoll_import_left_out":                            {"c2": 3, "c3": 0},
 	} {
 		if diff := cmp.Diff(want, series(t, m, name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-// What is left out is told by cluster.
-func TestLimits(t *testing.T) {
-	m := New(NewTraffic())
-	m.LeftOut(func() map[string]int { return map[string]int{"c2": 3, "c3": 0} })
-	expect(t, m, map[string]float64{"atoll_import_left_out,c2": 3})
-	if got := series(t, m, "atoll_import_left_out"); len(got) == 0 {
-		t.Error("nothing is told where nothing is left out")
 	}
 }
 

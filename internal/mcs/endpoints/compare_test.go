@@ -36,40 +36,32 @@ func zeroed[T any](t *testing.T, value T, f func(field string, other T)) {
 	visit(nil, "", reflect.ValueOf(value))
 }
 
-func TestEveryFieldOfAnEndpointIsCompared(t *testing.T) {
+func TestEveryFieldIsCompared(t *testing.T) {
 	value := full("10.0.0.1")
 	value.Hints.ForNodes = []discoveryv1.ForNode{{Name: "n1"}}
-	if !sameEndpoints([]discoveryv1.Endpoint{value}, []discoveryv1.Endpoint{*value.DeepCopy()}) {
-		t.Fatal("an endpoint differs from itself")
+	port := discoveryv1.EndpointPort{Name: ptr.To("http"), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(80)), AppProtocol: ptr.To("http")}
+	with := func(p discoveryv1.EndpointPort, e ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+		s := source("web-a", e...)
+		s.Ports = []discoveryv1.EndpointPort{p}
+		return s
 	}
-	compared := func(field string, other discoveryv1.Endpoint) {
-		if sameEndpoints([]discoveryv1.Endpoint{value}, []discoveryv1.Endpoint{other}) {
-			t.Errorf("%s is not compared", field)
+	have := with(port, value)
+	if !Same(have, have.DeepCopy()) {
+		t.Fatal("a slice differs from itself")
+	}
+	compared := func(what string, other *discoveryv1.EndpointSlice) {
+		if Same(have, other) {
+			t.Errorf("%s is not compared", what)
 		}
 	}
-	zeroed(t, value, compared)
+	zeroed(t, value, func(field string, other discoveryv1.Endpoint) { compared("Endpoint"+field, with(port, other)) })
 	zeroed(t, *value.Hints, func(field string, other discoveryv1.EndpointHints) {
 		changed := value
 		changed.Hints = &other
-		compared("Hints"+field, changed)
+		compared("Hints"+field, with(port, changed))
 	})
-	if sameEndpoints([]discoveryv1.Endpoint{value}, nil) {
-		t.Error("the number is not compared")
-	}
-}
-
-func TestEveryFieldOfAPortIsCompared(t *testing.T) {
-	value := discoveryv1.EndpointPort{
-		Name: ptr.To("http"), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(80)), AppProtocol: ptr.To("http"),
-	}
-	if !samePorts([]discoveryv1.EndpointPort{value}, []discoveryv1.EndpointPort{*value.DeepCopy()}) {
-		t.Fatal("a port differs from itself")
-	}
-	zeroed(t, value, func(field string, other discoveryv1.EndpointPort) {
-		if samePorts([]discoveryv1.EndpointPort{value}, []discoveryv1.EndpointPort{other}) {
-			t.Errorf("%s is not compared", field)
-		}
-	})
+	zeroed(t, port, func(field string, other discoveryv1.EndpointPort) { compared("Port"+field, with(other, value)) })
+	compared("the number of endpoints", with(port))
 }
 
 // Objects from a cache are shared, and the writer's client writes into what it is given. What others added stays.

@@ -11,39 +11,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-func TestApply(t *testing.T) {
-	object := &metav1.ObjectMeta{Labels: map[string]string{"theirs": "1"}, Annotations: map[string]string{"note": "2"}}
-	before := object.DeepCopy()
-	shared := *object
-	Apply(object, Set{Labels: map[string]string{"team": "a", "tier": "web"}, Annotations: map[string]string{"doc": "here"}})
-	if diff := cmp.Diff(&metav1.ObjectMeta{
-		Labels:      map[string]string{"theirs": "1", "team": "a", "tier": "web"},
-		Annotations: map[string]string{"note": "2", "doc": "here", names.AnnotationExported: `{"labels":["team","tier"],"annotations":["doc"]}`},
-	}, object); diff != "" {
-		t.Errorf("first (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, &shared); diff != "" {
-		t.Errorf("the maps that there were changed:\n%s", diff)
-	}
-	object.Labels["mine"] = "3"
-	Apply(object, Set{Labels: map[string]string{"team": "b"}})
-	if diff := cmp.Diff(&metav1.ObjectMeta{
-		Labels:      map[string]string{"theirs": "1", "mine": "3", "team": "b"},
-		Annotations: map[string]string{"note": "2", names.AnnotationExported: `{"labels":["team"]}`},
-	}, object); diff != "" {
-		t.Errorf("then (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Set{Labels: map[string]string{"team": "b"}, Annotations: map[string]string{}}, Of(object)); diff != "" {
-		t.Errorf("exported (-want +got):\n%s", diff)
-	}
-	Apply(object, Set{})
-	if diff := cmp.Diff(&metav1.ObjectMeta{
-		Labels: map[string]string{"theirs": "1", "mine": "3"}, Annotations: map[string]string{"note": "2"},
-	}, object); diff != "" {
-		t.Errorf("at last (-want +got):\n%s", diff)
-	}
-}
-
 // A record that somebody has spoilt is written again, and takes nothing from anybody.
 func TestApplyWithASpoiltRecord(t *testing.T) {
 	object := &metav1.ObjectMeta{Labels: map[string]string{"theirs": "1"}, Annotations: map[string]string{names.AnnotationExported: `{"labels":`}}
@@ -75,9 +42,16 @@ func TestOthersKeysStayAndWithdrawnOnesGo(t *testing.T) {
 			maps.Copy(object.Annotations, theirs.Annotations)
 
 			want := Set{Labels: exported.Draw(t, "labels"), Annotations: exported.Draw(t, "annotations")}
+			shared, before := *object, object.DeepCopy()
 			Apply(object, want)
 			if diff := cmp.Diff(want, Of(object)); diff != "" {
 				t.Fatalf("exported (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, &shared); diff != "" {
+				t.Fatalf("the maps that there were changed:\n%s", diff)
+			}
+			if _, recorded := object.Annotations[names.AnnotationExported]; recorded != (len(want.Labels)+len(want.Annotations) > 0) {
+				t.Fatalf("of %v there is a record: %t", want, recorded)
 			}
 			maps.Copy(theirs.Labels, want.Labels)
 			maps.Copy(theirs.Annotations, want.Annotations)

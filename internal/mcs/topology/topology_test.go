@@ -148,6 +148,7 @@ func TestHint(t *testing.T) {
 		"PreferSameZone":    {"a,b", "-", "a,b", "a,b", nowhere, nowhere},
 		"PreferSameNode":    {"a,b@n1", "-", "a,b@" + nowhere, "a,b@n2", nowhere + "@" + nowhere, nowhere + "@" + nowhere},
 		"PreferSameNode/no": {"@n1", "-", "@" + nowhere, "@n2", "@" + nowhere, "@" + nowhere},
+		"headless":          {"-", "-", "-", "-", "-", "-"},
 	} {
 		t.Run(distribution, func(t *testing.T) {
 			from := here("a", "b")
@@ -160,21 +161,16 @@ func TestHint(t *testing.T) {
 			for i := range plan {
 				ready.Add(&plan[i])
 			}
-			Hint(plan, serviceImport(distribution), from, ready)
+			imp := serviceImport(distribution)
+			if distribution == "headless" {
+				imp = serviceImport("PreferSameZone")
+				imp.Spec.Type = mcsv1beta1.Headless
+			}
+			Hint(plan, imp, from, ready)
 			if diff := cmp.Diff(want, given(plan)); diff != "" {
 				t.Errorf("hints (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestHeadlessGetsNone(t *testing.T) {
-	imp := serviceImport("PreferSameZone")
-	imp.Spec.Type = mcsv1beta1.Headless
-	plan := []discoveryv1.EndpointSlice{imported("c1", "IPv4", endpoint("a", "", nil))}
-	Hint(plan, imp, here("a"), ReadyIn(&plan[0]))
-	if plan[0].Endpoints[0].Hints != nil {
-		t.Errorf("hints %+v", plan[0].Endpoints[0].Hints)
 	}
 }
 
