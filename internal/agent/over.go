@@ -42,6 +42,6 @@ func overBudgetOfText(by []string) string {
 	if len(by) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("This cluster publishes more EndpointSlices than other clusters hold of one member: %s. They read the rest one by one, so its changes arrive late there. "+
+	return fmt.Sprintf("This cluster publishes more EndpointSlices than other clusters hold of one member, or changes more than they write in time: %s. Its changes arrive late there. "+
 		"Export less, or raise --member-budget in those clusters.", names.ListClusters(by))
 }

@@ -137,7 +137,7 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 			}
 			named = append(named, id)
 			if !slices.Contains(published, id) {
-				text := fmt.Sprintf("Cluster %q publishes more EndpointSlices than this cluster holds of one member: %d of them are read one by one, so its changes arrive late. "+
+				text := fmt.Sprintf("Cluster %q publishes more EndpointSlices than this cluster holds of one member, or changes more than it writes in time: %d of its objects arrive late. "+
 					"Export less there, or raise --member-budget here.", id, over[id])
 				s.log.Warn(text)
 				s.warn(ctx, "MemberOverBudget", "Import", text)

@@ -60,7 +60,12 @@ func (s *Stages) Wait(stage Stage, now time.Time) time.Duration {
 
 // Enter returns an error that Outcome understands when a write of a stage has to wait.
 func (s *Stages) Enter(stage Stage) error {
-	if wait := s.Wait(stage, time.Now()); wait > 0 {
+	return Later(s.Wait(stage, time.Now()))
+}
+
+// Later returns an error that Outcome understands when a write has to wait, nil when it has not.
+func Later(wait time.Duration) error {
+	if wait > 0 {
 		return laterError(wait)
 	}
 	return nil

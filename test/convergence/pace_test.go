@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	made "github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
@@ -71,6 +73,49 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 			if got := v.writes(p.began); !slices.Equal(got, want) {
 				t.Errorf("%s: written in ms:\n got %s\nwant %s", name, strings.Join(got, ", "), strings.Join(want, ", "))
 			}
+		}
+	})
+}
+
+// A record that changes all the time has the import written no faster than a member may change a namespace, and at last it is what the record says.
+func TestRecordThatChangesAllTheTime(t *testing.T) {
+	const changes, atOnce, perSecond = 5000, 1000, 100
+	inBubble(t, func(ctx context.Context) {
+		b, onBroker, err := simulation.MemoryBroker()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, members, stop := pair(ctx, t, b)
+		defer stop()
+		p.export(members[1].Client)
+		w, err := members[1].Client.(client.WithWatch).Watch(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace("shop"))
+		p.must(err)
+		written := make(chan int, 1)
+		go func() {
+			n := 0
+			for range w.ResultChan() {
+				n++
+			}
+			written <- n
+		}()
+		record := made.Record("other", "shop", "web", mcsv1beta1.ServicePort{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP})
+		p.must(onBroker.Create(ctx, record))
+		began := time.Now()
+		for range changes {
+			<-time.After(time.Millisecond)
+			layout.SetRevision(record, layout.Revision(record))
+			p.must(onBroker.Update(ctx, record))
+		}
+		took := time.Since(began)
+		<-time.After(time.Minute)
+		w.Stop()
+		if n := <-written; n < atOnce || n > atOnce+int(took.Seconds()*perSecond)+20 {
+			t.Errorf("the import was written %d times in %v", n, took)
+		}
+		imp := made.Import("shop", "web")
+		p.must(members[1].Client.Get(ctx, client.ObjectKeyFromObject(imp), imp))
+		if applied, last := imp.Annotations[names.AnnotationApplied], fmt.Sprintf("other=%d", layout.Revision(record)); !strings.Contains(applied, last) {
+			t.Errorf("the import is made of %s, and not of %s", applied, last)
 		}
 	})
 }

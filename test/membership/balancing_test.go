@@ -135,7 +135,7 @@ func TestHubServesMetrics(t *testing.T) {
 	})
 
 	// What an agent publishes; whether anybody has this address, and answers, depends on the machine's network.
-	create(t, lab.Broker, objects.Published("c1", ns, "web-x", "web", "203.0.113.1"))
+	create(t, lab.Broker, objects.Record("c1", ns, "web", objects.Port(80)), objects.Published("c1", ns, "web-x", "web", "203.0.113.1"))
 	expect("with one", map[string]float64{"_backends": 1, "_backends state draining": 0})
 	if got := bed.ParseMetrics(read()).Sum("atoll_loadbalancer_call_duration_seconds_count", "operation", "update", "result", "success"); got < 1 {
 		t.Errorf("%v calls", got)

@@ -198,7 +198,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 		"POST servicepolicies": 1, "PATCH multiclusterservices": 1, "PATCH multiclusterservices/status": 2, late: 3,
 	})
 
-	create(t, lab.Broker, objects.Published("c1", h.ns, "web-7-x", "web-7", "203.0.113.1"))
+	create(t, lab.Broker, objects.Record("c1", h.ns, "web-7", objects.Port(80)), objects.Published("c1", h.ns, "web-7-x", "web-7", "203.0.113.1"))
 	eventually(t, "backends are noticed", func() error {
 		m := h.mcs(7)
 		err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(m), m)

@@ -97,6 +97,11 @@ func Lease(id string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: OnBroker(id, id)}
 }
 
+// Port makes a port of a record, as that of Service.
+func Port(number int32) mcsv1beta1.ServicePort {
+	return mcsv1beta1.ServicePort{Name: fmt.Sprintf("p%d", number), Protocol: corev1.ProtocolTCP, Port: number}
+}
+
 // Record makes the record of a member's export, which is made now.
 func Record(id, namespace, service string, ports ...mcsv1beta1.ServicePort) *brokerv1alpha1.ExportedService {
 	meta := OnBroker(id, names.Export(names.ClusterID(id), namespace, service))

@@ -25,7 +25,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
-	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -88,11 +87,11 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	add(published, e)
 	add(&vouch.Voucher{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: publishedReconciler, Log: c.Log}, nil)
 	add(policyexport.New(c.cluster, b, member, broker, c.recorder))
-	imports, importsReconciler, e := serviceimport.New(c.cluster, b, member, broker, c.recorder)
+	imports, importsReconciler, e := serviceimport.New(c.cluster, b, member, broker, c.pace, c.recorder)
 	add(imports, e)
 	slices, slicesReconciler, e := importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Broker: b, Network: c.network, Hints: c.hints, Lost: c.lost,
-		Pace: border.NewPace(pacePerSecond, paceBurst), Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
+		Pace: c.pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member, broker)
 	add(slices, e)
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, member, broker, c.Heartbeats)

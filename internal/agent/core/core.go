@@ -85,6 +85,8 @@ type core struct {
 	lost      *lost.Set
 	process   processControllers
 	nodesRead atomic.Bool
+	// pace delays what members change too fast.
+	pace *border.Pace
 	// named has a value when a MemberCluster has changed.
 	named chan struct{}
 	// budget is that of the current session, and says what is over it.
@@ -117,12 +119,13 @@ func (a *Agent) Hosts() *local.Hosts {
 	return nil
 }
 
-// OverBudget returns how many EndpointSlices of each other member are not held because the member is over its budget.
+// OverBudget returns how many objects of each other member arrive late: EndpointSlices that are not held because the member is over its budget, and what
+// waits because it changes more than is written in time.
 func (a *Agent) OverBudget() map[string]int {
-	over := map[string]int{}
+	over := a.core.pace.Late(time.Now())
 	if budget := a.core.budget.Load(); budget != nil {
 		for member, usage := range budget.Usage() {
-			over[member] = usage.Waiting
+			over[member] += usage.Waiting
 		}
 	}
 	return over
@@ -170,7 +173,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	config.Metrics.Events(recorder.LeftOut)
 	c := &core{
 		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{}, lost: lost.NewSet(),
-		recorder: recorder, permissions: broker.NewPermissions(nil, config.Clusterset),
+		recorder: recorder, pace: border.NewPace(pacePerSecond, paceBurst), permissions: broker.NewPermissions(nil, config.Clusterset),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),

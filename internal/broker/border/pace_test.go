@@ -17,7 +17,7 @@ func TestPace(t *testing.T) {
 		now, written, due := began, 0, map[string]time.Time{}
 		for i := range rapid.IntRange(1, 200).Draw(t, "changes") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 50).Draw(t, "ms")) * time.Millisecond)
-			object := fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "object"))
+			object := fmt.Sprint(rapid.IntRange(0, 100).Draw(t, "object"))
 			wait := p.Wait("c2", "busy", object, now)
 			if at, asked := due[object]; asked && max(0, at.Sub(now)) != wait {
 				t.Fatalf("%s has lost its place: it waits %v, and was to wait until %v", object, wait, at)
@@ -27,6 +27,15 @@ func TestPace(t *testing.T) {
 				written++
 				delete(due, object)
 				p.Done("c2", "busy", object, now)
+			}
+			behind := 0
+			for _, at := range due {
+				if at.Sub(now) > late {
+					behind++
+				}
+			}
+			if found := p.Late(now)["c2"]; found != behind {
+				t.Fatalf("%d objects are late, and %d are told", behind, found)
 			}
 			if most := burst + perSecond*now.Sub(began).Seconds() + 1; float64(written) > most {
 				t.Fatalf("%d writes after %v", written, now.Sub(began))

@@ -149,7 +149,7 @@ func (s *Status) members(of *survey.Survey) {
 			s.Findings.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents, in that cluster: atoll status")
 		}
 		for _, other := range m.OverBudgetOf {
-			s.Findings.add(Warning, about, fmt.Sprintf("%s publishes more EndpointSlices than %s holds of one member, so that the rest arrives late there", m.Cluster, other),
+			s.Findings.add(Warning, about, fmt.Sprintf("%s publishes more EndpointSlices than %s holds of one member, or changes more than it writes in time: some of it arrives late there", m.Cluster, other),
 				"export less in "+m.Cluster+", or raise --member-budget in "+other)
 		}
 	}

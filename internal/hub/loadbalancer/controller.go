@@ -91,7 +91,8 @@ func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Re
 				return nil
 			}
 			_, beliefs := c.published.now()
-			if beliefs.Member(names.ClusterID(e.New.Name), e.New.Removed()); e.Old != nil && e.Old.Removed() == e.New.Removed() {
+			beliefs.Member(names.ClusterID(e.New.Name), e.New.Removed())
+			if was := e.Old != nil && e.Old.Removed(); was == e.New.Removed() {
 				return nil
 			}
 			return c.balanced(ctx)

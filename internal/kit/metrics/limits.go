@@ -4,12 +4,12 @@ import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
-		"Number of objects of the broker that are not held because their cluster exports more than this one's budget for it.", []string{"source_cluster"}, nil)
+		"Number of objects of the broker that arrive late because their cluster exports more than this one's budget for it, or changes more than it writes in time.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
 		"Number of Events that were not recorded because too many have to do with one other cluster.", []string{"source_cluster"}, nil)
 )
 
-// LeftOut has how many objects are not held, by source cluster, be told when the metrics are collected.
+// LeftOut has how many objects arrive late, by source cluster, be told when the metrics are collected.
 func (m *Metrics) LeftOut(objects func() map[string]int) {
 	m.leftOut.set(func(values chan<- prometheus.Metric) {
 		for cluster, n := range objects() {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -31,14 +33,15 @@ import (
 type Reconciler struct {
 	cluster  *inputs.Cluster
 	broker   *inputs.Broker
+	pace     *border.Pace
 	recorder events.EventRecorder
 	feed     *kit.Feed[reconcile.Request]
 	said     sync.Map // of said: what the last Event of a kind about a service was about (string)
 }
 
 // New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, broker: b, recorder: recorder, feed: kit.NewFeed[reconcile.Request]()}
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, broker: b, pace: pace, recorder: recorder, feed: kit.NewFeed[reconcile.Request]()}
 	run, err := kit.New("serviceimport", r,
 		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, inputs.RecordService),
 		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
@@ -122,9 +125,16 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 		}
 		return kit.Create(ctx, r.cluster.Client, r.cluster.Live, want, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
 	}
+	by, key, now := changedBy(inputs.Applied(have), inputs.Applied(want)), "import/"+service.String(), time.Now()
 	if equality.Semantic.DeepEqual(have.Spec, want.Spec) && equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
 		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
+		r.pace.Done(by, service.Namespace, key, now)
 		return nil
+	}
+	if by != "" {
+		if err := kit.Later(r.pace.Wait(by, service.Namespace, key, now)); err != nil {
+			return err
+		}
 	}
 	if len(have.Spec.IPs) == 0 && len(want.Spec.IPs) > 0 {
 		if err := r.cluster.Stages.Enter(kit.Usable); err != nil {
@@ -134,7 +144,24 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	updated := have.DeepCopy()
 	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}) // the agent may not update ServiceImports
-	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport)))
+	if err := r.cluster.Client.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.pace.Done(by, service.Namespace, key, now)
+	return nil
+}
+
+// changedBy returns a cluster whose record was of one revision and is of another, "" where there is none, or where a record has ended: removals do not wait.
+func changedBy(was, is map[names.ClusterID]int64) (by string) {
+	for id, revision := range was {
+		switch now, there := is[id]; {
+		case !there:
+			return ""
+		case now != revision:
+			by = id.String()
+		}
+	}
+	return by
 }
 
 // derived returns the derived Services of a service that there are: by whether they are headless.

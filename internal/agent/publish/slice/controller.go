@@ -26,7 +26,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Part begins the controller's parts of a service in status.Problems. The name of the source slice follows.
@@ -58,89 +57,6 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode b
 		r.feed,
 	)
 	return run, r, err
-}
-
-// source maps a slice of this cluster to itself, and to the cluster IPs that it stands behind.
-func (r *Reconciler) source(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
-	service := inputs.SourceService(e.Latest())
-	if service.Name == "" {
-		return nil
-	}
-	if !e.Initial {
-		r.seen.Start(client.ObjectKeyFromObject(e.Latest()))
-	}
-	if r.mode == brokerv1alpha1.AdvertiseClusterIP {
-		return append(clusterIPs(service), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Latest())})
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.Latest())}}
-}
-
-// published maps the cluster's own slice on the broker to its source.
-func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
-	slice := e.Latest()
-	if layout.Cluster(slice) != r.cluster.ID {
-		return nil
-	}
-	source := types.NamespacedName{Namespace: layout.Service(slice).Namespace, Name: layout.Source(slice)}
-	if took, written := r.transit.Stop(source); written {
-		r.metrics.Transit.Observe(took.Seconds())
-	}
-	return []reconcile.Request{{NamespacedName: source}}
-}
-
-// record maps the cluster's own record to all slices of the service. In advertise mode cluster-ip those of others count too, because they decide on
-// the merged type.
-func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
-	spec := e.Latest().Spec
-	if spec.ClusterID != r.cluster.ID.String() && r.mode != brokerv1alpha1.AdvertiseClusterIP {
-		return nil
-	}
-	return r.all(ctx, spec.Service())
-}
-
-// service maps a Service whose ports or addresses change to all slices of it, if it is exported.
-func (r *Reconciler) service(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
-	service := client.ObjectKeyFromObject(e.Latest())
-	if record, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service); e.Initial || record == nil || err != nil {
-		return nil
-	}
-	return r.all(ctx, service)
-}
-
-// all returns requests for the slices that a service has or has published.
-func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []reconcile.Request {
-	var requests []reconcile.Request
-	if r.mode == brokerv1alpha1.AdvertiseClusterIP {
-		requests = clusterIPs(service)
-	}
-	sources, err := r.cluster.Sources(ctx, service)
-	if err != nil {
-		return nil // the cache has not synced yet: its first list queues every slice
-	}
-	for _, s := range sources {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
-	}
-	published, err := r.broker.Published(ctx, r.cluster.Clusterset, service)
-	if err != nil {
-		return nil
-	}
-	for _, s := range published {
-		if layout.Cluster(s) == r.cluster.ID {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(s)}})
-		}
-	}
-	return requests
-}
-
-// clusterIPs returns the requests for a service's cluster IPs.
-func clusterIPs(service types.NamespacedName) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, family := range []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol} {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{
-			Namespace: service.Namespace, Name: names.ClusterIPSlice(service.Name, string(family)),
-		}})
-	}
-	return requests
 }
 
 // todo is what is to be done about what is published of one source slice.
@@ -193,20 +109,6 @@ func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) 
 		}
 	}
 	return false, nil
-}
-
-// Queue queues a source slice.
-func (r *Reconciler) Queue(source types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: source})
-}
-
-// Of returns the source slices that a service has, or has published.
-func (r *Reconciler) Of(ctx context.Context, service types.NamespacedName) []types.NamespacedName {
-	var all []types.NamespacedName
-	for _, req := range r.all(ctx, service) {
-		all = append(all, req.NamespacedName)
-	}
-	return all
 }
 
 // Reconcile makes what is published of one source slice what it should be.
