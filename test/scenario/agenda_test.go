@@ -32,13 +32,7 @@ func newAgenda(forms []form) *agenda {
 	// the other.
 	forms = slices.Clone(forms)
 	slices.SortStableFunc(forms, func(a, b form) int {
-		if a.shape.Bare == b.shape.Bare {
-			return cmp.Or(compareHubs(a.shape, b.shape), b.shape.Clusters-a.shape.Clusters, cmp.Compare(a.shape.DNS, b.shape.DNS))
-		}
-		if b.shape.Bare {
-			return -1
-		}
-		return 1
+		return cmp.Or(first(!a.shape.Bare, !b.shape.Bare), first(a.shape.Hub, b.shape.Hub), b.shape.Clusters-a.shape.Clusters, cmp.Compare(a.shape.DNS, b.shape.DNS))
 	})
 	a := &agenda{}
 	for _, f := range forms {
@@ -71,12 +65,12 @@ func (f form) weight() int {
 	return 1
 }
 
-// compareHubs puts shapes with a hub first.
-func compareHubs(a, b Shape) int {
+// first puts what a condition holds for before what it does not.
+func first(a, b bool) int {
 	switch {
-	case a.Hub == b.Hub:
+	case a == b:
 		return 0
-	case a.Hub:
+	case a:
 		return -1
 	}
 	return 1
@@ -144,7 +138,7 @@ func TestAgenda(t *testing.T) {
 						continue
 					}
 					if !g.shape.Serves(f.shape) {
-						t.Errorf("%s is in a group of %v", f.name, g.shape)
+						t.Errorf("%s is in a group of %+v", f.name, g.shape)
 					}
 					did[i] += f.name
 				}

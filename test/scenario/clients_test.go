@@ -2,45 +2,22 @@ package scenario
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"regexp"
+	"strings"
 	"testing"
 )
 
 const answerLine = "pod=web-0 cluster=c1 node=c1-n1 remote=127.0.0.1:1 proto=x\n"
 
 // TestClients runs the programs that scenarios run in pods against servers on
-// the loopback interface.
+// the loopback interface. Silence and refusal are no answers.
 func TestClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs curl and socat")
-	}
-	for name, test := range map[string]struct {
-		client, target string
-	}{
-		"http": {httpClient, serveHTTP(t)},
-		"tcp":  {tcpClient, serveTCP(t)},
-		"udp":  {udpClient, serveUDP(t)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "5").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			answers := parseAnswers(string(output))
-			want := Answer{Pod: "web-0", Cluster: "c1", Node: "c1-n1", Remote: "127.0.0.1:1", Proto: "x"}
-			if len(answers) != 5 || answers[0] != want {
-				t.Errorf("%q", output)
-			}
-		})
-	}
-}
-
-// TestClientsSayWhatFailed makes sure that silence and refusal are no answers.
-func TestClientsSayWhatFailed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs curl and socat")
 	}
@@ -50,33 +27,40 @@ func TestClientsSayWhatFailed(t *testing.T) {
 	}
 	nobody := closed.Addr().String()
 	closed.Close()
-	unready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, answerLine)
-	}))
-	defer unready.Close()
 	for name, test := range map[string]struct {
 		client, target string
+		answers        int
 	}{
-		"http refused": {httpClient, "http://" + nobody},
-		"http 503":     {httpClient, unready.URL},
-		"tcp refused":  {tcpClient, nobody},
-		"udp refused":  {udpClient, nobody},
+		"http":         {httpClient, serveHTTP(t, http.StatusOK), 3},
+		"tcp":          {tcpClient, serveTCP(t), 3},
+		"udp":          {udpClient, serveUDP(t), 3},
+		"http refused": {httpClient, "http://" + nobody, 0},
+		"http 503":     {httpClient, serveHTTP(t, http.StatusServiceUnavailable), 0},
+		"tcp refused":  {tcpClient, nobody, 0},
+		"udp refused":  {udpClient, nobody, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "2").Output()
+			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "3").Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if answers := parseAnswers(string(output)); len(answers) != 0 || firstFailure(string(output)) == "no output" {
+			answers := parseAnswers(string(output))
+			if len(answers) != test.answers || (firstFailure(string(output)) == "no output") != (test.answers > 0) {
 				t.Errorf("%q", output)
+			}
+			want := Answer{Pod: "web-0", Cluster: "c1", Node: "c1-n1", Remote: "127.0.0.1:1", Proto: "x"}
+			if test.answers > 0 && answers[0] != want {
+				t.Errorf("%+v", answers[0])
 			}
 		})
 	}
 }
 
-func serveHTTP(t *testing.T) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answerLine) }))
+func serveHTTP(t *testing.T, status int) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, answerLine)
+	}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -117,10 +101,29 @@ func serveUDP(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			if _, err := socket.WriteTo([]byte(answerLine), from); err != nil {
-				return
-			}
+			_, _ = socket.WriteTo([]byte(answerLine), from)
 		}
 	}()
 	return socket.LocalAddr().String()
+}
+
+func TestOnTerminal(t *testing.T) {
+	result := onTerminal(exec.Command("sh", "-c", "test -t 0 && test -t 1 && echo one && echo two; exit 3"))
+	if result.Stdout != "one\ntwo\n" {
+		t.Errorf("output %q", result.Stdout)
+	}
+	var exit *exec.ExitError
+	if !errors.As(result.Err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("ended with %v", result.Err)
+	}
+}
+
+func TestFirstMatch(t *testing.T) {
+	got, err := firstMatch(strings.NewReader("Forwarding from 127.0.0.1:4001 -> 8080\nForwarding from [::1]:4001 -> 8080\n"), forwarding)
+	if err != nil || got != "127.0.0.1:4001" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err = firstMatch(strings.NewReader("error: no such pod\n"), regexp.MustCompile("(x)y")); err == nil || !strings.Contains(err.Error(), "no such pod") {
+		t.Errorf("%v", err)
+	}
 }

@@ -200,9 +200,9 @@ func (r *Run) changeExports(ctx context.Context, cluster, namespace string, roun
 			unwanted = append(unwanted, name)
 		}
 	}
-	result := r.kubectlCommand(ctx, cluster, Command{Args: []string{"apply", "-f", "-"}, Stdin: wanted.String()})
-	if result.Err != nil {
-		return result.Err
+	apply := Command{Program: "kubectl", Args: []string{"apply", "-f", "-"}, Stdin: wanted.String()}
+	if err := r.do(ctx, cluster, apply).Err; err != nil {
+		return err
 	}
 	return r.kubectl(ctx, cluster, unwanted...).Err
 }

@@ -110,7 +110,7 @@ func runFollow(ctx context.Context, r *Run, args []string) error {
 			r.rewired[cluster] = true
 		}
 	}
-	result := r.lab.Shell(ctx, args[0], r.folder, script)
+	result := r.do(ctx, args[0], Command{Program: "shell", Folder: r.folder, Stdin: script})
 	r.output = result.text()
 	return result.Err
 }

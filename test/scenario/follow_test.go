@@ -40,22 +40,20 @@ var otherwise = map[string]string{
 func TestPagesAreFollowed(t *testing.T) {
 	followed := map[string]bool{} // page#section and number
 	for _, script := range scripts(t) {
-		for _, l := range script.lines {
-			for _, c := range l.calls {
-				if c.verb.Name != "follow" {
-					continue
-				}
-				var args []string
-				for _, w := range c.words[1:] {
-					args = append(args, w.String())
-				}
-				f, err := parseFollow(args)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, b := range f.blocks {
-					followed[b.At()] = true
-				}
+		for _, c := range script.calls() {
+			if c.verb.Name != "follow" {
+				continue
+			}
+			var args []string
+			for _, w := range c.words[1:] {
+				args = append(args, w.String())
+			}
+			f, err := parseFollow(args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range f.blocks {
+				followed[b.At()] = true
 			}
 		}
 	}
@@ -101,20 +99,15 @@ func TestPagesAreFollowed(t *testing.T) {
 // A page's commands are run with what is to stand in place of other things, of the blocks that are meant; and mistakes are found
 // before any lab is started.
 func TestFollow(t *testing.T) {
-	lab := newFake()
-	var said string
-	lab.exec = func(_ string, args []string) Result {
-		said = args[0]
-		return Result{Stdout: "done\n"}
-	}
+	lab := saying("done\n")
 	script := "follow c2 docs/concepts.md#a-first-export 1 shop=mine c1=c9\nstdout '^done$'\n"
 	if err := execute(t, lab, script); err != nil {
 		t.Error(err)
 	}
-	if said != "atoll export web -n mine --context c9\n" {
-		t.Errorf("it ran %q", said)
+	if !slices.Equal(lab.calls, []string{"c2 shell  atoll export web -n mine --context c9"}) {
+		t.Errorf("it ran %q", lab.calls)
 	}
-	lab.exec = func(string, []string) Result { return Result{Err: errors.New("exit status 1")} }
+	lab.answer = func(string, Command) Result { return Result{Err: errors.New("exit status 1")} }
 	fails(t, execute(t, lab, script), 1, "exit status 1")
 	for line, want := range map[string]string{
 		"follow c1 docs/concepts.md":                       "which section",

@@ -19,7 +19,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
-	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // Values that generated records and slices are made of: valid ones, those at the limits, and nonsense.
@@ -39,73 +38,54 @@ var (
 	)
 )
 
-// anyRecord generates what follows the valid port of a record: changes of its specification.
-var anyRecord = rapid.Custom(func(t *rapid.T) func(*recordSpec) {
-	var changes []func(*recordSpec)
-	add := func(change func(*recordSpec)) { changes = append(changes, change) }
+// changeRecord changes a record's specification, and leaves its valid port.
+func changeRecord(t *rapid.T, s *recordSpec) {
 	for range rapid.IntRange(0, 3).Draw(t, "changes") {
 		switch rapid.IntRange(0, 9).Draw(t, "field") {
 		case 0, 1, 2:
-			p := mcsv1beta1.ServicePort{Name: anyName.Draw(t, "name"), Port: anyNumber.Draw(t, "port"), Protocol: anyProtocol.Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol")}
-			add(func(s *recordSpec) { s.Ports = append(s.Ports, p) })
-		case 3:
-			families := rapid.SliceOfN(rapid.SampledFrom([]corev1.IPFamily{"IPv4", "IPv6", "IPv5", ""}), 0, 3).Draw(t, "families")
-			add(func(s *recordSpec) { s.IPFamilies = families })
-		case 4:
-			affinity, seconds := rapid.SampledFrom([]corev1.ServiceAffinity{"", "None", "ClientIP", "Cookie"}).Draw(t, "affinity"), rapid.Ptr(anyNumber, true).Draw(t, "timeout")
-			add(func(s *recordSpec) {
-				s.SessionAffinity, s.SessionAffinityConfig = affinity, &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: seconds}}
+			s.Ports = append(s.Ports, mcsv1beta1.ServicePort{
+				Name: anyName.Draw(t, "name"), Port: anyNumber.Draw(t, "port"), Protocol: anyProtocol.Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol"),
 			})
+		case 3:
+			s.IPFamilies = rapid.SliceOfN(rapid.SampledFrom([]corev1.IPFamily{"IPv4", "IPv6", "IPv5", ""}), 0, 3).Draw(t, "families")
+		case 4:
+			s.SessionAffinity = rapid.SampledFrom([]corev1.ServiceAffinity{"", "None", "ClientIP", "Cookie"}).Draw(t, "affinity")
+			seconds := rapid.Ptr(anyNumber, true).Draw(t, "timeout")
+			s.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: seconds}}
 		case 5:
-			policy := corev1.ServiceInternalTrafficPolicy(rapid.SampledFrom([]string{"Cluster", "Local", "", "x"}).Draw(t, "policy"))
-			add(func(s *recordSpec) { s.InternalTrafficPolicy = &policy })
+			s.InternalTrafficPolicy = ptr.To(rapid.SampledFrom([]corev1.ServiceInternalTrafficPolicy{"Cluster", "Local", "", "x"}).Draw(t, "policy"))
 		case 6:
-			distribution := rapid.SampledFrom([]string{"PreferClose", "PreferSameZone", "PreferSameNode", "", "x"}).Draw(t, "distribution")
-			add(func(s *recordSpec) { s.TrafficDistribution = &distribution })
+			s.TrafficDistribution = ptr.To(rapid.SampledFrom([]string{"PreferClose", "PreferSameZone", "PreferSameNode", "", "x"}).Draw(t, "distribution"))
 		case 7:
-			labels := rapid.MapOfN(anyText, anyText, 0, 5).Draw(t, "labels")
-			add(func(s *recordSpec) { s.ExportedLabels = labels })
+			s.ExportedLabels = rapid.MapOfN(anyText, anyText, 0, 5).Draw(t, "labels")
 		case 8:
-			annotations := rapid.MapOfN(anyText, anyText, 0, 5).Draw(t, "annotations")
-			add(func(s *recordSpec) { s.ExportedAnnotations = annotations })
+			s.ExportedAnnotations = rapid.MapOfN(anyText, anyText, 0, 5).Draw(t, "annotations")
 		case 9:
-			kind := rapid.SampledFrom([]mcsv1beta1.ServiceImportType{"ClusterSetIP", "Headless", "", "x"}).Draw(t, "type")
-			add(func(s *recordSpec) { s.Type = kind })
+			s.Type = rapid.SampledFrom([]mcsv1beta1.ServiceImportType{"ClusterSetIP", "Headless", "", "x"}).Draw(t, "type")
 		}
 	}
-	return func(s *recordSpec) {
-		for _, change := range changes {
-			change(s)
-		}
-	}
-})
+}
 
-// anySlice generates what follows the valid port and the valid endpoint of a slice.
-var anySlice = rapid.Custom(func(t *rapid.T) func(*slice) {
-	var changes []func(*slice)
-	add := func(change func(*slice)) { changes = append(changes, change) }
+// changeSlice changes a slice, and leaves its valid port and its valid endpoint.
+func changeSlice(t *rapid.T, s *slice) {
 	for range rapid.IntRange(0, 3).Draw(t, "changes") {
 		switch rapid.IntRange(0, 4).Draw(t, "field") {
 		case 0, 1:
-			p := discoveryv1.EndpointPort{Name: rapid.Ptr(anyName, true).Draw(t, "name"), Port: rapid.Ptr(anyNumber, true).Draw(t, "port"), Protocol: rapid.Ptr(anyProtocol, true).Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol")}
-			add(func(s *slice) { s.Ports = append(s.Ports, p) })
+			s.Ports = append(s.Ports, discoveryv1.EndpointPort{
+				Name: rapid.Ptr(anyName, true).Draw(t, "name"), Port: rapid.Ptr(anyNumber, true).Draw(t, "port"),
+				Protocol: rapid.Ptr(anyProtocol, true).Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol"),
+			})
 		case 2, 3:
-			e := discoveryv1.Endpoint{
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
 				Addresses: rapid.SliceOfN(anyAddress, 1, 2).Draw(t, "addresses"), Hostname: rapid.Ptr(anyName, true).Draw(t, "hostname"), Zone: rapid.Ptr(anyText, true).Draw(t, "zone"),
 				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}, // so that requests reach the valid one
-			}
-			add(func(s *slice) { s.Endpoints = append(s.Endpoints, e) })
+			})
 		case 4:
-			key, value := rapid.SampledFrom([]string{names.AnnotationSourceSlice, names.AnnotationRevision, names.AnnotationLastChangeTriggerTime}).Draw(t, "key"), anyText.Draw(t, "value")
-			add(func(s *slice) { s.Annotations[key] = value })
+			key := rapid.SampledFrom([]string{names.AnnotationSourceSlice, names.AnnotationRevision, names.AnnotationLastChangeTriggerTime}).Draw(t, "key")
+			s.Annotations[key] = anyText.Draw(t, "value")
 		}
 	}
-	return func(s *slice) {
-		for _, change := range changes {
-			change(s)
-		}
-	}
-})
+}
 
 // generated is a made-up service of c1's, and what of it passes validation.
 type generated struct {
@@ -159,10 +139,16 @@ func (w *world) runGenerated(t *testing.T, nightly bool) {
 // generate writes a record and a slice.
 func (w *world) generate(t *testing.T, seed int, address string) generated {
 	g := generated{seed: seed, service: fmt.Sprintf("evil-generated-%d", seed)}
-	g.record = w.record(sharedNamespace, g.service, 80)
-	anyRecord.Example(seed)(&g.record.Spec)
-	g.slice = w.slice(ipv4, sharedNamespace, g.service, 8080, address)
-	anySlice.Example(seed)(g.slice)
+	g.record = rapid.Custom(func(t *rapid.T) *brokerv1alpha1.ExportedService {
+		r := record(sharedNamespace, g.service, 80)
+		changeRecord(t, &r.Spec)
+		return r
+	}).Example(seed)
+	g.slice = rapid.Custom(func(t *rapid.T) *slice {
+		s := published(ipv4, sharedNamespace, g.service, address)
+		changeSlice(t, s)
+		return s
+	}).Example(seed)
 	for object, done := range map[client.Object]*bool{g.record.DeepCopy(): &g.recorded, g.slice.DeepCopy(): &g.sliced} {
 		err := w.put(t.Context(), object)
 		if err != nil && !refused(err) {
@@ -185,37 +171,31 @@ func (w *world) checkGenerated(t *testing.T, g generated, address string) (reach
 	// A slice whose name does not agree with what it says of its source is ignored as a whole, and so is one without a revision.
 	source := passed.Annotations[names.AnnotationSourceSlice]
 	agrees := g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source)
-	endpoint := g.sliced && agrees && layout.Revision(passed) > 0 && slices.Contains(spec.IPFamilies, corev1.IPv4Protocol) && slices.ContainsFunc(passed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
-	for _, cluster := range importers {
-		planes.Eventually(t, fmt.Sprintf("seed %d: %s imports what is valid of %s", g.seed, cluster, g.service), func() error {
-			imported := &mcsv1beta1.ServiceImport{}
-			if err := w.admin[cluster].Get(t.Context(), client.ObjectKey{Namespace: sharedNamespace, Name: g.service}, imported); err != nil {
-				return fmt.Errorf("%w; the record is %+v", err, spec)
-			}
-			if len(imported.Spec.Ports) != len(spec.Ports) || imported.Spec.Type != spec.Type {
-				return fmt.Errorf("it is %+v, and the record %+v", imported.Spec, spec)
-			}
-			if have := w.addressesFrom(t, cluster, sharedNamespace, g.service, "c1"); endpoint && !slices.Contains(have, address) {
-				return fmt.Errorf("its endpoints are %v", have)
-			}
-			policy := ptr.Deref(spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
-			if !endpoint || spec.Type != mcsv1beta1.ClusterSetIP || policy != corev1.ServiceInternalTrafficPolicyCluster || !hasPort(spec.Ports, passed.Ports) {
-				return nil
-			}
-			for _, ip := range imported.Spec.IPs {
-				if strings.Contains(ip, ":") {
-					continue
-				}
-				answer, err := w.request(t.Context(), cluster, ip, time.Second)
-				if err == nil && answer.Cluster != "c1" {
-					err = fmt.Errorf("%s has answered", answer.Cluster)
-				}
-				reached = err == nil
-				return err
-			}
+	endpoint := g.sliced && agrees && layout.Revision(passed) > 0 && slices.Contains(spec.IPFamilies, corev1.IPv4Protocol) &&
+		slices.ContainsFunc(passed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == address })
+	policy := ptr.Deref(spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
+	answers := endpoint && spec.Type == mcsv1beta1.ClusterSetIP && policy == corev1.ServiceInternalTrafficPolicyCluster && hasPort(spec.Ports, passed.Ports)
+	w.untilImported(t, importers, sharedNamespace, g.service, func(cluster string, imported *mcsv1beta1.ServiceImport) error {
+		if len(imported.Spec.Ports) != len(spec.Ports) || imported.Spec.Type != spec.Type {
+			return fmt.Errorf("it is %+v, and the record %+v", imported.Spec, spec)
+		}
+		if have := w.addressesFrom(t, cluster, sharedNamespace, g.service, "c1"); endpoint && !slices.Contains(have, address) {
+			return fmt.Errorf("its endpoints are %v", have)
+		}
+		if !answers {
+			return nil
+		}
+		i := slices.IndexFunc(imported.Spec.IPs, func(ip string) bool { return !strings.Contains(ip, ":") })
+		if i < 0 {
 			return fmt.Errorf("it has the addresses %v", imported.Spec.IPs)
-		})
-	}
+		}
+		answer, err := w.request(t.Context(), cluster, imported.Spec.IPs[i], time.Second)
+		if err == nil && answer.Cluster != "c1" {
+			err = fmt.Errorf("%s has answered", answer.Cluster)
+		}
+		reached = err == nil
+		return err
+	})
 	return reached
 }
 

@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -48,9 +48,7 @@ func hostile(nightly bool) form {
 			return
 		}
 		// From now on c1's objects on the broker are what its administrator writes.
-		if err := w.lab.Kill(t.Context(), "c1/agent"); err != nil {
-			t.Fatal(err)
-		}
+		planes.NoError(t, w.lab.Kill(t.Context(), "c1/agent"))
 		defer w.heartbeats(t)()
 		if nightly && !group("on the broker", w.onTheBroker()) {
 			return
@@ -110,91 +108,72 @@ func (w *world) good() int32 {
 	return 30000 + w.step%10000
 }
 
-// importersHave waits until the importing clusters hold a port of a service, and an endpoint of c1's where one is given.
-func (w *world) importersHave(t *testing.T, service string, port int32, address string) {
-	t.Helper()
-	for _, cluster := range importers {
-		planes.Eventually(t, fmt.Sprintf("%s imports what is valid of %s", cluster, service), func() error {
-			imported := &mcsv1beta1.ServiceImport{}
-			if err := w.admin[cluster].Get(t.Context(), client.ObjectKey{Namespace: sharedNamespace, Name: service}, imported); err != nil {
-				return err
-			}
-			if !slices.ContainsFunc(imported.Spec.Ports, func(p mcsv1beta1.ServicePort) bool { return p.Port == port }) {
-				return fmt.Errorf("its ports are %+v", imported.Spec.Ports)
-			}
-			if have := w.addressesFrom(t, cluster, sharedNamespace, service, "c1"); address != "" && !slices.Contains(have, address) {
-				return fmt.Errorf("its endpoints are %.500v", have)
-			}
-			return nil
-		})
-	}
+// A madeUp service is one that only c1 exports, with a valid port and a valid endpoint.
+type madeUp struct {
+	name, address string
+	port          int32
 }
 
-// standing is c1's honest record of the service that c2 exports too, as its agent wrote it.
-func (w *world) standing() *brokerv1alpha1.ExportedService { return w.honest.DeepCopy() }
+func (w *world) makeUp(family discoveryv1.AddressType) madeUp {
+	port := w.good()
+	m := madeUp{name: fmt.Sprintf("evil-%d", port), address: fmt.Sprintf("198.51.100.%d", 1+port%250), port: port}
+	if family == ipv6 {
+		m.address = fmt.Sprintf("2001:db8::%x", port)
+	}
+	return m
+}
+
+// importersHave waits until the importing clusters hold the port of such a service, and an endpoint of c1's where one is given.
+func (w *world) importersHave(t *testing.T, m madeUp, address string) {
+	t.Helper()
+	w.untilImported(t, importers, sharedNamespace, m.name, func(cluster string, imported *mcsv1beta1.ServiceImport) error {
+		if !slices.ContainsFunc(imported.Spec.Ports, func(p mcsv1beta1.ServicePort) bool { return p.Port == m.port }) {
+			return fmt.Errorf("its ports are %+v", imported.Spec.Ports)
+		}
+		if have := w.addressesFrom(t, cluster, sharedNamespace, m.name, "c1"); address != "" && !slices.Contains(have, address) {
+			return fmt.Errorf("its endpoints are %.500v", have)
+		}
+		return nil
+	})
+}
 
 // recording writes a record with something wrong in it: of a service that c1 alone exports, and of one that c2 exports too. Of the
 // first the valid port arrives, unless nothing of the record can be used.
-func (w *world) recording(name string, nothing bool, change func(*brokerv1alpha1.ExportedServiceSpec)) hostileAttempt {
-	var service string
-	var port int32
-	var alone error
-	return hostileAttempt{
-		name: "a record with " + name,
-		do: func(ctx context.Context) error {
-			port = w.good()
-			service = fmt.Sprintf("evil-%d", port)
-			r := w.record(sharedNamespace, service, port)
-			change(&r.Spec)
-			if alone = w.put(ctx, r); alone != nil && !refused(alone) {
-				return alone
-			}
-			lie := w.standing()
-			change(&lie.Spec)
-			if err := w.put(ctx, lie); err != nil {
-				if !refused(err) {
-					return err
-				}
-				return alone
-			}
-			return nil
-		},
-		arrived: func(t *testing.T) {
-			if alone == nil && !nothing {
-				w.importersHave(t, service, port, "")
-			}
-		},
+func (w *world) recording(name string, nothing bool, change func(*recordSpec)) hostileAttempt {
+	m := w.makeUp(ipv4)
+	a := hostileAttempt{name: "a record with " + name, do: func(ctx context.Context) error {
+		alone, lie := record(sharedNamespace, m.name, m.port), w.honest.DeepCopy()
+		change(&alone.Spec)
+		change(&lie.Spec)
+		refusal := w.put(ctx, alone)
+		if err := w.put(ctx, lie); err != nil && !refused(err) {
+			return err
+		}
+		return refusal
+	}}
+	if !nothing {
+		a.arrived = func(t *testing.T) { w.importersHave(t, m, "") }
 	}
+	return a
 }
 
 // slicing writes a slice with something wrong in it. The valid endpoint arrives, unless nothing of the slice can be used.
-func (w *world) slicing(name string, family discoveryv1.AddressType, nothing bool, change func(*discoveryv1.EndpointSlice)) hostileAttempt {
-	var service, address string
-	var port int32
-	return hostileAttempt{
-		name: "a slice with " + name,
-		do: func(ctx context.Context) error {
-			port = w.good()
-			service = fmt.Sprintf("evil-%d", port)
-			address = fmt.Sprintf("198.51.100.%d", 1+port%250)
-			if family == discoveryv1.AddressTypeIPv6 {
-				address = fmt.Sprintf("2001:db8::%x", port)
-			}
-			r := w.record(sharedNamespace, service, port)
-			r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: "bad", Protocol: corev1.ProtocolTCP, Port: 81})
-			if err := w.put(ctx, r); err != nil {
-				return fmt.Errorf("a valid record: %.200s", err) // no refusal: the test is wrong
-			}
-			s := w.slice(family, sharedNamespace, service, 8080, address)
-			change(s)
-			return w.put(ctx, s)
-		},
-		arrived: func(t *testing.T) {
-			if !nothing {
-				w.importersHave(t, service, port, address)
-			}
-		},
+func (w *world) slicing(name string, family discoveryv1.AddressType, nothing bool, change func(*slice)) hostileAttempt {
+	m := w.makeUp(family)
+	a := hostileAttempt{name: "a slice with " + name, do: func(ctx context.Context) error {
+		r := record(sharedNamespace, m.name, m.port)
+		r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: "bad", Protocol: corev1.ProtocolTCP, Port: 81})
+		if err := w.put(ctx, r); err != nil {
+			return fmt.Errorf("a valid record: %.200s", err) // no refusal: the test is wrong
+		}
+		s := published(family, sharedNamespace, m.name, m.address)
+		change(s)
+		return w.put(ctx, s)
+	}}
+	if !nothing {
+		a.arrived = func(t *testing.T) { w.importersHave(t, m, m.address) }
 	}
+	return a
 }
 
 // openBroker takes everything from the broker by which it refuses what a member says of itself: its admission policies and the schema of records.
@@ -202,25 +181,19 @@ func (w *world) openBroker(t *testing.T) {
 	t.Helper()
 	broker := w.admin[lab.Broker]
 	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
-	if err := broker.List(t.Context(), bindings, client.MatchingLabels{"atoll.dev/clusterset": place}); err != nil || len(bindings.Items) == 0 {
+	if err := broker.List(t.Context(), bindings, client.MatchingLabels{names.LabelClusterset: objects.Clusterset}); err != nil || len(bindings.Items) == 0 {
 		t.Fatalf("there are %d bindings of admission policies, %v", len(bindings.Items), err)
 	}
-	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "exportedservices.broker.atoll.dev"}}
-	if err := broker.Get(t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
-		t.Fatal(err)
+	for i := range bindings.Items {
+		planes.Delete(t, broker, &bindings.Items[i])
 	}
-	for _, b := range bindings.Items {
-		if err := broker.Delete(t.Context(), b.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	open := definition.DeepCopy()
-	open.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
-	if err := broker.Update(t.Context(), open); err != nil {
-		t.Fatal(err)
-	}
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: objects.Meta("", "exportedservices.broker.atoll.dev")}
+	planes.Change(t, broker, definition, func(d *apiextensionsv1.CustomResourceDefinition) {
+		anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+		d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = anything
+	})
 	planes.Eventually(t, "the broker takes what it refused", func() error {
-		r := w.record(sharedNamespace, "anything", 1)
+		r := record(sharedNamespace, "anything", 1)
 		r.Spec.Type, r.Spec.ClusterID = "Anycast", "c2"
 		return w.member.Create(t.Context(), r, client.DryRunAll)
 	})

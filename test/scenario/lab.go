@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -13,29 +14,20 @@ const Broker = "broker"
 type Lab interface {
 	// Shape tells what lab it is.
 	Shape() Shape
-	// Kubectl runs kubectl against a cluster until it ends or ctx is done.
-	Kubectl(ctx context.Context, cluster string, command Command) Result
+	// Do runs a program against a cluster until it ends or ctx is done.
+	Do(ctx context.Context, cluster string, command Command) Result
 	// CreateNamespace creates a namespace and returns when pods can be created in it.
 	CreateNamespace(ctx context.Context, cluster, namespace string) error
 	// DeleteNamespace deletes a namespace, if it exists, and returns when it is gone.
 	DeleteNamespace(ctx context.Context, cluster, namespace string) error
-	// Atoll runs the command atoll against a cluster.
-	Atoll(ctx context.Context, cluster string, args ...string) Result
-	// Helm runs helm against a cluster, in the repository's folder.
-	Helm(ctx context.Context, cluster string, args ...string) Result
-	// Shell runs a shell's script as Exec does, in a folder of the host. Programs in it are atoll, kubectl and helm, which
-	// know all clusters by their contexts; the given one's is the current one.
-	Shell(ctx context.Context, cluster, folder, script string) Result
-	// Exec runs a host program in the network of a cluster's first node, with
-	// the cluster's own DNS.
-	Exec(ctx context.Context, cluster string, args ...string) Result
 	// PortForward makes a pod's port reachable at the returned address of the
 	// host until stop is called.
 	PortForward(ctx context.Context, cluster, namespace, pod, port string) (address string, stop func(), err error)
 	// Cut stops all traffic between two clusters, or a cluster and the broker.
 	Cut(ctx context.Context, a, b string) error
-	// Heal undoes Cut; two empty names undo every cut.
+	// Heal undoes Cut, and HealAll every cut.
 	Heal(ctx context.Context, a, b string) error
+	HealAll(ctx context.Context) error
 	// Kill ends one of a cluster's programs, CLUSTER/UNIT, without warning.
 	Kill(ctx context.Context, unit string) error
 	// Start starts what Kill ended and returns when it is ready.
@@ -51,11 +43,17 @@ type Lab interface {
 	Rename(ctx context.Context, cluster, id string) error
 }
 
-// Command is one call of kubectl.
+// Command is one call of a program.
 type Command struct {
-	Args  []string
-	Stdin string
-	TTY   bool // run it on a pseudo-terminal, as a person would
+	// Program is kubectl, atoll or helm, which reach the cluster, helm in the repository's folder; or shell, for the script in
+	// Stdin; or another program of the host, which runs in the network of the cluster's first node, with the cluster's own DNS.
+	Program string
+	Args    []string
+	Stdin   string
+	TTY     bool // run it on a pseudo-terminal, as a person would
+	// Folder is where a shell runs, as other programs of the host do. Programs in its script are atoll, kubectl and helm, which know
+	// all clusters by their contexts; the given one's is the current one.
+	Folder string
 }
 
 // Result is what a program left.
@@ -66,11 +64,22 @@ type Result struct {
 
 // text joins both outputs for a person to read.
 func (r Result) text() string {
-	if r.Stderr == "" {
-		return r.Stdout
-	}
-	if r.Stdout != "" && !strings.HasSuffix(r.Stdout, "\n") {
+	if r.Stdout != "" && r.Stderr != "" && !strings.HasSuffix(r.Stdout, "\n") {
 		return r.Stdout + "\n" + r.Stderr
 	}
 	return r.Stdout + r.Stderr
+}
+
+// do runs a program. The error carries what it said.
+func (r *Run) do(ctx context.Context, cluster string, command Command) Result {
+	result := r.lab.Do(ctx, cluster, command)
+	if result.Err != nil && result.Stderr != "" {
+		result.Err = fmt.Errorf("%w: %s", result.Err, strings.TrimSpace(result.Stderr))
+	}
+	return result
+}
+
+// kubectl runs kubectl in the cluster.
+func (r *Run) kubectl(ctx context.Context, cluster string, args ...string) Result {
+	return r.do(ctx, cluster, Command{Program: "kubectl", Args: args})
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +64,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 			return have
 		}
 		if ls.given {
-			t.Skipf("lab %s has %v, this needs %v", ls.current.Name(), Use(ls.current).Shape(), need)
+			t.Skipf("lab %s has %+v, this needs %+v", ls.current.Name(), Use(ls.current).Shape(), need)
 		}
 		ls.down(t)
 	}
@@ -79,10 +78,10 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 			AdvertiseMode: lab.AdvertiseMode(need.AdvertiseMode), DNS: lab.ClusterDNS(need.DNS),
 		},
 		Atoll:    filepath.Join(programs, "atoll"),
-		Progress: &lineLog{t: t},
+		Progress: t.Output(),
 	})
 	if err != nil {
-		t.Fatalf("starting a lab of %v: %v", need, err)
+		t.Fatalf("starting a lab of %+v: %v", need, err)
 	}
 	ls.current = l
 	return Use(l)
@@ -188,22 +187,4 @@ func checkMachine() error {
 		return fmt.Errorf("programs are missing: apt-get install %s", strings.Join(packages, " "))
 	}
 	return nil
-}
-
-// lineLog writes whole lines to a test's log.
-type lineLog struct {
-	t    *testing.T
-	rest []byte
-}
-
-func (l *lineLog) Write(data []byte) (int, error) {
-	l.rest = append(l.rest, data...)
-	for {
-		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
-		if !ok {
-			return len(data), nil
-		}
-		l.t.Logf("%s", line)
-		l.rest = rest
-	}
 }

@@ -1,7 +1,10 @@
 package scenario
 
 import (
-	"fmt"
+	"flag"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,23 +83,20 @@ func TestFormsOfScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(nightly bool) (names []string) {
-		for _, f := range forms([]*Script{script}, nightly) {
-			names = append(names, fmt.Sprintf("%s: %v", f.name, f.shape))
-		}
-		return names
+	first := form{name: "x", script: script, shape: Shape{Clusters: 2, Nodes: 1, IPFamily: IPv4}}
+	dual, stock, each := first, first, first
+	dual.name, dual.shape.IPFamily = "x/dual", Dual
+	stock.name, stock.shape.DNS = "x/stock", "stock"
+	each.name, each.shape.IPFamily = "x/ipv6,dual", "ipv6,dual"
+	if got := forms([]*Script{script}, false); !reflect.DeepEqual(got, []form{first}) {
+		t.Errorf("it has the forms %+v", got)
 	}
-	first := "x: clusters=2 nodes=1 ip-family=ipv4"
-	if diff := cmp.Diff([]string{first}, of(false)); diff != "" {
-		t.Error(diff)
-	}
-	want := []string{first, "x/dual: clusters=2 nodes=1 ip-family=dual", "x/stock: clusters=2 nodes=1 ip-family=ipv4 dns=stock", "x/ipv6,dual: clusters=2 nodes=1 ip-family=ipv6,dual"}
-	if diff := cmp.Diff(want, of(true)); diff != "" {
-		t.Error(diff)
+	if got := forms([]*Script{script}, true); !reflect.DeepEqual(got, []form{first, dual, stock, each}) {
+		t.Errorf("nightly it has the forms %+v", got)
 	}
 	script.Long = true
-	if got := of(false); got != nil {
-		t.Errorf("a long script has the forms %v", got)
+	if got := forms([]*Script{script}, false); got != nil {
+		t.Errorf("a long script has the forms %+v", got)
 	}
 }
 
@@ -202,13 +202,38 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestVerbsAreDocumented(t *testing.T) {
-	for name, verb := range verbs() {
-		if verb.Name != name || verb.Summary == "" || verb.Run == nil {
-			t.Errorf("%s is not complete", name)
+func TestThousandHasAThousandEndpoints(t *testing.T) {
+	seen := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^- addresses: \[10\.9\.[0-3]\.\d+\]$`).FindAllString(string(thousand().Data), -1) {
+		seen[line] = true
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d different endpoints", len(seen))
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of verbs into the manual")
+
+// TestManual keeps the table of verbs in the manual true.
+func TestManual(t *testing.T) {
+	const manual = "../../docs/testing.md"
+	data, err := os.ReadFile(manual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(data), "<!-- verbs -->\n")
+	table, after, ok := strings.Cut(rest, "<!-- /verbs -->")
+	if !ok {
+		t.Fatalf("%s has no place for the table of verbs", manual)
+	}
+	if *update {
+		page := before + "<!-- verbs -->\n" + VerbTable() + "<!-- /verbs -->" + after
+		if err := os.WriteFile(manual, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		if strings.HasSuffix(verb.Summary, ".") {
-			t.Errorf("%s: the summary ends in a full stop", name)
-		}
+		return
+	}
+	if table != VerbTable() {
+		t.Errorf("%s: the table of verbs is not true any more; go test ./test/scenario -run TestManual -update writes it", manual)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,13 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/charts"
@@ -38,30 +46,43 @@ func (r realLab) Shape() Shape {
 // command makes a kubectl command. Its discovery cache is the lab's own: labs
 // use the same ports one after the other.
 func (r realLab) command(ctx context.Context, cluster string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(r.Spec.Programs, "kubectl"), append([]string{
+	return exec.CommandContext(ctx, filepath.Join(r.Spec.Programs, "kubectl"), append([]string{
 		"--kubeconfig=" + r.Kubeconfig(), "--context=" + cluster,
 		"--cache-dir=" + filepath.Join(r.Dir(cluster), "kubectl-cache"),
 	}, args...)...)
-	cmd.WaitDelay = time.Second
-	return cmd
 }
 
-func (r realLab) Kubectl(ctx context.Context, cluster string, command Command) Result {
-	if result, err := r.get(ctx, cluster, command); err == nil {
-		return result
+// Do runs a program as a person would, but for what of kubectl needs no process (see get).
+func (r realLab) Do(ctx context.Context, cluster string, command Command) Result {
+	args := slices.Clone(command.Args)
+	switch command.Program {
+	case "kubectl":
+		if result, err := r.get(ctx, cluster, command); err == nil {
+			return result
+		}
+		return outputs(r.command(ctx, cluster, args...), command)
+	case "atoll":
+		return outputs(exec.CommandContext(ctx, r.Spec.Atoll, append(args, "--kubeconfig="+r.Kubeconfig(), "--context="+cluster)...), command)
+	case "helm":
+		return r.helm(ctx, cluster, command)
+	case "shell":
+		return r.shell(ctx, cluster, command.Folder, command.Stdin)
+	default:
+		var stdout, stderr bytes.Buffer
+		err := r.Exec(ctx, cluster, append([]string{command.Program}, args...), lab.Streams{Out: &stdout, Err: &stderr})
+		return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
 	}
-	cmd := r.command(ctx, cluster, command.Args...)
+}
+
+// outputs runs the command and keeps what it writes.
+func outputs(cmd *exec.Cmd, command Command) Result {
+	cmd.WaitDelay = time.Second
 	if command.TTY {
 		return onTerminal(cmd)
 	}
 	if command.Stdin != "" {
 		cmd.Stdin = strings.NewReader(command.Stdin)
 	}
-	return outputs(cmd)
-}
-
-// outputs runs the command and keeps what it writes.
-func outputs(cmd *exec.Cmd) Result {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -84,6 +105,43 @@ func (r realLab) get(ctx context.Context, cluster string, command Command) (Resu
 	return in.do(ctx, g)
 }
 
+func (r realLab) helm(ctx context.Context, cluster string, command Command) Result {
+	program, err := charts.Helm()
+	if err != nil {
+		return Result{Err: err}
+	}
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(command.Args), "--kubeconfig="+r.Kubeconfig(), "--kube-context="+cluster)...)
+	cmd.Dir = charts.Root()
+	folder := filepath.Join(r.Dir(cluster), "helm") // labs use the same ports one after the other
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder)
+	return outputs(cmd, command)
+}
+
+// shell runs a script. What programs write to both outputs comes in one text, in which each line of the script stands before
+// what it says.
+func (r realLab) shell(ctx context.Context, cluster, folder, script string) Result {
+	helm, err := charts.Helm()
+	if err != nil {
+		return Result{Err: err}
+	}
+	script = fmt.Sprintf("exec 2>&1; cd %s; PATH=$PATH:%s; set -v\n%s", folder, filepath.Dir(helm), script)
+	file := filepath.Join(folder, ".script")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		return Result{Err: fmt.Errorf("writing a script: %w", err)}
+	}
+	argv := []string{
+		// Labs have the same addresses one after the other, and kubectl and helm remember what was at one.
+		"env", "-u", "XDG_CACHE_HOME", "-u", "XDG_CONFIG_HOME", "-u", "XDG_DATA_HOME", "HOME=" + folder,
+		"bash", "-e", "-o", "pipefail", file,
+	}
+	var output bytes.Buffer
+	if err = r.Exec(ctx, cluster, argv, lab.Streams{Out: &output, Err: &output}); err != nil {
+		last := strings.Split(strings.TrimSpace(output.String()), "\n")
+		err = fmt.Errorf("%w: %s", err, strings.Join(last[max(0, len(last)-5):], "\n"))
+	}
+	return Result{Stdout: output.String(), Err: err}
+}
+
 // onTerminal runs the command on a pseudo-terminal of its own.
 func onTerminal(cmd *exec.Cmd) Result {
 	terminal, err := pty.Start(cmd)
@@ -100,54 +158,27 @@ func onTerminal(cmd *exec.Cmd) Result {
 	return Result{Stdout: strings.ReplaceAll(output.String(), "\r\n", "\n"), Err: err}
 }
 
-func (r realLab) Atoll(ctx context.Context, cluster string, args ...string) Result {
-	cmd := exec.CommandContext(ctx, r.Spec.Atoll, append(slices.Clone(args), "--kubeconfig="+r.Kubeconfig(), "--context="+cluster)...)
-	cmd.WaitDelay = time.Second
-	return outputs(cmd)
-}
-
-func (r realLab) Helm(ctx context.Context, cluster string, args ...string) Result {
-	program, err := charts.Helm()
-	if err != nil {
-		return Result{Err: err}
-	}
-	cmd := exec.CommandContext(ctx, program, append(slices.Clone(args), "--kubeconfig="+r.Kubeconfig(), "--kube-context="+cluster)...)
-	cmd.Dir, cmd.WaitDelay = charts.Root(), time.Second
-	folder := filepath.Join(r.Dir(cluster), "helm") // labs use the same ports one after the other
-	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder)
-	return outputs(cmd)
-}
-
-func (r realLab) Exec(ctx context.Context, cluster string, args ...string) Result {
-	var stdout, stderr bytes.Buffer
-	err := r.Lab.Exec(ctx, cluster, args, lab.Streams{Out: &stdout, Err: &stderr})
-	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
-}
-
 var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`)
 
 func (r realLab) PortForward(ctx context.Context, cluster, namespace, pod, port string) (string, func(), error) {
-	ctx, cancel := context.WithCancel(ctx)
-	cmd := r.command(ctx, cluster, "port-forward", "-n", namespace, "pod/"+pod, ":"+port)
 	said, out, err := os.Pipe()
 	if err != nil {
-		cancel()
 		return "", nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := r.command(ctx, cluster, "port-forward", "-n", namespace, "pod/"+pod, ":"+port)
 	cmd.Stdout, cmd.Stderr = out, out
 	err = cmd.Start()
 	out.Close()
-	if err != nil {
-		cancel()
-		said.Close()
-		return "", nil, err
-	}
 	stop := func() {
 		cancel()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // it was killed, or has not started
 		said.Close()
 	}
-	address, err := firstMatch(said, forwarding)
+	var address string
+	if err == nil {
+		address, err = firstMatch(said, forwarding)
+	}
 	if err != nil {
 		stop()
 		return "", nil, fmt.Errorf("kubectl port-forward: %w", err)
@@ -172,9 +203,71 @@ func firstMatch(from io.Reader, pattern *regexp.Regexp) (string, error) {
 	}
 }
 
-func (r realLab) Heal(ctx context.Context, a, b string) error {
-	if a == "" {
-		return r.HealAll(ctx)
+// namespaceTime limits the deletion of a namespace.
+const namespaceTime = 90 * time.Second
+
+// core returns a client with a connection of its own. A shared connection can lead to an API server that a scenario has
+// killed or cut off. A kubectl process for each namespace and cluster would cost a minute of processor time in all.
+func (r realLab) core(cluster string) (typedcorev1.CoreV1Interface, error) {
+	config, err := r.RESTConfig(cluster)
+	if err != nil {
+		return nil, err
 	}
-	return r.Lab.Heal(ctx, a, b)
+	config = rest.CopyConfig(config)
+	config.Dial = new(net.Dialer).DialContext
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.CoreV1(), nil
+}
+
+func (r realLab) CreateNamespace(ctx context.Context, cluster, name string) error {
+	core, err := r.core(cluster)
+	if err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := core.Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", name, err)
+	}
+	// Pods cannot be created before their service account.
+	return poll(ctx, func(ctx context.Context) (bool, error) {
+		_, err := core.ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+func (r realLab) DeleteNamespace(ctx context.Context, cluster, name string) error {
+	core, err := r.core(cluster)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, namespaceTime, fmt.Errorf("namespace %s is not gone after %v", name, namespaceTime))
+	defer cancel()
+	if err := core.Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsConflict(err) {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("deleting namespace %s: %w", name, err)
+	}
+	return poll(ctx, func(ctx context.Context) (bool, error) {
+		_, err := core.Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// poll asks until the answer is true.
+func poll(ctx context.Context, ask wait.ConditionWithContextFunc) error {
+	err := wait.PollUntilContextCancel(ctx, interval, true, ask)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }

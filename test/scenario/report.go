@@ -41,7 +41,7 @@ const notReady = `jsonpath={range .items[?(@.status.containerStatuses[*].ready==
 
 // showLogs logs what containers said that do not work.
 func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
-	pods := r.lab.Kubectl(ctx, cluster, Command{Args: []string{"get", "pods", "-n", namespace, "-o", notReady, "--request-timeout=5s"}})
+	pods := r.kubectl(ctx, cluster, "get", "pods", "-n", namespace, "-o", notReady, "--request-timeout=5s")
 	for pod := range strings.FieldsSeq(pods.Stdout) {
 		r.show(ctx, cluster, "logs", pod, "-n", namespace, "--all-containers", "--tail=20")
 	}
@@ -50,7 +50,7 @@ func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
 // showRules logs where kube-proxy sends the connections of a namespace's services on the cluster's first node, and which connections nobody has answered.
 func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
 	const script = `nft list ruleset | grep -F -A6 -e "-$1/"; grep SYN_SENT /proc/net/nf_conntrack 2>/dev/null`
-	if text := strings.TrimSpace(r.lab.Exec(ctx, cluster, "sh", "-c", script, "sh", namespace).Stdout); text != "" {
+	if text := strings.TrimSpace(r.do(ctx, cluster, Command{Program: "sh", Args: []string{"-c", script, "sh", namespace}}).Stdout); text != "" {
 		r.logf("%s: rules of kube-proxy, and connections without answer\n%s", cluster, indent(text))
 	}
 }
@@ -58,7 +58,7 @@ func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
 // show logs one listing; an empty one says nothing.
 func (r *Run) show(ctx context.Context, cluster string, args ...string) {
 	quick := append(slices.Clone(args), "--request-timeout=5s") // it may be killed or cut off
-	text := strings.TrimSpace(r.lab.Kubectl(ctx, cluster, Command{Args: quick}).text())
+	text := strings.TrimSpace(r.kubectl(ctx, cluster, quick...).text())
 	if text == "" || strings.HasPrefix(text, "No resources found") || strings.Contains(text, "\nitems: []\n") {
 		return
 	}

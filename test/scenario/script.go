@@ -59,27 +59,6 @@ type Shape struct {
 // DefaultShape is what a script gets that has no "# lab:" comment.
 var DefaultShape = Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
 
-// String gives the shape as a script writes it.
-func (s Shape) String() string {
-	text := fmt.Sprintf("clusters=%d nodes=%d ip-family=%s", s.Clusters, s.Nodes, s.IPFamily)
-	switch {
-	case s.Empty:
-		text += " empty=true"
-	case s.Bare:
-		text += " bare=true"
-	}
-	if s.Hub {
-		text += " hub=true"
-	}
-	if s.AdvertiseMode != "" {
-		text += " advertise-mode=" + s.AdvertiseMode
-	}
-	if s.DNS != "" {
-		text += " dns=" + s.DNS
-	}
-	return text
-}
-
 // Serves says whether a lab of shape s will do for a script that asks for
 // need. More clusters are welcome; other address families, node counts and
 // advertise modes change what a script sees, so they must be equal. The DNS is
@@ -94,12 +73,6 @@ func (s Shape) Serves(need Shape) bool {
 		}
 	}
 	return true
-}
-
-// cluster says whether name is one of the shape's member clusters.
-func (s Shape) cluster(name string) bool {
-	number, err := strconv.Atoi(strings.TrimPrefix(name, "c"))
-	return err == nil && name == fmt.Sprintf("c%d", number) && number >= 1 && number <= s.Clusters
 }
 
 // names lists the shape's member clusters.
@@ -218,20 +191,6 @@ func (s *Script) parseHeader(text string) error {
 	return nil
 }
 
-func (s *Script) set(key, value string) (err error) {
-	switch key {
-	case "also":
-		s.also = value
-	case "long":
-		if s.Long, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("long: %w", err)
-		}
-	default:
-		return s.Shape.set(key, value)
-	}
-	return nil
-}
-
 // checkForms checks the IP families, and makes a shape of each word of "also".
 func (s *Script) checkForms() error {
 	if err := s.Shape.IPFamily.Check(s.Shape.Clusters); err != nil {
@@ -251,25 +210,30 @@ func (s *Script) checkForms() error {
 
 const dnsStock = string(lab.DNSStock)
 
-func (s *Shape) set(key, value string) (err error) {
+func (s *Script) set(key, value string) (err error) {
+	shape := &s.Shape
 	switch key {
+	case "also":
+		s.also = value // checkForms checks it, and the IP families, when the number of clusters is known
+	case "long":
+		s.Long, err = strconv.ParseBool(value)
 	case "clusters":
-		s.Clusters, err = digit(value)
+		shape.Clusters, err = digit(value)
 	case "nodes":
-		s.Nodes, err = digit(value)
+		shape.Nodes, err = digit(value)
 	case "ip-family":
-		s.IPFamily = IPFamily(value) // checkForms checks it, when the number of clusters is known
+		shape.IPFamily = IPFamily(value)
 	case "bare":
-		s.Bare, err = strconv.ParseBool(value)
+		shape.Bare, err = strconv.ParseBool(value)
 	case "empty":
-		s.Empty, err = strconv.ParseBool(value)
-		s.Bare = s.Bare || s.Empty
+		shape.Empty, err = strconv.ParseBool(value)
+		shape.Bare = shape.Bare || shape.Empty
 	case "hub":
-		s.Hub, err = strconv.ParseBool(value)
+		shape.Hub, err = strconv.ParseBool(value)
 	case "advertise-mode":
-		s.AdvertiseMode, err = advertiseMode(value)
+		shape.AdvertiseMode, err = advertiseMode(value)
 	case "dns":
-		s.DNS, err = dnsSetting(value)
+		shape.DNS, err = choice(value, string(lab.DNSAtoll), dnsStock)
 	default:
 		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, empty, hub, advertise-mode, dns)", key)
 	}
@@ -279,35 +243,29 @@ func (s *Shape) set(key, value string) (err error) {
 	return nil
 }
 
-// advertiseMode checks a mode, or a list of modes, and writes equal ones as one, the
-// usual one as none.
-func advertiseMode(value string) (string, error) {
+// advertiseMode checks a mode, or a list of modes, and writes equal ones as one.
+func advertiseMode(value string) (mode string, err error) {
 	modes := strings.Split(value, ",")
-	for _, mode := range modes {
-		if mode != "pods" && mode != "cluster-ip" {
-			return "", fmt.Errorf("%q is not pods, cluster-ip or a list of these", value)
+	for _, one := range modes {
+		if mode, err = choice(one, "pods", "cluster-ip"); err != nil {
+			return "", err
 		}
 	}
-	switch {
-	case len(slices.Compact(modes)) > 1:
+	if len(slices.Compact(modes)) > 1 {
 		return value, nil
-	case modes[0] == "pods":
-		return "", nil
-	default:
-		return modes[0], nil
 	}
+	return mode, nil
 }
 
-// dnsSetting checks what answers for the clusterset's zone, and writes the usual one as none.
-func dnsSetting(value string) (string, error) {
+// choice checks a choice between two, and writes the usual one as none.
+func choice(value, usual, other string) (string, error) {
 	switch value {
-	case string(lab.DNSAtoll):
+	case usual:
 		return "", nil
-	case dnsStock:
+	case other:
 		return value, nil
-	default:
-		return "", fmt.Errorf("%q is not atoll or stock", value)
 	}
+	return "", fmt.Errorf("%q is not %s or %s", value, usual, other)
 }
 
 func digit(value string) (int, error) {
@@ -318,18 +276,12 @@ func digit(value string) (int, error) {
 	return number, nil
 }
 
-// Namespaces lists those that the script makes, sorted.
-func (s *Script) Namespaces() []string {
-	var names []string
+// calls are all calls in the script.
+func (s *Script) calls() (all []call) {
 	for _, l := range s.lines {
-		for _, c := range l.calls {
-			if c.verb.Name == "namespace" {
-				names = append(names, c.words[0].String())
-			}
-		}
+		all = append(all, l.calls...)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return all
 }
 
 // wideVerbs break clusters, or look at more of them than the scenario's namespaces.
@@ -338,13 +290,47 @@ var wideVerbs = []string{"batter", "cut", "fault", "follow", "heal", "kill", "qu
 // looksBeyondItsNamespaces says whether it matters to the script that clusters still delete other scenarios' namespaces: it breaks clusters, counts
 // in all namespaces, or runs the command atoll.
 func (s *Script) looksBeyondItsNamespaces() bool {
-	for _, l := range s.lines {
-		for _, c := range l.calls {
-			if slices.Contains(wideVerbs, c.verb.Name) || slices.ContainsFunc(c.words, func(w word) bool { return w.String() == "-A" }) ||
-				c.verb.Name == "on" && slices.Contains([]string{"atoll", "helm"}, c.words[1].String()) {
-				return true
-			}
-		}
+	return slices.ContainsFunc(s.calls(), func(c call) bool {
+		return slices.Contains(wideVerbs, c.verb.Name) || slices.ContainsFunc(c.words, func(w word) bool { return w.String() == "-A" }) ||
+			c.verb.Name == "on" && slices.Contains([]string{"atoll", "helm"}, c.words[1].String())
+	})
+}
+
+// burst returns the file burst.yaml: the Services b0 to b9, which batter exports.
+func burst() txtar.File {
+	var b strings.Builder
+	for i := range batterNames {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Service\nmetadata: {name: b%d}\nspec: {selector: {app: burst}, ports: [{port: 80}]}\n", i)
 	}
-	return false
+	return txtar.File{Name: "burst.yaml", Data: []byte(b.String())}
+}
+
+// thousand returns the file thousand.yaml, which every script can apply: a headless import of
+// 1,000 endpoints that no cluster exports, to compare DNS answers. It is generated because its
+// lines differ by a number only.
+func thousand() txtar.File {
+	var b strings.Builder
+	b.WriteString(`apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceImport
+metadata: {name: thousand}
+spec:
+  type: Headless
+  ports: [{name: web, port: 80, protocol: TCP}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: thousand-by-hand
+  labels:
+    multicluster.kubernetes.io/service-name: thousand
+    multicluster.kubernetes.io/source-cluster: c9
+    endpointslice.kubernetes.io/managed-by: by-hand
+addressType: IPv4
+ports: [{name: web, port: 8080, protocol: TCP}]
+endpoints:
+`)
+	for i := range 1000 {
+		fmt.Fprintf(&b, "- addresses: [10.9.%d.%d]\n", i/250, i%250+1)
+	}
+	return txtar.File{Name: "thousand.yaml", Data: []byte(b.String())}
 }

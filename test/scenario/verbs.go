@@ -31,7 +31,7 @@ type Verb struct {
 // verbs lists all verbs by name.
 func verbs() map[string]Verb {
 	all := map[string]Verb{}
-	for _, group := range [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsTableVerbs(), queryVerbs(), followVerbs()} {
+	for _, group := range [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsVerbs(), queryVerbs(), followVerbs()} {
 		for _, verb := range group {
 			all[verb.Name] = verb
 		}
@@ -55,7 +55,7 @@ func VerbTable() string {
 // it may be, the broker.
 func (s *Script) checkCluster(name string, broker bool) error {
 	switch {
-	case name == unknown, s.Shape.cluster(name), broker && name == Broker:
+	case name == unknown, slices.Contains(s.Shape.names(), name), broker && name == Broker:
 		return nil
 	default:
 		return fmt.Errorf("there is no cluster %q in a lab of %d", name, s.Shape.Clusters)
