@@ -85,13 +85,9 @@ func parseFollow(args []string) (following, error) {
 func (f following) script() string {
 	var b strings.Builder
 	for _, block := range f.blocks {
-		text := pages.Script(block.Text)
-		for i := 0; i < len(f.changes); i += 2 {
-			text = strings.ReplaceAll(text, f.changes[i], f.changes[i+1])
-		}
-		b.WriteString(text)
+		b.WriteString(pages.Script(block.Text))
 	}
-	return b.String()
+	return strings.NewReplacer(f.changes...).Replace(b.String())
 }
 
 func runFollow(ctx context.Context, r *Run, args []string) error {

@@ -20,9 +20,6 @@ type Lab interface {
 	CreateNamespace(ctx context.Context, cluster, namespace string) error
 	// DeleteNamespace deletes a namespace, if it exists, and returns when it is gone.
 	DeleteNamespace(ctx context.Context, cluster, namespace string) error
-	// PortForward makes a pod's port reachable at the returned address of the
-	// host until stop is called.
-	PortForward(ctx context.Context, cluster, namespace, pod, port string) (address string, stop func(), err error)
 	// Cut stops all traffic between two clusters, or a cluster and the broker.
 	Cut(ctx context.Context, a, b string) error
 	// Heal undoes Cut, and HealAll every cut.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -156,51 +155,6 @@ func onTerminal(cmd *exec.Cmd) Result {
 	}
 	err = errors.Join(err, cmd.Wait())
 	return Result{Stdout: strings.ReplaceAll(output.String(), "\r\n", "\n"), Err: err}
-}
-
-var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`)
-
-func (r realLab) PortForward(ctx context.Context, cluster, namespace, pod, port string) (string, func(), error) {
-	said, out, err := os.Pipe()
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	cmd := r.command(ctx, cluster, "port-forward", "-n", namespace, "pod/"+pod, ":"+port)
-	cmd.Stdout, cmd.Stderr = out, out
-	err = cmd.Start()
-	out.Close()
-	stop := func() {
-		cancel()
-		_ = cmd.Wait() // it was killed, or has not started
-		said.Close()
-	}
-	var address string
-	if err == nil {
-		address, err = firstMatch(said, forwarding)
-	}
-	if err != nil {
-		stop()
-		return "", nil, fmt.Errorf("kubectl port-forward: %w", err)
-	}
-	return address, stop, nil
-}
-
-// firstMatch reads until the pattern's group is there. What is said later would
-// block the writer only after a pipe's worth of it.
-func firstMatch(from io.Reader, pattern *regexp.Regexp) (string, error) {
-	var text []byte
-	buffer := make([]byte, 4096)
-	for {
-		n, err := from.Read(buffer)
-		text = append(text, buffer[:n]...)
-		if match := pattern.FindSubmatch(text); match != nil {
-			return string(match[1]), nil
-		}
-		if err != nil {
-			return "", fmt.Errorf("it ended and said %q", text)
-		}
-	}
 }
 
 // namespaceTime limits the deletion of a namespace.

@@ -303,7 +303,6 @@ func TestCleaningUpThatFailsIsAFailure(t *testing.T) {
 
 // fakeLab answers for programs from a function and notes what was asked.
 type fakeLab struct {
-	Lab    // nil: for what no test asks for
 	shape  Shape
 	answer func(cluster string, command Command) Result
 	hang   bool // kubectl delete never ends
