@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 var (
@@ -23,8 +25,11 @@ func TestChaos(t *testing.T) {
 	if *chaosFor == 0 {
 		t.Skip("takes as long as -chaos says")
 	}
-	programs := &programs{}
-	defer programs.end()
+	programs, remove, err := planes.Programs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
 	labs := &labs{name: fmt.Sprintf("%schaos%d", labPrefix, os.Getpid()), programs: programs}
 	defer labs.end(t)
 	for seed, end := *chaosSeed, time.Now().Add(*chaosFor); time.Now().Before(end) && !t.Failed(); seed++ {

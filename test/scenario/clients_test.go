@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"net"
@@ -9,9 +8,9 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"testing"
-)
 
-const answerLine = "pod=web-0 cluster=c1 node=c1-n1 remote=127.0.0.1:1 proto=x\n"
+	"github.com/atoll-mcs/atoll/lab/echo"
+)
 
 // TestClients runs the programs that scenarios run in pods against servers on
 // the loopback interface. Silence and refusal are no answers.
@@ -19,21 +18,26 @@ func TestClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs curl and socat")
 	}
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	web, other, nobody := free(t), free(t), free(t)
+	server, err := echo.Listen(t.Context(), echo.Options{HTTP: web, TCP: other, UDP: other}, echo.Identity{Pod: "web-0", Cluster: "c1", Node: "c1-n1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := closed.Addr().String()
-	closed.Close()
+	go server.Serve(t.Context())
+	unready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, "pod=web-0 cluster=c1 node=c1-n1\n")
+	}))
+	defer unready.Close()
 	for name, test := range map[string]struct {
 		client, target string
 		answers        int
 	}{
-		"http":         {httpClient, serveHTTP(t, http.StatusOK), 3},
-		"tcp":          {tcpClient, serveTCP(t), 3},
-		"udp":          {udpClient, serveUDP(t), 3},
+		"http":         {httpClient, "http://" + web, 3},
+		"tcp":          {tcpClient, other, 3},
+		"udp":          {udpClient, other, 3},
 		"http refused": {httpClient, "http://" + nobody, 0},
-		"http 503":     {httpClient, serveHTTP(t, http.StatusServiceUnavailable), 0},
+		"http 503":     {httpClient, unready.URL, 0},
 		"tcp refused":  {tcpClient, nobody, 0},
 		"udp refused":  {udpClient, nobody, 0},
 	} {
@@ -46,63 +50,22 @@ func TestClients(t *testing.T) {
 			if len(answers) != test.answers || (firstFailure(string(output)) == "no output") != (test.answers > 0) {
 				t.Errorf("%q", output)
 			}
-			want := Answer{Pod: "web-0", Cluster: "c1", Node: "c1-n1", Remote: "127.0.0.1:1", Proto: "x"}
-			if test.answers > 0 && answers[0] != want {
-				t.Errorf("%+v", answers[0])
+			if test.answers > 0 && answers[0] != "c1/web-0" {
+				t.Errorf("%q has answered", answers)
 			}
 		})
 	}
 }
 
-func serveHTTP(t *testing.T, status int) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		fmt.Fprint(w, answerLine)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func serveTCP(t *testing.T) string {
+// free is a port of the loopback interface that nobody uses.
+func free(t *testing.T) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer connection.Close()
-				if _, err := bufio.NewReader(connection).ReadString('\n'); err == nil {
-					fmt.Fprint(connection, answerLine)
-				}
-			}()
-		}
-	}()
+	defer listener.Close()
 	return listener.Addr().String()
-}
-
-func serveUDP(t *testing.T) string {
-	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { socket.Close() })
-	go func() {
-		buffer := make([]byte, 100)
-		for {
-			_, from, err := socket.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = socket.WriteTo([]byte(answerLine), from)
-		}
-	}()
-	return socket.LocalAddr().String()
 }
 
 func TestOnTerminal(t *testing.T) {

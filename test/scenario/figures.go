@@ -31,12 +31,12 @@ func figureVerbs() []Verb {
 			Name: "requests", Args: "CLUSTER/NS/POD…", Min: 1, Max: -1, Always: true,
 			Summary: "names the pods that send requests all the time, and log a line for each: seconds, since 1970 and with a fraction, then `ok` or `failed`",
 			Check: func(s *Script, _ bool, args []string) error {
-				var failed error
 				for _, arg := range args {
-					_, err := s.checkPod(arg)
-					failed = errors.Join(failed, err)
+					if _, err := s.checkPod(arg); err != nil {
+						return err
+					}
 				}
-				return failed
+				return nil
 			},
 			Run: func(_ context.Context, r *Run, args []string) error {
 				r.figures.clients = nil
@@ -101,7 +101,8 @@ func (r *Run) lost(ctx context.Context, most string) error {
 	if f.began.IsZero() || len(f.clients) == 0 {
 		return usageErrorf("there was no fault, or nobody sends requests")
 	}
-	sent, lost, first := 0, 0, ""
+	sent := 0
+	var lost []string
 	for _, pod := range f.clients {
 		result := r.kubectl(ctx, pod.cluster, "logs", "-n", pod.namespace, pod.pod)
 		if result.Err != nil {
@@ -111,24 +112,24 @@ func (r *Run) lost(ctx context.Context, most string) error {
 		if s == 0 {
 			return fmt.Errorf("%s in %s has not sent any request", pod.pod, pod.cluster)
 		}
-		sent, lost = sent+s, lost+len(failures)
-		if len(failures) > 0 && first == "" {
-			first = pod.cluster + ": " + failures[0]
+		sent += s
+		for _, failure := range failures {
+			lost = append(lost, pod.cluster+": "+failure)
 		}
 	}
 	took := "–"
 	if !f.ended.IsZero() && !f.converged.IsZero() {
 		took = fmt.Sprintf("%.1f s", f.converged.Sub(f.ended).Seconds())
 	}
-	row := fmt.Sprintf("| %s | %d | %d | %s |", f.title, sent, lost, took)
+	row := fmt.Sprintf("| %s | %d | %d | %s |", f.title, sent, len(lost), took)
 	r.logf("%s", row)
 	if name := os.Getenv(figuresVariable); name != "" {
 		if err := appendLine(name, row); err != nil {
 			return err
 		}
 	}
-	if lost > limit {
-		return fmt.Errorf("%d of %d requests had no answer, the first: %s", lost, sent, first)
+	if len(lost) > limit {
+		return fmt.Errorf("%d of %d requests had no answer, the first: %s", len(lost), sent, lost[0])
 	}
 	return nil
 }

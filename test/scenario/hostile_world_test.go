@@ -277,21 +277,21 @@ func (f *flow) lostSince(since time.Time) []failure {
 
 // ask sends one request of a flow.
 func (w *world) ask(ctx context.Context, f *flow) error {
-	answer, err := w.request(ctx, f.cluster, f.target, 3*time.Second)
-	if err == nil && !slices.Contains(f.from, answer.Cluster) {
-		return fmt.Errorf("cluster %q has answered", answer.Cluster)
+	by, err := w.request(ctx, f.cluster, f.target, 3*time.Second)
+	if err == nil && !slices.Contains(f.from, by) {
+		return fmt.Errorf("cluster %q has answered", by)
 	}
 	return err
 }
 
-// request asks a host, by an address or by a name that the cluster's DNS answers, on port 80 from a pod of the cluster.
-func (w *world) request(ctx context.Context, cluster, host string, limit time.Duration) (Answer, error) {
+// request asks a host, by an address or by a name that the cluster's DNS answers, on port 80 from a pod of the cluster, and returns whose pod has answered.
+func (w *world) request(ctx context.Context, cluster, host string, limit time.Duration) (answeredBy string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	from := w.clients[cluster]
 	c, err := w.lab.Spec.Cluster(cluster)
 	if err != nil {
-		return Answer{}, err
+		return "", err
 	}
 	within := func(ctx context.Context, kind, address string) (conn net.Conn, err error) {
 		err = from.Do(func() error {
@@ -308,29 +308,30 @@ func (w *world) request(ctx context.Context, cluster, host string, limit time.Du
 		}}
 		found, err := resolver.LookupHost(ctx, host)
 		if err != nil {
-			return Answer{}, err
+			return "", err
 		}
 		address = found[0]
 	}
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: within}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, "80"), nil)
 	if err != nil {
-		return Answer{}, err
+		return "", err
 	}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s: %w", address, err)
+		return "", fmt.Errorf("%s: %w", address, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s: %w", address, err)
+		return "", fmt.Errorf("%s: %w", address, err)
 	}
 	answers := parseAnswers(string(body))
 	if len(answers) != 1 {
-		return Answer{}, fmt.Errorf("%s has answered %q", address, body)
+		return "", fmt.Errorf("%s has answered %q", address, body)
 	}
-	return answers[0], nil
+	answeredBy, _, _ = strings.Cut(answers[0], "/")
+	return answeredBy, nil
 }
 
 // freshServices makes a Service in each cluster that has nothing to do with Atoll, and waits until its pod answers at its new

@@ -32,16 +32,6 @@ func (w word) is(text string) bool {
 	return len(w) == 1 && !w[0].quoted && w[0].text == text
 }
 
-// fixed says whether no variable can change the word.
-func (w word) fixed() bool {
-	for _, p := range w {
-		if !p.quoted && strings.Contains(p.text, "$") {
-			return false
-		}
-	}
-	return true
-}
-
 // expand replaces the variables. In a pattern their values stand for
 // themselves.
 func (w word) expand(env map[string]string, pattern bool) (string, error) {
@@ -186,7 +176,8 @@ func (s *Script) parseCall(words []word) (call, error) {
 	}
 	args := make([]string, len(c.words))
 	for i, w := range c.words {
-		if args[i] = w.String(); !w.fixed() {
+		var err error
+		if args[i], err = w.expand(nil, false); err != nil {
 			args[i] = unknown
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/atoll-mcs/atoll/lab"
 )
 
 func TestParseErrorsSayWhere(t *testing.T) {
@@ -81,14 +83,14 @@ func shape(t *testing.T, settings string) Shape {
 
 func TestShapeOfScript(t *testing.T) {
 	script := parsed(t, "# lab: clusters=2 nodes=2 ip-family=dual bare=true advertise-mode=pods,cluster-ip\n# Title.\nheal\n")
-	want := Shape{Clusters: 2, Nodes: 2, IPFamily: Dual, Bare: true, AdvertiseMode: "pods,cluster-ip"}
+	want := Shape{Shape: lab.Shape{Clusters: 2, Nodes: 2, IPFamily: lab.Dual, Bare: true, AdvertiseMode: "pods,cluster-ip"}}
 	if script.Shape != want {
 		t.Errorf("%+v instead of %+v", script.Shape, want)
 	}
 	if len(script.lines) != 2 || script.lines[0].title != "Title." {
 		t.Errorf("lines: %+v", script.lines)
 	}
-	for value, want := range map[string]string{"pods": "", "pods,pods": "", "cluster-ip": "cluster-ip", "cluster-ip,cluster-ip": "cluster-ip"} {
+	for value, want := range map[string]lab.AdvertiseMode{"pods": "", "pods,pods": "", "cluster-ip": "cluster-ip", "cluster-ip,cluster-ip": "cluster-ip"} {
 		if got := shape(t, "advertise-mode="+value).AdvertiseMode; got != want {
 			t.Errorf("%q: %q instead of %q", value, got, want)
 		}

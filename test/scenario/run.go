@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Failure is a line of a script that did not come true.
@@ -46,7 +48,7 @@ type Run struct {
 
 	env        map[string]string
 	output     string   // of the last verb that had any
-	answers    []Answer // of the last http, udp or tcp
+	answers    []string // of the last http, udp or tcp, as CLUSTER/POD
 	namespaces map[string][]string
 	killed     map[string]bool // CLUSTER/UNIT that were not started again
 	rewired    map[string]bool // clusters whose DNS may no longer ask atoll-dns
@@ -168,18 +170,11 @@ func (r *Run) logf(format string, args ...any) {
 }
 
 // A usageError is a mistake in the script. Neither "!" nor "eventually" hides it.
-type usageError struct{ text string }
+type usageError struct{ error }
 
-func (e usageError) Error() string { return e.text }
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-func usageErrorf(format string, args ...any) error {
-	return usageError{fmt.Sprintf(format, args...)}
-}
-
-func isUsage(err error) bool {
-	var usage usageError
-	return errors.As(err, &usage)
-}
+func isUsage(err error) bool { return errors.As(err, new(usageError)) }
 
 // deletions are namespaces of scenarios that are over, which clusters still delete while the next scenario runs.
 type deletions struct {
@@ -237,17 +232,14 @@ func (p *repeat) run(ctx context.Context, attempt func(context.Context) error, w
 }
 
 func (p *repeat) eventually(ctx context.Context, attempt func(context.Context) error, waiting func(time.Duration, error)) error {
-	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, p.limit)
-	defer cancel()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	said := began
+	began, said := time.Now(), time.Now()
 	var last error
-	for attempts := 1; ; attempts++ {
+	attempts := 0
+	err := wait.PollUntilContextTimeout(ctx, interval, p.limit, true, func(limited context.Context) (bool, error) {
+		attempts++
 		err := attempt(limited)
 		if err == nil || isUsage(err) {
-			return err
+			return true, err
 		}
 		// What was cut short by the limit says less than what came before it.
 		if last == nil || limited.Err() == nil {
@@ -257,34 +249,91 @@ func (p *repeat) eventually(ctx context.Context, attempt func(context.Context) e
 			said = time.Now()
 			waiting(time.Since(began), last)
 		}
-		select {
-		case <-ticker.C:
-		case <-limited.Done():
-		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), last)
-		}
-		if limited.Err() != nil {
-			return fmt.Errorf("gave up after %v and %d attempts: %w", p.limit, attempts, last)
-		}
+		return false, nil
+	})
+	switch {
+	case err == nil || isUsage(err):
+		return err
+	case ctx.Err() != nil:
+		return errors.Join(context.Cause(ctx), last)
+	default:
+		return fmt.Errorf("gave up after %v and %d attempts: %w", p.limit, attempts, last)
 	}
 }
 
 func (p *repeat) steadily(ctx context.Context, attempt func(context.Context) error) error {
-	began := time.Now()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for attempts := 1; ; attempts++ {
+	began, attempts := time.Now(), 0
+	return poll(ctx, func(ctx context.Context) (bool, error) {
+		attempts++
 		if err := attempt(ctx); err != nil {
-			return fmt.Errorf("did not hold after %.1f s, attempt %d: %w", time.Since(began).Seconds(), attempts, err)
+			return false, fmt.Errorf("did not hold after %.1f s, attempt %d: %w", time.Since(began).Seconds(), attempts, err)
 		}
-		if time.Since(began) >= p.limit {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		return time.Since(began) >= p.limit, nil
+	})
+}
+
+// poll asks until the answer is true.
+func poll(ctx context.Context, ask wait.ConditionWithContextFunc) error {
+	err := wait.PollUntilContextCancel(ctx, interval, true, ask)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// reportTimeout bounds the look at the clusters after a failure.
+const reportTimeout = 30 * time.Second
+
+// report logs what the clusters hold for the scenario's namespaces.
+func (r *Run) report(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	for _, cluster := range r.lab.Shape().names() {
+		for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
+			r.show(ctx, cluster, "get", "pods,services", "-n", namespace, "-o", "wide")
+			r.showLogs(ctx, cluster, namespace)
+			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "--show-labels")
+			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "-o", whoFor)
+			if !r.script.Shape.Bare {
+				r.show(ctx, cluster, "get", "serviceexports,serviceimports", "-n", namespace, "-o", "yaml")
+			}
+			r.show(ctx, cluster, "get", "events", "-n", namespace, "--field-selector", "type!=Normal")
+			r.showRules(ctx, cluster, namespace)
 		}
 	}
+	if !r.script.Shape.Bare {
+		r.show(ctx, Broker, "get", "membercluster,exportedservices,serviceimports,endpointslices", "-A", "--show-labels")
+	}
+}
+
+// whoFor prints how often slices have been written, where endpoints are, and for whom, which decides whose they are in each kube-proxy.
+const whoFor = `jsonpath={range .items[*]}{.metadata.name} generation {.metadata.generation}: {range .endpoints[*]}{.addresses[0]} {.conditions} of {.zone} for {.hints}; {end}{"\n"}{end}`
+
+// notReady prints the names of pods of which a container is not ready.
+const notReady = `jsonpath={range .items[?(@.status.containerStatuses[*].ready==false)]}{.metadata.name}{"\n"}{end}`
+
+// showLogs logs what containers said that do not work.
+func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
+	pods := r.kubectl(ctx, cluster, "get", "pods", "-n", namespace, "-o", notReady, "--request-timeout=5s")
+	for pod := range strings.FieldsSeq(pods.Stdout) {
+		r.show(ctx, cluster, "logs", pod, "-n", namespace, "--all-containers", "--tail=20")
+	}
+}
+
+// showRules logs where kube-proxy sends the connections of a namespace's services on the cluster's first node, and which connections nobody has answered.
+func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
+	const script = `nft list ruleset | grep -F -A6 -e "-$1/"; grep SYN_SENT /proc/net/nf_conntrack 2>/dev/null`
+	if text := strings.TrimSpace(r.do(ctx, cluster, Command{Program: "sh", Args: []string{"-c", script, "sh", namespace}}).Stdout); text != "" {
+		r.logf("%s: rules of kube-proxy, and connections without answer\n%s", cluster, indent(text))
+	}
+}
+
+// show logs one listing; an empty one says nothing.
+func (r *Run) show(ctx context.Context, cluster string, args ...string) {
+	quick := append(slices.Clone(args), "--request-timeout=5s") // it may be killed or cut off
+	text := strings.TrimSpace(r.kubectl(ctx, cluster, quick...).text())
+	if text == "" || strings.HasPrefix(text, "No resources found") || strings.Contains(text, "\nitems: []\n") {
+		return
+	}
+	r.logf("%s: kubectl %s\n%s", cluster, strings.Join(args, " "), indent(text))
 }

@@ -63,12 +63,12 @@ func TestScenarios(t *testing.T) {
 		forms = slices.DeleteFunc(forms, func(f form) bool { return !strings.HasSuffix(f.name, "/"+which) })
 	}
 	if given != nil {
-		labs := &labs{current: given, given: true, dns: string(given.Spec.DNS)}
+		labs := &labs{current: given, given: true, dns: given.Spec.DNS}
 		for _, f := range forms {
 			runForm(ctx, t, labs, f)
 		}
 		labs.down(t)
-		labs.switchDNS(context.WithoutCancel(ctx), t, Shape{DNS: labs.dns})
+		labs.switchDNS(context.WithoutCancel(ctx), t, labs.dns)
 		return
 	}
 	removeAbandoned(t)
@@ -78,8 +78,11 @@ func TestScenarios(t *testing.T) {
 // runForms runs scripts in labs that it starts, of which there are several at a time: a
 // scenario waits more than it computes.
 func runForms(ctx context.Context, t *testing.T, forms []form) {
-	programs := &programs{}
-	defer programs.end()
+	programs, remove, err := planes.Programs(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
 	agenda := newAgenda(forms)
 	var workers sync.WaitGroup
 	for i := range *labsAtOnce {
@@ -157,7 +160,7 @@ func forms(scripts []*Script, nightly bool) []form {
 		for _, shape := range script.Also {
 			name := string(shape.IPFamily)
 			if shape.DNS != script.Shape.DNS {
-				name = shape.DNS
+				name = string(shape.DNS)
 			}
 			if nightly {
 				forms = append(forms, form{name: script.Name + "/" + name, script: script, shape: shape})

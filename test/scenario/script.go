@@ -29,35 +29,14 @@ type Script struct {
 	lines []line
 }
 
-// IPFamily is a lab's choice of address families, as `atoll lab up` spells it: of all
-// clusters, or of each one in a list.
-type IPFamily = lab.IPFamily
-
-// The address families that a cluster can have.
-const (
-	IPv4 = lab.IPv4
-	IPv6 = lab.IPv6
-	Dual = lab.Dual
-)
-
-// Shape is the kind of lab that a script needs, from its "# lab:" comment.
+// Shape is the kind of lab that a script needs, from its "# lab:" comment. The usual advertise mode and DNS are empty.
 type Shape struct {
-	Clusters int      // number of member clusters, 1 to 9
-	Nodes    int      // nodes in each cluster, 1 to 9
-	IPFamily IPFamily // address families
-	Bare     bool     // Atoll is not needed; a lab that has it will do too
-	Empty    bool     // nothing of Atoll's may be there, so that the script can install it; Bare is set, too
-	Hub      bool     // there is a hub beside the broker, which does not matter to other scripts
-	// AdvertiseMode is what clusters publish, as `atoll lab up` spells it: "" (pods),
-	// "cluster-ip", or a list of one for each cluster.
-	AdvertiseMode string
-	// DNS is what answers for the clusterset's zone, as `atoll lab up` spells it: ""
-	// (atoll), or "stock". Any lab can be switched.
-	DNS string
+	lab.Shape      // without a name
+	Empty     bool // nothing of Atoll's may be there, so that the script can install it; Bare is set, too
 }
 
 // DefaultShape is what a script gets that has no "# lab:" comment.
-var DefaultShape = Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
+var DefaultShape = Shape{Shape: lab.Shape{Clusters: 3, Nodes: 1, IPFamily: lab.IPv4}}
 
 // Serves says whether a lab of shape s will do for a script that asks for
 // need. More clusters are welcome; other address families, node counts and
@@ -88,9 +67,9 @@ func (s Shape) names() []string {
 func (s Shape) env() map[string]string {
 	record, families := "A", "1"
 	switch s.IPFamily.Of(1) {
-	case IPv6:
+	case lab.IPv6:
 		record = "AAAA"
-	case Dual:
+	case lab.Dual:
 		families = "2"
 	}
 	return map[string]string{"LAB_CLUSTERS": strings.Join(s.names(), ","), "LAB_A": record, "LAB_FAMILIES": families}
@@ -198,17 +177,15 @@ func (s *Script) checkForms() error {
 	}
 	for _, form := range strings.FieldsFunc(s.also, func(r rune) bool { return r == '|' }) {
 		shape := s.Shape
-		if form == dnsStock {
-			shape.DNS = dnsStock
-		} else if shape.IPFamily = IPFamily(form); shape.IPFamily.Check(shape.Clusters) != nil {
+		if form == string(lab.DNSStock) {
+			shape.DNS = lab.DNSStock
+		} else if shape.IPFamily = lab.IPFamily(form); shape.IPFamily.Check(shape.Clusters) != nil {
 			return fmt.Errorf("lab: also: %w", shape.IPFamily.Check(shape.Clusters))
 		}
 		s.Also = append(s.Also, shape)
 	}
 	return nil
 }
-
-const dnsStock = string(lab.DNSStock)
 
 func (s *Script) set(key, value string) (err error) {
 	shape := &s.Shape
@@ -222,7 +199,7 @@ func (s *Script) set(key, value string) (err error) {
 	case "nodes":
 		shape.Nodes, err = digit(value)
 	case "ip-family":
-		shape.IPFamily = IPFamily(value)
+		shape.IPFamily = lab.IPFamily(value)
 	case "bare":
 		shape.Bare, err = strconv.ParseBool(value)
 	case "empty":
@@ -233,7 +210,7 @@ func (s *Script) set(key, value string) (err error) {
 	case "advertise-mode":
 		shape.AdvertiseMode, err = advertiseMode(value)
 	case "dns":
-		shape.DNS, err = choice(value, string(lab.DNSAtoll), dnsStock)
+		shape.DNS, err = choice(lab.ClusterDNS(value), lab.DNSAtoll, lab.DNSStock)
 	default:
 		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, empty, hub, advertise-mode, dns)", key)
 	}
@@ -244,21 +221,21 @@ func (s *Script) set(key, value string) (err error) {
 }
 
 // advertiseMode checks a mode, or a list of modes, and writes equal ones as one.
-func advertiseMode(value string) (mode string, err error) {
+func advertiseMode(value string) (mode lab.AdvertiseMode, err error) {
 	modes := strings.Split(value, ",")
 	for _, one := range modes {
-		if mode, err = choice(one, "pods", "cluster-ip"); err != nil {
+		if mode, err = choice(lab.AdvertiseMode(one), "pods", "cluster-ip"); err != nil {
 			return "", err
 		}
 	}
 	if len(slices.Compact(modes)) > 1 {
-		return value, nil
+		mode = lab.AdvertiseMode(value)
 	}
 	return mode, nil
 }
 
 // choice checks a choice between two, and writes the usual one as none.
-func choice(value, usual, other string) (string, error) {
+func choice[T ~string](value, usual, other T) (T, error) {
 	switch value {
 	case usual:
 		return "", nil

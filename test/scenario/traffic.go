@@ -26,7 +26,7 @@ func trafficVerbs() []Verb {
 		{
 			Name: "answered-by", Args: "CLUSTER/POD…", Min: 1, Max: -1,
 			Summary: "the kept answers came from exactly these pods",
-			Run:     func(_ context.Context, r *Run, args []string) error { return r.same(r.pods(), args) },
+			Run:     func(_ context.Context, r *Run, args []string) error { return r.same(sets.New(r.answers...), args) },
 		},
 	}
 }
@@ -39,24 +39,13 @@ func requestVerb(name, target, client, summary string) Verb {
 	}
 }
 
-// Answer is what `atoll lab echo` says of itself.
-type Answer struct {
-	Pod, Cluster, Node, Remote, Proto string
-}
+// answerPattern matches what `atoll lab echo` says of itself.
+var answerPattern = regexp.MustCompile(`\bpod=(\S+) cluster=(\S+) node=.*`)
 
-var answerPattern = regexp.MustCompile(`\b(pod|cluster|node|remote|proto)=(\S*)`)
-
-// parseAnswers finds the answer lines in what the clients printed.
-func parseAnswers(output string) []Answer {
-	var answers []Answer
-	for text := range strings.Lines(output) {
-		said := map[string]string{}
-		for _, match := range answerPattern.FindAllStringSubmatch(text, -1) {
-			said[match[1]] = match[2]
-		}
-		if said["pod"] != "" && said["cluster"] != "" {
-			answers = append(answers, Answer{said["pod"], said["cluster"], said["node"], said["remote"], said["proto"]})
-		}
+// parseAnswers finds who has answered in what the clients printed, as CLUSTER/POD.
+func parseAnswers(output string) (answers []string) {
+	for _, match := range answerPattern.FindAllStringSubmatch(output, -1) {
+		answers = append(answers, match[2]+"/"+match[1])
 	}
 	return answers
 }
@@ -173,19 +162,10 @@ func checkBackends(s *Script, _ bool, args []string) error {
 	return nil
 }
 
-// pods are those that have answered, as CLUSTER/POD.
-func (r *Run) pods() sets.Set[string] {
-	pods := sets.New[string]()
-	for _, a := range r.answers {
-		pods.Insert(a.Cluster + "/" + a.Pod)
-	}
-	return pods
-}
-
 // backends compares how many different pods of each cluster have answered.
 func (r *Run) backends(want []string) error {
 	counts := map[string]int{}
-	for pod := range r.pods() {
+	for pod := range sets.New(r.answers...) {
 		cluster, _, _ := strings.Cut(pod, "/")
 		counts[cluster]++
 	}
