@@ -81,9 +81,6 @@ func patternVerb(name, summary string, compare func(pattern *regexp.Regexp, outp
 	return Verb{
 		Name: name, Args: "REGEXP", Min: 1, Max: 1, Pattern: true, Summary: summary,
 		Check: func(_ *Script, _ bool, args []string) error {
-			if args[0] == unknown {
-				return nil
-			}
 			_, err := compilePattern(args[0])
 			return err
 		},

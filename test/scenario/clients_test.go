@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/atoll-mcs/atoll/lab/echo"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // TestClients runs the programs that scenarios run in pods against servers on
@@ -20,9 +21,7 @@ func TestClients(t *testing.T) {
 	}
 	web, other, nobody := free(t), free(t), free(t)
 	server, err := echo.Listen(t.Context(), echo.Options{HTTP: web, TCP: other, UDP: other}, echo.Identity{Pod: "web-0", Cluster: "c1", Node: "c1-n1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	go server.Serve(t.Context())
 	unready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -43,9 +42,7 @@ func TestClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "3").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			planes.NoError(t, err)
 			answers := parseAnswers(string(output))
 			if len(answers) != test.answers || (firstFailure(string(output)) == "no output") != (test.answers > 0) {
 				t.Errorf("%q", output)
@@ -61,9 +58,7 @@ func TestClients(t *testing.T) {
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }

@@ -38,11 +38,10 @@ func clusterVerbs() []Verb {
 // makeNamespace deletes what an interrupted run may have left of the namespace
 // first, so that a scenario always starts from nothing.
 func makeNamespace(ctx context.Context, r *Run, args []string) error {
-	namespace, list := args[0], "all"
+	namespace, clusters := args[0], r.clusters("all")
 	if len(args) == 3 {
-		list = args[2]
+		clusters = r.clusters(args[2])
 	}
-	clusters := r.clusters(list)
 	if _, known := r.namespaces[namespace]; !known {
 		if err := r.deleteNamespace(ctx, namespace); err != nil {
 			return err

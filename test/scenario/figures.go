@@ -18,7 +18,7 @@ const figuresVariable = "ATOLL_FIGURES"
 
 // figures are what is measured while something is broken.
 type figures struct {
-	clients   []podRef
+	clients   []string // CLUSTER/NS/POD
 	title     string
 	began     time.Time
 	ended     time.Time // when it was put right, zero before
@@ -32,23 +32,13 @@ func figureVerbs() []Verb {
 			Summary: "names the pods that send requests all the time, and log a line for each: seconds, since 1970 and with a fraction, then `ok` or `failed`",
 			Check: func(s *Script, _ bool, args []string) error {
 				for _, arg := range args {
-					if _, err := s.checkPod(arg); err != nil {
+					if err := s.checkPod(arg); err != nil {
 						return err
 					}
 				}
 				return nil
 			},
-			Run: func(_ context.Context, r *Run, args []string) error {
-				r.figures.clients = nil
-				for _, arg := range args {
-					pod, err := parsePod(arg)
-					if err != nil {
-						return err
-					}
-					r.figures.clients = append(r.figures.clients, pod)
-				}
-				return nil
-			},
+			Run: func(_ context.Context, r *Run, args []string) error { r.figures.clients = args; return nil },
 		},
 		{
 			Name: "fault", Args: "TITLE", Min: 1, Max: 1, Always: true,
@@ -103,7 +93,11 @@ func (r *Run) lost(ctx context.Context, most string) error {
 	}
 	sent := 0
 	var lost []string
-	for _, pod := range f.clients {
+	for _, client := range f.clients {
+		pod, err := parsePod(client)
+		if err != nil {
+			return err
+		}
 		result := r.kubectl(ctx, pod.cluster, "logs", "-n", pod.namespace, pod.pod)
 		if result.Err != nil {
 			return result.Err
@@ -124,7 +118,12 @@ func (r *Run) lost(ctx context.Context, most string) error {
 	row := fmt.Sprintf("| %s | %d | %d | %s |", f.title, sent, len(lost), took)
 	r.logf("%s", row)
 	if name := os.Getenv(figuresVariable); name != "" {
-		if err := appendLine(name, row); err != nil {
+		file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(file, row)
+		if err := errors.Join(err, file.Close()); err != nil {
 			return err
 		}
 	}
@@ -151,15 +150,6 @@ func countRequests(log string, since time.Time) (sent int, failed []string) {
 	return sent, failed
 }
 
-func appendLine(name, text string) error {
-	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text + "\n")
-	return errors.Join(err, file.Close())
-}
-
 // batterNames are the Services that batter exports.
 const batterNames = 10
 
@@ -172,9 +162,8 @@ func runBatter(ctx context.Context, r *Run, args []string) error {
 	for round := range times {
 		changed := make(chan error, 1)
 		go func() { changed <- r.changeExports(ctx, cluster, args[1], round) }()
-		moment := time.NewTimer(time.Duration(rand.Int64N(int64(600 * time.Millisecond))))
 		select {
-		case <-moment.C:
+		case <-time.After(time.Duration(rand.Int64N(int64(600 * time.Millisecond)))):
 		case <-ctx.Done():
 		}
 		r.killed[args[0]] = true

@@ -38,8 +38,7 @@ type (
 
 // onTheBroker are attempts with c1's credentials, by which it need not run an agent.
 func (w *world) onTheBroker() []hostileAttempt {
-	all := append(w.records(), w.slices()...)
-	return append(all, w.elsewhere()...)
+	return slices.Concat(w.records(), w.slices(), w.elsewhere())
 }
 
 // records are attempts with what c1 says of its services.
@@ -381,6 +380,20 @@ func (w *world) inItsCluster() []hostileAttempt {
 		change(&export.Spec)
 		return creating(name, webService(sharedNamespace, service), export)
 	}
+	changing := func(name string, change func(*corev1.Service)) hostileAttempt {
+		return hostileAttempt{name: name, do: func(ctx context.Context) error { return w.changeShared(ctx, change) }}
+	}
+	lie := objects.Slice(sharedNamespace, "false", "", "198.51.100.9")
+	lie.Labels = map[string]string{names.LabelServiceName: "shared", names.LabelSourceCluster: "c2", discoveryv1.LabelManagedBy: "somebody"}
+	falsely := creating("false EndpointSlices for imports, in its own cluster", lie)
+	falsely.arrived = func(t *testing.T) {
+		planes.Eventually(t, "c3 has no such endpoint", func() error {
+			if slices.Contains(w.addressesFrom(t, "c3", sharedNamespace, "shared", "c2"), "198.51.100.9") {
+				return errors.New("it has")
+			}
+			return nil
+		})
+	}
 	c2, _ := w.lab.Spec.Cluster("c2")
 	return []hostileAttempt{
 		at("an EndpointSlice with port 70000", ipv4, 70000, func(*slice) {}),
@@ -402,18 +415,14 @@ func (w *world) inItsCluster() []hostileAttempt {
 		exporting("an export with a name that derived Services have", "shared-clusterset-clusterset", func(*mcsv1beta1.ServiceExportSpec) {}),
 		creating("an export of default/kubernetes", objects.Export(metav1.NamespaceDefault, "kubernetes")),
 		creating("an export of kube-system/kube-dns", objects.Export(metav1.NamespaceSystem, "kube-dns")),
-		{name: "its Service with 100 further ports", do: func(ctx context.Context) error {
-			return w.changeShared(ctx, func(s *corev1.Service) {
-				for i := range 100 {
-					s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(1000 + i), TargetPort: intstr.FromInt32(8080)})
-				}
-			})
-		}},
-		{name: "its Service with its own affinity and distribution", do: func(ctx context.Context) error {
-			return w.changeShared(ctx, func(s *corev1.Service) {
-				s.Spec.Ports, s.Spec.SessionAffinity, s.Spec.TrafficDistribution = s.Spec.Ports[:1], corev1.ServiceAffinityClientIP, ptr.To(corev1.ServiceTrafficDistributionPreferClose)
-			})
-		}},
+		changing("its Service with 100 further ports", func(s *corev1.Service) {
+			for i := range 100 {
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(1000 + i), TargetPort: intstr.FromInt32(8080)})
+			}
+		}),
+		changing("its Service with its own affinity and distribution", func(s *corev1.Service) {
+			s.Spec.Ports, s.Spec.SessionAffinity, s.Spec.TrafficDistribution = s.Spec.Ports[:1], corev1.ServiceAffinityClientIP, ptr.To(corev1.ServiceTrafficDistributionPreferClose)
+		}),
 		{name: "its Service that changes a port 30 times in 3 s", do: repeatedly(30, 100*time.Millisecond, func(ctx context.Context, i int) error {
 			return w.changeShared(ctx, func(s *corev1.Service) {
 				s.Spec.SessionAffinity = corev1.ServiceAffinityNone
@@ -426,18 +435,7 @@ func (w *world) inItsCluster() []hostileAttempt {
 			}
 			return admin.Create(ctx, objects.Export(sharedNamespace, "shared"))
 		}), arrived: func(t *testing.T) { w.waitImport(t, sharedNamespace, "shared", "c1", "c2") }},
-		{name: "false EndpointSlices for imports, in its own cluster", do: func(ctx context.Context) error {
-			lie := objects.Slice(sharedNamespace, "false", "", "198.51.100.9")
-			lie.Labels = map[string]string{names.LabelServiceName: "shared", names.LabelSourceCluster: "c2", discoveryv1.LabelManagedBy: "somebody"}
-			return admin.Create(ctx, lie)
-		}, arrived: func(t *testing.T) {
-			planes.Eventually(t, "c3 has no such endpoint", func() error {
-				if slices.Contains(w.addressesFrom(t, "c3", sharedNamespace, "shared", "c2"), "198.51.100.9") {
-					return errors.New("it has")
-				}
-				return nil
-			})
-		}},
+		falsely,
 	}
 }
 

@@ -275,7 +275,6 @@ func changeSlice(t *rapid.T, s *slice) {
 
 // generated is a made-up service of c1's, and what of it passes validation.
 type generated struct {
-	seed    int
 	service string
 	record  *brokerv1alpha1.ExportedService
 	slice   *slice
@@ -324,7 +323,7 @@ func (w *world) runGenerated(t *testing.T, nightly bool) {
 
 // generate writes a record and a slice.
 func (w *world) generate(t *testing.T, seed int, address string) generated {
-	g := generated{seed: seed, service: fmt.Sprintf("evil-generated-%d", seed)}
+	g := generated{service: fmt.Sprintf("evil-generated-%d", seed)}
 	g.record = rapid.Custom(func(t *rapid.T) *brokerv1alpha1.ExportedService {
 		r := record(sharedNamespace, g.service, 80)
 		changeRecord(t, &r.Spec)

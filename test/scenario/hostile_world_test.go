@@ -350,9 +350,7 @@ func (w *world) freshServices(t *testing.T) {
 			_, err := w.request(t.Context(), cluster, made[i].Spec.ClusterIP, time.Second)
 			return err
 		})
-		if err := w.admin[cluster].Delete(t.Context(), made[i]); err != nil {
-			t.Error(err)
-		}
+		planes.Delete(t, w.admin[cluster], made[i])
 	}
 }
 

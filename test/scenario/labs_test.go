@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 const (
@@ -90,32 +91,23 @@ func (ls *labs) switchDNS(ctx context.Context, t *testing.T, dns lab.ClusterDNS)
 	}
 }
 
-// down ends the lab that the tests have started.
+// down ends the lab that the tests have started. After a failed start there may be something without ls.current being set.
 func (ls *labs) down(t *testing.T) {
-	if ls.current == nil {
-		return
-	}
 	if err := ls.going.wait(); err != nil {
-		t.Error(err)
+		t.Error(err) // and the lab goes down all the same
 	}
-	if ls.given {
-		return
+	if !ls.given {
+		takeDown(t, ls.name)
+		ls.current = nil
 	}
+}
+
+func takeDown(t *testing.T, name string) {
 	// Not the test's context: a lab goes down also when the test was interrupted.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if err := ls.current.Down(ctx); err != nil {
-		t.Errorf("ending lab %s: %v", ls.current.Name(), err)
-	}
-	ls.current = nil
-}
-
-// end cleans up after all tests.
-func (ls *labs) end(t *testing.T) {
-	ls.down(t)
-	// After a failed start there may be something without ls.current being set.
-	if err := lab.Down(context.Background(), ls.name); err != nil && !errors.Is(err, lab.ErrNoLab) {
-		t.Errorf("ending lab %s: %v", ls.name, err)
+	if err := lab.Down(ctx, name); err != nil && !errors.Is(err, lab.ErrNoLab) {
+		t.Errorf("ending lab %s: %v", name, err)
 	}
 }
 
@@ -123,9 +115,7 @@ func (ls *labs) end(t *testing.T) {
 func removeAbandoned(t *testing.T) {
 	t.Helper()
 	names, err := lab.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	for _, name := range names {
 		rest, ours := strings.CutPrefix(name, labPrefix)
 		process, _, _ := strings.Cut(rest, "-")
@@ -134,9 +124,7 @@ func removeAbandoned(t *testing.T) {
 			continue
 		}
 		t.Logf("ending lab %s of a test run that is gone", name)
-		if err := lab.Down(context.Background(), name); err != nil && !errors.Is(err, lab.ErrNoLab) {
-			t.Errorf("ending lab %s: %v", name, err)
-		}
+		takeDown(t, name)
 	}
 }
 

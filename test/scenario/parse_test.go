@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 func TestParseErrorsSayWhere(t *testing.T) {
@@ -70,9 +71,7 @@ func TestParseErrorsSayWhere(t *testing.T) {
 func parsed(t *testing.T, text string) *Script {
 	t.Helper()
 	script, err := Parse("x.txtar", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	return script
 }
 
@@ -180,15 +179,11 @@ func TestWords(t *testing.T) {
 		"-o=jsonpath={.a.b}": {"-o=jsonpath={.a.b}"},
 	} {
 		words, err := split(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		planes.NoError(t, err)
 		var got []string
 		for _, w := range words {
 			expanded, err := w.expand(env, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			planes.NoError(t, err)
 			got = append(got, expanded)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -219,9 +214,7 @@ var update = flag.Bool("update", false, "write the table of verbs into the manua
 func TestManual(t *testing.T) {
 	const manual = "../../docs/testing.md"
 	data, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	before, rest, _ := strings.Cut(string(data), "<!-- verbs -->\n")
 	table, after, ok := strings.Cut(rest, "<!-- /verbs -->")
 	if !ok {
@@ -229,9 +222,7 @@ func TestManual(t *testing.T) {
 	}
 	if *update {
 		page := before + "<!-- verbs -->\n" + VerbTable() + "<!-- /verbs -->" + after
-		if err := os.WriteFile(manual, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		planes.NoError(t, os.WriteFile(manual, []byte(page), 0o644))
 		return
 	}
 	if table != VerbTable() {

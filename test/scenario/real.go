@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,25 +31,16 @@ import (
 // realLab is a lab that runs.
 type realLab struct {
 	*lab.Lab
-	getters *getters
+	getters *sync.Map // from a cluster to its *getter
 }
 
 // Use makes a running lab one for scenarios.
-func Use(l *lab.Lab) Lab { return realLab{l, &getters{of: map[string]*getter{}}} }
+func Use(l *lab.Lab) Lab { return realLab{l, &sync.Map{}} }
 
 func (r realLab) Shape() Shape {
 	s := Shape{Shape: r.Spec.Shape, Empty: r.Spec.Bare}
 	s.Name = ""
 	return s
-}
-
-// command makes a kubectl command. Its discovery cache is the lab's own: labs
-// use the same ports one after the other.
-func (r realLab) command(ctx context.Context, cluster string, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, filepath.Join(r.Spec.Programs, "kubectl"), append([]string{
-		"--kubeconfig=" + r.Kubeconfig(), "--context=" + cluster,
-		"--cache-dir=" + filepath.Join(r.Dir(cluster), "kubectl-cache"),
-	}, args...)...)
 }
 
 // Do runs a program as a person would, but for what of kubectl needs no process (see get).
@@ -59,7 +51,9 @@ func (r realLab) Do(ctx context.Context, cluster string, command Command) Result
 		if result, err := r.get(ctx, cluster, command); err == nil {
 			return result
 		}
-		return outputs(r.command(ctx, cluster, args...), command)
+		// The discovery cache is the lab's own: labs use the same ports one after the other.
+		flags := []string{"--kubeconfig=" + r.Kubeconfig(), "--context=" + cluster, "--cache-dir=" + filepath.Join(r.Dir(cluster), "kubectl-cache")}
+		return outputs(exec.CommandContext(ctx, filepath.Join(r.Spec.Programs, "kubectl"), append(flags, args...)...), command)
 	case "atoll":
 		return outputs(exec.CommandContext(ctx, r.Spec.Atoll, append(args, "--kubeconfig="+r.Kubeconfig(), "--context="+cluster)...), command)
 	case "helm":
@@ -90,14 +84,11 @@ func outputs(cmd *exec.Cmd, command Command) Result {
 
 // get answers what needs no kubectl.
 func (r realLab) get(ctx context.Context, cluster string, command Command) (Result, error) {
-	if command.TTY || command.Stdin != "" {
+	g, err := parseGet(command.Args)
+	if err != nil || command.TTY || command.Stdin != "" {
 		return Result{}, errNotSimple
 	}
-	g, err := parseGet(command.Args)
-	if err != nil {
-		return Result{}, err
-	}
-	in, err := r.getters.in(cluster, r.RESTConfig)
+	in, err := r.getter(cluster)
 	if err != nil {
 		return Result{}, err
 	}

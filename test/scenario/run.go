@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -30,9 +30,6 @@ func (f *Failure) Error() string {
 	}
 	return text
 }
-
-// Unwrap gives the reason.
-func (f *Failure) Unwrap() error { return f.Err }
 
 // indent puts a tab before every line.
 func indent(text string) string {
@@ -177,32 +174,24 @@ func usageErrorf(format string, args ...any) error { return usageError{fmt.Error
 func isUsage(err error) bool { return errors.As(err, new(usageError)) }
 
 // deletions are namespaces of scenarios that are over, which clusters still delete while the next scenario runs.
-type deletions struct {
-	running sync.WaitGroup
-	mu      sync.Mutex
-	failed  error
-}
+type deletions struct{ running errgroup.Group }
 
 // begin has a deletion of a scenario's go on by itself.
 func (d *deletions) begin(scenario string, delete func(context.Context) error) {
-	d.running.Go(func() {
+	d.running.Go(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()
 		if err := delete(ctx); err != nil {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.failed = errors.Join(d.failed, fmt.Errorf("deleting the namespaces of %s: %w", scenario, err))
+			return fmt.Errorf("deleting the namespaces of %s: %w", scenario, err)
 		}
+		return nil
 	})
 }
 
-// wait returns when all namespaces are gone, and says which deletions have failed since it was called last.
+// wait returns when all namespaces are gone, and says which deletion has failed since it was called last.
 func (d *deletions) wait() error {
-	d.running.Wait()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err := d.failed
-	d.failed = nil
+	err := d.running.Wait()
+	d.running = errgroup.Group{}
 	return err
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // execute runs the script text in the lab with time that passes at once.
@@ -26,9 +28,7 @@ func execute(t *testing.T, lab Lab, text string) (err error) {
 func executeContext(t *testing.T, ctx context.Context, lab Lab, text string) error {
 	t.Helper()
 	script, err := Parse("x.txtar", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	going := &deletions{}
 	return errors.Join(executeIn(ctx, script, lab, going, t.Logf), going.wait())
 }
@@ -393,9 +393,7 @@ func TestLostRequests(t *testing.T) {
 		}
 		return lines
 	}
-	if err := execute(t, saying(log("ok pod=web-0", "ok pod=web-1", "ok pod=web-0")), script); err != nil {
-		t.Error(err)
-	}
+	planes.NoError(t, execute(t, saying(log("ok pod=web-0", "ok pod=web-1", "ok pod=web-0")), script))
 	fails(t, execute(t, saying(log("ok pod=web-0", "failed timeout", "failed timeout")), script), 5, "4 of 6 requests had no answer")
 	fails(t, execute(t, saying(log()), script), 5, "has not sent any request")
 	rows, err := os.ReadFile(file)
@@ -407,9 +405,7 @@ func TestLostRequests(t *testing.T) {
 // A unit that is battered runs afterwards, and half of the Services are exported.
 func TestBatter(t *testing.T) {
 	lab := saying("")
-	if err := execute(t, lab, "batter c1/agent shop x2\n"); err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, execute(t, lab, "batter c1/agent shop x2\n"))
 	if !lab.order("kill c1/agent", "start c1/agent", "kill c1/agent", "start c1/agent") {
 		t.Errorf("happened: %v", lab.calls)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -31,7 +30,7 @@ var errLab = errors.New("its lab could not be started, changed or ended: see abo
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	failed.write(os.Stdout)
+	fmt.Print(failed.told.String())
 	os.Exit(code)
 }
 
@@ -42,9 +41,7 @@ func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("labs need root and a minute each")
 	}
-	if err := checkMachine(); err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, checkMachine())
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 	defer stop()
 	if deadline, ok := t.Deadline(); ok { // leave time to take labs down
@@ -79,16 +76,14 @@ func TestScenarios(t *testing.T) {
 // scenario waits more than it computes.
 func runForms(ctx context.Context, t *testing.T, forms []form) {
 	programs, remove, err := planes.Programs(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	defer remove()
 	agenda := newAgenda(forms)
 	var workers sync.WaitGroup
 	for i := range *labsAtOnce {
 		workers.Go(func() {
 			labs := &labs{name: fmt.Sprintf("%s%d-%d", labPrefix, os.Getpid(), i+1), programs: programs}
-			defer labs.end(t)
+			defer labs.down(t)
 			for f, g := agenda.next(nil); f != nil; f, g = agenda.next(g) {
 				runForm(ctx, t, labs, *f)
 			}
@@ -193,8 +188,8 @@ const failureLines = 60
 
 // failures collects what failed, of several goroutines.
 type failures struct {
-	mu  sync.Mutex
-	all []string
+	mu   sync.Mutex
+	told strings.Builder
 }
 
 func (f *failures) add(name string, err error) {
@@ -204,15 +199,7 @@ func (f *failures) add(name string, err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all = append(f.all, name+"\n"+strings.Join(lines, "\n"))
-}
-
-func (f *failures) write(w io.Writer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, text := range f.all {
-		fmt.Fprintf(w, "\nfailed: %s\n", text)
-	}
+	fmt.Fprintf(&f.told, "\nfailed: %s\n%s\n", name, strings.Join(lines, "\n"))
 }
 
 // Of a long failure the first line and the last ones are told, of a short one all.
@@ -220,10 +207,8 @@ func TestFailuresAreToldAgain(t *testing.T) {
 	var f failures
 	f.add("short", errors.New("a.txtar:1: http\n\tnothing answers"))
 	f.add("long", errors.New("b.txtar:2: follow\n"+strings.Repeat("\tdropped\n", 100)+strings.Repeat("\tkept\n", failureLines-1)+"\tend"))
-	var told strings.Builder
-	f.write(&told)
 	want := "\nfailed: short\na.txtar:1: http\n\tnothing answers\n\nfailed: long\nb.txtar:2: follow\n\t…\n" + strings.Repeat("\tkept\n", failureLines-1) + "\tend\n"
-	if told.String() != want {
-		t.Errorf("told %q\nwant %q", told.String(), want)
+	if f.told.String() != want {
+		t.Errorf("told %q\nwant %q", f.told.String(), want)
 	}
 }

@@ -74,19 +74,19 @@ func parsePod(text string) (podRef, error) {
 	return podRef{parts[0], parts[1], parts[2]}, nil
 }
 
-func (s *Script) checkPod(text string) (podRef, error) {
+func (s *Script) checkPod(text string) error {
 	if text == unknown {
-		return podRef{}, nil
+		return nil
 	}
 	pod, err := parsePod(text)
 	if err != nil {
-		return pod, err
+		return err
 	}
-	return pod, s.checkCluster(pod.cluster, false)
+	return s.checkCluster(pod.cluster, false)
 }
 
 func checkTraffic(s *Script, negate bool, args []string) error {
-	if _, err := s.checkPod(args[0]); err != nil {
+	if err := s.checkPod(args[0]); err != nil {
 		return err
 	}
 	if len(args) < 3 {
