@@ -230,7 +230,8 @@ func changeRecord(t *rapid.T, s *recordSpec) {
 		switch rapid.IntRange(0, 9).Draw(t, "field") {
 		case 0, 1, 2:
 			s.Ports = append(s.Ports, mcsv1beta1.ServicePort{
-				Name: anyName.Draw(t, "name"), Port: anyNumber.Draw(t, "port"), Protocol: anyProtocol.Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol"),
+				Name: anyName.Draw(t, "name"), Port: anyNumber.Draw(t, "port"),
+				Protocol: anyProtocol.Draw(t, "protocol"), AppProtocol: rapid.Ptr(anyText, true).Draw(t, "appProtocol"),
 			})
 		case 3:
 			s.IPFamilies = rapid.SliceOfN(rapid.SampledFrom([]corev1.IPFamily{"IPv4", "IPv6", "IPv5", ""}), 0, 3).Draw(t, "families")
@@ -263,7 +264,8 @@ func changeSlice(t *rapid.T, s *slice) {
 			})
 		case 2, 3:
 			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
-				Addresses: rapid.SliceOfN(anyAddress, 1, 2).Draw(t, "addresses"), Hostname: rapid.Ptr(anyName, true).Draw(t, "hostname"), Zone: rapid.Ptr(anyText, true).Draw(t, "zone"),
+				Addresses: rapid.SliceOfN(anyAddress, 1, 2).Draw(t, "addresses"),
+				Hostname:  rapid.Ptr(anyName, true).Draw(t, "hostname"), Zone: rapid.Ptr(anyText, true).Draw(t, "zone"),
 				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}, // so that requests reach the valid one
 			})
 		case 4:

@@ -16,6 +16,86 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
+// fakeLab answers for programs from a function and notes what was asked.
+type fakeLab struct {
+	shape  Shape
+	answer func(cluster string, command Command) Result
+	hang   bool // kubectl delete never ends
+
+	mu    sync.Mutex
+	calls []string
+}
+
+// saying is a lab whose programs say this.
+func saying(text string) *fakeLab {
+	return &fakeLab{shape: DefaultShape, answer: func(string, Command) Result { return Result{Stdout: text} }}
+}
+
+func (f *fakeLab) note(format string, args ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	return nil
+}
+
+// called counts the calls that begin with the text.
+func (f *fakeLab) called(prefix string) (n int) {
+	for _, c := range f.calls {
+		if strings.HasPrefix(c, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// order says whether the calls were made in this order.
+func (f *fakeLab) order(prefixes ...string) bool {
+	from := 0
+	for _, prefix := range prefixes {
+		i := slices.IndexFunc(f.calls[from:], func(c string) bool { return strings.HasPrefix(c, prefix) })
+		if i < 0 {
+			return false
+		}
+		from += i + 1
+	}
+	return true
+}
+
+func (f *fakeLab) Shape() Shape { return f.shape }
+
+func (f *fakeLab) Do(ctx context.Context, cluster string, command Command) Result {
+	_ = f.note("%s %s %s %s", cluster, command.Program, strings.Join(command.Args, " "), command.Stdin)
+	if f.hang && command.Args[0] == "delete" {
+		<-ctx.Done()
+		return Result{Err: errors.New("signal: killed")}
+	}
+	return f.answer(cluster, command)
+}
+
+func (f *fakeLab) CreateNamespace(ctx context.Context, cluster, namespace string) error {
+	return (&Run{lab: f}).kubectl(ctx, cluster, "create", "namespace", namespace).Err
+}
+
+func (f *fakeLab) DeleteNamespace(ctx context.Context, cluster, namespace string) error {
+	return (&Run{lab: f}).kubectl(ctx, cluster, "delete", "namespace", namespace).Err
+}
+
+func (f *fakeLab) Cut(_ context.Context, a, b string) error      { return f.note("cut %s %s", a, b) }
+func (f *fakeLab) Heal(_ context.Context, a, b string) error     { return f.note("heal %s %s", a, b) }
+func (f *fakeLab) HealAll(context.Context) error                 { return f.note("heal all") }
+func (f *fakeLab) Kill(_ context.Context, unit string) error     { return f.note("kill %s", unit) }
+func (f *fakeLab) Start(_ context.Context, unit string) error    { return f.note("start %s", unit) }
+func (f *fakeLab) Snapshot(_ context.Context, name string) error { return f.note("snapshot %s", name) }
+func (f *fakeLab) Restore(_ context.Context, name string) error  { return f.note("restore %s", name) }
+func (f *fakeLab) Wipe(context.Context) error                    { return f.note("wipe") }
+func (f *fakeLab) Rename(_ context.Context, cluster, id string) error {
+	return f.note("rename %s %s", cluster, id)
+}
+
+func (f *fakeLab) Rejoin(_ context.Context, clusters ...string) error {
+	return f.note("rejoin %s", strings.Join(clusters, ","))
+}
+
 // execute runs the script text in the lab with time that passes at once.
 func execute(t *testing.T, lab Lab, text string) (err error) {
 	t.Helper()
@@ -299,86 +379,6 @@ func TestCleaningUpThatFailsIsAFailure(t *testing.T) {
 	if err == nil || err.Error() != "deleting the namespaces of x: c2: timed out: a finalizer" {
 		t.Errorf("%v", err)
 	}
-}
-
-// fakeLab answers for programs from a function and notes what was asked.
-type fakeLab struct {
-	shape  Shape
-	answer func(cluster string, command Command) Result
-	hang   bool // kubectl delete never ends
-
-	mu    sync.Mutex
-	calls []string
-}
-
-// saying is a lab whose programs say this.
-func saying(text string) *fakeLab {
-	return &fakeLab{shape: DefaultShape, answer: func(string, Command) Result { return Result{Stdout: text} }}
-}
-
-func (f *fakeLab) note(format string, args ...any) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls = append(f.calls, strings.TrimSpace(fmt.Sprintf(format, args...)))
-	return nil
-}
-
-// called counts the calls that begin with the text.
-func (f *fakeLab) called(prefix string) (n int) {
-	for _, c := range f.calls {
-		if strings.HasPrefix(c, prefix) {
-			n++
-		}
-	}
-	return n
-}
-
-// order says whether the calls were made in this order.
-func (f *fakeLab) order(prefixes ...string) bool {
-	from := 0
-	for _, prefix := range prefixes {
-		i := slices.IndexFunc(f.calls[from:], func(c string) bool { return strings.HasPrefix(c, prefix) })
-		if i < 0 {
-			return false
-		}
-		from += i + 1
-	}
-	return true
-}
-
-func (f *fakeLab) Shape() Shape { return f.shape }
-
-func (f *fakeLab) Do(ctx context.Context, cluster string, command Command) Result {
-	_ = f.note("%s %s %s %s", cluster, command.Program, strings.Join(command.Args, " "), command.Stdin)
-	if f.hang && command.Args[0] == "delete" {
-		<-ctx.Done()
-		return Result{Err: errors.New("signal: killed")}
-	}
-	return f.answer(cluster, command)
-}
-
-func (f *fakeLab) CreateNamespace(ctx context.Context, cluster, namespace string) error {
-	return (&Run{lab: f}).kubectl(ctx, cluster, "create", "namespace", namespace).Err
-}
-
-func (f *fakeLab) DeleteNamespace(ctx context.Context, cluster, namespace string) error {
-	return (&Run{lab: f}).kubectl(ctx, cluster, "delete", "namespace", namespace).Err
-}
-
-func (f *fakeLab) Cut(_ context.Context, a, b string) error      { return f.note("cut %s %s", a, b) }
-func (f *fakeLab) Heal(_ context.Context, a, b string) error     { return f.note("heal %s %s", a, b) }
-func (f *fakeLab) HealAll(context.Context) error                 { return f.note("heal all") }
-func (f *fakeLab) Kill(_ context.Context, unit string) error     { return f.note("kill %s", unit) }
-func (f *fakeLab) Start(_ context.Context, unit string) error    { return f.note("start %s", unit) }
-func (f *fakeLab) Snapshot(_ context.Context, name string) error { return f.note("snapshot %s", name) }
-func (f *fakeLab) Restore(_ context.Context, name string) error  { return f.note("restore %s", name) }
-func (f *fakeLab) Wipe(context.Context) error                    { return f.note("wipe") }
-func (f *fakeLab) Rename(_ context.Context, cluster, id string) error {
-	return f.note("rename %s %s", cluster, id)
-}
-
-func (f *fakeLab) Rejoin(_ context.Context, clusters ...string) error {
-	return f.note("rejoin %s", strings.Join(clusters, ","))
 }
 
 // What is lost is what clients have sent since the fault began and got no answer to.

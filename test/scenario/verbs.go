@@ -31,7 +31,8 @@ type Verb struct {
 // verbs lists all verbs by name.
 func verbs() map[string]Verb {
 	all := map[string]Verb{}
-	for _, verb := range slices.Concat(clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsVerbs(), queryVerbs(), followVerbs()) {
+	groups := [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsVerbs(), queryVerbs(), followVerbs()}
+	for _, verb := range slices.Concat(groups...) {
 		all[verb.Name] = verb
 	}
 	return all
