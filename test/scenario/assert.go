@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -18,38 +19,21 @@ import (
 
 func assertVerbs() []Verb {
 	return []Verb{
-		{
-			Name: "stdout", Args: "REGEXP", Min: 1, Max: 1, Pattern: true,
-			Summary: "the last output has a line that the pattern matches",
-			Check:   checkPattern,
-			Run: func(_ context.Context, r *Run, args []string) error {
-				pattern, err := compilePattern(args[0])
-				if err != nil {
-					return usageErrorf("%v", err)
-				}
-				if !pattern.MatchString(r.output) {
-					return fmt.Errorf("no line matches %s", args[0])
-				}
-				return nil
-			},
-		},
-		{
-			Name: "lines", Args: "REGEXP", Min: 1, Max: 1, Pattern: true,
-			Summary: "every line of the last output, of which there is one at least, matches the pattern: for what is asked of several clusters",
-			Check:   checkPattern,
-			Run: func(_ context.Context, r *Run, args []string) error {
-				pattern, err := compilePattern(args[0])
-				if err != nil {
-					return usageErrorf("%v", err)
-				}
-				for line := range strings.Lines(strings.TrimSpace(r.output) + "\n") {
+		patternVerb("stdout", "the last output has a line that the pattern matches", func(pattern *regexp.Regexp, output string) error {
+			if !pattern.MatchString(output) {
+				return errors.New("no line matches")
+			}
+			return nil
+		}),
+		patternVerb("lines", "every line of the last output, of which there is one at least, matches the pattern: for what is asked of several clusters",
+			func(pattern *regexp.Regexp, output string) error {
+				for line := range strings.Lines(strings.TrimSpace(output) + "\n") {
 					if !pattern.MatchString(line) {
-						return fmt.Errorf("%q does not match %s", strings.TrimSpace(line), args[0])
+						return fmt.Errorf("%q does not match", strings.TrimSpace(line))
 					}
 				}
 				return nil
-			},
-		},
+			}),
 		{
 			Name: "save", Args: "NAME [REGEXP]", Min: 1, Max: 2, Always: true,
 			Summary: "keeps the last output, without the space around it, or what the pattern matches in it, as `$NAME`, and as `$NAME_HOST` for URLs, with brackets around an IPv6 address; set already are `$LAB_CLUSTERS` (`c1,c2,c3`) and, by the IP family of c1, `$LAB_A`, the record type of its primary addresses (`A` or `AAAA`), and `$LAB_FAMILIES`, how many it has (`1` or `2`)",
@@ -92,6 +76,27 @@ func assertVerbs() []Verb {
 	}
 }
 
+// patternVerb compares the last output with a pattern.
+func patternVerb(name, summary string, compare func(pattern *regexp.Regexp, output string) error) Verb {
+	return Verb{
+		Name: name, Args: "REGEXP", Min: 1, Max: 1, Pattern: true, Summary: summary,
+		Check: func(_ *Script, _ bool, args []string) error {
+			_, err := compilePattern(args[0])
+			return err
+		},
+		Run: func(_ context.Context, r *Run, args []string) error {
+			pattern, err := compilePattern(args[0])
+			if err != nil {
+				return usageErrorf("%v", err)
+			}
+			if err := compare(pattern, r.output); err != nil {
+				return fmt.Errorf("%w %s", err, args[0])
+			}
+			return nil
+		},
+	}
+}
+
 // save keeps the last output as a variable, or what a pattern matches in it.
 func (r *Run) save(name string, pattern ...string) error {
 	value := strings.TrimSpace(r.output)
@@ -109,14 +114,6 @@ func (r *Run) save(name string, pattern ...string) error {
 		r.env[name+"_HOST"] = "[" + value + "]"
 	}
 	return nil
-}
-
-func checkPattern(_ *Script, _ bool, args []string) error {
-	if args[0] == unknown {
-		return nil
-	}
-	_, err := compilePattern(args[0])
-	return err
 }
 
 // compilePattern lets ^ and $ match at lines.
@@ -141,25 +138,21 @@ func runCount(ctx context.Context, r *Run, args []string) error {
 		return usageErrorf("%q is not a number of objects", args[len(args)-1])
 	}
 	get := append([]string{"get", "--ignore-not-found", "-o", "json"}, args[1:len(args)-1]...)
-	r.output = ""
-	var failed error
-	for _, cluster := range r.clusters(args[0]) {
+	return r.inTurn(args[0], func(cluster string) error {
 		result := r.kubectl(ctx, cluster, get...)
 		r.output += result.Stderr
-		found, err := standing(result.Stdout)
 		if result.Err != nil {
-			err = result.Err
+			return result.Err
 		}
+		found, err := standing(result.Stdout)
 		for _, name := range found {
 			r.output += name + "\n"
 		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, err))
-		} else if len(found) != want {
-			failed = errors.Join(failed, fmt.Errorf("%s: %d instead of %d", cluster, len(found), want))
+		if err == nil && len(found) != want {
+			err = fmt.Errorf("%d instead of %d", len(found), want)
 		}
-	}
-	return failed
+		return err
+	})
 }
 
 // standing returns the names of the objects in what kubectl get has written as JSON, a list, one object or nothing, but for those on a broker that
@@ -187,52 +180,37 @@ func standing(text string) (all []string, _ error) {
 	return all, nil
 }
 
-// condition is the part of metav1.Condition that scripts ask for.
-type condition struct {
-	Type, Status, Reason, Message string
-}
-
 func runCondition(ctx context.Context, r *Run, args []string) error {
 	namespace, name, _ := strings.Cut(args[2], "/")
-	r.output = ""
-	var failed error
-	for _, cluster := range r.clusters(args[0]) {
+	return r.inTurn(args[0], func(cluster string) error {
 		result := r.kubectl(ctx, cluster, "get", args[1], name, "-n", namespace, "-o", "json")
-		err := result.Err
-		if err == nil {
-			err = r.checkCondition(result.Stdout, args[3])
+		if result.Err != nil {
+			return result.Err
 		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, err))
-		}
-	}
-	return failed
+		return r.checkCondition(result.Stdout, args[3])
+	})
 }
 
 // checkCondition looks for what is wanted in the object; the conditions that
 // it has become the output.
 func (r *Run) checkCondition(object, want string) error {
 	var parsed struct {
-		Status struct{ Conditions []condition }
+		Status struct{ Conditions []metav1.Condition }
 	}
 	if err := json.Unmarshal([]byte(object), &parsed); err != nil {
 		return fmt.Errorf("reading the object: %w", err)
 	}
-	kind, state, _ := strings.Cut(want, "=")
-	status, reason, _ := strings.Cut(state, "/")
-	found := ""
 	for _, c := range parsed.Status.Conditions {
 		r.output += fmt.Sprintf("%s=%s/%s %s\n", c.Type, c.Status, c.Reason, c.Message)
-		if c.Type != kind {
-			continue
-		}
-		if c.Status == status && (reason == "" || c.Reason == reason) {
-			return nil
-		}
-		found = fmt.Sprintf("%s=%s/%s (%s)", c.Type, c.Status, c.Reason, c.Message)
 	}
-	if found == "" {
+	kind, state, _ := strings.Cut(want, "=")
+	status, reason, _ := strings.Cut(state, "/")
+	c := meta.FindStatusCondition(parsed.Status.Conditions, kind)
+	if c == nil {
 		return fmt.Errorf("no condition %s", kind)
 	}
-	return fmt.Errorf("%s instead of %s", found, want)
+	if string(c.Status) != status || reason != "" && c.Reason != reason {
+		return fmt.Errorf("%s=%s/%s (%s) instead of %s", c.Type, c.Status, c.Reason, c.Message, want)
+	}
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 var (
@@ -23,10 +25,11 @@ func TestChaos(t *testing.T) {
 	if *chaosFor == 0 {
 		t.Skip("takes as long as -chaos says")
 	}
-	programs := &programs{}
-	defer programs.end()
+	programs, remove, err := planes.Programs(t.Context())
+	planes.NoError(t, err)
+	defer remove()
 	labs := &labs{name: fmt.Sprintf("%schaos%d", labPrefix, os.Getpid()), programs: programs}
-	defer labs.end(t)
+	defer labs.down(t)
 	for seed, end := *chaosSeed, time.Now().Add(*chaosFor); time.Now().Before(end) && !t.Failed(); seed++ {
 		script := chaosScript(t, seed)
 		runForm(t.Context(), t, labs, form{name: script.Name, script: script, shape: script.Shape})
@@ -37,16 +40,11 @@ func TestChaos(t *testing.T) {
 func chaosScript(t *testing.T, seed uint64) *Script {
 	t.Helper()
 	manifests, err := filepath.Abs("testdata/manifests")
-	if err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, err)
 	file := filepath.Join(t.TempDir(), fmt.Sprintf("chaos-%d.txtar", seed))
 	c := &chaos{rand: rand.New(rand.NewPCG(seed, 0)), namespace: fmt.Sprintf("chaos-%d", seed)}
-	for _, err := range []error{os.Symlink(manifests, filepath.Join(filepath.Dir(file), "manifests")), os.WriteFile(file, []byte(c.script(*chaosCount)), 0o600)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	planes.NoError(t, os.Symlink(manifests, filepath.Join(filepath.Dir(file), "manifests")))
+	planes.NoError(t, os.WriteFile(file, []byte(c.script(*chaosCount)), 0o600))
 	script, err := ParseFile(file)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, c.text.String())

@@ -1,126 +1,75 @@
 package scenario
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"testing"
+
+	"github.com/atoll-mcs/atoll/lab/echo"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-const answerLine = "pod=web-0 cluster=c1 node=c1-n1 remote=127.0.0.1:1 proto=x\n"
-
 // TestClients runs the programs that scenarios run in pods against servers on
-// the loopback interface.
+// the loopback interface. Silence and refusal are no answers.
 func TestClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs curl and socat")
 	}
-	for name, test := range map[string]struct {
-		client, target string
-	}{
-		"http": {httpClient, serveHTTP(t)},
-		"tcp":  {tcpClient, serveTCP(t)},
-		"udp":  {udpClient, serveUDP(t)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "5").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			answers := parseAnswers(string(output))
-			want := Answer{Pod: "web-0", Cluster: "c1", Node: "c1-n1", Remote: "127.0.0.1:1", Proto: "x"}
-			if len(answers) != 5 || answers[0] != want {
-				t.Errorf("%q", output)
-			}
-		})
-	}
-}
-
-// TestClientsSayWhatFailed makes sure that silence and refusal are no answers.
-func TestClientsSayWhatFailed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs curl and socat")
-	}
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := closed.Addr().String()
-	closed.Close()
+	web, other, nobody := free(t), free(t), free(t)
+	server, err := echo.Listen(t.Context(), echo.Options{HTTP: web, TCP: other, UDP: other}, echo.Identity{Pod: "web-0", Cluster: "c1", Node: "c1-n1"})
+	planes.NoError(t, err)
+	go server.Serve(t.Context())
 	unready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, answerLine)
+		fmt.Fprint(w, "pod=web-0 cluster=c1 node=c1-n1\n")
 	}))
 	defer unready.Close()
 	for name, test := range map[string]struct {
 		client, target string
+		answers        int
 	}{
-		"http refused": {httpClient, "http://" + nobody},
-		"http 503":     {httpClient, unready.URL},
-		"tcp refused":  {tcpClient, nobody},
-		"udp refused":  {udpClient, nobody},
+		"http":         {httpClient, "http://" + web, 3},
+		"tcp":          {tcpClient, other, 3},
+		"udp":          {udpClient, other, 3},
+		"http refused": {httpClient, "http://" + nobody, 0},
+		"http 503":     {httpClient, unready.URL, 0},
+		"tcp refused":  {tcpClient, nobody, 0},
+		"udp refused":  {udpClient, nobody, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "2").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if answers := parseAnswers(string(output)); len(answers) != 0 || firstFailure(string(output)) == "no output" {
+			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "3").Output()
+			planes.NoError(t, err)
+			answers := parseAnswers(string(output))
+			if len(answers) != test.answers || (firstFailure(string(output)) == "no output") != (test.answers > 0) {
 				t.Errorf("%q", output)
+			}
+			if test.answers > 0 && answers[0] != "c1/web-0" {
+				t.Errorf("%q has answered", answers)
 			}
 		})
 	}
 }
 
-func serveHTTP(t *testing.T) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answerLine) }))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func serveTCP(t *testing.T) string {
+// free is a port of the loopback interface that nobody uses.
+func free(t *testing.T) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer connection.Close()
-				if _, err := bufio.NewReader(connection).ReadString('\n'); err == nil {
-					fmt.Fprint(connection, answerLine)
-				}
-			}()
-		}
-	}()
+	planes.NoError(t, err)
+	defer listener.Close()
 	return listener.Addr().String()
 }
 
-func serveUDP(t *testing.T) string {
-	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+func TestOnTerminal(t *testing.T) {
+	result := onTerminal(exec.Command("sh", "-c", "test -t 0 && test -t 1 && echo one && echo two; exit 3"))
+	if result.Stdout != "one\ntwo\n" {
+		t.Errorf("output %q", result.Stdout)
 	}
-	t.Cleanup(func() { socket.Close() })
-	go func() {
-		buffer := make([]byte, 100)
-		for {
-			_, from, err := socket.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			if _, err := socket.WriteTo([]byte(answerLine), from); err != nil {
-				return
-			}
-		}
-	}()
-	return socket.LocalAddr().String()
+	var exit *exec.ExitError
+	if !errors.As(result.Err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("ended with %v", result.Err)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -39,11 +38,10 @@ func clusterVerbs() []Verb {
 // makeNamespace deletes what an interrupted run may have left of the namespace
 // first, so that a scenario always starts from nothing.
 func makeNamespace(ctx context.Context, r *Run, args []string) error {
-	namespace, list := args[0], "all"
+	namespace, clusters := args[0], r.clusters("all")
 	if len(args) == 3 {
-		list = args[2]
+		clusters = r.clusters(args[2])
 	}
-	clusters := r.clusters(list)
 	if _, known := r.namespaces[namespace]; !known {
 		if err := r.deleteNamespace(ctx, namespace); err != nil {
 			return err
@@ -76,36 +74,18 @@ func (r *Run) each(ctx context.Context, clusters []string, do func(ctx context.C
 	return group.Wait()
 }
 
-// kubectl runs kubectl in the cluster. The error carries what it printed.
-func (r *Run) kubectl(ctx context.Context, cluster string, args ...string) Result {
-	return r.kubectlCommand(ctx, cluster, Command{Args: args})
-}
-
-func (r *Run) kubectlCommand(ctx context.Context, cluster string, command Command) Result {
-	return withStderr(r.lab.Kubectl(ctx, cluster, command))
-}
-
-// withStderr puts what a failed program said into its error.
-func withStderr(result Result) Result {
-	if result.Err != nil && result.Stderr != "" {
-		result.Err = fmt.Errorf("%w: %s", result.Err, strings.TrimSpace(result.Stderr))
-	}
-	return result
-}
-
-// onForms are the second words of "on", with the fewest arguments after them.
-var onForms = map[string]int{"apply": 1, "atoll": 1, "delete": 1, "export": 1, "unexport": 1, "join": 1, "helm": 1, "kubectl": 1, "kubectl-tty": 1}
+// onForms are the second words of "on". Arguments follow each.
+var onForms = []string{"apply", "atoll", "delete", "export", "unexport", "join", "helm", "kubectl", "kubectl-tty"}
 
 func checkOn(s *Script, _ bool, args []string) error {
 	if err := s.checkClusters(args[0], true); err != nil {
 		return err
 	}
-	fewest, ok := onForms[args[1]]
-	if !ok {
+	if !slices.Contains(onForms, args[1]) {
 		return fmt.Errorf("unknown form %q", args[1])
 	}
 	rest := args[2:]
-	if len(rest) < fewest {
+	if len(rest) == 0 {
 		return fmt.Errorf("%s needs arguments", args[1])
 	}
 	switch args[1] {
@@ -133,61 +113,36 @@ func applied(args []string) (files, flags []string) {
 	return args, nil
 }
 
-// runOn goes through the clusters in order, so that the output has an order too.
 func runOn(ctx context.Context, r *Run, args []string) error {
-	do, err := r.doing(ctx, args[1], args[2:])
+	command, err := r.script.command(args[1], args[2:])
 	if err != nil {
 		return err
 	}
-	var output strings.Builder
+	return r.inTurn(args[0], func(cluster string) error {
+		if args[1] == "atoll" && args[2] == "dns" && !r.script.Shape.Empty {
+			r.rewired[cluster] = true
+		}
+		result := r.do(ctx, cluster, command)
+		r.output += result.text()
+		return result.Err
+	})
+}
+
+// inTurn goes through the clusters in order, so that the output has an order too, and goes on where one has failed.
+func (r *Run) inTurn(list string, do func(cluster string) error) error {
+	r.output = ""
 	var failed error
-	clusters := r.clusters(args[0])
-	for _, cluster := range clusters {
-		result := do(cluster)
-		output.WriteString(result.text())
-		if result.Err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, result.Err))
+	for _, cluster := range r.clusters(list) {
+		if err := do(cluster); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", cluster, err))
 		}
 	}
-	r.output = output.String()
 	return failed
 }
 
-// doing is what a form of "on" does in a cluster.
-func (r *Run) doing(ctx context.Context, form string, args []string) (func(cluster string) Result, error) {
-	switch form {
-	case "atoll":
-		return func(cluster string) Result {
-			if args[0] == "dns" && !r.script.Shape.Empty {
-				r.rewired[cluster] = true
-			}
-			return withStderr(r.lab.Atoll(ctx, cluster, args...))
-		}, nil
-	case "join":
-		return func(cluster string) Result { return withStderr(r.join(ctx, cluster, args[0], args[1:])) }, nil
-	case "helm":
-		return func(cluster string) Result { return withStderr(r.lab.Helm(ctx, cluster, args...)) }, nil
-	}
-	command, err := r.script.command(form, args)
-	return func(cluster string) Result { return r.kubectlCommand(ctx, cluster, command) }, err
-}
-
-// join has a cluster join by a join file of the given text.
-func (r *Run) join(ctx context.Context, cluster, text string, flags []string) Result {
-	file, err := os.CreateTemp("", "atoll-scenario-*.join")
-	if err != nil {
-		return Result{Err: fmt.Errorf("writing a join file: %w", err)}
-	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(text)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return Result{Err: fmt.Errorf("writing a join file: %w", err)}
-	}
-	return r.lab.Atoll(ctx, cluster, append([]string{"join", file.Name()}, flags...)...)
-}
-
-// command makes the call of kubectl that a form of "on" stands for.
+// command is the call that a form of "on" stands for.
 func (s *Script) command(form string, args []string) (Command, error) {
+	kubectl := Command{Program: "kubectl", Args: args}
 	switch form {
 	case "apply":
 		files, flags := applied(args)
@@ -199,18 +154,23 @@ func (s *Script) command(form string, args []string) (Command, error) {
 			}
 			manifests = append(manifests, string(data))
 		}
-		return Command{Args: append([]string{"apply", "-f", "-"}, flags...), Stdin: strings.Join(manifests, "\n---\n")}, nil
+		kubectl.Args, kubectl.Stdin = append([]string{"apply", "-f", "-"}, flags...), strings.Join(manifests, "\n---\n")
 	case "delete":
-		return Command{Args: append([]string{"delete"}, args...)}, nil
+		kubectl.Args = append([]string{"delete"}, args...)
 	case "export":
 		namespace, name, _ := strings.Cut(args[0], "/")
-		return Command{Args: []string{"apply", "-f", "-"}, Stdin: serviceExport(namespace, name)}, nil
+		kubectl.Args, kubectl.Stdin = []string{"apply", "-f", "-"}, serviceExport(namespace, name)
 	case "unexport":
 		namespace, name, _ := strings.Cut(args[0], "/")
-		return Command{Args: []string{"delete", "serviceexport", name, "-n", namespace}}, nil
-	default:
-		return Command{Args: args, TTY: form == "kubectl-tty"}, nil
+		kubectl.Args = []string{"delete", "serviceexport", name, "-n", namespace}
+	case "kubectl-tty":
+		kubectl.TTY = true
+	case "join":
+		return Command{Program: "atoll", Args: append([]string{"join", "-"}, args[1:]...), Stdin: args[0]}, nil
+	case "atoll", "helm":
+		return Command{Program: form, Args: args}, nil
 	}
+	return kubectl, nil
 }
 
 func serviceExport(namespace, name string) string {

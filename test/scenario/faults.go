@@ -36,7 +36,7 @@ func faultVerbs() []Verb {
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				if len(args) == 0 {
 					r.cut = false
-					return r.lab.Heal(ctx, "", "")
+					return r.lab.HealAll(ctx)
 				}
 				return r.lab.Heal(ctx, args[0], args[1])
 			},
@@ -55,9 +55,10 @@ func faultVerbs() []Verb {
 			Summary: "ends all connections with the API server of a cluster, or of the `broker`: every watch on it is lost",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], true) },
 			Run: func(ctx context.Context, r *Run, args []string) error {
-				result := r.lab.Exec(ctx, args[0], "ss", "--kill", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", ":"+apiServerPort)
-				if err := withStderr(result).Err; err != nil {
-					return err
+				flags := []string{"--kill", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", ":" + apiServerPort}
+				result := r.do(ctx, args[0], Command{Program: "ss", Args: flags})
+				if result.Err != nil {
+					return result.Err
 				}
 				if r.output = result.Stdout; strings.TrimSpace(r.output) == "" {
 					return fmt.Errorf("there was no connection with the API server of %s", args[0])
@@ -129,7 +130,7 @@ func (r *Run) startUnit(ctx context.Context, name string) error {
 func (r *Run) cleanUp(ctx context.Context) error {
 	var failed error
 	if r.cut {
-		failed = errors.Join(failed, r.lab.Heal(ctx, "", ""))
+		failed = errors.Join(failed, r.lab.HealAll(ctx))
 	}
 	for _, unit := range units { // in this order: an API server needs its etcd
 		for _, name := range slices.Sorted(maps.Keys(r.killed)) {
@@ -145,10 +146,63 @@ func (r *Run) cleanUp(ctx context.Context) error {
 		failed = errors.Join(failed, r.rejoin(ctx, slices.Sorted(maps.Keys(r.expelled))))
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(r.rewired)) {
-		failed = errors.Join(failed, withStderr(r.lab.Atoll(ctx, cluster, "dns", "install")).Err)
+		failed = errors.Join(failed, r.do(ctx, cluster, Command{Program: "atoll", Args: []string{"dns", "install"}}).Err)
 	}
 	if r.folder != "" {
 		failed = errors.Join(failed, os.RemoveAll(r.folder))
 	}
 	return failed
+}
+
+// backupVerbs take the broker's data away, and back.
+func backupVerbs() []Verb {
+	return []Verb{
+		{
+			Name: "snapshot", Args: "NAME", Min: 1, Max: 1, Always: true,
+			Summary: "keeps a copy of all that the broker stores, as a backup would",
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.lab.Snapshot(ctx, args[0]) },
+		},
+		{
+			Name: "restore", Args: "NAME", Min: 1, Max: 1, Always: true,
+			Summary: "puts the broker back to a snapshot, and returns when its API server is ready",
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.lab.Restore(ctx, args[0]) },
+		},
+		{
+			Name: "wipe", Args: "", Min: 0, Max: 0, Always: true,
+			Summary: "takes everything from the broker: a new API server is at its address then, without a clusterset and without accounts; `rejoin` is done after the scenario anyway",
+			Run: func(ctx context.Context, r *Run, _ []string) error {
+				if !r.lab.Shape().Bare {
+					for _, cluster := range r.lab.Shape().names() {
+						r.expelled[cluster] = true
+					}
+				}
+				return r.lab.Wipe(ctx)
+			},
+		},
+		{
+			Name: "rejoin", Args: "CLUSTERS", Min: 1, Max: 1, Always: true,
+			Summary: "makes a clusterset on the broker where there is none, and has clusters join it with new join files",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.rejoin(ctx, r.clusters(args[0])) },
+		},
+		{
+			Name: "rename", Args: "CLUSTER ID", Min: 2, Max: 2, Always: true,
+			Summary: "has a cluster leave the clusterset, and join it under another id; it has its own again after the scenario",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				r.renamed[args[0]] = true
+				return r.lab.Rename(ctx, args[0], args[1])
+			},
+		},
+	}
+}
+
+func (r *Run) rejoin(ctx context.Context, clusters []string) error {
+	if err := r.lab.Rejoin(ctx, clusters...); err != nil {
+		return err
+	}
+	for _, cluster := range clusters {
+		delete(r.expelled, cluster)
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ const figuresVariable = "ATOLL_FIGURES"
 
 // figures are what is measured while something is broken.
 type figures struct {
-	clients   []podRef
+	clients   []string // CLUSTER/NS/POD
 	title     string
 	began     time.Time
 	ended     time.Time // when it was put right, zero before
@@ -31,24 +31,14 @@ func figureVerbs() []Verb {
 			Name: "requests", Args: "CLUSTER/NS/POD…", Min: 1, Max: -1, Always: true,
 			Summary: "names the pods that send requests all the time, and log a line for each: seconds, since 1970 and with a fraction, then `ok` or `failed`",
 			Check: func(s *Script, _ bool, args []string) error {
-				var failed error
 				for _, arg := range args {
-					_, err := s.checkPod(arg)
-					failed = errors.Join(failed, err)
-				}
-				return failed
-			},
-			Run: func(_ context.Context, r *Run, args []string) error {
-				r.figures.clients = nil
-				for _, arg := range args {
-					pod, err := parsePod(arg)
-					if err != nil {
+					if err := s.checkPod(arg); err != nil {
 						return err
 					}
-					r.figures.clients = append(r.figures.clients, pod)
 				}
 				return nil
 			},
+			Run: func(_ context.Context, r *Run, args []string) error { r.figures.clients = args; return nil },
 		},
 		{
 			Name: "fault", Args: "TITLE", Min: 1, Max: 1, Always: true,
@@ -101,8 +91,13 @@ func (r *Run) lost(ctx context.Context, most string) error {
 	if f.began.IsZero() || len(f.clients) == 0 {
 		return usageErrorf("there was no fault, or nobody sends requests")
 	}
-	sent, lost, first := 0, 0, ""
-	for _, pod := range f.clients {
+	sent := 0
+	var lost []string
+	for _, client := range f.clients {
+		pod, err := parsePod(client)
+		if err != nil {
+			return err
+		}
 		result := r.kubectl(ctx, pod.cluster, "logs", "-n", pod.namespace, pod.pod)
 		if result.Err != nil {
 			return result.Err
@@ -111,24 +106,29 @@ func (r *Run) lost(ctx context.Context, most string) error {
 		if s == 0 {
 			return fmt.Errorf("%s in %s has not sent any request", pod.pod, pod.cluster)
 		}
-		sent, lost = sent+s, lost+len(failures)
-		if len(failures) > 0 && first == "" {
-			first = pod.cluster + ": " + failures[0]
+		sent += s
+		for _, failure := range failures {
+			lost = append(lost, pod.cluster+": "+failure)
 		}
 	}
 	took := "–"
 	if !f.ended.IsZero() && !f.converged.IsZero() {
 		took = fmt.Sprintf("%.1f s", f.converged.Sub(f.ended).Seconds())
 	}
-	row := fmt.Sprintf("| %s | %d | %d | %s |", f.title, sent, lost, took)
+	row := fmt.Sprintf("| %s | %d | %d | %s |", f.title, sent, len(lost), took)
 	r.logf("%s", row)
 	if name := os.Getenv(figuresVariable); name != "" {
-		if err := appendLine(name, row); err != nil {
+		file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(file, row)
+		if err := errors.Join(err, file.Close()); err != nil {
 			return err
 		}
 	}
-	if lost > limit {
-		return fmt.Errorf("%d of %d requests had no answer, the first: %s", lost, sent, first)
+	if len(lost) > limit {
+		return fmt.Errorf("%d of %d requests had no answer, the first: %s", len(lost), sent, lost[0])
 	}
 	return nil
 }
@@ -150,15 +150,6 @@ func countRequests(log string, since time.Time) (sent int, failed []string) {
 	return sent, failed
 }
 
-func appendLine(name, text string) error {
-	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text + "\n")
-	return errors.Join(err, file.Close())
-}
-
 // batterNames are the Services that batter exports.
 const batterNames = 10
 
@@ -171,9 +162,8 @@ func runBatter(ctx context.Context, r *Run, args []string) error {
 	for round := range times {
 		changed := make(chan error, 1)
 		go func() { changed <- r.changeExports(ctx, cluster, args[1], round) }()
-		moment := time.NewTimer(time.Duration(rand.Int64N(int64(600 * time.Millisecond))))
 		select {
-		case <-moment.C:
+		case <-time.After(time.Duration(rand.Int64N(int64(600 * time.Millisecond)))):
 		case <-ctx.Done():
 		}
 		r.killed[args[0]] = true
@@ -200,9 +190,9 @@ func (r *Run) changeExports(ctx context.Context, cluster, namespace string, roun
 			unwanted = append(unwanted, name)
 		}
 	}
-	result := r.kubectlCommand(ctx, cluster, Command{Args: []string{"apply", "-f", "-"}, Stdin: wanted.String()})
-	if result.Err != nil {
-		return result.Err
+	apply := Command{Program: "kubectl", Args: []string{"apply", "-f", "-"}, Stdin: wanted.String()}
+	if err := r.do(ctx, cluster, apply).Err; err != nil {
+		return err
 	}
 	return r.kubectl(ctx, cluster, unwanted...).Err
 }

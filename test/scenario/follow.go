@@ -23,7 +23,7 @@ func followVerbs() []Verb {
 		Summary: "runs the commands that a section of a page of the documentation has, as they stand there: those of all its blocks that are not marked as not tried, or of the Nth ones; and with B in place of every A. " +
 			"It is as on a machine in the clusters' network, with a context for each cluster and the `broker`, of which the current one is CLUSTER. The folder has the repository's `charts` in it, and keeps what commands write until the scenario ends",
 		Check: func(s *Script, _ bool, args []string) error {
-			if _, err := parseFollow(args[1:]); err != nil {
+			if _, _, err := parseFollow(args[1:]); err != nil {
 				return err
 			}
 			return s.checkCluster(args[0], true)
@@ -32,33 +32,26 @@ func followVerbs() []Verb {
 	}}
 }
 
-// A following is what is run of a page.
-type following struct {
-	blocks []pages.Block
-	// changes are pairs of a text and what stands in its place.
-	changes []string
-}
-
-// parseFollow finds the blocks.
-func parseFollow(args []string) (following, error) {
-	var f following
+// parseFollow finds the blocks, and what changes their text.
+func parseFollow(args []string) (blocks []pages.Block, changes *strings.Replacer, err error) {
 	path, section, ok := strings.Cut(args[0], "#")
 	if !ok {
-		return f, fmt.Errorf("%s: which section of it? (PAGE#SECTION)", args[0])
+		return nil, nil, fmt.Errorf("%s: which section of it? (PAGE#SECTION)", args[0])
 	}
 	var wanted []int
+	var pairs []string
 	for _, arg := range args[1:] {
 		if n, err := strconv.Atoi(arg); err == nil {
 			wanted = append(wanted, n)
 		} else if from, to, ok := strings.Cut(arg, "="); ok && from != "" {
-			f.changes = append(f.changes, from, to)
+			pairs = append(pairs, from, to)
 		} else if arg != unknown {
-			return f, fmt.Errorf("%s is neither the number of a block nor A=B", arg)
+			return nil, nil, fmt.Errorf("%s is neither the number of a block nor A=B", arg)
 		}
 	}
 	page, err := pages.ReadOne(charts.Root(), path)
 	if err != nil {
-		return f, err
+		return nil, nil, err
 	}
 	var all []pages.Block
 	for _, b := range page.Blocks {
@@ -67,35 +60,22 @@ func parseFollow(args []string) (following, error) {
 		}
 	}
 	if len(all) == 0 {
-		return f, fmt.Errorf("%s has no commands in a section #%s", path, section)
+		return nil, nil, fmt.Errorf("%s has no commands in a section #%s", path, section)
 	}
 	if len(wanted) == 0 {
-		f.blocks = all
+		blocks = all
 	}
 	for _, n := range wanted {
 		if n < 1 || n > len(all) {
-			return f, fmt.Errorf("%s has %d blocks of commands, and no block %d", args[0], len(all), n)
+			return nil, nil, fmt.Errorf("%s has %d blocks of commands, and no block %d", args[0], len(all), n)
 		}
-		f.blocks = append(f.blocks, all[n-1])
+		blocks = append(blocks, all[n-1])
 	}
-	return f, nil
-}
-
-// script is what a shell is to run.
-func (f following) script() string {
-	var b strings.Builder
-	for _, block := range f.blocks {
-		text := pages.Script(block.Text)
-		for i := 0; i < len(f.changes); i += 2 {
-			text = strings.ReplaceAll(text, f.changes[i], f.changes[i+1])
-		}
-		b.WriteString(text)
-	}
-	return b.String()
+	return blocks, strings.NewReplacer(pairs...), nil
 }
 
 func runFollow(ctx context.Context, r *Run, args []string) error {
-	f, err := parseFollow(args[1:])
+	blocks, changes, err := parseFollow(args[1:])
 	if err != nil {
 		return usageErrorf("%v", err)
 	}
@@ -104,13 +84,17 @@ func runFollow(ctx context.Context, r *Run, args []string) error {
 			return err
 		}
 	}
-	script := f.script()
+	var text strings.Builder
+	for _, block := range blocks {
+		text.WriteString(pages.Script(block.Text))
+	}
+	script := changes.Replace(text.String())
 	if !r.script.Shape.Empty && strings.Contains(script, "atoll dns ") {
 		for _, cluster := range r.lab.Shape().names() {
 			r.rewired[cluster] = true
 		}
 	}
-	result := r.lab.Shell(ctx, args[0], r.folder, script)
+	result := r.do(ctx, args[0], Command{Program: "shell", Folder: r.folder, Stdin: script})
 	r.output = result.text()
 	return result.Err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/test/charts"
 	"github.com/atoll-mcs/atoll/test/pages"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // stepByStep are the pages whose commands people type one after the other: scenarios run them as they stand there.
@@ -40,51 +41,36 @@ var otherwise = map[string]string{
 func TestPagesAreFollowed(t *testing.T) {
 	followed := map[string]bool{} // page#section and number
 	for _, script := range scripts(t) {
-		for _, l := range script.lines {
-			for _, c := range l.calls {
-				if c.verb.Name != "follow" {
-					continue
-				}
-				var args []string
-				for _, w := range c.words[1:] {
-					args = append(args, w.String())
-				}
-				f, err := parseFollow(args)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, b := range f.blocks {
-					followed[b.At()] = true
-				}
+		for _, c := range script.calls() {
+			if c.verb.Name != "follow" {
+				continue
+			}
+			var args []string
+			for _, w := range c.words[1:] {
+				args = append(args, w.String())
+			}
+			blocks, _, err := parseFollow(args)
+			planes.NoError(t, err)
+			for _, b := range blocks {
+				followed[b.At()] = true
 			}
 		}
 	}
-	all, lines, run := 0, 0, 0
 	for _, path := range stepByStep {
 		page, err := pages.ReadOne(charts.Root(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		planes.NoError(t, err)
 		in := map[string]int{}
 		for _, b := range page.Blocks {
 			if !b.Runnable() {
 				continue
 			}
 			in[b.Section]++
-			all++
-			commands, err := pages.Commands(b.Text)
-			if err != nil {
-				t.Errorf("%s: %v", b.At(), err)
-			}
-			lines += len(commands)
 			name := fmt.Sprintf("%s#%s %d", path, b.Section, in[b.Section])
 			_, excused := otherwise[name]
 			switch {
 			case followed[b.At()] && excused:
 				t.Errorf("%s (%s) is followed: take it off the list of what is not", name, b.At())
-			case followed[b.At()]:
-				run += len(commands)
-			case !excused:
+			case !followed[b.At()] && !excused:
 				t.Errorf("%s (%s): no scenario follows it, and nothing says what is in place of that", name, b.At())
 			}
 		}
@@ -95,26 +81,18 @@ func TestPagesAreFollowed(t *testing.T) {
 			t.Errorf("%s is on no page of those that are followed", name)
 		}
 	}
-	t.Logf("%d blocks with %d commands, of which scenarios run %d as they stand there", all, lines, run)
 }
 
 // A page's commands are run with what is to stand in place of other things, of the blocks that are meant; and mistakes are found
 // before any lab is started.
 func TestFollow(t *testing.T) {
-	lab := newFake()
-	var said string
-	lab.exec = func(_ string, args []string) Result {
-		said = args[0]
-		return Result{Stdout: "done\n"}
-	}
+	lab := saying("done\n")
 	script := "follow c2 docs/concepts.md#a-first-export 1 shop=mine c1=c9\nstdout '^done$'\n"
-	if err := execute(t, lab, script); err != nil {
-		t.Error(err)
+	planes.NoError(t, execute(t, lab, script))
+	if !slices.Equal(lab.calls, []string{"c2 shell  atoll export web -n mine --context c9"}) {
+		t.Errorf("it ran %q", lab.calls)
 	}
-	if said != "atoll export web -n mine --context c9\n" {
-		t.Errorf("it ran %q", said)
-	}
-	lab.exec = func(string, []string) Result { return Result{Err: errors.New("exit status 1")} }
+	lab.answer = func(string, Command) Result { return Result{Err: errors.New("exit status 1")} }
 	fails(t, execute(t, lab, script), 1, "exit status 1")
 	for line, want := range map[string]string{
 		"follow c1 docs/concepts.md":                       "which section",

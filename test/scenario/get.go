@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -194,26 +193,18 @@ func namesOf(object *unstructured.Unstructured) string {
 	return strings.ToLower(strings.TrimSuffix(kind.String(), ".")) + "/" + object.GetName() + "\n"
 }
 
-// getters are those of a lab's clusters.
-type getters struct {
-	mu sync.Mutex
-	of map[string]*getter
-}
-
-// in returns the getter of a cluster.
-func (gs *getters) in(cluster string, config func(string) (*rest.Config, error)) (*getter, error) {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	if g := gs.of[cluster]; g != nil {
-		return g, nil
+// getter returns that of a cluster.
+func (r realLab) getter(cluster string) (*getter, error) {
+	if known, ok := r.getters.Load(cluster); ok {
+		return known.(*getter), nil
 	}
-	c, err := config(cluster)
+	config, err := r.RESTConfig(cluster)
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGetter(c)
+	g, err := newGetter(config)
 	if err == nil {
-		gs.of[cluster] = g
+		r.getters.Store(cluster, g)
 	}
 	return g, err
 }

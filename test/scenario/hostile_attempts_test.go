@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +22,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -37,8 +38,7 @@ type (
 
 // onTheBroker are attempts with c1's credentials, by which it need not run an agent.
 func (w *world) onTheBroker() []hostileAttempt {
-	all := append(w.records(), w.slices()...)
-	return append(all, w.elsewhere()...)
+	return slices.Concat(w.records(), w.slices(), w.elsewhere())
 }
 
 // records are attempts with what c1 says of its services.
@@ -48,12 +48,6 @@ func (w *world) records() []hostileAttempt {
 	}
 	ports := func(name string, more ...mcsv1beta1.ServicePort) hostileAttempt {
 		return w.recording(name, false, func(s *recordSpec) { s.Ports = append(s.Ports, more...) })
-	}
-	other := port("other", 82)
-	of := func(change func(*mcsv1beta1.ServicePort)) mcsv1beta1.ServicePort {
-		p := other
-		change(&p)
-		return p
 	}
 	many := func(count int) (list []mcsv1beta1.ServicePort) {
 		for i := range count {
@@ -73,11 +67,11 @@ func (w *world) records() []hostileAttempt {
 		ports("port 0", port("other", 0)),
 		ports("port 70000", port("other", 70000)),
 		ports("a port's name twice", port("good", 83), port("http", 83)),
-		ports("a port's number twice", other, port("another", 82)),
+		ports("a port's number twice", port("other", 82), port("another", 82)),
 		ports("a port's name of 100 KiB", port(strings.Repeat("x", 100<<10), 82)),
 		ports("two ports without a name", port("", 82), port("", 83)),
-		ports("protocol QUIC", of(func(p *mcsv1beta1.ServicePort) { p.Protocol = "QUIC" })),
-		ports("an application protocol that is none", of(func(p *mcsv1beta1.ServicePort) { p.AppProtocol = ptr.To("a b/c/d") })),
+		ports("protocol QUIC", mcsv1beta1.ServicePort{Name: "other", Port: 82, Protocol: "QUIC"}),
+		ports("an application protocol that is none", mcsv1beta1.ServicePort{Name: "other", Port: 82, Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To("a b/c/d")}),
 		ports("1,000 ports", many(999)...),
 		spec("the IP family IPv5", func(s *recordSpec) { s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, "IPv5"} }),
 		spec("an IP family twice", func(s *recordSpec) { s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv4Protocol} }),
@@ -110,8 +104,8 @@ func (w *world) records() []hostileAttempt {
 		unusable("another service's name", func(s *recordSpec) { s.ServiceName, s.ServiceNamespace = "bystander", quietNamespace }),
 		spec("an exportedAt in a hundred years", func(s *recordSpec) { s.ExportedAt = metav1.Date(2126, 1, 1, 0, 0, 0, 0, time.UTC) }),
 		{name: "a record that is 200 KiB of annotations", do: func(ctx context.Context) error {
-			r := w.record(sharedNamespace, "evil-big", w.good())
-			r.Annotations = map[string]string{names.AnnotationRevision: newest(), "x": strings.Repeat("x", 200<<10)}
+			r := record(sharedNamespace, "evil-big", w.good())
+			r.Annotations["x"] = strings.Repeat("x", 200<<10)
 			return w.put(ctx, r)
 		}},
 		w.named("kubernetes", metav1.NamespaceDefault),
@@ -128,34 +122,55 @@ func (w *world) records() []hostileAttempt {
 
 // named exports a service of a name, with an endpoint, that means something in the other clusters.
 func (w *world) named(name, namespace string) hostileAttempt {
-	return hostileAttempt{name: fmt.Sprintf("an export of %s/%s", namespace, name), do: func(ctx context.Context) error {
-		if err := w.put(ctx, w.record(namespace, name, 80)); err != nil {
+	return w.exporting(fmt.Sprintf("an export of %s/%s", namespace, name), namespace, name)
+}
+
+func (w *world) exporting(attempt, namespace, name string) hostileAttempt {
+	return hostileAttempt{name: attempt, do: func(ctx context.Context) error {
+		if err := w.put(ctx, record(namespace, name, 80)); err != nil {
 			return err
 		}
-		return w.put(ctx, w.slice(ipv4, namespace, name, 8080, "198.51.100.7"))
+		return w.put(ctx, published(ipv4, namespace, name, "198.51.100.7"))
 	}}
+}
+
+// endpoints adds endpoints to a slice.
+func endpoints(addresses ...string) func(*slice) {
+	return func(s *slice) {
+		for _, a := range addresses {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+		}
+	}
+}
+
+func endpointPort(name string, number int32) discoveryv1.EndpointPort {
+	return discoveryv1.EndpointPort{Name: &name, Port: &number, Protocol: ptr.To(corev1.ProtocolTCP)}
+}
+
+// many adds so many endpoints and ports to a slice.
+func many(count, ports int) func(*slice) {
+	return func(s *slice) {
+		for i := range count {
+			endpoints(fmt.Sprintf("203.0.%d.%d", i/250, 1+i%250))(s)
+		}
+		for i := range ports {
+			s.Ports = append(s.Ports, endpointPort(fmt.Sprintf("p%d", i), int32(1000+i)))
+		}
+	}
 }
 
 // slices are attempts with what c1 says of its endpoints.
 func (w *world) slices() []hostileAttempt {
-	port := func(name string, number int32) discoveryv1.EndpointPort {
-		return discoveryv1.EndpointPort{Name: &name, Port: &number, Protocol: ptr.To(corev1.ProtocolTCP)}
-	}
 	ports := func(name string, more ...discoveryv1.EndpointPort) hostileAttempt {
 		return w.slicing(name, ipv4, false, func(s *slice) { s.Ports = append(s.Ports, more...) })
 	}
 	at := func(name string, family discoveryv1.AddressType, addresses ...string) hostileAttempt {
-		return w.slicing(name, family, false, func(s *slice) {
-			for _, a := range addresses {
-				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
-			}
-		})
+		return w.slicing(name, family, false, endpoints(addresses...))
 	}
 	endpoint := func(name string, change func(*discoveryv1.Endpoint)) hostileAttempt {
 		return w.slicing(name, ipv4, false, func(s *slice) {
-			e := discoveryv1.Endpoint{Addresses: []string{"198.51.100.254"}}
-			change(&e)
-			s.Endpoints = append(s.Endpoints, e)
+			endpoints("198.51.100.254")(s)
+			change(&s.Endpoints[1])
 		})
 	}
 	labelled := func(name, key, value string) hostileAttempt {
@@ -163,16 +178,6 @@ func (w *world) slices() []hostileAttempt {
 	}
 	annotated := func(name, key, value string) hostileAttempt {
 		return w.slicing(name, ipv4, true, func(s *slice) { s.Annotations[key] = value })
-	}
-	many := func(name string, endpoints, ports int) hostileAttempt {
-		return w.slicing(name, ipv4, false, func(s *slice) {
-			for i := range endpoints - 1 {
-				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("203.0.%d.%d", i/250, 1+i%250)}})
-			}
-			for i := range ports - 1 {
-				s.Ports = append(s.Ports, port(fmt.Sprintf("p%d", i), int32(1000+i)))
-			}
-		})
 	}
 	c2, _ := w.lab.Spec.Cluster("c2")
 	c3, _ := w.lab.Spec.Cluster("c3")
@@ -185,9 +190,9 @@ func (w *world) slices() []hostileAttempt {
 		}
 	}
 	return []hostileAttempt{
-		ports("port 0", port("bad", 0)),
-		ports("port 70000", port("bad", 70000)),
-		ports("a port's name twice", port("good", 81)),
+		ports("port 0", endpointPort("bad", 0)),
+		ports("port 70000", endpointPort("bad", 70000)),
+		ports("a port's name twice", endpointPort("good", 81)),
 		ports("protocol QUIC", discoveryv1.EndpointPort{Name: ptr.To("bad"), Port: ptr.To[int32](81), Protocol: ptr.To(corev1.Protocol("QUIC"))}),
 		ports("a port without a number", discoveryv1.EndpointPort{Name: ptr.To("bad"), Protocol: ptr.To(corev1.ProtocolTCP)}),
 		at("loopback addresses", ipv4, "127.0.0.1"),
@@ -206,8 +211,8 @@ func (w *world) slices() []hostileAttempt {
 		at("the importers' Services' addresses of IPv6", ipv6, services[1]...),
 		at("the importers' nodes' and API servers' addresses", ipv4, nodes[0]...),
 		at("the importers' nodes' and API servers' addresses of IPv6", ipv6, nodes[1]...),
-		many("1,000 endpoints and 100 ports", 1000, 100),
-		many("1,000 endpoints and 1,000 ports", 1000, 1000),
+		w.slicing("1,000 endpoints and 100 ports", ipv4, false, many(999, 99)),
+		w.slicing("1,000 endpoints and 1,000 ports", ipv4, false, many(999, 999)),
 		endpoint("a zone of 10 KiB", func(e *discoveryv1.Endpoint) { e.Zone = ptr.To(strings.Repeat("z", 10<<10)) }),
 		endpoint("a host name that is none", func(e *discoveryv1.Endpoint) { e.Hostname = ptr.To("_.*") }),
 		endpoint("a node's name, and hints", func(e *discoveryv1.Endpoint) {
@@ -237,36 +242,14 @@ func (w *world) slices() []hostileAttempt {
 
 // elsewhere are attempts with c1's other objects on the broker, and with their coming and going.
 func (w *world) elsewhere() []hostileAttempt {
-	own := func() *brokerv1alpha1.MemberCluster { return &brokerv1alpha1.MemberCluster{ObjectMeta: w.entry("c1")} }
-	patching := func(name string, object func() client.Object, patch string) hostileAttempt {
+	patching := func(name string, object client.Object, patch string) hostileAttempt {
+		return hostileAttempt{name: name, do: func(ctx context.Context) error { return planes.Merge(ctx, w.member, object, patch) }}
+	}
+	member := func(name, patch string) hostileAttempt { return patching(name, objects.Member("c1"), patch) }
+	lease := func(name, patch string) hostileAttempt { return patching(name, objects.Lease("c1"), patch) }
+	catalogue := func(name, namespace, service string, change func(*mcsv1beta1.ServiceImport)) hostileAttempt {
 		return hostileAttempt{name: name, do: func(ctx context.Context) error {
-			return planes.Merge(ctx, w.member, object(), patch)
-		}}
-	}
-	member := func(name, patch string) hostileAttempt {
-		return patching(name, func() client.Object { return own() }, patch)
-	}
-	lease := func(name, patch string) hostileAttempt {
-		return patching(name, func() client.Object { return &coordinationv1.Lease{ObjectMeta: w.entry("c1")} }, patch)
-	}
-	again := func(name string, times int, pause time.Duration, do func(ctx context.Context, i int) error) hostileAttempt {
-		return hostileAttempt{name: name, astray: true, do: func(ctx context.Context) error {
-			next := time.NewTicker(pause)
-			defer next.Stop()
-			for i := range times {
-				if err := do(ctx, i); err != nil && !refused(err) {
-					return err
-				}
-				<-next.C
-			}
-			return nil
-		}}
-	}
-	flips := w.good()
-	flipping := fmt.Sprintf("evil-%d", flips)
-	catalogue := func(name, of string, change func(*mcsv1beta1.ServiceImport)) hostileAttempt {
-		return hostileAttempt{name: name, do: func(ctx context.Context) error {
-			entry := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: of}}
+			entry := objects.Import(objects.Clusterset, names.Aggregate(namespace, service))
 			if err := w.member.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
 				return err
 			}
@@ -274,25 +257,25 @@ func (w *world) elsewhere() []hostileAttempt {
 			return w.member.Update(ctx, entry)
 		}}
 	}
+	flips := w.makeUp(ipv4)
+	again := func(name string, times int, pause time.Duration, do func(ctx context.Context, i int) error) hostileAttempt {
+		return hostileAttempt{name: name, astray: true, do: repeatedly(times, pause, do)}
+	}
 	delays := func(ctx context.Context, i int) error {
+		namespace := []string{objects.Clusterset, metav1.NamespaceDefault}[i%2]
 		return w.member.Create(ctx, &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: []string{place, metav1.NamespaceDefault}[i%2], GenerateName: "noise-"},
-			InvolvedObject: corev1.ObjectReference{Namespace: []string{place, metav1.NamespaceDefault}[i%2], Kind: "MemberCluster", Name: "c2"},
+			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: "noise-"},
+			InvolvedObject: corev1.ObjectReference{Namespace: namespace, Kind: "MemberCluster", Name: "c2"},
 			Reason:         "Noise", Message: strings.Repeat("x", 1000), Type: corev1.EventTypeWarning,
 		})
 	}
 	return []hostileAttempt{
 		{name: "a takeover of the bystander, with an export of 2021 that is headless and has another port", do: func(ctx context.Context) error {
-			r := w.record(quietNamespace, "bystander", 8443)
+			r := record(quietNamespace, "bystander", 8443)
 			r.Spec.ExportedAt, r.Spec.Type = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC), mcsv1beta1.Headless
 			return w.put(ctx, r)
 		}},
-		{name: "endpoints for the bystander", do: func(ctx context.Context) error {
-			if err := w.put(ctx, w.record(quietNamespace, "bystander", 80)); err != nil {
-				return err
-			}
-			return w.put(ctx, w.slice(ipv4, quietNamespace, "bystander", 8080, "198.51.100.8"))
-		}},
+		w.exporting("endpoints for the bystander", quietNamespace, "bystander"),
 		member("ranges that cover all addresses", `{"spec":{"podCIDRs":["0.0.0.0/0","::/0"],"serviceCIDRs":["0.0.0.0/0","::/0"]}}`),
 		member("ranges that are none", `{"spec":{"podCIDRs":["x","10.0.0.0/99"],"serviceCIDRs":["300.0.0.0/8"]}}`),
 		member("a region of 10 KiB", `{"spec":{"region":"`+strings.Repeat("r", 10<<10)+`"}}`),
@@ -300,35 +283,35 @@ func (w *world) elsewhere() []hostileAttempt {
 		member("another's cluster UID", `{"spec":{"clusterUID":"stolen"}}`),
 		member("200 KiB of annotations on its MemberCluster", `{"metadata":{"annotations":{"x":"`+strings.Repeat("x", 200<<10)+`"}}}`),
 		{name: "its MemberCluster deleted and created again", do: func(ctx context.Context) error {
-			entry := own()
+			entry := objects.Member("c1")
 			if err := w.member.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
 				return err
 			}
 			if err := w.member.Delete(ctx, entry); err != nil {
 				return err
 			}
-			return w.member.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: w.entry("c1"), Spec: entry.Spec})
+			return w.member.Create(ctx, &brokerv1alpha1.MemberCluster{ObjectMeta: objects.OnBroker("c1", "c1"), Spec: entry.Spec})
 		}},
 		lease("a heartbeat of 1970", `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
 		lease("a heartbeat of the year 2200", `{"spec":{"renewTime":"2200-01-01T00:00:00.000000Z"}}`),
 		lease("a holder of 100 KiB", `{"spec":{"holderIdentity":"`+strings.Repeat("h", 100<<10)+`"}}`),
-		catalogue("a false catalogue entry of a service that it exports too", "shared."+sharedNamespace, func(s *mcsv1beta1.ServiceImport) {
+		catalogue("a false catalogue entry of a service that it exports too", sharedNamespace, "shared", func(s *mcsv1beta1.ServiceImport) {
 			s.Spec.Type, s.Spec.Ports, s.Spec.IPs = mcsv1beta1.Headless, []mcsv1beta1.ServicePort{{Name: "x", Port: 1}}, nil
 		}),
-		catalogue("a false catalogue entry of the bystander", "bystander."+quietNamespace, func(s *mcsv1beta1.ServiceImport) { s.Spec.Type = mcsv1beta1.Headless }),
+		catalogue("a false catalogue entry of the bystander", quietNamespace, "bystander", func(s *mcsv1beta1.ServiceImport) { s.Spec.Type = mcsv1beta1.Headless }),
 		again("a record that changes ports 30 times in 3 s", 30, 100*time.Millisecond, func(ctx context.Context, i int) error {
-			return w.put(ctx, w.record(sharedNamespace, flipping, flips-int32(i%2)))
+			return w.put(ctx, record(sharedNamespace, flips.name, flips.port-int32(i%2)))
 		}),
 		again("a record that changes its type 30 times in 3 s", 30, 100*time.Millisecond, func(ctx context.Context, i int) error {
-			r := w.record(sharedNamespace, flipping, flips)
+			r := record(sharedNamespace, flips.name, flips.port)
 			r.Spec.Type = []mcsv1beta1.ServiceImportType{mcsv1beta1.Headless, mcsv1beta1.ClusterSetIP}[i%2]
 			return w.put(ctx, r)
 		}),
 		again("endpoints that change 30 times in 3 s", 30, 100*time.Millisecond, func(ctx context.Context, i int) error {
-			return w.put(ctx, w.slice(ipv4, sharedNamespace, flipping, 8080, fmt.Sprintf("198.51.100.%d", 1+i)))
+			return w.put(ctx, published(ipv4, sharedNamespace, flips.name, fmt.Sprintf("198.51.100.%d", 1+i)))
 		}),
 		again("a record that is deleted and created 30 times", 30, 50*time.Millisecond, func(ctx context.Context, i int) error {
-			r := w.record(sharedNamespace, flipping, flips)
+			r := record(sharedNamespace, flips.name, flips.port)
 			if i%2 == 0 {
 				return client.IgnoreNotFound(w.member.Delete(ctx, r))
 			}
@@ -336,27 +319,26 @@ func (w *world) elsewhere() []hostileAttempt {
 		}),
 		again("300 Events about others", 300, time.Millisecond, delays),
 		{name: "its own record of a service that c2 exports too, deleted and created again", do: func(ctx context.Context) error {
-			if err := w.member.Delete(ctx, w.standing()); client.IgnoreNotFound(err) != nil {
+			if err := w.member.Delete(ctx, w.honest.DeepCopy()); client.IgnoreNotFound(err) != nil {
 				return err
 			}
-			return w.put(ctx, w.standing())
+			return w.put(ctx, w.honest.DeepCopy())
 		}},
 		{name: "an export that is older than it was, of a service that c2 exports too", do: func(ctx context.Context) error {
-			r := w.standing()
+			r := w.honest.DeepCopy()
 			r.Spec.ExportedAt = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC) // and as it is otherwise
 			return w.put(ctx, r)
 		}},
 		{name: "its own slices of a service that c2 exports too, deleted", astray: true, do: func(ctx context.Context) error {
 			list := &discoveryv1.EndpointSliceList{}
-			if err := w.member.List(ctx, list, client.InNamespace(place), client.MatchingLabels{names.LabelSourceCluster: "c1", names.LabelServiceName: "shared"}); err != nil {
+			if err := w.member.List(ctx, list, client.InNamespace(objects.Clusterset), client.MatchingLabels{names.LabelSourceCluster: "c1", names.LabelServiceName: "shared"}); err != nil {
 				return err
 			}
 			for i := range list.Items {
 				if err := w.member.Delete(ctx, &list.Items[i]); err != nil {
 					return err
 				}
-				list.Items[i].ResourceVersion, list.Items[i].UID = "", ""
-				if err := w.put(ctx, &list.Items[i]); err != nil {
+				if err := w.put(ctx, &list.Items[i]); err != nil { // which leaves out the version that is gone
 					return err
 				}
 			}
@@ -368,48 +350,6 @@ func (w *world) elsewhere() []hostileAttempt {
 // inItsCluster are attempts of an administrator of c1 in c1, whose agent runs.
 func (w *world) inItsCluster() []hostileAttempt {
 	admin := w.admin["c1"]
-	at := func(name string, family discoveryv1.AddressType, port int32, change func(*slice)) hostileAttempt {
-		service, arrives, number := "", "", int32(0)
-		return hostileAttempt{
-			name: name,
-			do: func(ctx context.Context) error {
-				number = w.good()
-				service, arrives = fmt.Sprintf("evil-%d", number), fmt.Sprintf("198.51.100.%d", 1+number%250)
-				if family == ipv6 {
-					arrives = fmt.Sprintf("2001:db8::%x", number)
-				}
-				s := webService(sharedNamespace, service)
-				s.Spec.Selector = nil
-				s.Spec.Ports = []corev1.ServicePort{{Name: "good", Port: number}, {Name: "bad", Port: 81}}
-				endpoints := &slice{
-					ObjectMeta: metav1.ObjectMeta{Namespace: sharedNamespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}}, AddressType: family,
-					Ports:     []discoveryv1.EndpointPort{{Name: ptr.To("good"), Port: ptr.To[int32](8080)}, {Name: ptr.To("bad"), Port: ptr.To(port)}},
-					Endpoints: []discoveryv1.Endpoint{{Addresses: []string{arrives}}},
-				}
-				change(endpoints)
-				for _, o := range []client.Object{s, endpoints, exportOf(sharedNamespace, service)} {
-					if err := admin.Create(ctx, o); err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-			arrived: func(t *testing.T) {
-				w.importersHave(t, service, number, arrives)
-				// kube-proxy of c1 has what its own administrator has done to it.
-				if err := admin.Delete(t.Context(), &slice{ObjectMeta: metav1.ObjectMeta{Namespace: sharedNamespace, Name: service}}); err != nil {
-					t.Error(err)
-				}
-			},
-		}
-	}
-	more := func(addresses ...string) func(*slice) {
-		return func(s *slice) {
-			for _, a := range addresses {
-				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
-			}
-		}
-	}
 	creating := func(name string, objects ...client.Object) hostileAttempt {
 		return hostileAttempt{name: name, do: func(ctx context.Context) error {
 			for _, o := range objects {
@@ -420,94 +360,97 @@ func (w *world) inItsCluster() []hostileAttempt {
 			return nil
 		}}
 	}
-	exporting := func(name, service string, change func(*mcsv1beta1.ServiceExport)) hostileAttempt {
-		export := exportOf(sharedNamespace, service)
-		change(export)
+	at := func(name string, family discoveryv1.AddressType, port int32, change func(*slice)) hostileAttempt {
+		m := w.makeUp(family)
+		s, bad := webService(sharedNamespace, m.name), objects.Slice(sharedNamespace, m.name, m.name, m.address)
+		s.Spec.Selector = nil
+		s.Spec.Ports = []corev1.ServicePort{{Name: "good", Port: m.port}, {Name: "bad", Port: 81}}
+		delete(bad.Labels, discoveryv1.LabelManagedBy)
+		bad.AddressType, bad.Ports = family, []discoveryv1.EndpointPort{endpointPort("good", 8080), endpointPort("bad", port)}
+		change(bad)
+		a := creating(name, s, bad, objects.Export(sharedNamespace, m.name))
+		a.arrived = func(t *testing.T) {
+			w.importersHave(t, m, m.address)
+			planes.Delete(t, admin, bad) // kube-proxy of c1 has what its own administrator has done to it
+		}
+		return a
+	}
+	exporting := func(name, service string, change func(*mcsv1beta1.ServiceExportSpec)) hostileAttempt {
+		export := objects.Export(sharedNamespace, service)
+		change(&export.Spec)
 		return creating(name, webService(sharedNamespace, service), export)
+	}
+	changing := func(name string, change func(*corev1.Service)) hostileAttempt {
+		return hostileAttempt{name: name, do: func(ctx context.Context) error { return w.changeShared(ctx, change) }}
+	}
+	lie := objects.Slice(sharedNamespace, "false", "", "198.51.100.9")
+	lie.Labels = map[string]string{names.LabelServiceName: "shared", names.LabelSourceCluster: "c2", discoveryv1.LabelManagedBy: "somebody"}
+	falsely := creating("false EndpointSlices for imports, in its own cluster", lie)
+	falsely.arrived = func(t *testing.T) {
+		planes.Eventually(t, "c3 has no such endpoint", func() error {
+			if slices.Contains(w.addressesFrom(t, "c3", sharedNamespace, "shared", "c2"), "198.51.100.9") {
+				return errors.New("it has")
+			}
+			return nil
+		})
 	}
 	c2, _ := w.lab.Spec.Cluster("c2")
 	return []hostileAttempt{
 		at("an EndpointSlice with port 70000", ipv4, 70000, func(*slice) {}),
 		at("an EndpointSlice with port 0", ipv4, 0, func(*slice) {}),
-		at("an EndpointSlice with metadata services' addresses", ipv4, 81, more("100.100.100.200", "168.63.129.16")),
-		at("an EndpointSlice with NAT64 addresses", ipv6, 81, more("64:ff9b::a9fe:a9fe", "fd00:ec2::254")),
-		at("an EndpointSlice with c2's own addresses", ipv4, 81, more(c2.Nodes[0].Addresses[0].String(), c2.PodCIDRs[0].Addr().Next().String(), c2.ServiceCIDRs[0].Addr().Next().String())),
-		at("an EndpointSlice with 1,000 endpoints and 80 ports", ipv4, 81, func(s *slice) {
-			for i := range 999 {
-				s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("203.0.%d.%d", i/250, 1+i%250)}})
-			}
-			for i := range 78 {
-				s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To(fmt.Sprintf("p%d", i)), Port: ptr.To(int32(1000 + i))})
-			}
-		}),
+		at("an EndpointSlice with metadata services' addresses", ipv4, 81, endpoints("100.100.100.200", "168.63.129.16")),
+		at("an EndpointSlice with NAT64 addresses", ipv6, 81, endpoints("64:ff9b::a9fe:a9fe", "fd00:ec2::254")),
+		at("an EndpointSlice with c2's own addresses", ipv4, 81, endpoints(c2.Nodes[0].Addresses[0].String(), c2.PodCIDRs[0].Addr().Next().String(), c2.ServiceCIDRs[0].Addr().Next().String())),
+		at("an EndpointSlice with 1,000 endpoints and 80 ports", ipv4, 81, many(999, 78)),
 		at("an EndpointSlice with annotations of Atoll's and 200 KiB of others", ipv4, 81, func(s *slice) {
 			s.Annotations = map[string]string{names.AnnotationSourceSlice: "bystander", "big": strings.Repeat("x", 200<<10)}
 		}),
-		exporting("an export with an annotation of 200 KiB", "evil-annotated", func(e *mcsv1beta1.ServiceExport) {
-			e.Spec.ExportedAnnotations = map[string]string{"big": strings.Repeat("x", 200<<10)}
+		exporting("an export with an annotation of 200 KiB", "evil-annotated", func(e *mcsv1beta1.ServiceExportSpec) {
+			e.ExportedAnnotations = map[string]string{"big": strings.Repeat("x", 200<<10)}
 		}),
-		exporting("an export with labels that are none", "evil-labelled", func(e *mcsv1beta1.ServiceExport) {
-			e.Spec.ExportedLabels = map[string]string{"a b": "c\nd", names.LabelManagedBy: "somebody"}
+		exporting("an export with labels that are none", "evil-labelled", func(e *mcsv1beta1.ServiceExportSpec) {
+			e.ExportedLabels = map[string]string{"a b": "c\nd", names.LabelManagedBy: "somebody"}
 		}),
-		exporting("an export that would take a user's Service's name", "taken", func(*mcsv1beta1.ServiceExport) {}),
-		exporting("an export with a name that derived Services have", "shared-clusterset-clusterset", func(*mcsv1beta1.ServiceExport) {}),
-		creating("an export of default/kubernetes", exportOf(metav1.NamespaceDefault, "kubernetes")),
-		creating("an export of kube-system/kube-dns", exportOf(metav1.NamespaceSystem, "kube-dns")),
-		{name: "its Service with 100 further ports", do: func(ctx context.Context) error {
-			return w.changeShared(ctx, func(s *corev1.Service) {
-				for i := range 100 {
-					s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(1000 + i), TargetPort: intstr.FromInt32(8080)})
-				}
-			})
-		}},
-		{name: "its Service with its own affinity and distribution", do: func(ctx context.Context) error {
-			return w.changeShared(ctx, func(s *corev1.Service) {
-				s.Spec.Ports, s.Spec.SessionAffinity, s.Spec.TrafficDistribution = s.Spec.Ports[:1], corev1.ServiceAffinityClientIP, ptr.To(corev1.ServiceTrafficDistributionPreferClose)
-			})
-		}},
-		{name: "its Service that changes a port 30 times in 3 s", do: func(ctx context.Context) error {
-			next := time.NewTicker(100 * time.Millisecond)
-			defer next.Stop()
-			for i := range 30 {
-				if err := w.changeShared(ctx, func(s *corev1.Service) {
-					s.Spec.SessionAffinity = corev1.ServiceAffinityNone
-					s.Spec.Ports = append(s.Spec.Ports[:1], corev1.ServicePort{Name: "flip", Port: int32(900 + i%2), TargetPort: intstr.FromInt32(8080)})
-				}); err != nil {
-					return err
-				}
-				<-next.C
+		exporting("an export that would take a user's Service's name", "taken", func(*mcsv1beta1.ServiceExportSpec) {}),
+		exporting("an export with a name that derived Services have", "shared-clusterset-clusterset", func(*mcsv1beta1.ServiceExportSpec) {}),
+		creating("an export of default/kubernetes", objects.Export(metav1.NamespaceDefault, "kubernetes")),
+		creating("an export of kube-system/kube-dns", objects.Export(metav1.NamespaceSystem, "kube-dns")),
+		changing("its Service with 100 further ports", func(s *corev1.Service) {
+			for i := range 100 {
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(1000 + i), TargetPort: intstr.FromInt32(8080)})
 			}
-			return nil
-		}},
-		{name: "its export that is deleted and created 10 times", do: func(ctx context.Context) error {
-			for i := range 10 {
-				e := exportOf(sharedNamespace, "shared")
-				if err := admin.Delete(ctx, e); err != nil {
-					return err
-				}
-				if err := admin.Create(ctx, exportOf(sharedNamespace, "shared")); err != nil {
-					return fmt.Errorf("time %d: %w", i, err)
-				}
+		}),
+		changing("its Service with its own affinity and distribution", func(s *corev1.Service) {
+			s.Spec.Ports, s.Spec.SessionAffinity, s.Spec.TrafficDistribution = s.Spec.Ports[:1], corev1.ServiceAffinityClientIP, ptr.To(corev1.ServiceTrafficDistributionPreferClose)
+		}),
+		{name: "its Service that changes a port 30 times in 3 s", do: repeatedly(30, 100*time.Millisecond, func(ctx context.Context, i int) error {
+			return w.changeShared(ctx, func(s *corev1.Service) {
+				s.Spec.SessionAffinity = corev1.ServiceAffinityNone
+				s.Spec.Ports = append(s.Spec.Ports[:1], corev1.ServicePort{Name: "flip", Port: int32(900 + i%2), TargetPort: intstr.FromInt32(8080)})
+			})
+		})},
+		{name: "its export that is deleted and created 10 times", do: repeatedly(10, time.Millisecond, func(ctx context.Context, _ int) error {
+			if err := admin.Delete(ctx, objects.Export(sharedNamespace, "shared")); err != nil {
+				return err
 			}
-			return nil
-		}, arrived: func(t *testing.T) { w.waitImport(t, sharedNamespace, "shared", "c1", "c2") }},
-		{name: "false EndpointSlices for imports, in its own cluster", do: func(ctx context.Context) error {
-			return admin.Create(ctx, &slice{
-				ObjectMeta: metav1.ObjectMeta{Namespace: sharedNamespace, Name: "false", Labels: map[string]string{
-					names.LabelServiceName: "shared", names.LabelSourceCluster: "c2", discoveryv1.LabelManagedBy: "somebody",
-				}},
-				AddressType: ipv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"198.51.100.9"}}},
-			})
-		}, arrived: func(t *testing.T) {
-			planes.Eventually(t, "c3 has no such endpoint", func() error {
-				for _, a := range w.addressesFrom(t, "c3", sharedNamespace, "shared", "c2") {
-					if a == "198.51.100.9" {
-						return errors.New("it has")
-					}
-				}
-				return nil
-			})
-		}},
+			return admin.Create(ctx, objects.Export(sharedNamespace, "shared"))
+		}), arrived: func(t *testing.T) { w.waitImport(t, sharedNamespace, "shared", "c1", "c2") }},
+		falsely,
+	}
+}
+
+// repeatedly does something again and again, whether it is refused or not.
+func repeatedly(times int, pause time.Duration, do func(ctx context.Context, i int) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		next := time.NewTicker(pause)
+		defer next.Stop()
+		for i := range times {
+			if err := do(ctx, i); err != nil && !refused(err) {
+				return fmt.Errorf("time %d: %w", i, err)
+			}
+			<-next.C
+		}
+		return nil
 	}
 }
 

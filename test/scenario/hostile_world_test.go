@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -15,22 +14,24 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/network"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -39,8 +40,6 @@ const (
 	quietNamespace = "hostile-quiet"
 	// sharedNamespace has a Service that c1 and c2 export, and what c1 makes up.
 	sharedNamespace = "hostile-shared"
-	// place is the clusterset's namespace on the broker.
-	place = "atoll-clusterset"
 )
 
 // world is a lab with a hostile member, c1, and those whom it must not disturb.
@@ -57,10 +56,10 @@ type world struct {
 	step int32
 	// honest is c1's record of the service that c2 exports too.
 	honest *brokerv1alpha1.ExportedService
-	// before are the ServiceImports that must stay as they are.
-	before map[string]mcsv1beta1.ServiceImportSpec
-	// owned are Services of the clusters' users that must stay as they are.
-	owned map[string]corev1.ServiceSpec
+	// before are the ServiceImports that must stay as they are, by cluster.
+	before map[string][]*mcsv1beta1.ServiceImport
+	// owned are Services of c3's users that must stay as they are.
+	owned []*corev1.Service
 }
 
 // members are the clusters that must not be disturbed.
@@ -69,169 +68,111 @@ var members = []string{"c1", "c2", "c3"}
 // importers are the members that import from c1.
 var importers = []string{"c2", "c3"}
 
-const workloads = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-      - name: web
-        image: atoll.dev/lab/echo
-        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
----
-apiVersion: v1
-kind: Service
-metadata: {name: local}
-spec: {ipFamilyPolicy: PreferDualStack, selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]}
-`
-
 func newWorld(t *testing.T, l *lab.Lab) *world {
 	t.Helper()
-	w := &world{lab: l, clients: map[string]network.Namespace{}, before: map[string]mcsv1beta1.ServiceImportSpec{}, owned: map[string]corev1.ServiceSpec{}}
+	w := &world{lab: l, clients: map[string]network.Namespace{}, before: map[string][]*mcsv1beta1.ServiceImport{}}
 	var err error
-	if w.admin, err = planes.Clients(l, append([]string{lab.Broker}, members...)...); err != nil {
-		t.Fatal(err)
-	}
+	w.admin, err = planes.Clients(l, append([]string{lab.Broker}, members...)...)
+	planes.NoError(t, err)
 	w.member = w.asMember(t)
-	w.limitNamespaces(t)
+	// The broker's owner lets c1 export from other namespaces than the bystander's.
+	namespaces := strings.Join([]string{sharedNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem, names.SystemNamespace, "no-such-namespace"}, ",")
+	w.do(t, Broker, "atoll", "broker", "members", "set", "c1", "--namespaces", namespaces)
 	for _, cluster := range members {
 		for _, namespace := range []string{quietNamespace, sharedNamespace} {
-			w.create(t, cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-			w.apply(t, cluster, namespace, workloads)
+			planes.Create(t, w.admin[cluster], objects.Namespace(namespace), webService(namespace, "local"))
+			w.do(t, cluster, "kubectl", "apply", "-n", namespace, "-f", "testdata/manifests/one-pod.yaml")
 		}
 	}
-	w.create(t, "c2", webService(quietNamespace, "bystander"))
-	w.create(t, "c1", webService(sharedNamespace, "shared"))
-	w.create(t, "c2", webService(sharedNamespace, "shared"))
+	planes.Create(t, w.admin["c1"], webService(sharedNamespace, "shared"))
+	planes.Create(t, w.admin["c2"], webService(quietNamespace, "bystander"), webService(sharedNamespace, "shared"))
 	for _, name := range []string{"taken", "taken-clusterset"} {
-		w.create(t, "c3", webService(sharedNamespace, name))
-		w.owned[name] = w.service(t, "c3", sharedNamespace, name).Spec
+		planes.Create(t, w.admin["c3"], webService(sharedNamespace, name))
+		w.owned = append(w.owned, w.service(t, "c3", sharedNamespace, name))
 	}
-	w.create(t, "c2", exportOf(quietNamespace, "bystander"))
-	w.create(t, "c2", exportOf(sharedNamespace, "shared"))
+	planes.Create(t, w.admin["c2"], objects.Export(quietNamespace, "bystander"), objects.Export(sharedNamespace, "shared"))
 	w.waitImport(t, quietNamespace, "bystander", "c2")
 	w.waitImport(t, sharedNamespace, "shared", "c2")
 	second := time.NewTimer(time.Second) // creation times have seconds: c2's export is the older one
 	<-second.C
-	w.create(t, "c1", exportOf(sharedNamespace, "shared"))
+	planes.Create(t, w.admin["c1"], objects.Export(sharedNamespace, "shared"))
 	w.waitImport(t, sharedNamespace, "shared", "c1", "c2")
-	w.honest = w.record(sharedNamespace, "shared", 80)
-	if err := w.admin[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(w.honest), w.honest); err != nil {
-		t.Fatal(err)
-	}
+	w.honest = record(sharedNamespace, "shared", 80)
+	planes.Read(t, w.admin[lab.Broker], w.honest)
 	w.honest.ManagedFields, w.honest.ResourceVersion, w.honest.UID = nil, "", ""
 	for _, cluster := range members {
-		w.before[cluster+" bystander"] = w.serviceImport(t, cluster, quietNamespace, "bystander").Spec
-		w.before[cluster+" shared"] = w.serviceImport(t, cluster, sharedNamespace, "shared").Spec
+		w.before[cluster] = []*mcsv1beta1.ServiceImport{objects.Import(quietNamespace, "bystander"), objects.Import(sharedNamespace, "shared")}
+		for _, imported := range w.before[cluster] {
+			planes.Read(t, w.admin[cluster], imported)
+		}
 		w.clients[cluster] = w.podNetwork(t, cluster)
 	}
 	w.startTraffic(t)
 	return w
 }
 
-// limitNamespaces has the broker's owner let c1 export from other namespaces than the bystander's.
-func (w *world) limitNamespaces(t *testing.T) {
+// do runs a program that must not fail.
+func (w *world) do(t *testing.T, cluster, program string, args ...string) {
 	t.Helper()
-	namespaces := strings.Join([]string{sharedNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem, names.SystemNamespace, "no-such-namespace"}, ",")
-	if result := Use(w.lab).Atoll(t.Context(), Broker, "broker", "members", "set", "c1", "--namespaces", namespaces); result.Err != nil {
-		t.Fatalf("%v: %s", result.Err, result.Stderr)
+	if result := Use(w.lab).Do(t.Context(), cluster, Command{Program: program, Args: args}); result.Err != nil {
+		t.Fatalf("%s: %v: %s", cluster, result.Err, result.Stderr)
 	}
 }
 
 // asMember returns a client for the broker with the credentials that c1 has in its Secret.
 func (w *world) asMember(t *testing.T) client.Client {
 	t.Helper()
-	secret := &corev1.Secret{}
-	if err := w.admin["c1"].Get(t.Context(), client.ObjectKey{Namespace: names.SystemNamespace, Name: "atoll-broker"}, secret); err != nil {
-		t.Fatal(err)
-	}
-	membership, err := credential.FromSecret(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin, err := w.lab.RESTConfig(lab.Broker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(&rest.Config{
-		Host: admin.Host, BearerToken: membership.Token, QPS: -1, // as fast as the broker lets it
-		TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData, CAFile: admin.CAFile, ServerName: admin.ServerName},
-	}, client.Options{Scheme: planes.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	membership, _ := planes.Membership(t, w.admin["c1"])
+	admin, err := w.lab.RESTConfig(lab.Broker) // c1's own way to the broker begins in the lab's network
+	planes.NoError(t, err)
+	config := rest.AnonymousClientConfig(admin)
+	config.BearerToken = membership.Token
+	c, err := broker.Connect(config)
+	planes.NoError(t, err)
 	return c
 }
 
 func webService(namespace, name string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{
+	s := objects.Service(namespace, name)
+	s.Spec = corev1.ServiceSpec{
 		Selector: map[string]string{"app": "web"}, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
 		Ports: []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}},
-	}}
-}
-
-func exportOf(namespace, name string) *mcsv1beta1.ServiceExport {
-	return &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-}
-
-// create makes an object as the cluster's administrator.
-func (w *world) create(t *testing.T, cluster string, object client.Object) {
-	t.Helper()
-	if err := w.admin[cluster].Create(t.Context(), object); err != nil {
-		t.Fatalf("%s: creating %s: %v", cluster, object.GetName(), err)
 	}
-}
-
-func (w *world) apply(t *testing.T, cluster, namespace, manifest string) {
-	t.Helper()
-	result := Use(w.lab).Kubectl(t.Context(), cluster, Command{Args: []string{"apply", "-n", namespace, "-f", "-"}, Stdin: manifest})
-	if result.Err != nil {
-		t.Fatalf("%s: %v: %s", cluster, result.Err, result.Stderr)
-	}
+	return s
 }
 
 func (w *world) service(t *testing.T, cluster, namespace, name string) *corev1.Service {
 	t.Helper()
-	s := &corev1.Service{}
-	if err := w.admin[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, s); err != nil {
-		t.Fatalf("%s: %v", cluster, err)
-	}
+	s := objects.Service(namespace, name)
+	planes.Read(t, w.admin[cluster], s)
 	return s
 }
 
-func (w *world) serviceImport(t *testing.T, cluster, namespace, name string) *mcsv1beta1.ServiceImport {
+// untilImported waits until clusters have imported a service as check wants it.
+func (w *world) untilImported(t *testing.T, clusters []string, namespace, name string, check func(cluster string, imported *mcsv1beta1.ServiceImport) error) {
 	t.Helper()
-	s := &mcsv1beta1.ServiceImport{}
-	if err := w.admin[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, s); err != nil {
-		t.Fatalf("%s: %v", cluster, err)
+	for _, cluster := range clusters {
+		imported := objects.Import(namespace, name)
+		planes.Until(t, fmt.Sprintf("%s imports %s/%s", cluster, namespace, name), w.admin[cluster], imported, func() error {
+			return check(cluster, imported)
+		})
 	}
-	return s
 }
 
 // waitImport waits until all clusters have the endpoints that these clusters export, and a clusterset IP.
 func (w *world) waitImport(t *testing.T, namespace, name string, from ...string) {
 	t.Helper()
-	for _, cluster := range members {
-		planes.Eventually(t, fmt.Sprintf("%s imports %s/%s", cluster, namespace, name), func() error {
-			imported := &mcsv1beta1.ServiceImport{}
-			if err := w.admin[cluster].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, imported); err != nil {
-				return err
+	w.untilImported(t, members, namespace, name, func(cluster string, imported *mcsv1beta1.ServiceImport) error {
+		if len(imported.Spec.IPs) == 0 {
+			return fmt.Errorf("it has no address")
+		}
+		for _, source := range from {
+			if len(w.addressesFrom(t, cluster, namespace, name, source)) == 0 {
+				return fmt.Errorf("it has no endpoints of %s", source)
 			}
-			if len(imported.Spec.IPs) == 0 {
-				return fmt.Errorf("it has no address")
-			}
-			for _, source := range from {
-				if len(w.addressesFrom(t, cluster, namespace, name, source)) == 0 {
-					return fmt.Errorf("it has no endpoints of %s", source)
-				}
-			}
-			return nil
-		})
-	}
+		}
+		return nil
+	})
 }
 
 // slicesFrom are the EndpointSlices that a cluster has imported from another one, of one service, or of all for "".
@@ -287,8 +228,8 @@ type flow struct {
 }
 
 type failure struct {
-	at   time.Time
-	text string
+	at  time.Time
+	err error
 }
 
 func (w *world) startTraffic(t *testing.T) {
@@ -307,21 +248,15 @@ func (w *world) startTraffic(t *testing.T) {
 	var done sync.WaitGroup
 	for _, f := range w.flows {
 		done.Go(func() {
-			again := time.NewTicker(100 * time.Millisecond)
-			defer again.Stop()
-			for ctx.Err() == nil {
+			wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
 				began := time.Now()
 				err := w.ask(ctx, f)
 				f.mu.Lock()
+				defer f.mu.Unlock()
 				if f.sent++; err != nil && ctx.Err() == nil {
-					f.failures = append(f.failures, failure{began, err.Error()})
+					f.failures = append(f.failures, failure{began, err})
 				}
-				f.mu.Unlock()
-				select {
-				case <-again.C:
-				case <-ctx.Done():
-				}
-			}
+			}, 100*time.Millisecond)
 		})
 	}
 	t.Cleanup(func() {
@@ -333,38 +268,30 @@ func (w *world) startTraffic(t *testing.T) {
 	})
 }
 
-// lostSince returns a request that has failed, and how many have.
-func (f *flow) lostSince(since time.Time) (count int, first string) {
+// lostSince returns the requests that have failed.
+func (f *flow) lostSince(since time.Time) []failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, lost := range f.failures {
-		if lost.at.Before(since) {
-			continue
-		}
-		if count++; count == 1 {
-			first = lost.text
-		}
-	}
-	return count, first
+	return slices.DeleteFunc(slices.Clone(f.failures), func(lost failure) bool { return lost.at.Before(since) })
 }
 
 // ask sends one request of a flow.
 func (w *world) ask(ctx context.Context, f *flow) error {
-	answer, err := w.request(ctx, f.cluster, f.target, 3*time.Second)
-	if err == nil && !slices.Contains(f.from, answer.Cluster) {
-		return fmt.Errorf("cluster %q has answered", answer.Cluster)
+	by, err := w.request(ctx, f.cluster, f.target, 3*time.Second)
+	if err == nil && !slices.Contains(f.from, by) {
+		return fmt.Errorf("cluster %q has answered", by)
 	}
 	return err
 }
 
-// request asks a host, by an address or by a name that the cluster's DNS answers, on port 80 from a pod of the cluster.
-func (w *world) request(ctx context.Context, cluster, host string, limit time.Duration) (Answer, error) {
+// request asks a host, by an address or by a name that the cluster's DNS answers, on port 80 from a pod of the cluster, and returns whose pod has answered.
+func (w *world) request(ctx context.Context, cluster, host string, limit time.Duration) (answeredBy string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	from := w.clients[cluster]
 	c, err := w.lab.Spec.Cluster(cluster)
 	if err != nil {
-		return Answer{}, err
+		return "", err
 	}
 	within := func(ctx context.Context, kind, address string) (conn net.Conn, err error) {
 		err = from.Do(func() error {
@@ -381,31 +308,30 @@ func (w *world) request(ctx context.Context, cluster, host string, limit time.Du
 		}}
 		found, err := resolver.LookupHost(ctx, host)
 		if err != nil {
-			return Answer{}, err
+			return "", err
 		}
 		address = found[0]
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return within(ctx, "tcp", net.JoinHostPort(address, "80"))
-	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+strings.TrimSuffix(c.Name, "."), nil)
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: within}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, "80"), nil)
 	if err != nil {
-		return Answer{}, err
+		return "", err
 	}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s: %w", address, err)
+		return "", fmt.Errorf("%s: %w", address, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s: %w", address, err)
+		return "", fmt.Errorf("%s: %w", address, err)
 	}
 	answers := parseAnswers(string(body))
 	if len(answers) != 1 {
-		return Answer{}, fmt.Errorf("%s has answered %q", address, body)
+		return "", fmt.Errorf("%s has answered %q", address, body)
 	}
-	return answers[0], nil
+	answeredBy, _, _ = strings.Cut(answers[0], "/")
+	return answeredBy, nil
 }
 
 // freshServices makes a Service in each cluster that has nothing to do with Atoll, and waits until its pod answers at its new
@@ -416,7 +342,7 @@ func (w *world) freshServices(t *testing.T) {
 	for _, cluster := range members {
 		fresh := webService(quietNamespace, "")
 		fresh.GenerateName = "fresh-"
-		w.create(t, cluster, fresh)
+		planes.Create(t, w.admin[cluster], fresh)
 		made = append(made, fresh)
 	}
 	for i, cluster := range members {
@@ -424,9 +350,7 @@ func (w *world) freshServices(t *testing.T) {
 			_, err := w.request(t.Context(), cluster, made[i].Spec.ClusterIP, time.Second)
 			return err
 		})
-		if err := w.admin[cluster].Delete(t.Context(), made[i]); err != nil {
-			t.Error(err)
-		}
+		planes.Delete(t, w.admin[cluster], made[i])
 	}
 }
 
@@ -440,17 +364,17 @@ func (w *world) undisturbed(t *testing.T, since time.Time, astray bool) {
 	for _, cluster := range importers {
 		w.checkImports(t, cluster)
 	}
-	for name, spec := range w.owned {
-		if now := w.service(t, "c3", sharedNamespace, name).Spec; !sameJSON(now, spec) {
-			t.Errorf("c3: Service %s has changed: %+v", name, now)
+	for _, was := range w.owned {
+		if now := w.service(t, "c3", was.Namespace, was.Name).Spec; !same(now, was.Spec) {
+			t.Errorf("c3: Service %s has changed: %+v", was.Name, now)
 		}
 	}
 	for _, f := range w.flows {
 		if astray && len(f.from) > 1 {
 			continue
 		}
-		if count, first := f.lostSince(since); count > 0 {
-			t.Errorf("%d requests of %s to %s were lost, the first: %s", count, f.cluster, f.target, first)
+		if lost := f.lostSince(since); len(lost) > 0 {
+			t.Errorf("%d requests of %s to %s were lost, the first: %v", len(lost), f.cluster, f.target, lost[0].err)
 		}
 	}
 }
@@ -460,15 +384,13 @@ func (w *world) undisturbed(t *testing.T, since time.Time, astray bool) {
 func (w *world) changeOthers(t *testing.T) (followed func()) {
 	t.Helper()
 	number := w.good()
-	s := w.service(t, "c2", sharedNamespace, "shared")
-	s.Spec.Ports = append(s.Spec.Ports[:1], corev1.ServicePort{Name: "tick", Port: number, TargetPort: intstr.FromInt32(8080)})
-	if err := w.admin["c2"].Update(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	planes.Change(t, w.admin["c2"], objects.Service(sharedNamespace, "shared"), func(s *corev1.Service) {
+		s.Spec.Ports = append(s.Spec.Ports[:1], corev1.ServicePort{Name: "tick", Port: number, TargetPort: intstr.FromInt32(8080)})
+	})
 	return func() {
 		for _, cluster := range importers {
-			planes.Eventually(t, cluster+": the derived Service follows a change of c2's Service that c1 exports too", func() error {
-				derived := w.service(t, cluster, sharedNamespace, "shared-clusterset")
+			derived := objects.Service(sharedNamespace, "shared-clusterset")
+			planes.Until(t, cluster+": the derived Service follows a change of c2's Service that c1 exports too", w.admin[cluster], derived, func() error {
 				if !slices.ContainsFunc(derived.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == number }) {
 					return fmt.Errorf("its ports are %+v", derived.Spec.Ports)
 				}
@@ -482,16 +404,13 @@ func (w *world) changeOthers(t *testing.T) (followed func()) {
 // that the test does not go by what it tests.
 func (w *world) checkImports(t *testing.T, cluster string) {
 	t.Helper()
-	for key, spec := range w.before {
-		of, name, _ := strings.Cut(key, " ")
-		if of != cluster {
-			continue
-		}
-		namespace := map[string]string{"bystander": quietNamespace, "shared": sharedNamespace}[name]
-		now := w.serviceImport(t, cluster, namespace, name).Spec
-		if !slices.Equal(now.IPs, spec.IPs) || now.Type != spec.Type || now.SessionAffinity != spec.SessionAffinity || !sameJSON(now.TrafficDistribution, spec.TrafficDistribution) ||
-			!slices.ContainsFunc(now.Ports, func(p mcsv1beta1.ServicePort) bool { return sameJSON(p, spec.Ports[0]) }) || name == "bystander" && !sameJSON(now.Ports, spec.Ports) {
-			t.Errorf("%s: the import of %s was %+v and is %+v", cluster, name, spec, now)
+	for _, was := range w.before[cluster] {
+		imported := objects.Import(was.Namespace, was.Name)
+		planes.Read(t, w.admin[cluster], imported)
+		now, spec := imported.Spec, was.Spec
+		if !same(now.IPs, spec.IPs) || now.Type != spec.Type || now.SessionAffinity != spec.SessionAffinity || !same(now.TrafficDistribution, spec.TrafficDistribution) ||
+			!slices.ContainsFunc(now.Ports, func(p mcsv1beta1.ServicePort) bool { return same(p, spec.Ports[0]) }) || was.Name == "bystander" && !same(now.Ports, spec.Ports) {
+			t.Errorf("%s: the import of %s was %+v and is %+v", cluster, was.Name, spec, now)
 		}
 	}
 	if addresses := w.addressesFrom(t, cluster, quietNamespace, "", "c1"); len(addresses) > 0 {
@@ -554,45 +473,25 @@ func (w *world) problems(cluster string, s *discoveryv1.EndpointSlice) (found []
 	return found
 }
 
-func sameJSON(a, b any) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return string(x) == string(y)
-}
-
-// entry is the metadata of something of c1's on the broker.
-func (w *world) entry(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: place, Name: name, Labels: map[string]string{names.LabelSourceCluster: "c1"}}
-}
+// same tells whether two parts of objects say the same.
+var same = equality.Semantic.DeepEqual
 
 // newest is a revision above all others: what is older than before is not taken over.
 func newest() string { return strconv.FormatInt(time.Now().UnixMicro(), 10) }
 
 // record is a record on the broker of a service that c1 says it exports.
-func (w *world) record(namespace, service string, number int32) *brokerv1alpha1.ExportedService {
-	r := &brokerv1alpha1.ExportedService{ObjectMeta: w.entry(names.Export("c1", namespace, service)), Spec: brokerv1alpha1.ExportedServiceSpec{
-		ClusterID: "c1", ServiceNamespace: namespace, ServiceName: service, ExportedAt: metav1.Now(), Type: mcsv1beta1.ClusterSetIP,
-		Ports:      []mcsv1beta1.ServicePort{{Name: "good", Protocol: corev1.ProtocolTCP, Port: number}},
-		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, SessionAffinity: corev1.ServiceAffinityNone,
-	}}
-	r.Labels[names.LabelServiceNamespace], r.Labels[names.LabelServiceName] = namespace, service
-	r.Annotations = map[string]string{names.AnnotationRevision: newest()}
+func record(namespace, service string, number int32) *brokerv1alpha1.ExportedService {
+	r := objects.Record("c1", namespace, service, mcsv1beta1.ServicePort{Name: "good", Protocol: corev1.ProtocolTCP, Port: number})
+	r.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	r.Annotations[names.AnnotationRevision] = newest()
 	return r
 }
 
-// slice is a slice on the broker with endpoints of such a service.
-func (w *world) slice(family discoveryv1.AddressType, namespace, service string, number int32, addresses ...string) *discoveryv1.EndpointSlice {
-	source := service + "-" + strings.ToLower(string(family))
-	s := &discoveryv1.EndpointSlice{
-		ObjectMeta: w.entry(names.BrokerSlice("c1", namespace, source)), AddressType: family,
-		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("good"), Port: ptr.To(number), Protocol: ptr.To(corev1.ProtocolTCP)}},
-	}
-	s.Labels[names.LabelServiceNamespace], s.Labels[names.LabelServiceName] = namespace, service
-	s.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
-	s.Annotations = map[string]string{names.AnnotationSourceSlice: source, names.AnnotationRevision: newest()}
-	for _, a := range addresses {
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
-	}
+// published is a slice on the broker with endpoints of such a service.
+func published(family discoveryv1.AddressType, namespace, service string, addresses ...string) *slice {
+	s := objects.Published("c1", namespace, service+"-"+strings.ToLower(string(family)), service, addresses...)
+	s.AddressType, s.Ports[0].Name = family, ptr.To("good")
+	s.Annotations[names.AnnotationRevision] = newest()
 	return s
 }
 
@@ -630,20 +529,12 @@ func (w *world) heartbeats(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
-		again := time.NewTicker(5 * time.Second)
-		defer again.Stop()
-		for {
-			lease := &coordinationv1.Lease{ObjectMeta: w.entry("c1")}
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			patch := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00"))
-			if err := planes.Merge(ctx, w.member, lease, patch); err != nil && ctx.Err() == nil {
+			if err := planes.Merge(ctx, w.member, objects.Lease("c1"), patch); err != nil && ctx.Err() == nil {
 				t.Errorf("renewing c1's heartbeat: %v", err)
 			}
-			select {
-			case <-again.C:
-			case <-ctx.Done():
-				return
-			}
-		}
+		}, 5*time.Second)
 	})
 	return func() { cancel(); done.Wait() }
 }

@@ -32,16 +32,6 @@ func (w word) is(text string) bool {
 	return len(w) == 1 && !w[0].quoted && w[0].text == text
 }
 
-// fixed says whether no variable can change the word.
-func (w word) fixed() bool {
-	for _, p := range w {
-		if !p.quoted && strings.Contains(p.text, "$") {
-			return false
-		}
-	}
-	return true
-}
-
 // expand replaces the variables. In a pattern their values stand for
 // themselves.
 func (w word) expand(env map[string]string, pattern bool) (string, error) {
@@ -66,50 +56,32 @@ func (w word) expand(env map[string]string, pattern bool) (string, error) {
 	return b.String(), missing
 }
 
+// piecePattern matches a quoted piece, an unquoted one, or a quote without an end.
+var piecePattern = regexp.MustCompile(`'((?:[^']|'')*)'|[^ \t\r']+|'`)
+
 // split cuts a line into words. Single quotes keep spaces, $ and # as they
 // are, a doubled one inside them is a quote; # at the start of a word begins a
 // comment.
-func split(text string) ([]word, error) {
-	var words []word
-	rest := strings.TrimLeft(text, " \t\r")
-	for rest != "" && rest[0] != '#' {
-		var w word
-		for rest != "" && !strings.ContainsRune(" \t\r", rune(rest[0])) {
-			var p piece
-			var err error
-			if p, rest, err = nextPiece(rest); err != nil {
-				return nil, err
-			}
-			w = append(w, p)
+func split(text string) (words []word, _ error) {
+	end := -1 // of the piece before
+	for _, at := range piecePattern.FindAllStringSubmatchIndex(text, -1) {
+		p := piece{text: text[at[0]:at[1]]}
+		begins := at[0] != end
+		switch {
+		case at[2] >= 0:
+			p = piece{text: strings.ReplaceAll(text[at[2]:at[3]], "''", "'"), quoted: true}
+		case p.text == "'":
+			return nil, errors.New("quote without an end")
+		case begins && p.text[0] == '#':
+			return words, nil
 		}
-		words = append(words, w)
-		rest = strings.TrimLeft(rest, " \t\r")
+		if begins {
+			words = append(words, nil)
+		}
+		words[len(words)-1] = append(words[len(words)-1], p)
+		end = at[1]
 	}
 	return words, nil
-}
-
-// nextPiece takes one quoted or unquoted piece off the front of text.
-func nextPiece(text string) (piece, string, error) {
-	if text[0] != '\'' {
-		end := strings.IndexAny(text, " \t\r'")
-		if end < 0 {
-			end = len(text)
-		}
-		return piece{text: text[:end]}, text[end:], nil
-	}
-	var b strings.Builder
-	for rest := text[1:]; ; {
-		end := strings.IndexByte(rest, '\'')
-		if end < 0 {
-			return piece{}, "", errors.New("quote without an end")
-		}
-		b.WriteString(rest[:end])
-		if rest = rest[end+1:]; !strings.HasPrefix(rest, "'") {
-			return piece{text: b.String(), quoted: true}, rest, nil
-		}
-		b.WriteByte('\'')
-		rest = rest[1:]
-	}
 }
 
 // parseLine adds what a line of the script says, if anything.
@@ -204,7 +176,8 @@ func (s *Script) parseCall(words []word) (call, error) {
 	}
 	args := make([]string, len(c.words))
 	for i, w := range c.words {
-		if args[i] = w.String(); !w.fixed() {
+		var err error
+		if args[i], err = w.expand(nil, false); err != nil {
 			args[i] = unknown
 		}
 	}

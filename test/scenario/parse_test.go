@@ -1,11 +1,17 @@
 package scenario
 
 import (
-	"fmt"
+	"flag"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 func TestParseErrorsSayWhere(t *testing.T) {
@@ -38,6 +44,8 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
 		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},
 		"unknown setting":         {"# lab: size=3\nheal\n", `x.txtar:1: lab: unknown setting "size" (known: clusters, nodes, ip-family, also, long, bare, empty, hub, advertise-mode, dns)`},
+		"bad mode":                {"# lab: advertise-mode=vip\nheal\n", `x.txtar:1: lab: advertise-mode: "vip" is not pods or cluster-ip`},
+		"bad mode in a list":      {"# lab: advertise-mode=pods,\nheal\n", `x.txtar:1: lab: advertise-mode: "" is not pods or cluster-ip`},
 		"bad DNS":                 {"# lab: dns=bind\nheal\n", `x.txtar:1: lab: dns: "bind" is not atoll or stock`},
 		"bad number of clusters":  {"# lab: clusters=many\nheal\n", `x.txtar:1: lab: clusters: "many" is not a number from 1 to 9`},
 		"bad family":              {"# lab: ip-family=v6\nheal\n", `x.txtar: lab: ip-family: "v6" is not ipv4, ipv6 or dual, or a list of these by commas`},
@@ -60,43 +68,54 @@ func TestParseErrorsSayWhere(t *testing.T) {
 	}
 }
 
+func parsed(t *testing.T, text string) *Script {
+	t.Helper()
+	script, err := Parse("x.txtar", []byte(text))
+	planes.NoError(t, err)
+	return script
+}
+
+func shape(t *testing.T, settings string) Shape {
+	t.Helper()
+	return parsed(t, "# lab: "+settings+"\nheal\n").Shape
+}
+
 func TestShapeOfScript(t *testing.T) {
-	script, err := Parse("x.txtar", []byte("# lab: clusters=2 nodes=2 ip-family=dual bare=true advertise-mode=pods,cluster-ip\n# Title.\nheal\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Shape{Clusters: 2, Nodes: 2, IPFamily: Dual, Bare: true, AdvertiseMode: "pods,cluster-ip"}
+	script := parsed(t, "# lab: clusters=2 nodes=2 ip-family=dual bare=true advertise-mode=pods,cluster-ip\n# Title.\nheal\n")
+	want := Shape{Shape: lab.Shape{Clusters: 2, Nodes: 2, IPFamily: lab.Dual, Bare: true, AdvertiseMode: "pods,cluster-ip"}}
 	if script.Shape != want {
 		t.Errorf("%+v instead of %+v", script.Shape, want)
 	}
 	if len(script.lines) != 2 || script.lines[0].title != "Title." {
 		t.Errorf("lines: %+v", script.lines)
 	}
+	for value, want := range map[string]lab.AdvertiseMode{"pods": "", "pods,pods": "", "cluster-ip": "cluster-ip", "cluster-ip,cluster-ip": "cluster-ip"} {
+		if got := shape(t, "advertise-mode="+value).AdvertiseMode; got != want {
+			t.Errorf("%q: %q instead of %q", value, got, want)
+		}
+	}
 }
 
 // The first form runs always, the others nightly.
 func TestFormsOfScript(t *testing.T) {
-	script, err := Parse("x.txtar", []byte("# lab: clusters=2 also=dual|stock|ipv6,dual\nheal\n"))
-	if err != nil {
-		t.Fatal(err)
+	script := parsed(t, "# lab: clusters=2 also=dual|stock|ipv6,dual\nheal\n")
+	first := form{name: "x", script: script, shape: shape(t, "clusters=2")}
+	all := []form{
+		first,
+		{name: "x/dual", script: script, shape: shape(t, "clusters=2 ip-family=dual")},
+		{name: "x/stock", script: script, shape: shape(t, "clusters=2 dns=stock")},
+		{name: "x/ipv6,dual", script: script, shape: shape(t, "clusters=2 ip-family=ipv6,dual")},
 	}
-	of := func(nightly bool) (names []string) {
-		for _, f := range forms([]*Script{script}, nightly) {
-			names = append(names, fmt.Sprintf("%s: %v", f.name, f.shape))
+	long := *script
+	long.Long = true
+	for _, test := range []struct {
+		script  *Script
+		nightly bool
+		want    []form
+	}{{script, false, []form{first}}, {script, true, all}, {&long, false, nil}} {
+		if got := forms([]*Script{test.script}, test.nightly); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("nightly %v: %+v", test.nightly, got)
 		}
-		return names
-	}
-	first := "x: clusters=2 nodes=1 ip-family=ipv4"
-	if diff := cmp.Diff([]string{first}, of(false)); diff != "" {
-		t.Error(diff)
-	}
-	want := []string{first, "x/dual: clusters=2 nodes=1 ip-family=dual", "x/stock: clusters=2 nodes=1 ip-family=ipv4 dns=stock", "x/ipv6,dual: clusters=2 nodes=1 ip-family=ipv6,dual"}
-	if diff := cmp.Diff(want, of(true)); diff != "" {
-		t.Error(diff)
-	}
-	script.Long = true
-	if got := of(false); got != nil {
-		t.Errorf("a long script has the forms %v", got)
 	}
 }
 
@@ -109,58 +128,39 @@ func TestLooksBeyondItsNamespaces(t *testing.T) {
 		"on c1 atoll status\n":                        true,
 		"kill c1/agent\n":                             true,
 	} {
-		script, err := Parse("x.txtar", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := script.looksBeyondItsNamespaces(); got != want {
+		if got := parsed(t, text).looksBeyondItsNamespaces(); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
 }
 
 func TestServes(t *testing.T) {
-	lab := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
-	bare := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, Bare: true}
-	empty := Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, Bare: true, Empty: true}
-	for name, test := range map[string]struct {
-		lab, need Shape
+	for _, test := range []struct {
+		lab, need string
 		want      bool
 	}{
-		"the same":          {lab, lab, true},
-		"fewer clusters":    {lab, Shape{Clusters: 2, Nodes: 1, IPFamily: IPv4}, true},
-		"more clusters":     {lab, Shape{Clusters: 4, Nodes: 1, IPFamily: IPv4}, false},
-		"more nodes":        {lab, Shape{Clusters: 3, Nodes: 2, IPFamily: IPv4}, false},
-		"other family":      {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: Dual}, false},
-		"other mode":        {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, AdvertiseMode: "cluster-ip"}, false},
-		"other DNS":         {lab, Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4, DNS: "stock"}, true},
-		"a list of equals":  {lab, Shape{Clusters: 2, Nodes: 1, IPFamily: "ipv4,ipv4"}, true},
-		"the first of all":  {Shape{Clusters: 3, Nodes: 1, IPFamily: "dual,ipv6,ipv4"}, Shape{Clusters: 2, Nodes: 1, IPFamily: "dual,ipv6"}, true},
-		"another order":     {Shape{Clusters: 3, Nodes: 1, IPFamily: "dual,ipv6,ipv4"}, Shape{Clusters: 2, Nodes: 1, IPFamily: "ipv6,dual"}, false},
-		"bare lab":          {bare, lab, false},
-		"bare script":       {lab, bare, true},
-		"bare both of them": {bare, bare, true},
-		"not empty":         {lab, empty, false},
-		"empty lab":         {empty, bare, true},
-		"empty both":        {empty, empty, true},
+		{"", "", true},
+		{"", "clusters=2", true},
+		{"", "clusters=4", false},
+		{"", "nodes=2", false},
+		{"", "ip-family=dual", false},
+		{"", "advertise-mode=cluster-ip", false},
+		{"", "dns=stock", true},
+		{"", "clusters=2 ip-family=ipv4,ipv4", true},
+		{"ip-family=dual,ipv6,ipv4", "clusters=2 ip-family=dual,ipv6", true},
+		{"ip-family=dual,ipv6,ipv4", "clusters=2 ip-family=ipv6,dual", false},
+		{"bare=true", "", false},
+		{"", "bare=true", true},
+		{"bare=true", "bare=true", true},
+		{"", "empty=true", false},
+		{"bare=true", "empty=true", false},
+		{"empty=true", "bare=true", true},
+		{"empty=true", "empty=true", true},
+		{"", "hub=true", false},
+		{"hub=true", "", true},
 	} {
-		if got := test.lab.Serves(test.need); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-func TestAdvertiseMode(t *testing.T) {
-	for value, want := range map[string]string{
-		"pods": "", "pods,pods": "", "cluster-ip": "cluster-ip", "cluster-ip,cluster-ip": "cluster-ip",
-		"pods,cluster-ip": "pods,cluster-ip", "vip": "error", "pods,": "error", "": "error",
-	} {
-		got, err := advertiseMode(value)
-		if err != nil {
-			got = "error"
-		}
-		if got != want {
-			t.Errorf("%q: %q (%v), want %q", value, got, err, want)
+		if got := shape(t, test.lab).Serves(shape(t, test.need)); got != test.want {
+			t.Errorf("a lab of %q, a script of %q: %v", test.lab, test.need, got)
 		}
 	}
 }
@@ -179,15 +179,11 @@ func TestWords(t *testing.T) {
 		"-o=jsonpath={.a.b}": {"-o=jsonpath={.a.b}"},
 	} {
 		words, err := split(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		planes.NoError(t, err)
 		var got []string
 		for _, w := range words {
 			expanded, err := w.expand(env, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			planes.NoError(t, err)
 			got = append(got, expanded)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -202,13 +198,34 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestVerbsAreDocumented(t *testing.T) {
-	for name, verb := range verbs() {
-		if verb.Name != name || verb.Summary == "" || verb.Run == nil {
-			t.Errorf("%s is not complete", name)
-		}
-		if strings.HasSuffix(verb.Summary, ".") {
-			t.Errorf("%s: the summary ends in a full stop", name)
-		}
+func TestThousandHasAThousandEndpoints(t *testing.T) {
+	seen := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^- addresses: \[10\.9\.[0-3]\.\d+\]$`).FindAllString(string(thousand().Data), -1) {
+		seen[line] = true
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d different endpoints", len(seen))
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of verbs into the manual")
+
+// TestManual keeps the table of verbs in the manual true.
+func TestManual(t *testing.T) {
+	const manual = "../../docs/testing.md"
+	data, err := os.ReadFile(manual)
+	planes.NoError(t, err)
+	before, rest, _ := strings.Cut(string(data), "<!-- verbs -->\n")
+	table, after, ok := strings.Cut(rest, "<!-- /verbs -->")
+	if !ok {
+		t.Fatalf("%s has no place for the table of verbs", manual)
+	}
+	if *update {
+		page := before + "<!-- verbs -->\n" + VerbTable() + "<!-- /verbs -->" + after
+		planes.NoError(t, os.WriteFile(manual, []byte(page), 0o644))
+		return
+	}
+	if table != VerbTable() {
+		t.Errorf("%s: the table of verbs is not true any more; go test ./test/scenario -run TestManual -update writes it", manual)
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,11 +21,8 @@ func queryVerbs() []Verb {
 	return []Verb{{
 		Name: "queries", Args: "CLUSTER/NS/POD FILE…", Min: 2, Max: -1,
 		Summary: "the Prometheus in the pod, at port 9090, evaluates all queries of dashboards (`.json`) and files of rules in the repository, and has series of each metric in them; its own rules are in order",
-		Check: func(s *Script, _ bool, args []string) error {
-			_, err := s.checkPod(args[0])
-			return err
-		},
-		Run: runQueries,
+		Check:   func(s *Script, _ bool, args []string) error { return s.checkPod(args[0]) },
+		Run:     runQueries,
 	}}
 }
 
@@ -43,12 +39,11 @@ func runQueries(ctx context.Context, r *Run, args []string) error {
 	if err != nil {
 		return err
 	}
-	address, stop, err := r.lab.PortForward(ctx, place.cluster, place.namespace, place.pod, "9090")
-	if err != nil {
-		return err
+	found := r.kubectl(ctx, place.cluster, "get", "pod", place.pod, "-n", place.namespace, "-o", "jsonpath={.status.podIP}")
+	if found.Err != nil {
+		return found.Err
 	}
-	defer stop()
-	p := prometheus("http://" + address + "/api/v1/")
+	p := prometheus{run: r, cluster: place.cluster, url: "http://" + net.JoinHostPort(found.Stdout, "9090") + "/api/v1/"}
 	var failed []error
 	for _, query := range queries {
 		if _, err := p.query(ctx, query); err != nil {
@@ -71,22 +66,15 @@ func queriesIn(file string) ([]string, error) {
 	if err != nil {
 		return nil, usageErrorf("%v", err)
 	}
-	var content struct {
-		Panels []struct{ Targets []struct{ Expr string } }
-		Groups []struct{ Rules []struct{ Expr string } }
-	}
+	type list []struct{ Targets, Rules []struct{ Expr string } }
+	var content struct{ Panels, Groups list }
 	if err := yaml.Unmarshal(text, &content); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var queries []string
-	for _, p := range content.Panels {
-		for _, t := range p.Targets {
-			queries = append(queries, t.Expr)
-		}
-	}
-	for _, g := range content.Groups {
-		for _, rule := range g.Rules {
-			queries = append(queries, rule.Expr)
+	for _, p := range slices.Concat(content.Panels, content.Groups) {
+		for _, query := range slices.Concat(p.Targets, p.Rules) {
+			queries = append(queries, query.Expr)
 		}
 	}
 	if len(queries) == 0 || slices.Contains(queries, "") {
@@ -105,27 +93,24 @@ func metricsOf(queries []string) []string {
 	return slices.Compact(metrics)
 }
 
-// prometheus is the URL of one's API.
-type prometheus string
+// prometheus is one's API, which is asked from a node of its cluster.
+type prometheus struct {
+	run          *Run
+	cluster, url string
+}
 
 // get asks for something, and reads the data of the answer.
-func (p prometheus) get(ctx context.Context, path string, data any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, string(p)+path, nil)
-	if err != nil {
-		return err
+func (p prometheus) get(ctx context.Context, data any, path string, parameters ...string) error {
+	result := p.run.do(ctx, p.cluster, Command{Program: "curl", Args: append(parameters, "-sS", "--get", "--noproxy", "*", "--max-time", "10", p.url+path)})
+	if result.Err != nil {
+		return result.Err
 	}
-	request.Close = true // a kept connection would outlive the forwarding
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
 	answer := struct {
 		Status, Error string
 		Data          any
 	}{Data: data}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return err
+	if err := json.Unmarshal([]byte(result.Stdout), &answer); err != nil {
+		return fmt.Errorf("%w: %s", err, result.Stdout)
 	}
 	if answer.Status != "success" {
 		return errors.New(answer.Error)
@@ -136,7 +121,7 @@ func (p prometheus) get(ctx context.Context, path string, data any) error {
 // query evaluates one and returns how many series come out.
 func (p prometheus) query(ctx context.Context, query string) (int, error) {
 	var data struct{ Result []any }
-	err := p.get(ctx, "query?query="+url.QueryEscape(query), &data)
+	err := p.get(ctx, &data, "query", "--data-urlencode", "query="+query)
 	return len(data.Result), err
 }
 
@@ -147,7 +132,7 @@ func (p prometheus) rules(ctx context.Context) error {
 			Rules []struct{ Name, Health, LastError string }
 		}
 	}
-	if err := p.get(ctx, "rules", &data); err != nil {
+	if err := p.get(ctx, &data, "rules"); err != nil {
 		return err
 	}
 	if len(data.Groups) == 0 {

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Failure is a line of a script that did not come true.
@@ -29,9 +31,6 @@ func (f *Failure) Error() string {
 	return text
 }
 
-// Unwrap gives the reason.
-func (f *Failure) Unwrap() error { return f.Err }
-
 // indent puts a tab before every line.
 func indent(text string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n\t")
@@ -46,7 +45,7 @@ type Run struct {
 
 	env        map[string]string
 	output     string   // of the last verb that had any
-	answers    []Answer // of the last http, udp or tcp
+	answers    []string // of the last http, udp or tcp, as CLUSTER/POD
 	namespaces map[string][]string
 	killed     map[string]bool // CLUSTER/UNIT that were not started again
 	rewired    map[string]bool // clusters whose DNS may no longer ask atoll-dns
@@ -57,16 +56,10 @@ type Run struct {
 	figures    figures
 }
 
-// Execute runs the script in the lab and cleans up after it: networks are
-// healed, programs started again, namespaces deleted. Progress goes to log. A
-// line that fails gives a *Failure; what the clusters held at that time is
-// logged before it is cleaned up.
-func Execute(ctx context.Context, script *Script, lab Lab, log func(format string, args ...any)) error {
-	going := &deletions{}
-	return errors.Join(executeIn(ctx, script, lab, going, log), going.wait())
-}
-
-// executeIn does so, but returns while the namespaces are being deleted.
+// executeIn runs the script in the lab and cleans up after it: networks are
+// healed and programs started again; namespaces go on to be deleted when it
+// returns. Progress goes to log. A line that fails gives a *Failure; what the
+// clusters held at that time is logged before it is cleaned up.
 func executeIn(ctx context.Context, script *Script, lab Lab, going *deletions, log func(format string, args ...any)) error {
 	if script.looksBeyondItsNamespaces() {
 		if err := going.wait(); err != nil {
@@ -174,45 +167,162 @@ func (r *Run) logf(format string, args ...any) {
 }
 
 // A usageError is a mistake in the script. Neither "!" nor "eventually" hides it.
-type usageError struct{ text string }
+type usageError struct{ error }
 
-func (e usageError) Error() string { return e.text }
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-func usageErrorf(format string, args ...any) error {
-	return usageError{fmt.Sprintf(format, args...)}
-}
-
-func isUsage(err error) bool {
-	var usage usageError
-	return errors.As(err, &usage)
-}
+func isUsage(err error) bool { return errors.As(err, new(usageError)) }
 
 // deletions are namespaces of scenarios that are over, which clusters still delete while the next scenario runs.
-type deletions struct {
-	running sync.WaitGroup
-	mu      sync.Mutex
-	failed  error
-}
+type deletions struct{ running errgroup.Group }
 
 // begin has a deletion of a scenario's go on by itself.
 func (d *deletions) begin(scenario string, delete func(context.Context) error) {
-	d.running.Go(func() {
+	d.running.Go(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()
 		if err := delete(ctx); err != nil {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.failed = errors.Join(d.failed, fmt.Errorf("deleting the namespaces of %s: %w", scenario, err))
+			return fmt.Errorf("deleting the namespaces of %s: %w", scenario, err)
 		}
+		return nil
 	})
 }
 
-// wait returns when all namespaces are gone, and says which deletions have failed since it was called last.
+// wait returns when all namespaces are gone, and says which deletion has failed since it was called last.
 func (d *deletions) wait() error {
-	d.running.Wait()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err := d.failed
-	d.failed = nil
+	err := d.running.Wait()
+	d.running = errgroup.Group{}
 	return err
+}
+
+const (
+	// defaultTimeout is how long "eventually" tries where the script does not say.
+	defaultTimeout = 30 * time.Second
+	// interval between two attempts. An attempt may start kubectl (see get), which
+	// costs a tenth of a second of processor time.
+	interval = 200 * time.Millisecond
+	// stillWaiting is how often a long wait says what it waits for.
+	stillWaiting = 15 * time.Second
+)
+
+// A repeat says how a chain of calls is repeated: until it succeeds, or for as
+// long as it must hold.
+type repeat struct {
+	until bool
+	limit time.Duration
+}
+
+// run repeats attempt; waiting is told every while for how long, and why.
+func (p *repeat) run(ctx context.Context, attempt func(context.Context) error, waiting func(time.Duration, error)) error {
+	if p.until {
+		return p.eventually(ctx, attempt, waiting)
+	}
+	return p.steadily(ctx, attempt)
+}
+
+func (p *repeat) eventually(ctx context.Context, attempt func(context.Context) error, waiting func(time.Duration, error)) error {
+	began, said := time.Now(), time.Now()
+	var last error
+	attempts := 0
+	err := wait.PollUntilContextTimeout(ctx, interval, p.limit, true, func(limited context.Context) (bool, error) {
+		attempts++
+		err := attempt(limited)
+		if err == nil || isUsage(err) {
+			return true, err
+		}
+		// What was cut short by the limit says less than what came before it.
+		if last == nil || limited.Err() == nil {
+			last = err
+		}
+		if time.Since(said) > stillWaiting {
+			said = time.Now()
+			waiting(time.Since(began), last)
+		}
+		return false, nil
+	})
+	switch {
+	case err == nil || isUsage(err):
+		return err
+	case ctx.Err() != nil:
+		return errors.Join(context.Cause(ctx), last)
+	default:
+		return fmt.Errorf("gave up after %v and %d attempts: %w", p.limit, attempts, last)
+	}
+}
+
+func (p *repeat) steadily(ctx context.Context, attempt func(context.Context) error) error {
+	began, attempts := time.Now(), 0
+	return poll(ctx, func(ctx context.Context) (bool, error) {
+		attempts++
+		if err := attempt(ctx); err != nil {
+			return false, fmt.Errorf("did not hold after %.1f s, attempt %d: %w", time.Since(began).Seconds(), attempts, err)
+		}
+		return time.Since(began) >= p.limit, nil
+	})
+}
+
+// poll asks until the answer is true.
+func poll(ctx context.Context, ask wait.ConditionWithContextFunc) error {
+	err := wait.PollUntilContextCancel(ctx, interval, true, ask)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// reportTimeout bounds the look at the clusters after a failure.
+const reportTimeout = 30 * time.Second
+
+// report logs what the clusters hold for the scenario's namespaces.
+func (r *Run) report(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	for _, cluster := range r.lab.Shape().names() {
+		for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
+			r.show(ctx, cluster, "get", "pods,services", "-n", namespace, "-o", "wide")
+			r.showLogs(ctx, cluster, namespace)
+			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "--show-labels")
+			r.show(ctx, cluster, "get", "endpointslices", "-n", namespace, "-o", whoFor)
+			if !r.script.Shape.Bare {
+				r.show(ctx, cluster, "get", "serviceexports,serviceimports", "-n", namespace, "-o", "yaml")
+			}
+			r.show(ctx, cluster, "get", "events", "-n", namespace, "--field-selector", "type!=Normal")
+			r.showRules(ctx, cluster, namespace)
+		}
+	}
+	if !r.script.Shape.Bare {
+		r.show(ctx, Broker, "get", "membercluster,exportedservices,serviceimports,endpointslices", "-A", "--show-labels")
+	}
+}
+
+// whoFor prints how often slices have been written, where endpoints are, and for whom, which decides whose they are in each kube-proxy.
+const whoFor = `jsonpath={range .items[*]}{.metadata.name} generation {.metadata.generation}: {range .endpoints[*]}{.addresses[0]} {.conditions} of {.zone} for {.hints}; {end}{"\n"}{end}`
+
+// notReady prints the names of pods of which a container is not ready.
+const notReady = `jsonpath={range .items[?(@.status.containerStatuses[*].ready==false)]}{.metadata.name}{"\n"}{end}`
+
+// showLogs logs what containers said that do not work.
+func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
+	pods := r.kubectl(ctx, cluster, "get", "pods", "-n", namespace, "-o", notReady, "--request-timeout=5s")
+	for pod := range strings.FieldsSeq(pods.Stdout) {
+		r.show(ctx, cluster, "logs", pod, "-n", namespace, "--all-containers", "--tail=20")
+	}
+}
+
+// showRules logs where kube-proxy sends the connections of a namespace's services on the cluster's first node, and which connections nobody has answered.
+func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
+	const script = `nft list ruleset | grep -F -A6 -e "-$1/"; grep SYN_SENT /proc/net/nf_conntrack 2>/dev/null`
+	if text := strings.TrimSpace(r.do(ctx, cluster, Command{Program: "sh", Args: []string{"-c", script, "sh", namespace}}).Stdout); text != "" {
+		r.logf("%s: rules of kube-proxy, and connections without answer\n%s", cluster, indent(text))
+	}
+}
+
+// show logs one listing; an empty one says nothing.
+func (r *Run) show(ctx context.Context, cluster string, args ...string) {
+	quick := append(slices.Clone(args), "--request-timeout=5s") // it may be killed or cut off
+	text := strings.TrimSpace(r.kubectl(ctx, cluster, quick...).text())
+	if text == "" || strings.HasPrefix(text, "No resources found") || strings.Contains(text, "\nitems: []\n") {
+		return
+	}
+	r.logf("%s: kubectl %s\n%s", cluster, strings.Join(args, " "), indent(text))
 }

@@ -4,12 +4,97 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
+
+// fakeLab answers for programs from a function and notes what was asked.
+type fakeLab struct {
+	shape  Shape
+	answer func(cluster string, command Command) Result
+	hang   bool // kubectl delete never ends
+
+	mu    sync.Mutex
+	calls []string
+}
+
+// saying is a lab whose programs say this.
+func saying(text string) *fakeLab {
+	return &fakeLab{shape: DefaultShape, answer: func(string, Command) Result { return Result{Stdout: text} }}
+}
+
+func (f *fakeLab) note(format string, args ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	return nil
+}
+
+// called counts the calls that begin with the text.
+func (f *fakeLab) called(prefix string) (n int) {
+	for _, c := range f.calls {
+		if strings.HasPrefix(c, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// order says whether the calls were made in this order.
+func (f *fakeLab) order(prefixes ...string) bool {
+	from := 0
+	for _, prefix := range prefixes {
+		i := slices.IndexFunc(f.calls[from:], func(c string) bool { return strings.HasPrefix(c, prefix) })
+		if i < 0 {
+			return false
+		}
+		from += i + 1
+	}
+	return true
+}
+
+func (f *fakeLab) Shape() Shape { return f.shape }
+
+func (f *fakeLab) Do(ctx context.Context, cluster string, command Command) Result {
+	_ = f.note("%s %s %s %s", cluster, command.Program, strings.Join(command.Args, " "), command.Stdin)
+	if f.hang && command.Args[0] == "delete" {
+		<-ctx.Done()
+		return Result{Err: errors.New("signal: killed")}
+	}
+	return f.answer(cluster, command)
+}
+
+func (f *fakeLab) CreateNamespace(ctx context.Context, cluster, namespace string) error {
+	return (&Run{lab: f}).kubectl(ctx, cluster, "create", "namespace", namespace).Err
+}
+
+func (f *fakeLab) DeleteNamespace(ctx context.Context, cluster, namespace string) error {
+	return (&Run{lab: f}).kubectl(ctx, cluster, "delete", "namespace", namespace).Err
+}
+
+func (f *fakeLab) Cut(_ context.Context, a, b string) error      { return f.note("cut %s %s", a, b) }
+func (f *fakeLab) Heal(_ context.Context, a, b string) error     { return f.note("heal %s %s", a, b) }
+func (f *fakeLab) HealAll(context.Context) error                 { return f.note("heal all") }
+func (f *fakeLab) Kill(_ context.Context, unit string) error     { return f.note("kill %s", unit) }
+func (f *fakeLab) Start(_ context.Context, unit string) error    { return f.note("start %s", unit) }
+func (f *fakeLab) Snapshot(_ context.Context, name string) error { return f.note("snapshot %s", name) }
+func (f *fakeLab) Restore(_ context.Context, name string) error  { return f.note("restore %s", name) }
+func (f *fakeLab) Wipe(context.Context) error                    { return f.note("wipe") }
+func (f *fakeLab) Rename(_ context.Context, cluster, id string) error {
+	return f.note("rename %s %s", cluster, id)
+}
+
+func (f *fakeLab) Rejoin(_ context.Context, clusters ...string) error {
+	return f.note("rejoin %s", strings.Join(clusters, ","))
+}
 
 // execute runs the script text in the lab with time that passes at once.
 func execute(t *testing.T, lab Lab, text string) (err error) {
@@ -23,10 +108,9 @@ func execute(t *testing.T, lab Lab, text string) (err error) {
 func executeContext(t *testing.T, ctx context.Context, lab Lab, text string) error {
 	t.Helper()
 	script, err := Parse("x.txtar", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Execute(ctx, script, lab, t.Logf)
+	planes.NoError(t, err)
+	going := &deletions{}
+	return errors.Join(executeIn(ctx, script, lab, going, t.Logf), going.wait())
 }
 
 // fails checks that the script fails at the line, with the text in the error.
@@ -46,9 +130,9 @@ func fails(t *testing.T, err error, line int, want string) {
 
 // answering is a lab whose pods get these answers in turn, one for each request.
 func answering(pods ...string) *fakeLab {
-	lab := newFake()
+	lab := saying("")
 	next := 0
-	lab.kubectl = func(_ string, command Command) Result {
+	lab.answer = func(_ string, command Command) Result {
 		if command.Args[0] != "exec" {
 			return Result{}
 		}
@@ -69,329 +153,221 @@ func answering(pods ...string) *fakeLab {
 	return lab
 }
 
-func TestBackends(t *testing.T) {
-	const http = "http c3/shop/client http://web.shop.svc.clusterset.local x8\n"
-	four := []string{"c1/a", "c1/b", "c2/c", "c2/d"}
-	for name, test := range map[string]struct {
-		pods []string
-		line string
-		want string // empty: passes
+// failing is a lab in which a kubectl command of this name fails.
+func failing(name string, result Result) *fakeLab {
+	lab := saying("")
+	lab.answer = func(_ string, command Command) Result {
+		if command.Args[0] == name {
+			return result
+		}
+		return Result{}
+	}
+	return lab
+}
+
+// What comes true, and what fails: a check that is wrong is found, and where.
+func TestRunning(t *testing.T) {
+	four := func() *fakeLab { return answering("c1/a", "c1/b", "c2/c", "c2/d") }
+	two := func() *fakeLab { return answering("c1/a", "c2/a") }
+	address, six := saying("10.102.0.9\n"), saying("fd00::1\n")
+	six.shape.IPFamily = "ipv6,dual,dual"
+	counted := saying("")
+	counted.answer = func(cluster string, _ Command) Result {
+		return map[string]Result{
+			"c1": {Stdout: `{"kind":"List","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},
+				{"metadata":{"name":"c","annotations":{"atoll.dev/state":"Withdrawn"}}}]}`},
+			"c3": {Err: errors.New("exit status 1"), Stderr: "connection refused"},
+		}[cluster]
+	}
+	conditions := saying(`{"status":{"conditions":[
+		{"type":"Valid","status":"True","reason":"Valid"},
+		{"type":"Ready","status":"False","reason":"Pending","message":"broker unreachable"}]}}`)
+	dig := saying(";; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; flags: qr aa; QUERY: 1\n;; ANSWER SECTION:\n" +
+		"web.x. 5 IN A 10.102.0.9\nweb.x. 5 IN A 10.102.0.8\n")
+	hanging := saying("")
+	hanging.hang = true // as kubectl delete does, which waits for finalizers for ever
+	const (
+		eight     = "http c3/shop/client http://web.shop.svc.clusterset.local x8\n"
+		one       = "http c2/shop/client http://x"
+		get       = "on c2 kubectl get serviceimport web\n"
+		condition = "condition c1 serviceexport shop/web "
+	)
+	for _, test := range []struct {
+		lab    *fakeLab
+		script string
+		line   int    // that fails; 0 for none
+		want   string // in the failure
+		took   time.Duration
+		calls  []string // that were made, in this order
 	}{
-		"right":               {four, "backends c1=2 c2=2", ""},
-		"other order":         {four, "backends c2=2 c1=2", ""},
-		"a pod too few":       {four, "backends c1=3 c2=2", "c1=2 c2=2 instead of c1=3 c2=2"},
-		"a pod too many":      {four, "backends c1=1 c2=2", "c1=2 c2=2 instead of c1=1 c2=2"},
-		"cluster not named":   {four, "backends c1=2", "c1=2 c2=2 instead of c1=2"},
-		"cluster not there":   {four, "backends c1=2 c2=2 c3=1", "instead of c1=2 c2=2 c3=1"},
-		"must fail and does":  {four, "! backends c1=4", ""},
-		"must fail and holds": {four, "! backends c1=2 c2=2", "succeeded, but must fail"},
-		"same name, two":      {[]string{"c1/a", "c2/a"}, "backends c1=1 c2=1", ""},
-		"none but some":       {four, "backends none", "instead of none"},
-		"pods by name":        {[]string{"c1/a", "c2/a"}, "answered-by c2/a c1/a", ""},
-		"wrong pod":           {[]string{"c1/a", "c2/a"}, "answered-by c1/a", "c1/a c2/a instead of c1/a"},
+		{lab: four(), script: eight + "backends c1=2 c2=2"},
+		{lab: four(), script: eight + "backends c2=2 c1=2"},
+		{lab: four(), script: eight + "backends c1=3 c2=2", line: 2, want: "c1=2 c2=2 instead of c1=3 c2=2"},
+		{lab: four(), script: eight + "backends c1=1 c2=2", line: 2, want: "c1=2 c2=2 instead of c1=1 c2=2"},
+		{lab: four(), script: eight + "backends c1=2", line: 2, want: "c1=2 c2=2 instead of c1=2"},
+		{lab: four(), script: eight + "backends c1=2 c2=2 c3=1", line: 2, want: "instead of c1=2 c2=2 c3=1"},
+		{lab: four(), script: eight + "! backends c1=4"},
+		{lab: four(), script: eight + "! backends c1=2 c2=2", line: 2, want: "succeeded, but must fail"},
+		{lab: four(), script: eight + "backends none", line: 2, want: "instead of none"},
+		{lab: two(), script: eight + "backends c1=1 c2=1"}, // of one name
+		{lab: two(), script: eight + "answered-by c2/a c1/a"},
+		{lab: two(), script: eight + "answered-by c1/a", line: 2, want: "c1/a c2/a instead of c1/a"},
+
+		{lab: answering("c1/a", "connection refused"), script: one + " x4", line: 1, want: "2 of 4 requests have no answer: failed: connection refused"},
+		{lab: answering("timeout"), script: "! " + one + "\nbackends none"},
+		{lab: answering("c1/a"), script: "! " + one, line: 1, want: "succeeded, but must fail"},
+
+		{lab: answering("connection refused", "connection refused", "c1/a"), script: "eventually " + one + " then backends c1=1"},
+		// The whole chain is repeated, not only its last part; and a negation inside counts for each attempt.
+		{lab: answering("c1/a", "c2/b"), script: "eventually " + one + " then backends c2=1"},
+		{lab: answering("c1/a", "c1/a", "gone"), script: "eventually ! " + one},
+		{
+			lab: answering("c1/a"), script: "eventually 40s " + one + " then backends c2=1",
+			line: 1, want: "backends: c1=1 instead of c2=1 (1 answers)", took: 40 * time.Second,
+		},
+		{lab: answering("c1/a"), script: "steadily 5s " + one + " then backends c1=1", took: 5 * time.Second},
+		{
+			lab: answering("c1/a", "c1/a", "c1/a", "c2/b"), script: "steadily 5s " + one + " then backends c1=1",
+			line: 1, want: "did not hold after 0.6 s, attempt 4",
+		},
+		{lab: answering("lost", "c1/a"), script: "steadily 5s ! " + one, line: 1, want: "succeeded, but must fail"},
+
+		// A mistake in the script must neither pass as an expected failure nor be tried again until the time is over.
+		{lab: saying(""), script: "! equal $MISSING b", line: 1, want: "$MISSING is not set"},
+		{lab: saying(""), script: "eventually 1m ! http $WHERE http://x", line: 1, want: "$WHERE is not set"},
+		{lab: saying(""), script: "save P\n! http $P http://x", line: 2, want: "is not CLUSTER/NS/POD"},
+
+		{lab: hanging, script: "on c1 delete pod a", line: 1, want: "no line may take longer than 2m0s", took: 120 * time.Second},
+		{lab: hanging, script: "! on c1 delete pod a", line: 1, want: "no line may take longer than 2m0s", took: 120 * time.Second},
+		{lab: hanging, script: "steadily 3s ! on c1 delete pod a", line: 1, want: "no line may take longer than 2m3s", took: 123 * time.Second},
+		{lab: hanging, script: "eventually 5s ! on c1 delete pod a", line: 1, want: "gave up after 5s and 1 attempts", took: 5 * time.Second},
+
+		{lab: address, script: get + "save IP\nequal $IP 10.102.0.9\nstdout ^$IP'$'\n! stdout ^0.102\nequal a$IP a10.102.0.9"},
+		{lab: address, script: get + "save IP\nequal $IP_HOST 10.102.0.9\nequal $LAB_CLUSTERS c1,c2,c3\nequal $LAB_A$LAB_FAMILIES A1"},
+		{lab: six, script: get + "save IP\nequal http://$IP_HOST:8080/ http://[fd00::1]:8080/\nequal $LAB_A$LAB_FAMILIES AAAA1"},
+		{lab: address, script: get + "lines ^10.102"},
+		{lab: address, script: get + "lines ^10.103", line: 2, want: "does not match ^10.103"},
+		{lab: address, script: get + "stdout ^10.103", line: 2, want: "no line matches ^10.103"},
+		{lab: address, script: get + "save IP\nequal $IP 10.102.0.8", line: 3, want: `"10.102.0.9" and "10.102.0.8"`},
+		{lab: address, script: "equal '' ''", line: 1, want: `"" and ""`},
+
+		{
+			lab: counted, script: "count c1 pods -n shop -l app=web 2\ncount c2 pods -n shop 0",
+			calls: []string{"c1 kubectl get --ignore-not-found -o json pods -n shop -l app=web"},
+		},
+		{lab: counted, script: "count c1 pods -n shop 3", line: 1, want: "c1: 2 instead of 3"},
+		{lab: counted, script: "count c1,c2 pods -n shop 2", line: 1, want: "c2: 0 instead of 2"},
+		{lab: counted, script: "count c3 pods -n shop 0", line: 1, want: "c3: exit status 1: connection refused"}, // no answer is not "none"
+
+		{lab: conditions, script: condition + "Valid=True\n" + condition + "Valid=True/Valid\n" + condition + "Ready=False/Pending"},
+		{lab: conditions, script: "! " + condition + "Ready=True"},
+		{lab: conditions, script: condition + "Ready=True", line: 1, want: "Ready=False/Pending (broker unreachable) instead of Ready=True"},
+		{lab: conditions, script: condition + "Valid=True/NoService", line: 1, want: "Valid=True/Valid () instead of Valid=True/NoService"},
+		{lab: conditions, script: condition + "Conflict=False", line: 1, want: "no condition Conflict"},
+
+		{
+			lab: saying("done\n"), script: "on c1,c2 apply web.yaml -n shop\nlines ^done\n-- web.yaml --\nkind: Service\n",
+			calls: []string{"c1 kubectl apply -f - -n shop kind: Service", "c2 kubectl apply -f - -n shop kind: Service"},
+		},
+		{
+			lab: saying(""), script: "on all export shop/web\non c3 unexport shop/web\non broker kubectl get pods",
+			calls: []string{
+				"c1 kubectl apply -f - apiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {namespace: \"shop\", name: \"web\"}",
+				"c2 kubectl apply", "c3 kubectl apply",
+				"c3 kubectl delete serviceexport web -n shop", "broker kubectl get pods",
+			},
+		},
+		{lab: failing("get", Result{Stderr: "forbidden\n", Err: errors.New("exit status 1")}), script: get, line: 1, want: "on: c2: exit status 1: forbidden"},
+
+		{lab: dig, script: "dig c2 web.x A\nstdout '^status NOERROR$'\nstdout '^web.x. A 10.102.0.8$'\n! stdout NXDOMAIN", calls: []string{"c2 dig -q web.x -t A"}},
+		{lab: saying(";; no servers could be reached\n"), script: "dig c2 web.x TXT", line: 1, want: "no answer: ;; no servers could be reached"},
+
+		{
+			lab: failing("fail", Result{Err: errors.New("no")}), script: "snapshot early\nrestore early\nrename c2 other\nwipe\nrejoin c2\non c1 kubectl fail",
+			line: 6, want: "c1: no",
+			calls: []string{"snapshot early", "restore early", "rename c2 other", "wipe", "rejoin c2", "c1 kubectl fail", "rename c2 c2", "rejoin c1,c3"},
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			err := execute(t, answering(test.pods...), http+test.line+"\n")
-			if test.want == "" {
-				if err != nil {
+		t.Run(test.script, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				err := executeContext(t, t.Context(), test.lab, test.script+"\n")
+				if took := time.Since(began).Truncate(time.Second); took != test.took {
+					t.Errorf("it took %v instead of %v", took, test.took)
+				}
+				if test.line > 0 {
+					fails(t, err, test.line, test.want)
+				} else if err != nil {
 					t.Error(err)
 				}
-				return
-			}
-			fails(t, err, 2, test.want)
+				if !test.lab.order(test.calls...) {
+					t.Errorf("calls:\n%s", strings.Join(test.lab.calls, "\n"))
+				}
+			})
 		})
 	}
 }
 
-func TestUnansweredRequests(t *testing.T) {
-	lab := answering("c1/a", "connection refused")
-	fails(t, execute(t, lab, "http c3/shop/client http://x x4\n"), 1, "2 of 4 requests have no answer: failed: connection refused")
-	if err := execute(t, answering("timeout"), "! http c3/shop/client http://x\nbackends none\n"); err != nil {
-		t.Error(err)
-	}
-	fails(t, execute(t, answering("c1/a"), "! http c3/shop/client http://x\n"), 1, "succeeded, but must fail")
-}
-
-func TestEventually(t *testing.T) {
-	three := func() Lab { return answering("connection refused", "connection refused", "c1/a") }
-	if err := execute(t, three(), "eventually http c2/shop/client http://x then backends c1=1\n"); err != nil {
-		t.Error(err)
-	}
-	// The whole chain is repeated, not only its last part.
-	if err := execute(t, answering("c1/a", "c2/b"), "eventually http c2/shop/client http://x then backends c2=1\n"); err != nil {
-		t.Error(err)
-	}
-	// A negation inside counts for each attempt.
-	if err := execute(t, answering("c1/a", "c1/a", "gone"), "eventually ! http c2/shop/client http://x\n"); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestEventuallyGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		err := executeContext(t, t.Context(), answering("c1/a"), "eventually 40s http c2/shop/client http://x then backends c2=1\n")
-		fails(t, err, 1, "gave up after 40s and ")
-		fails(t, err, 1, "backends: c1=1 instead of c2=1 (1 answers)")
-		if waited := time.Since(began); waited < 40*time.Second || waited > 41*time.Second {
-			t.Errorf("it tried for %v", waited)
-		}
-		if !strings.Contains(err.Error(), "last output:\n\tpod=a cluster=c1") {
-			t.Errorf("the last output is missing: %v", err)
-		}
-	})
-}
-
-// An attempt that hangs is ended by the limit, and the reason given is the one
-// of the attempt before it.
+// An attempt that hangs is ended by the limit, and the reason given is the one of the attempt before it. It is said from time to time
+// what is waited for.
 func TestEventuallyEndsAttemptThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		attempts := 0
-		p := repeat{until: true, limit: time.Minute}
-		err := p.run(t.Context(), func(ctx context.Context) error {
-			if attempts++; attempts == 1 {
-				return errors.New("the true reason")
+	for name, test := range map[string]struct{ hangs, said int }{"hangs": {2, 1}, "is waited for": {1000, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			attempts, said := 0, 0
+			p := repeat{until: true, limit: time.Minute}
+			err := p.run(t.Context(), func(ctx context.Context) error {
+				if attempts++; attempts < test.hangs {
+					return errors.New("the true reason")
+				}
+				<-ctx.Done()
+				return errors.New("killed")
+			}, func(time.Duration, error) { said++ })
+			if err == nil || !strings.Contains(err.Error(), "the true reason") || said != test.said {
+				t.Errorf("%s: %v, said %d times", name, err, said)
 			}
-			<-ctx.Done()
-			return errors.New("killed")
-		}, func(time.Duration, error) {})
-		if err == nil || !strings.Contains(err.Error(), "the true reason") {
-			t.Errorf("%v", err)
-		}
-	})
-}
-
-func TestEventuallySaysThatItStillWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var said []time.Duration
-		p := repeat{until: true, limit: time.Minute}
-		err := p.run(t.Context(), func(context.Context) error { return errors.New("not yet") },
-			func(waited time.Duration, _ error) { said = append(said, waited) })
-		if err == nil || len(said) != 3 {
-			t.Errorf("%v, said at %v", err, said)
-		}
-	})
-}
-
-func TestSteadily(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		if err := executeContext(t, t.Context(), answering("c1/a"), "steadily 5s http c2/shop/client http://x then backends c1=1\n"); err != nil {
-			t.Error(err)
-		}
-		if held := time.Since(began); held < 5*time.Second {
-			t.Errorf("it looked for only %v", held)
-		}
-	})
-	lab := answering("c1/a", "c1/a", "c1/a", "c2/b")
-	fails(t, execute(t, lab, "steadily 5s http c2/shop/client http://x then backends c1=1\n"), 1, "did not hold after 0.6 s, attempt 4")
-	fails(t, execute(t, answering("lost", "c1/a"), "steadily 5s ! http c2/shop/client http://x\n"), 1, "succeeded, but must fail")
-}
-
-// A mistake in the script must neither pass as an expected failure nor be tried
-// again until the time is over.
-func TestMistakesAreNotFailures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		fails(t, executeContext(t, t.Context(), newFake(), "! equal $MISSING b\n"), 1, "$MISSING is not set")
-		fails(t, executeContext(t, t.Context(), newFake(), "eventually 1m ! http $WHERE http://x\n"), 1, "$WHERE is not set")
-		fails(t, executeContext(t, t.Context(), newFake(), "save P\n! http $P http://x\n"), 2, "is not CLUSTER/NS/POD")
-		if time.Since(began) != 0 {
-			t.Error("it waited")
-		}
-	})
+		})
+	}
 }
 
 // When the test run is interrupted, a negated call that was stopped has not
 // come true.
 func TestInterruptionIsNoExpectedFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	lab := newFake()
-	lab.kubectl = func(string, Command) Result {
+	lab := saying("")
+	lab.answer = func(string, Command) Result {
 		cancel()
 		return Result{Err: errors.New("signal: killed")}
 	}
-	err := executeContext(t, ctx, lab, "! on c1 kubectl get pods\n")
-	fails(t, err, 1, "context canceled")
-}
-
-// kubectl delete, for one, waits for finalizers for ever.
-func TestLineThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lab := newFake()
-		lab.hang = true
-		fails(t, executeContext(t, t.Context(), lab, "on c1 delete pod a\n"), 1, "no line may take longer than 2m0s")
-		fails(t, executeContext(t, t.Context(), lab, "! on c1 delete pod a\n"), 1, "no line may take longer than 2m0s")
-		fails(t, executeContext(t, t.Context(), lab, "steadily 3s ! on c1 delete pod a\n"), 1, "no line may take longer than 2m3s")
-		fails(t, executeContext(t, t.Context(), lab, "eventually 5s ! on c1 delete pod a\n"), 1, "gave up after 5s and 1 attempts")
-	})
-}
-
-func TestStdoutAndVariables(t *testing.T) {
-	lab := newFake()
-	lab.kubectl = func(string, Command) Result { return Result{Stdout: "10.102.0.9\n"} }
-	get := "on c2 kubectl get serviceimport web\n"
-	if err := execute(t, lab, get+"save IP\nequal $IP 10.102.0.9\nstdout ^$IP'$'\n! stdout ^0.102\nequal a$IP a10.102.0.9\n"); err != nil {
-		t.Error(err)
-	}
-	if err := execute(t, lab, get+"save IP\nequal $IP_HOST 10.102.0.9\nequal $LAB_CLUSTERS c1,c2,c3\nequal $LAB_A$LAB_FAMILIES A1\n"); err != nil {
-		t.Error(err)
-	}
-	six := newFake()
-	six.shape.IPFamily = "ipv6,dual,dual"
-	six.kubectl = func(string, Command) Result { return Result{Stdout: "fd00::1\n"} }
-	if err := execute(t, six, get+"save IP\nequal http://$IP_HOST:8080/ http://[fd00::1]:8080/\nequal $LAB_A$LAB_FAMILIES AAAA1\n"); err != nil {
-		t.Error(err)
-	}
-	if err := execute(t, lab, get+"lines ^10.102\n"); err != nil {
-		t.Fatal(err)
-	}
-	fails(t, execute(t, lab, get+"lines ^10.103\n"), 2, "does not match ^10.103")
-	fails(t, execute(t, lab, get+"stdout ^10.103\n"), 2, "no line matches ^10.103")
-	fails(t, execute(t, lab, get+"save IP\nequal $IP 10.102.0.8\n"), 3, `"10.102.0.9" and "10.102.0.8"`)
-	fails(t, execute(t, lab, "equal '' ''\n"), 1, `"" and ""`)
-}
-
-func TestCount(t *testing.T) {
-	lab := newFake()
-	lab.kubectl = func(cluster string, command Command) Result {
-		if cluster == "c3" {
-			return Result{Err: errors.New("exit status 1"), Stderr: "connection refused"}
-		}
-		if cluster == "c2" {
-			return Result{}
-		}
-		return Result{Stdout: `{"kind":"List","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},
-			{"metadata":{"name":"c","annotations":{"atoll.dev/state":"Withdrawn"}}}]}`}
-	}
-	if err := execute(t, lab, "count c1 pods -n shop -l app=web 2\ncount c2 pods -n shop 0\n"); err != nil {
-		t.Error(err)
-	}
-	if lab.called("c1 kubectl get --ignore-not-found -o json pods -n shop -l app=web") != 1 {
-		t.Errorf("calls: %v", lab.calls)
-	}
-	fails(t, execute(t, lab, "count c1 pods -n shop 3\n"), 1, "c1: 2 instead of 3")
-	fails(t, execute(t, lab, "count c1,c2 pods -n shop 2\n"), 1, "c2: 0 instead of 2")
-	// No answer is not "none".
-	fails(t, execute(t, lab, "count c3 pods -n shop 0\n"), 1, "c3: exit status 1: connection refused")
-}
-
-func TestCondition(t *testing.T) {
-	lab := newFake()
-	lab.kubectl = func(string, Command) Result {
-		return Result{Stdout: `{"status":{"conditions":[
-			{"type":"Valid","status":"True","reason":"Valid"},
-			{"type":"Ready","status":"False","reason":"Pending","message":"broker unreachable"}]}}`}
-	}
-	const prefix = "condition c1 serviceexport shop/web "
-	if err := execute(t, lab, prefix+"Valid=True\n"+prefix+"Valid=True/Valid\n"+prefix+"Ready=False/Pending\n! "+prefix+"Ready=True\n"); err != nil {
-		t.Error(err)
-	}
-	fails(t, execute(t, lab, prefix+"Ready=True\n"), 1, "Ready=False/Pending (broker unreachable) instead of Ready=True")
-	fails(t, execute(t, lab, prefix+"Valid=True/NoService\n"), 1, "Valid=True/Valid () instead of Valid=True/NoService")
-	fails(t, execute(t, lab, prefix+"Conflict=False\n"), 1, "no condition Conflict")
-}
-
-func TestOn(t *testing.T) {
-	lab := newFake()
-	var stdin string
-	lab.kubectl = func(_ string, command Command) Result {
-		if command.Args[0] == "apply" {
-			stdin = command.Stdin
-		}
-		return Result{Stdout: "done\n"}
-	}
-	if err := execute(t, lab, "on c1,c2 apply web.yaml -n shop\n-- web.yaml --\nkind: Service\n"); err != nil {
-		t.Error(err)
-	}
-	if lab.called("c1 kubectl apply -f - -n shop") != 1 || lab.called("c2 kubectl apply -f - -n shop") != 1 || stdin != "kind: Service\n" {
-		t.Errorf("calls %v, input %q", lab.calls, stdin)
-	}
-	if err := execute(t, lab, "on all export shop/web\non c3 unexport shop/web\non broker kubectl get pods\n"); err != nil {
-		t.Error(err)
-	}
-	if !strings.Contains(stdin, "kind: ServiceExport") || !strings.Contains(stdin, `namespace: "shop", name: "web"`) {
-		t.Errorf("exported %s", stdin)
-	}
-	if !lab.order("c1 kubectl apply", "c2 kubectl apply", "c3 kubectl apply", "c3 kubectl delete serviceexport web -n shop", "broker kubectl get pods") {
-		t.Errorf("calls: %v", lab.calls)
-	}
-	lab.kubectl = func(string, Command) Result {
-		return Result{Stderr: "forbidden\n", Err: errors.New("exit status 1")}
-	}
-	fails(t, execute(t, lab, "on c1 kubectl get pods\n"), 1, "on: c1: exit status 1: forbidden")
-}
-
-func TestDig(t *testing.T) {
-	lab := newFake()
-	lab.exec = func(_ string, args []string) Result {
-		if !slices.Contains(args, "A") {
-			return Result{Stdout: ";; no servers could be reached\n"}
-		}
-		return Result{Stdout: ";; Got answer:\n;; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; flags: qr aa; QUERY: 1\n;; ANSWER SECTION:\n" +
-			"web.shop.svc.clusterset.local. 5 IN A 10.102.0.9\nweb.shop.svc.clusterset.local. 5 IN A 10.102.0.8\n"}
-	}
-	const name = "web.shop.svc.clusterset.local"
-	if err := execute(t, lab, "dig c2 "+name+" A\nstdout '^status NOERROR$'\nstdout '^"+name+". A 10.102.0.8$'\n! stdout NXDOMAIN\n"); err != nil {
-		t.Error(err)
-	}
-	if lab.called("c2 exec dig -q ") != 1 {
-		t.Errorf("calls: %v", lab.calls)
-	}
-	fails(t, execute(t, lab, "dig c2 "+name+" TXT\n"), 1, "no answer: ;; no servers could be reached")
+	fails(t, executeContext(t, ctx, lab, "! on c1 kubectl get pods\n"), 1, "context canceled")
 }
 
 func TestCleaningUp(t *testing.T) {
-	lab := newFake()
-	lab.kubectl = func(_ string, command Command) Result {
-		if command.Args[0] == "fail" {
-			return Result{Err: errors.New("no")}
-		}
-		return Result{}
-	}
+	lab := failing("fail", Result{Stdout: "said", Err: errors.New("no")})
 	err := execute(t, lab, "namespace shop in c1\ncut c1 c2\nkill c1/kube-proxy-n2\nkill c1/apiserver\nkill c1/etcd\nkill c2/dns\nstart c2/dns\non c1 kubectl fail\n")
 	fails(t, err, 8, "c1: no")
-	if !lab.order("c1 kubectl fail", "heal", "start c1/etcd", "start c1/apiserver", "start c1/kube-proxy-n2", "c3 kubectl delete namespace shop") &&
-		!lab.order("c1 kubectl fail", "heal", "start c1/etcd", "start c1/apiserver", "start c1/kube-proxy-n2", "c1 kubectl delete namespace shop") {
-		t.Errorf("calls: %s", strings.Join(lab.calls, "\n"))
+	if !strings.Contains(err.Error(), "last output:\n\tsaid") {
+		t.Errorf("the last output is missing: %v", err)
 	}
-	if lab.called("start c2/dns") != 1 {
-		t.Error("started again what the script had started")
-	}
-	// Before and after: what an interrupted run left must go too, in clusters
-	// where the script did not make it.
-	for _, cluster := range []string{"c1", "c2", "c3"} {
-		if n := lab.called(cluster + " kubectl delete namespace shop"); n != 2 {
-			t.Errorf("%s: namespace deleted %d times", cluster, n)
+	for prefix, want := range map[string]int{
+		"start c2/dns": 1, // and not again
+		// Before and after: what an interrupted run left must go too, in clusters where the script did not make it.
+		"c1 kubectl delete namespace shop": 2, "c2 kubectl delete namespace shop": 2, "c3 kubectl delete namespace shop": 2,
+		"c1 kubectl create namespace shop": 1, "c2 kubectl create": 0,
+		"c2 kubectl get pods,services -n shop": 1, // what the clusters held is reported
+	} {
+		if n := lab.called(prefix); n != want {
+			t.Errorf("%s: %d times instead of %d", prefix, n, want)
 		}
 	}
-	if lab.called("c1 kubectl create namespace shop") != 1 || lab.called("c2 kubectl create") != 0 {
-		t.Error("namespace made in the wrong clusters")
-	}
-	if lab.called("c2 kubectl get pods,services -n shop") != 1 {
-		t.Error("no report of what the clusters held")
-	}
-}
-
-func TestCleaningUpAfterAWipe(t *testing.T) {
-	lab := newFake()
-	lab.kubectl = func(_ string, command Command) Result {
-		if command.Args[0] == "fail" {
-			return Result{Err: errors.New("no")}
-		}
-		return Result{}
-	}
-	err := execute(t, lab, "snapshot early\nrestore early\nrename c2 other\nwipe\nrejoin c2\non c1 kubectl fail\n")
-	fails(t, err, 6, "c1: no")
-	if !lab.order("snapshot early", "restore early", "rename c2 other", "wipe", "rejoin c2", "c1 kubectl fail", "rename c2 c2", "rejoin c1,c3") {
+	if !lab.order("c1 kubectl fail", "heal all", "start c1/etcd", "start c1/apiserver", "start c1/kube-proxy-n2", "c1 kubectl delete namespace shop") {
 		t.Errorf("calls: %s", strings.Join(lab.calls, "\n"))
 	}
 }
 
 func TestCleaningUpThatFailsIsAFailure(t *testing.T) {
-	lab := newFake()
+	lab := saying("")
 	deletions := 0
-	lab.kubectl = func(cluster string, command Command) Result {
+	lab.answer = func(cluster string, command Command) Result {
 		if cluster == "c2" && command.Args[0] == "delete" {
 			if deletions++; deletions == 2 {
 				return Result{Err: errors.New("timed out"), Stderr: "a finalizer"}
@@ -402,5 +378,85 @@ func TestCleaningUpThatFailsIsAFailure(t *testing.T) {
 	err := execute(t, lab, "namespace shop\n")
 	if err == nil || err.Error() != "deleting the namespaces of x: c2: timed out: a finalizer" {
 		t.Errorf("%v", err)
+	}
+}
+
+// What is lost is what clients have sent since the fault began and got no answer to.
+func TestLostRequests(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "figures")
+	t.Setenv(figuresVariable, file)
+	script := "requests c1/shop/client c2/shop/client\nfault 'something'\nover\nconverged\nlost 3\n"
+	log := func(results ...string) string {
+		lines := "1.5 ok long ago\n1.6 failed long ago\nnoise\n"
+		for _, result := range results {
+			lines += fmt.Sprintf("%.6f %s\n", float64(time.Now().Add(time.Hour).UnixMicro())/1e6, result)
+		}
+		return lines
+	}
+	planes.NoError(t, execute(t, saying(log("ok pod=web-0", "ok pod=web-1", "ok pod=web-0")), script))
+	fails(t, execute(t, saying(log("ok pod=web-0", "failed timeout", "failed timeout")), script), 5, "4 of 6 requests had no answer")
+	fails(t, execute(t, saying(log()), script), 5, "has not sent any request")
+	rows, err := os.ReadFile(file)
+	if want := "| something | 6 | 0 | 0.0 s |\n| something | 6 | 4 | 0.0 s |\n"; err != nil || string(rows) != want {
+		t.Errorf("figures %q, %v", rows, err)
+	}
+}
+
+// A unit that is battered runs afterwards, and half of the Services are exported.
+func TestBatter(t *testing.T) {
+	lab := saying("")
+	planes.NoError(t, execute(t, lab, "batter c1/agent shop x2\n"))
+	if !lab.order("kill c1/agent", "start c1/agent", "kill c1/agent", "start c1/agent") {
+		t.Errorf("happened: %v", lab.calls)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	header := ";; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; flags: qr aa rd; QUERY: 1, ANSWER: 2\n\n"
+	soa := "\n;; AUTHORITY SECTION:\nx. 5 IN SOA ns.dns.x. hostmaster.x. 17 7200 1800 86400 5\n"
+	var many string
+	for range manyRecords + 1 {
+		many += "a.x. 5 IN A 10.0.0.1\n"
+	}
+	for name, test := range map[string]struct{ output, want string }{
+		"answers in order": {
+			header + ";; ANSWER SECTION:\na.x. 5 IN SRV 0 50 80 b.x.\na.x. 5 IN SRV 0 50 80 a.x.\n\n;; ADDITIONAL SECTION:\na.x. 5 IN A 10.0.0.1\nb.x. 5 IN A 10.0.0.2\n",
+			"SRV 0 50 80 a.x., SRV 0 50 80 b.x., +2 addresses",
+		},
+		"no data":       {header + soa, "no data, SOA with minimum 5"},
+		"no SOA":        {header, "no data"},
+		"no name":       {";; status: NXDOMAIN, id: 1\n;; flags: qr; QUERY: 1\n" + soa, "NXDOMAIN, not authoritative, SOA with minimum 5"},
+		"a serial":      {header + ";; ANSWER SECTION:\nx. 5 IN SOA ns.dns.x. hostmaster.x. 17 7200 1800 86400 5\n", "SOA ns.dns.x. hostmaster.x."},
+		"many":          {header + ";; ANSWER SECTION:\n" + many, "13 × A"},
+		"too many":      {";; status: NOERROR, id: 1\n;; flags: qr aa tc rd; QUERY: 1\n;; ANSWER SECTION:\n" + many, "as many A as fit, truncated"},
+		"a long TTL":    {header + ";; ANSWER SECTION:\nx. 60 IN TXT a\nx. 5 IN TXT b\n", "TXT a, TXT b, TTL 60"},
+		"not an answer": {"", ""},
+	} {
+		answer, err := parseDig(test.output)
+		if (err != nil) != (test.want == "") {
+			t.Errorf("%s: %v", name, err)
+		} else if got := answer.summary(); err == nil && got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	r := &Run{env: map[string]string{"POD": "10.0.0.1", "POD_HOST": "10.0.0.1", "VIP": "fd00::1", "OTHER": "x"}}
+	short, long := r.shorten("ns.svc.x")
+	for from, want := range map[string]string{
+		"SRV 0 1 80 10-0-0-1.c1.web.ns.svc.x.": "SRV 0 1 80 pod-with-dashes.c1.web",
+		"A 10.0.0.1":                           "A POD", "AAAA fd00::1": "AAAA VIP", "NS ns.dns.x.": "NS ns.dns.x.",
+	} {
+		if got := short(from); got != want {
+			t.Errorf("%s: got %s, want %s", from, got, want)
+		}
+	}
+	for from, want := range map[string]string{
+		"pod-with-dashes.c1.web A": "10-0-0-1.c1.web A", "pod-reversed. PTR": "1.0.0.10.in-addr.arpa. PTR", "web A": "web A",
+	} {
+		if got := long(from); got != want {
+			t.Errorf("%s: got %s, want %s", from, got, want)
+		}
 	}
 }

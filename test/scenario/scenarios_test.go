@@ -30,7 +30,7 @@ var errLab = errors.New("its lab could not be started, changed or ended: see abo
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	failed.write(os.Stdout)
+	fmt.Print(failed.told.String())
 	os.Exit(code)
 }
 
@@ -41,9 +41,7 @@ func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("labs need root and a minute each")
 	}
-	if err := checkMachine(); err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, checkMachine())
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 	defer stop()
 	if deadline, ok := t.Deadline(); ok { // leave time to take labs down
@@ -62,12 +60,12 @@ func TestScenarios(t *testing.T) {
 		forms = slices.DeleteFunc(forms, func(f form) bool { return !strings.HasSuffix(f.name, "/"+which) })
 	}
 	if given != nil {
-		labs := &labs{current: given, given: true, dns: string(given.Spec.DNS)}
+		labs := &labs{current: given, given: true, dns: given.Spec.DNS}
 		for _, f := range forms {
 			runForm(ctx, t, labs, f)
 		}
 		labs.down(t)
-		labs.switchDNS(context.WithoutCancel(ctx), t, Shape{DNS: labs.dns})
+		labs.switchDNS(context.WithoutCancel(ctx), t, labs.dns)
 		return
 	}
 	removeAbandoned(t)
@@ -77,14 +75,15 @@ func TestScenarios(t *testing.T) {
 // runForms runs scripts in labs that it starts, of which there are several at a time: a
 // scenario waits more than it computes.
 func runForms(ctx context.Context, t *testing.T, forms []form) {
-	programs := &programs{}
-	defer programs.end()
+	programs, remove, err := planes.Programs(ctx)
+	planes.NoError(t, err)
+	defer remove()
 	agenda := newAgenda(forms)
 	var workers sync.WaitGroup
 	for i := range *labsAtOnce {
 		workers.Go(func() {
 			labs := &labs{name: fmt.Sprintf("%s%d-%d", labPrefix, os.Getpid(), i+1), programs: programs}
-			defer labs.end(t)
+			defer labs.down(t)
 			for f, g := agenda.next(nil); f != nil; f, g = agenda.next(g) {
 				runForm(ctx, t, labs, *f)
 			}
@@ -156,7 +155,7 @@ func forms(scripts []*Script, nightly bool) []form {
 		for _, shape := range script.Also {
 			name := string(shape.IPFamily)
 			if shape.DNS != script.Shape.DNS {
-				name = shape.DNS
+				name = string(shape.DNS)
 			}
 			if nightly {
 				forms = append(forms, form{name: script.Name + "/" + name, script: script, shape: shape})
@@ -171,11 +170,45 @@ func forms(scripts []*Script, nightly bool) []form {
 func TestScripts(t *testing.T) {
 	owner := map[string]string{}
 	for _, script := range scripts(t) {
-		for _, namespace := range script.Namespaces() {
+		for _, c := range script.calls() {
+			if c.verb.Name != "namespace" {
+				continue
+			}
+			namespace := c.words[0].String()
 			if other := owner[namespace]; other != "" && other != script.Name {
 				t.Errorf("%s and %s both use the namespace %s", other, script.Name, namespace)
 			}
 			owner[namespace] = script.Name
 		}
+	}
+}
+
+// failureLines is how many of the last lines of a failure are told again.
+const failureLines = 60
+
+// failures collects what failed, of several goroutines.
+type failures struct {
+	mu   sync.Mutex
+	told strings.Builder
+}
+
+func (f *failures) add(name string, err error) {
+	lines := strings.Split(err.Error(), "\n")
+	if n := len(lines); n > failureLines { // the first names the line of the script
+		lines = append([]string{lines[0], "\t…"}, lines[n-failureLines:]...)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fmt.Fprintf(&f.told, "\nfailed: %s\n%s\n", name, strings.Join(lines, "\n"))
+}
+
+// Of a long failure the first line and the last ones are told, of a short one all.
+func TestFailuresAreToldAgain(t *testing.T) {
+	var f failures
+	f.add("short", errors.New("a.txtar:1: http\n\tnothing answers"))
+	f.add("long", errors.New("b.txtar:2: follow\n"+strings.Repeat("\tdropped\n", 100)+strings.Repeat("\tkept\n", failureLines-1)+"\tend"))
+	want := "\nfailed: short\na.txtar:1: http\n\tnothing answers\n\nfailed: long\nb.txtar:2: follow\n\t…\n" + strings.Repeat("\tkept\n", failureLines-1) + "\tend\n"
+	if f.told.String() != want {
+		t.Errorf("told %q\nwant %q", f.told.String(), want)
 	}
 }

@@ -29,56 +29,14 @@ type Script struct {
 	lines []line
 }
 
-// IPFamily is a lab's choice of address families, as `atoll lab up` spells it: of all
-// clusters, or of each one in a list.
-type IPFamily = lab.IPFamily
-
-// The address families that a cluster can have.
-const (
-	IPv4 = lab.IPv4
-	IPv6 = lab.IPv6
-	Dual = lab.Dual
-)
-
-// Shape is the kind of lab that a script needs, from its "# lab:" comment.
+// Shape is the kind of lab that a script needs, from its "# lab:" comment. The usual advertise mode and DNS are empty.
 type Shape struct {
-	Clusters int      // number of member clusters, 1 to 9
-	Nodes    int      // nodes in each cluster, 1 to 9
-	IPFamily IPFamily // address families
-	Bare     bool     // Atoll is not needed; a lab that has it will do too
-	Empty    bool     // nothing of Atoll's may be there, so that the script can install it; Bare is set, too
-	Hub      bool     // there is a hub beside the broker, which does not matter to other scripts
-	// AdvertiseMode is what clusters publish, as `atoll lab up` spells it: "" (pods),
-	// "cluster-ip", or a list of one for each cluster.
-	AdvertiseMode string
-	// DNS is what answers for the clusterset's zone, as `atoll lab up` spells it: ""
-	// (atoll), or "stock". Any lab can be switched.
-	DNS string
+	lab.Shape      // without a name
+	Empty     bool // nothing of Atoll's may be there, so that the script can install it; Bare is set, too
 }
 
 // DefaultShape is what a script gets that has no "# lab:" comment.
-var DefaultShape = Shape{Clusters: 3, Nodes: 1, IPFamily: IPv4}
-
-// String gives the shape as a script writes it.
-func (s Shape) String() string {
-	text := fmt.Sprintf("clusters=%d nodes=%d ip-family=%s", s.Clusters, s.Nodes, s.IPFamily)
-	switch {
-	case s.Empty:
-		text += " empty=true"
-	case s.Bare:
-		text += " bare=true"
-	}
-	if s.Hub {
-		text += " hub=true"
-	}
-	if s.AdvertiseMode != "" {
-		text += " advertise-mode=" + s.AdvertiseMode
-	}
-	if s.DNS != "" {
-		text += " dns=" + s.DNS
-	}
-	return text
-}
+var DefaultShape = Shape{Shape: lab.Shape{Clusters: 3, Nodes: 1, IPFamily: lab.IPv4}}
 
 // Serves says whether a lab of shape s will do for a script that asks for
 // need. More clusters are welcome; other address families, node counts and
@@ -96,12 +54,6 @@ func (s Shape) Serves(need Shape) bool {
 	return true
 }
 
-// cluster says whether name is one of the shape's member clusters.
-func (s Shape) cluster(name string) bool {
-	number, err := strconv.Atoi(strings.TrimPrefix(name, "c"))
-	return err == nil && name == fmt.Sprintf("c%d", number) && number >= 1 && number <= s.Clusters
-}
-
 // names lists the shape's member clusters.
 func (s Shape) names() []string {
 	names := make([]string, s.Clusters)
@@ -115,9 +67,9 @@ func (s Shape) names() []string {
 func (s Shape) env() map[string]string {
 	record, families := "A", "1"
 	switch s.IPFamily.Of(1) {
-	case IPv6:
+	case lab.IPv6:
 		record = "AAAA"
-	case Dual:
+	case lab.Dual:
 		families = "2"
 	}
 	return map[string]string{"LAB_CLUSTERS": strings.Join(s.names(), ","), "LAB_A": record, "LAB_FAMILIES": families}
@@ -218,20 +170,6 @@ func (s *Script) parseHeader(text string) error {
 	return nil
 }
 
-func (s *Script) set(key, value string) (err error) {
-	switch key {
-	case "also":
-		s.also = value
-	case "long":
-		if s.Long, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("long: %w", err)
-		}
-	default:
-		return s.Shape.set(key, value)
-	}
-	return nil
-}
-
 // checkForms checks the IP families, and makes a shape of each word of "also".
 func (s *Script) checkForms() error {
 	if err := s.Shape.IPFamily.Check(s.Shape.Clusters); err != nil {
@@ -239,9 +177,9 @@ func (s *Script) checkForms() error {
 	}
 	for _, form := range strings.FieldsFunc(s.also, func(r rune) bool { return r == '|' }) {
 		shape := s.Shape
-		if form == dnsStock {
-			shape.DNS = dnsStock
-		} else if shape.IPFamily = IPFamily(form); shape.IPFamily.Check(shape.Clusters) != nil {
+		if form == string(lab.DNSStock) {
+			shape.DNS = lab.DNSStock
+		} else if shape.IPFamily = lab.IPFamily(form); shape.IPFamily.Check(shape.Clusters) != nil {
 			return fmt.Errorf("lab: also: %w", shape.IPFamily.Check(shape.Clusters))
 		}
 		s.Also = append(s.Also, shape)
@@ -249,27 +187,30 @@ func (s *Script) checkForms() error {
 	return nil
 }
 
-const dnsStock = string(lab.DNSStock)
-
-func (s *Shape) set(key, value string) (err error) {
+func (s *Script) set(key, value string) (err error) {
+	shape := &s.Shape
 	switch key {
+	case "also":
+		s.also = value // checkForms checks it, and the IP families, when the number of clusters is known
+	case "long":
+		s.Long, err = strconv.ParseBool(value)
 	case "clusters":
-		s.Clusters, err = digit(value)
+		shape.Clusters, err = digit(value)
 	case "nodes":
-		s.Nodes, err = digit(value)
+		shape.Nodes, err = digit(value)
 	case "ip-family":
-		s.IPFamily = IPFamily(value) // checkForms checks it, when the number of clusters is known
+		shape.IPFamily = lab.IPFamily(value)
 	case "bare":
-		s.Bare, err = strconv.ParseBool(value)
+		shape.Bare, err = strconv.ParseBool(value)
 	case "empty":
-		s.Empty, err = strconv.ParseBool(value)
-		s.Bare = s.Bare || s.Empty
+		shape.Empty, err = strconv.ParseBool(value)
+		shape.Bare = shape.Bare || shape.Empty
 	case "hub":
-		s.Hub, err = strconv.ParseBool(value)
+		shape.Hub, err = strconv.ParseBool(value)
 	case "advertise-mode":
-		s.AdvertiseMode, err = advertiseMode(value)
+		shape.AdvertiseMode, err = advertiseMode(value)
 	case "dns":
-		s.DNS, err = dnsSetting(value)
+		shape.DNS, err = choice(lab.ClusterDNS(value), lab.DNSAtoll, lab.DNSStock)
 	default:
 		return fmt.Errorf("unknown setting %q (known: clusters, nodes, ip-family, also, long, bare, empty, hub, advertise-mode, dns)", key)
 	}
@@ -279,35 +220,29 @@ func (s *Shape) set(key, value string) (err error) {
 	return nil
 }
 
-// advertiseMode checks a mode, or a list of modes, and writes equal ones as one, the
-// usual one as none.
-func advertiseMode(value string) (string, error) {
+// advertiseMode checks a mode, or a list of modes, and writes equal ones as one.
+func advertiseMode(value string) (mode lab.AdvertiseMode, err error) {
 	modes := strings.Split(value, ",")
-	for _, mode := range modes {
-		if mode != "pods" && mode != "cluster-ip" {
-			return "", fmt.Errorf("%q is not pods, cluster-ip or a list of these", value)
+	for _, one := range modes {
+		if mode, err = choice(lab.AdvertiseMode(one), "pods", "cluster-ip"); err != nil {
+			return "", err
 		}
 	}
-	switch {
-	case len(slices.Compact(modes)) > 1:
-		return value, nil
-	case modes[0] == "pods":
-		return "", nil
-	default:
-		return modes[0], nil
+	if len(slices.Compact(modes)) > 1 {
+		mode = lab.AdvertiseMode(value)
 	}
+	return mode, nil
 }
 
-// dnsSetting checks what answers for the clusterset's zone, and writes the usual one as none.
-func dnsSetting(value string) (string, error) {
+// choice checks a choice between two, and writes the usual one as none.
+func choice[T ~string](value, usual, other T) (T, error) {
 	switch value {
-	case string(lab.DNSAtoll):
+	case usual:
 		return "", nil
-	case dnsStock:
+	case other:
 		return value, nil
-	default:
-		return "", fmt.Errorf("%q is not atoll or stock", value)
 	}
+	return "", fmt.Errorf("%q is not %s or %s", value, usual, other)
 }
 
 func digit(value string) (int, error) {
@@ -318,18 +253,12 @@ func digit(value string) (int, error) {
 	return number, nil
 }
 
-// Namespaces lists those that the script makes, sorted.
-func (s *Script) Namespaces() []string {
-	var names []string
+// calls are all calls in the script.
+func (s *Script) calls() (all []call) {
 	for _, l := range s.lines {
-		for _, c := range l.calls {
-			if c.verb.Name == "namespace" {
-				names = append(names, c.words[0].String())
-			}
-		}
+		all = append(all, l.calls...)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return all
 }
 
 // wideVerbs break clusters, or look at more of them than the scenario's namespaces.
@@ -338,13 +267,47 @@ var wideVerbs = []string{"batter", "cut", "fault", "follow", "heal", "kill", "qu
 // looksBeyondItsNamespaces says whether it matters to the script that clusters still delete other scenarios' namespaces: it breaks clusters, counts
 // in all namespaces, or runs the command atoll.
 func (s *Script) looksBeyondItsNamespaces() bool {
-	for _, l := range s.lines {
-		for _, c := range l.calls {
-			if slices.Contains(wideVerbs, c.verb.Name) || slices.ContainsFunc(c.words, func(w word) bool { return w.String() == "-A" }) ||
-				c.verb.Name == "on" && slices.Contains([]string{"atoll", "helm"}, c.words[1].String()) {
-				return true
-			}
-		}
+	return slices.ContainsFunc(s.calls(), func(c call) bool {
+		return slices.Contains(wideVerbs, c.verb.Name) || slices.ContainsFunc(c.words, func(w word) bool { return w.String() == "-A" }) ||
+			c.verb.Name == "on" && slices.Contains([]string{"atoll", "helm"}, c.words[1].String())
+	})
+}
+
+// burst returns the file burst.yaml: the Services b0 to b9, which batter exports.
+func burst() txtar.File {
+	var b strings.Builder
+	for i := range batterNames {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Service\nmetadata: {name: b%d}\nspec: {selector: {app: burst}, ports: [{port: 80}]}\n", i)
 	}
-	return false
+	return txtar.File{Name: "burst.yaml", Data: []byte(b.String())}
+}
+
+// thousand returns the file thousand.yaml, which every script can apply: a headless import of
+// 1,000 endpoints that no cluster exports, to compare DNS answers. It is generated because its
+// lines differ by a number only.
+func thousand() txtar.File {
+	var b strings.Builder
+	b.WriteString(`apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceImport
+metadata: {name: thousand}
+spec:
+  type: Headless
+  ports: [{name: web, port: 80, protocol: TCP}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: thousand-by-hand
+  labels:
+    multicluster.kubernetes.io/service-name: thousand
+    multicluster.kubernetes.io/source-cluster: c9
+    endpointslice.kubernetes.io/managed-by: by-hand
+addressType: IPv4
+ports: [{name: web, port: 8080, protocol: TCP}]
+endpoints:
+`)
+	for i := range 1000 {
+		fmt.Fprintf(&b, "- addresses: [10.9.%d.%d]\n", i/250, i%250+1)
+	}
+	return txtar.File{Name: "thousand.yaml", Data: []byte(b.String())}
 }

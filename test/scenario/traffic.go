@@ -8,34 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 func trafficVerbs() []Verb {
 	return []Verb{
-		{
-			Name: "dig", Args: "CLUSTER NAME TYPE", Min: 3, Max: 3,
-			Summary: "asks the cluster's own DNS from a node; the output is `status NOERROR` and sorted lines `NAME TYPE DATA`; fails only where nobody answers",
-			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
-			Run:     runDig,
-		},
-		{
-			Name: "http", Args: "CLUSTER/NS/POD URL [xN]", Min: 2, Max: 3,
-			Summary: "N requests (1) from inside the pod, each over a new connection; all must be answered; the answers are kept",
-			Check:   checkTraffic,
-			Run:     func(ctx context.Context, r *Run, args []string) error { return r.traffic(ctx, httpClient, args) },
-		},
-		{
-			Name: "tcp", Args: "CLUSTER/NS/POD HOST:PORT [xN]", Min: 2, Max: 3,
-			Summary: "the same with plain TCP connections",
-			Check:   checkTraffic,
-			Run:     func(ctx context.Context, r *Run, args []string) error { return r.traffic(ctx, tcpClient, args) },
-		},
-		{
-			Name: "udp", Args: "CLUSTER/NS/POD HOST:PORT [xN]", Min: 2, Max: 3,
-			Summary: "the same with UDP datagrams, each from a new port",
-			Check:   checkTraffic,
-			Run:     func(ctx context.Context, r *Run, args []string) error { return r.traffic(ctx, udpClient, args) },
-		},
+		requestVerb("http", "URL", httpClient, "N requests (1) from inside the pod, each over a new connection; all must be answered; the answers are kept"),
+		requestVerb("tcp", "HOST:PORT", tcpClient, "the same with plain TCP connections"),
+		requestVerb("udp", "HOST:PORT", udpClient, "the same with UDP datagrams, each from a new port"),
 		{
 			Name: "backends", Args: "CLUSTER=N… | none", Min: 1, Max: -1,
 			Summary: "the kept answers came from exactly these clusters and this many different pods in each",
@@ -45,40 +26,26 @@ func trafficVerbs() []Verb {
 		{
 			Name: "answered-by", Args: "CLUSTER/POD…", Min: 1, Max: -1,
 			Summary: "the kept answers came from exactly these pods",
-			Run:     func(_ context.Context, r *Run, args []string) error { return r.answeredBy(args) },
+			Run:     func(_ context.Context, r *Run, args []string) error { return r.same(sets.New(r.answers...), args) },
 		},
 	}
 }
 
-// Answer is what `atoll lab echo` says of itself.
-type Answer struct {
-	Pod, Cluster, Node, Remote, Proto string
+func requestVerb(name, target, client, summary string) Verb {
+	return Verb{
+		Name: name, Args: "CLUSTER/NS/POD " + target + " [xN]", Min: 2, Max: 3, Summary: summary,
+		Check: checkTraffic,
+		Run:   func(ctx context.Context, r *Run, args []string) error { return r.traffic(ctx, client, args) },
+	}
 }
 
-var answerPattern = regexp.MustCompile(`\b(pod|cluster|node|remote|proto)=(\S*)`)
+// answerPattern matches what `atoll lab echo` says of itself.
+var answerPattern = regexp.MustCompile(`\bpod=(\S+) cluster=(\S+) node=.*`)
 
-// parseAnswers finds the answer lines in what the clients printed.
-func parseAnswers(output string) []Answer {
-	var answers []Answer
-	for text := range strings.Lines(output) {
-		var a Answer
-		for _, match := range answerPattern.FindAllStringSubmatch(text, -1) {
-			switch match[1] {
-			case "pod":
-				a.Pod = match[2]
-			case "cluster":
-				a.Cluster = match[2]
-			case "node":
-				a.Node = match[2]
-			case "remote":
-				a.Remote = match[2]
-			case "proto":
-				a.Proto = match[2]
-			}
-		}
-		if a.Pod != "" && a.Cluster != "" {
-			answers = append(answers, a)
-		}
+// parseAnswers finds who has answered in what the clients printed, as CLUSTER/POD.
+func parseAnswers(output string) (answers []string) {
+	for _, match := range answerPattern.FindAllStringSubmatch(output, -1) {
+		answers = append(answers, match[2]+"/"+match[1])
 	}
 	return answers
 }
@@ -107,19 +74,19 @@ func parsePod(text string) (podRef, error) {
 	return podRef{parts[0], parts[1], parts[2]}, nil
 }
 
-func (s *Script) checkPod(text string) (podRef, error) {
+func (s *Script) checkPod(text string) error {
 	if text == unknown {
-		return podRef{}, nil
+		return nil
 	}
 	pod, err := parsePod(text)
 	if err != nil {
-		return pod, err
+		return err
 	}
-	return pod, s.checkCluster(pod.cluster, false)
+	return s.checkCluster(pod.cluster, false)
 }
 
 func checkTraffic(s *Script, negate bool, args []string) error {
-	if _, err := s.checkPod(args[0]); err != nil {
+	if err := s.checkPod(args[0]); err != nil {
 		return err
 	}
 	if len(args) < 3 {
@@ -197,42 +164,24 @@ func checkBackends(s *Script, _ bool, args []string) error {
 
 // backends compares how many different pods of each cluster have answered.
 func (r *Run) backends(want []string) error {
-	pods := map[Answer]bool{}
 	counts := map[string]int{}
-	for _, a := range r.answers {
-		if key := (Answer{Cluster: a.Cluster, Pod: a.Pod}); !pods[key] {
-			pods[key] = true
-			counts[a.Cluster]++
-		}
+	for pod := range sets.New(r.answers...) {
+		cluster, _, _ := strings.Cut(pod, "/")
+		counts[cluster]++
 	}
-	var got []string
+	got := sets.New[string]()
 	for cluster, count := range counts {
-		got = append(got, fmt.Sprintf("%s=%d", cluster, count))
+		got.Insert(fmt.Sprintf("%s=%d", cluster, count))
 	}
-	return r.sameSet(got, want)
+	return r.same(got, want)
 }
 
-func (r *Run) answeredBy(want []string) error {
-	var got []string
-	for _, a := range r.answers {
-		got = append(got, a.Cluster+"/"+a.Pod)
-	}
-	return r.sameSet(got, want)
-}
-
-func (r *Run) sameSet(got, want []string) error {
-	got, want = sortedSet(got), sortedSet(want)
+func (r *Run) same(got sets.Set[string], want []string) error {
 	if len(got) == 0 {
-		got = []string{"none"}
+		got.Insert("none")
 	}
-	if !slices.Equal(got, want) {
-		return fmt.Errorf("%s instead of %s (%d answers)", strings.Join(got, " "), strings.Join(want, " "), len(r.answers))
+	if wanted := sets.New(want...); !got.Equal(wanted) {
+		return fmt.Errorf("%s instead of %s (%d answers)", strings.Join(sets.List(got), " "), strings.Join(sets.List(wanted), " "), len(r.answers))
 	}
 	return nil
-}
-
-func sortedSet(values []string) []string {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	return slices.Compact(values)
 }

@@ -31,10 +31,9 @@ type Verb struct {
 // verbs lists all verbs by name.
 func verbs() map[string]Verb {
 	all := map[string]Verb{}
-	for _, group := range [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsTableVerbs(), queryVerbs(), followVerbs()} {
-		for _, verb := range group {
-			all[verb.Name] = verb
-		}
+	groups := [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsVerbs(), queryVerbs(), followVerbs()}
+	for _, verb := range slices.Concat(groups...) {
+		all[verb.Name] = verb
 	}
 	return all
 }
@@ -54,12 +53,10 @@ func VerbTable() string {
 // checkCluster refuses what is neither a member of the script's lab nor, where
 // it may be, the broker.
 func (s *Script) checkCluster(name string, broker bool) error {
-	switch {
-	case name == unknown, s.Shape.cluster(name), broker && name == Broker:
+	if name == unknown || slices.Contains(s.Shape.names(), name) || broker && name == Broker {
 		return nil
-	default:
-		return fmt.Errorf("there is no cluster %q in a lab of %d", name, s.Shape.Clusters)
 	}
+	return fmt.Errorf("there is no cluster %q in a lab of %d", name, s.Shape.Clusters)
 }
 
 // checkClusters does so for a comma-separated list, or "all".

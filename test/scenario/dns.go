@@ -30,8 +30,13 @@ const atOnce = 8
 // usualTTL, in seconds, is not written. A cache counts it down.
 const usualTTL = 5
 
-func dnsTableVerbs() []Verb {
+func dnsVerbs() []Verb {
 	return []Verb{{
+		Name: "dig", Args: "CLUSTER NAME TYPE", Min: 3, Max: 3,
+		Summary: "asks the cluster's own DNS from a node; the output is `status NOERROR` and sorted lines `NAME TYPE DATA`; fails only where nobody answers",
+		Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
+		Run:     runDig,
+	}, {
 		Name: "dns-table", Args: "CLUSTER ADDRESS PAGE SUFFIX", Min: 4, Max: 4,
 		Summary: "asks atoll-dns, at its address, and the cluster's own DNS all questions in the table of a page of the repository, and compares the answers with those in its columns, the second of which may be `the same`, or `–` for not asked; names in it that do not end with a dot are below SUFFIX, which answers leave out, and addresses that were saved are named",
 		Check: func(s *Script, _ bool, args []string) error {
@@ -42,6 +47,62 @@ func dnsTableVerbs() []Verb {
 		},
 		Run: runDNSTable,
 	}}
+}
+
+func runDig(ctx context.Context, r *Run, args []string) error {
+	r.output = ""
+	answer, err := r.dig(ctx, args[0], "-q", args[1], "-t", args[2], "+tries=1", "+time=5", "+noall", "+comments", "+answer")
+	if err != nil {
+		return err
+	}
+	var records []string
+	for _, fields := range answer.sections["ANSWER"] {
+		records = append(records, strings.Join(append(fields[:1:1], fields[3:]...), " ")+"\n")
+	}
+	slices.Sort(records)
+	r.output = "status " + answer.status + "\n" + strings.Join(records, "")
+	return nil
+}
+
+// dnsAnswer is what dig prints: the status, the flags, and the records of each section as fields: name, TTL, class, type and data.
+type dnsAnswer struct {
+	status   string
+	flags    []string
+	sections map[string][][]string
+}
+
+// dig asks from the first node's network.
+func (r *Run) dig(ctx context.Context, cluster string, args ...string) (dnsAnswer, error) {
+	result := r.do(ctx, cluster, Command{Program: "dig", Args: args})
+	if result.Err != nil {
+		return dnsAnswer{}, fmt.Errorf("%w: %s", result.Err, result.text())
+	}
+	return parseDig(result.Stdout)
+}
+
+var (
+	statusPattern  = regexp.MustCompile(`status: ([A-Z]+)`)
+	sectionPattern = regexp.MustCompile(`^;; (\w+) SECTION:`)
+	flagsPattern   = regexp.MustCompile(`;; flags: ([a-z ]+);`)
+)
+
+// parseDig reads what dig has printed.
+func parseDig(output string) (dnsAnswer, error) {
+	status, flags := statusPattern.FindStringSubmatch(output), flagsPattern.FindStringSubmatch(output)
+	if status == nil || flags == nil {
+		return dnsAnswer{}, fmt.Errorf("no answer: %s", strings.TrimSpace(output))
+	}
+	answer := dnsAnswer{status: status[1], flags: strings.Fields(flags[1]), sections: map[string][][]string{}}
+	section := ""
+	for text := range strings.Lines(output) {
+		if match := sectionPattern.FindStringSubmatch(text); match != nil {
+			section = match[1]
+		}
+		if fields := strings.Fields(text); len(fields) >= 5 && !strings.HasPrefix(text, ";") {
+			answer.sections[section] = append(answer.sections[section], fields)
+		}
+	}
+	return answer, nil
 }
 
 // dnsRow is a row of such a table: a question, NAME TYPE or NAME TYPE by TCP, and the answers
@@ -83,22 +144,21 @@ func runDNSTable(ctx context.Context, r *Run, args []string) error {
 		return usageErrorf("%v", err)
 	}
 	short, long := r.shorten(args[3])
+	ask := func(question string, server ...string) (string, error) {
+		answer, err := r.answer(ctx, args[0], long(question), args[3], server...)
+		return short(answer), err
+	}
 	answers := make([]dnsRow, len(rows))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for i, row := range rows {
 		group.Go(func() (err error) {
-			got, question := &answers[i], long(row.question)
-			if got.atoll, err = r.answer(ctx, args[0], question, args[3], "@"+args[1]); err != nil {
-				return err
+			got := &answers[i]
+			got.question, got.own = row.question, row.own
+			if got.atoll, err = ask(row.question, "@"+args[1]); err == nil && row.own != notAsked {
+				got.own, err = ask(row.question)
 			}
-			if got.question, got.atoll, got.own = row.question, short(got.atoll), row.own; row.own != notAsked {
-				if got.own, err = r.answer(ctx, args[0], question, args[3]); err != nil {
-					return err
-				}
-				got.own = short(got.own)
-			}
-			return nil
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -145,29 +205,23 @@ func (r *Run) answer(ctx context.Context, cluster, question, suffix string, serv
 	if !strings.HasSuffix(name, ".") {
 		name += "." + suffix + "."
 	}
-	command := append([]string{"dig"}, server...)
+	args := append(server, "-q", name, "-t", kind, "+ignore", "+tries=2", "+time=2", "+noall", "+comments", "+answer", "+authority", "+additional")
 	if len(fields) > 2 {
-		command = append(command, "+tcp")
+		args = append(args, "+tcp")
 	}
-	result := r.lab.Exec(ctx, cluster, append(command, "-q", name, "-t", kind, "+ignore", "+tries=2", "+time=2",
-		"+noall", "+comments", "+answer", "+authority", "+additional")...)
-	if result.Err != nil {
-		return "", fmt.Errorf("asking for %s: %w: %s", question, result.Err, result.text())
+	answer, err := r.dig(ctx, cluster, args...)
+	if err != nil {
+		return "", fmt.Errorf("asking for %s: %w", question, err)
 	}
-	return summary(result.Stdout)
+	return answer.summary(), nil
 }
 
-// summary is dig's output in a line, without what changes from one query to the next.
-func summary(output string) (string, error) {
-	status, sections, err := parseDig(output)
-	if err != nil {
-		return "", err
-	}
-	flags := strings.Fields(flagsPattern.FindStringSubmatch(output)[1])
-	truncated := slices.Contains(flags, "tc")
+// summary is an answer in a line, without what changes from one query to the next.
+func (a dnsAnswer) summary() string {
+	truncated := slices.Contains(a.flags, "tc")
 	var answers []string
 	longest := 0
-	for _, fields := range sections["ANSWER"] {
+	for _, fields := range a.sections["ANSWER"] {
 		if ttl, err := strconv.Atoi(fields[1]); err == nil {
 			longest = max(longest, ttl)
 		}
@@ -177,16 +231,18 @@ func summary(output string) (string, error) {
 		answers = append(answers, strings.Join(fields[3:], " "))
 	}
 	parts := records(answers, truncated)
-	if len(parts) == 0 || status != "NOERROR" {
-		parts = append([]string{map[bool]string{true: "no data", false: status}[status == "NOERROR"]}, parts...)
+	if a.status != "NOERROR" {
+		parts = slices.Insert(parts, 0, a.status)
+	} else if len(parts) == 0 {
+		parts = append(parts, "no data")
 	}
 	if longest > usualTTL {
 		parts = append(parts, fmt.Sprintf("TTL %d", longest))
 	}
-	if !slices.Contains(flags, "aa") {
+	if !slices.Contains(a.flags, "aa") {
 		parts = append(parts, "not authoritative")
 	}
-	switch n := len(sections["ADDITIONAL"]); {
+	switch n := len(a.sections["ADDITIONAL"]); {
 	case n > manyRecords:
 		parts = append(parts, "+many addresses")
 	case n > 1:
@@ -194,7 +250,7 @@ func summary(output string) (string, error) {
 	case n == 1:
 		parts = append(parts, "+1 address")
 	}
-	for _, fields := range sections["AUTHORITY"] {
+	for _, fields := range a.sections["AUTHORITY"] {
 		if fields[3] == "SOA" {
 			parts = append(parts, "SOA with minimum "+fields[len(fields)-1])
 		}
@@ -202,7 +258,7 @@ func summary(output string) (string, error) {
 	if truncated {
 		parts = append(parts, "truncated")
 	}
-	return strings.Join(parts, ", "), nil
+	return strings.Join(parts, ", ")
 }
 
 // records writes records in order, and only their number where they are many. Of a truncated
