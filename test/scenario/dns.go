@@ -243,8 +243,6 @@ func (a dnsAnswer) summary() string {
 		parts = append(parts, "not authoritative")
 	}
 	switch n := len(a.sections["ADDITIONAL"]); {
-	case n > manyRecords:
-		parts = append(parts, "+many addresses")
 	case n > 1:
 		parts = append(parts, fmt.Sprintf("+%d addresses", n))
 	case n == 1:
