@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -25,68 +23,25 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // advertise starts a cluster's agent again in a mode, and waits until it says so. After
 // the test it has the mode it had.
 func advertise(t *testing.T, cluster string, mode brokerv1alpha1.AdvertiseMode) {
 	t.Helper()
-	units, err := theLab.Units()
-	noError(t, err)
-	i := slices.IndexFunc(units, func(u lab.Unit) bool { return u.String() == cluster+"/agent" })
-	usual, changed := units[i], units[i]
-	changed.Argv = slices.Clone(usual.Argv)
-	flag := slices.IndexFunc(changed.Argv, func(arg string) bool { return strings.HasPrefix(arg, "--advertise-mode=") })
-	changed.Argv[flag] = "--advertise-mode=" + string(mode)
-	t.Cleanup(func() {
-		noError(t, theLab.Run(context.Background(), usual))
+	restarted(t, cluster, func(args []string) []string {
+		flag := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--advertise-mode=") })
+		args[flag] = "--advertise-mode=" + string(mode)
+		return args
 	})
-	noError(t, theLab.Run(t.Context(), changed))
-	eventually(t, cluster+" is in mode "+string(mode), func() error {
-		member := &brokerv1alpha1.MemberCluster{}
-		key := client.ObjectKey{Namespace: broker.DefaultNamespace, Name: cluster}
-		if err := on[lab.Broker].Get(t.Context(), key, member); err != nil {
-			return err
-		}
+	member := objects.Member(cluster)
+	planes.Until(t, cluster+" is in mode "+string(mode), on[lab.Broker], member, func() error {
 		if member.Spec.AdvertiseMode != mode {
 			return fmt.Errorf("it is in mode %s", member.Spec.AdvertiseMode)
 		}
 		return nil
 	})
-}
-
-func TestClusterIPIsPublishedWhileAPodIsReady(t *testing.T) {
-	const ns = "vip"
-	advertise(t, "c1", brokerv1alpha1.AdvertiseClusterIP)
-	namespace(t, ns, "c1", "c2")
-	web := service(ns, "web", 80)
-	create(t, "c1", web)
-	source := slice(ns, "web-x", "web", "10.1.1.1", "10.1.1.2")
-	create(t, "c1", source, export(ns, "web"))
-	vip := "c1/" + web.Spec.ClusterIP
-	expectAddresses(t, "c2", ns, vip)
-	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c1/10.1.1.2") // the own part is always pods
-	imported := slicesOf(t, "c2", ns)
-	if len(imported) != 1 || *imported[0].Ports[0].Port != 80 || imported[0].Endpoints[0].Zone != nil {
-		t.Fatalf("imported %+v", imported)
-	}
-
-	// One pod less is nothing that others need to know.
-	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = ptr.To(false) })
-	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[1].Conditions.Ready = ptr.To(false) })
-	expectAddresses(t, "c2", ns)
-	withdrawn := slicesOf(t, "c2", ns)
-	if len(withdrawn) != 1 || withdrawn[0].UID != imported[0].UID || withdrawn[0].Generation != imported[0].Generation+1 {
-		t.Errorf("the slice was %+v and is %+v", imported[0].ObjectMeta, withdrawn)
-	}
-	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = ptr.To(true) })
-	expectAddresses(t, "c2", ns, vip)
-
-	// A headless Service has no address of its own.
-	db := service(ns, "db", 80)
-	db.Spec.ClusterIP = corev1.ClusterIPNone
-	create(t, "c1", db, slice(ns, "db-x", "db", "10.1.1.9"), export(ns, "db"))
-	expectAddresses(t, "c2", ns, vip, "c1/10.1.1.9")
 }
 
 // A service is headless because the older export's is: then a cluster IP is no endpoint of it.
@@ -101,12 +56,7 @@ func TestClusterIPIsNoEndpointOfAHeadlessService(t *testing.T) {
 	older.Spec.Type, older.Spec.ExportedAt = mcsv1beta1.Headless, metav1.Unix(1_700_000_000, 0)
 	temporary(t, lab.Broker, older)
 	expectAddresses(t, "c1", ns, "c2/10.2.1.1")
-	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if imp.Spec.Type != mcsv1beta1.Headless {
-			return fmt.Errorf("it is %s", imp.Spec.Type)
-		}
-		return nil
-	})
+	expectImport(t, "c1", ns, "web", isHeadless)
 	withdraw(t, older)
 	expectAddresses(t, "c1", ns, "c2/"+web.Spec.ClusterIP)
 }
@@ -250,25 +200,8 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 // expectRefusals waits until c2 has said these, each once, about the import of web.
 func expectRefusals(t *testing.T, namespace string, want ...string) {
 	t.Helper()
-	eventually(t, "Events of refusals", func() error {
-		list := &corev1.EventList{}
-		if err := on["c2"].List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-			return err
-		}
-		var have []string
-		for _, e := range list.Items {
-			if e.Reason == "OverlappingRanges" && e.InvolvedObject.Kind == "ServiceImport" && e.InvolvedObject.Name == "web" && e.Series == nil {
-				have = append(have, e.Message)
-			}
-		}
-		if len(have) != len(want) {
-			return fmt.Errorf("have %q, want %q", have, want)
-		}
-		for _, w := range want {
-			if !slices.ContainsFunc(have, func(h string) bool { return strings.Contains(h, w) }) {
-				return fmt.Errorf("have %q, want %q", have, want)
-			}
-		}
-		return nil
-	})
+	for _, w := range want {
+		planes.Told(t, on["c2"], namespace, "ServiceImport", "web", "OverlappingRanges", w)
+	}
+	expectSaid(t, "c2", namespace, "ServiceImport", "OverlappingRanges", len(want))
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -18,39 +17,17 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// expectAggregate waits until the broker shows the service once, as exported by these
-// clusters. It returns the entry.
+// expectAggregate waits until the broker shows the service as exported by these clusters. It returns the entry.
 func expectAggregate(t *testing.T, namespace, name string, clusters ...string) *mcsv1beta1.ServiceImport {
 	t.Helper()
-	var entry *mcsv1beta1.ServiceImport
-	eventually(t, "the aggregate of "+namespace+"/"+name, func() error {
-		list := &mcsv1beta1.ServiceImportList{}
-		if err := on[lab.Broker].List(t.Context(), list, client.InNamespace(broker.DefaultNamespace), client.MatchingLabels{
-			"atoll.dev/service-namespace": namespace, "multicluster.kubernetes.io/service-name": name,
-		}); err != nil {
-			return err
-		}
-		if len(list.Items) != 1 {
-			return fmt.Errorf("there are %d", len(list.Items))
-		}
-		entry = &list.Items[0]
-		var have []string
-		for _, c := range entry.Status.Clusters {
-			have = append(have, c.Cluster)
-		}
-		if !slices.Equal(have, clusters) {
+	entry := objects.Entry(namespace, name, "", "")
+	planes.Until(t, "the aggregate of "+namespace+"/"+name, on[lab.Broker], entry, func() error {
+		if have := planes.Exporters(entry); !slices.Equal(have, clusters) {
 			return fmt.Errorf("it has %v, want %v", have, clusters)
 		}
 		return nil
 	})
 	return entry
-}
-
-// wrote tells whether a cluster has written an entry, as its managed fields have it.
-func wrote(entry *mcsv1beta1.ServiceImport, cluster string) bool {
-	return slices.ContainsFunc(entry.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == "atoll-aggregate-"+cluster
-	})
 }
 
 // exportFrom makes a Service and its export, the cluster's first of that name.
@@ -62,91 +39,15 @@ func exportFrom(t *testing.T, cluster, namespace, name string, ports ...int32) *
 	return e
 }
 
-func TestAggregateShowsAServiceOnceWithItsExporters(t *testing.T) {
-	const ns = "aggregate"
-	namespace(t, ns, "c1", "c2")
-	first := exportFrom(t, "c1", ns, "web", 80)
-	entry := expectAggregate(t, ns, "web", "c1")
-	if entry.Name != "web.aggregate" || len(entry.Spec.IPs) > 0 {
-		t.Errorf("the entry is %+v", entry)
-	}
-	// In the same second the cluster id decides, so c1 stays the writer anyhow.
-	second := exportFrom(t, "c2", ns, "web", 80, 81)
-	entry = expectAggregate(t, ns, "web", "c1", "c2")
-	if entry.Labels["atoll.dev/clusters"] != "c1_c2" || entry.Annotations["atoll.dev/clusters"] != "c1,c2" {
-		t.Errorf("the clusters do not show in %v, %v", entry.Labels, entry.Annotations)
-	}
-	if len(entry.Spec.Ports) != 2 {
-		t.Errorf("the ports are %v", entry.Spec.Ports)
-	}
-	if !wrote(entry, "c1") || wrote(entry, "c2") {
-		t.Errorf("it was written by %v", entry.ManagedFields)
-	}
-	uid := entry.UID
-	// The writer leaves, and the other one goes on.
-	remove(t, "c1", first)
-	entry = expectAggregate(t, ns, "web", "c2")
-	if entry.UID != uid || !wrote(entry, "c2") {
-		t.Errorf("it was written by %v", entry.ManagedFields)
-	}
-	remove(t, "c2", second)
-	expectBrokerEmpty(t, ns)
-}
-
-// Pitfall 29: the place of a writer that is dead is taken by the next. Its export stays
-// in the catalogue, for it alone can withdraw it.
-func TestAggregateOfADeadWriter(t *testing.T) {
-	const ns = "deadwriter"
-	namespace(t, ns, "c1", "c2")
-	exports := map[string]*mcsv1beta1.ServiceExport{}
-	for _, cluster := range []string{"c1", "c2"} {
-		exports[cluster] = exportFrom(t, cluster, ns, "web", 80)
-	}
-	entry := expectAggregate(t, ns, "web", "c1", "c2")
-	killAgent(t, "c1")
-	remove(t, lab.Broker, entry)
-	again := expectAggregate(t, ns, "web", "c1", "c2")
-	if again.UID == entry.UID || !wrote(again, "c2") || wrote(again, "c1") {
-		t.Errorf("it was written by %v", again.ManagedFields)
-	}
-	change(t, "c2", service(ns, "web"), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 81).Spec.Ports })
-	expectPorts(t, ns, "web", 80, 81)
-
-	// Pitfall 32: what is un-exported while nobody is there leaves no entry behind.
-	killAgent(t, "c2")
-	remove(t, "c1", exports["c1"])
-	remove(t, "c2", exports["c2"])
-	for _, cluster := range []string{"c2", "c1"} {
-		noError(t, theLab.Start(t.Context(), cluster+"/agent"))
-	}
-	expectBrokerEmpty(t, ns)
-}
-
 // expectPorts waits until an entry has these ports.
 func expectPorts(t *testing.T, namespace, name string, want ...int32) {
 	t.Helper()
-	eventually(t, "ports of the aggregate of "+namespace+"/"+name, func() error {
-		entry := objects.Entry(namespace, name, "", "")
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
-			return err
-		}
-		var have []int32
-		for _, p := range entry.Spec.Ports {
-			have = append(have, p.Port)
-		}
-		if !slices.Equal(have, want) {
+	entry := objects.Entry(namespace, name, "", "")
+	planes.Until(t, "ports of the aggregate of "+namespace+"/"+name, on[lab.Broker], entry, func() error {
+		if have := numbers(entry.Spec.Ports); !slices.Equal(have, want) {
 			return fmt.Errorf("have %v, want %v", have, want)
 		}
 		return nil
-	})
-}
-
-// killAgent kills a cluster's agent, and has it started again after the test.
-func killAgent(t *testing.T, cluster string) {
-	t.Helper()
-	noError(t, theLab.Kill(t.Context(), cluster+"/agent"))
-	t.Cleanup(func() {
-		noError(t, theLab.Start(context.Background(), cluster+"/agent"))
 	})
 }
 
@@ -159,10 +60,7 @@ func TestAggregateIsPutRight(t *testing.T) {
 	}
 	create(t, lab.Broker, objects.Entry(ns, "nobody", "", ""))
 	// Somebody else's object of that name is left alone.
-	foreign := &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "api." + ns},
-		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}},
-	}
+	foreign := objects.Import(broker.DefaultNamespace, "api."+ns)
 	temporary(t, lab.Broker, foreign)
 	exportFrom(t, "c1", ns, "api", 80)
 	exportFrom(t, "c1", ns, "web", 80)
@@ -196,12 +94,9 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 	namespace(t, ns, "c1")
 	exportFrom(t, "c1", ns, "web", 80)
 	entry := expectAggregate(t, ns, "web", "c1")
-	killAgent(t, "c2")
+	stop(t, "c2/agent")
 	member := asMember(t, "c2")
-	foreign := &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "foreign." + ns},
-		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}},
-	}
+	foreign := objects.Import(broker.DefaultNamespace, "foreign."+ns)
 	temporary(t, lab.Broker, foreign)
 
 	const naming = "annotation atoll.dev/clusters must name c2"

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -14,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/internal/doctor/bench"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
@@ -22,24 +20,17 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// benchRun is how atoll bench has ended.
-type benchRun struct {
-	status         int
-	stdout, stderr string
-}
-
 // atollBench runs the command in the lab with each of several lines, at the same time: most of it is waiting for namespaces to go.
-func atollBench(lines ...string) map[string]benchRun {
+func atollBench(lines ...string) map[string]result {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	runs := map[string]benchRun{}
+	runs := map[string]result{}
 	for _, line := range lines {
 		all.Go(func() {
-			var out, err bytes.Buffer
-			status := cli.Main(append([]string{"atoll", "bench", "--kubeconfig", theLab.Kubeconfig()}, strings.Fields(line)...), nil, &out, &err)
+			r := atoll("bench --kubeconfig " + theLab.Kubeconfig() + " " + line)
 			mu.Lock()
 			defer mu.Unlock()
-			runs[line] = benchRun{status, out.String(), err.String()}
+			runs[line] = r
 		})
 	}
 	all.Wait()

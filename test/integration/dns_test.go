@@ -1,9 +1,7 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,14 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -81,11 +77,8 @@ func TestDNSWiring(t *testing.T) {
 // dnsService makes a Service of atoll-dns and returns the address that it gets.
 func dnsService(t *testing.T) string {
 	t.Helper()
-	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-system", Name: "atoll-dns"},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}}},
-	}
-	noError(t, on["c1"].Create(t.Context(), service))
+	service := service("atoll-system", "atoll-dns", 53)
+	create(t, "c1", service)
 	t.Cleanup(func() { removeNow(t, service) })
 	return service.Spec.ClusterIP
 }
@@ -143,10 +136,7 @@ func removeNow(t *testing.T, o client.Object) {
 		t.Error(err)
 	}
 	eventually(t, "deleting "+o.GetName(), func() error {
-		if err := on["c1"].Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%s is still there: %v", o.GetName(), err)
-		}
-		return nil
+		return planes.IsGone(on["c1"].Get(ctx, client.ObjectKeyFromObject(o), o))
 	})
 }
 
@@ -196,13 +186,7 @@ func dnsVersions(t *testing.T) map[string]string {
 // atollDNS runs the command in c1 and returns what it prints.
 func atollDNS(t *testing.T, line string) string {
 	t.Helper()
-	args := append([]string{"atoll", "dns"}, strings.Fields(line)...)
-	args = append(args, "--kubeconfig", theLab.Kubeconfig(), "--context", "c1")
-	var stdout, stderr bytes.Buffer
-	if status := cli.Main(args, nil, &stdout, &stderr); status != 0 {
-		t.Fatalf("%q ended with %d: %s", args, status, stderr.String())
-	}
-	return stdout.String()
+	return must(t, "dns "+line+" --context c1 --kubeconfig "+theLab.Kubeconfig())
 }
 
 // TestDNSWiringAgainstOthers edits objects that somebody else changes at the same time:

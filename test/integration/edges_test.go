@@ -8,9 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -33,12 +35,7 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	bereft, lost := export(ns, "bereft"), service(ns, "bereft", 80)
 	create(t, "c2", lost, bereft)
 	expectCondition(t, "c2", bereft, "Ready", metav1.ConditionTrue, "Exported")
-	do := func(what func() error) {
-		t.Helper()
-		noError(t, what())
-	}
-	ctx := t.Context()
-	do(func() error { return theLab.Kill(ctx, "c2/agent") })
+	stop(t, "c2/agent")
 	for _, e := range gone {
 		remove(t, "c2", e)
 	}
@@ -48,11 +45,11 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 		share(t, "c1", ns, name, fmt.Sprintf("10.1.1.%d", i))
 		expectImport(t, "c1", ns, name, from("c1"))
 	}
-	do(func() error { return theLab.Kill(ctx, lab.Broker+"/apiserver") })
-	do(func() error { return theLab.Start(ctx, "c2/agent") })
+	stop(t, lab.Broker+"/apiserver")
+	start(t, "c2/agent")
 	expectCondition(t, "c2", bereft, "Valid", metav1.ConditionFalse, "NoService")
 	expectCondition(t, "c2", bereft, "Ready", metav1.ConditionTrue, "Exported")
-	do(func() error { return theLab.Start(ctx, lab.Broker+"/apiserver") })
+	start(t, lab.Broker+"/apiserver")
 	expectCondition(t, "c2", bereft, "Ready", metav1.ConditionFalse, "Pending")
 
 	var want []string
@@ -70,7 +67,8 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 }
 
 // Pitfall 16: whatever somebody does to a derived Service, or the exporter to the type, the
-// import has its address again in the end, and nothing is left behind.
+// import has its address again in the end, and nothing is left behind. A policy keeps the agent from objects without its
+// label: the owner and the name tell that they are its own.
 func TestClustersetIPSurvives(t *testing.T) {
 	const ns = "survives"
 	namespace(t, ns, "c1", "c2")
@@ -82,32 +80,35 @@ func TestClustersetIPSurvives(t *testing.T) {
 
 	right := func(what string) {
 		t.Helper()
-		eventually(t, what, func() error {
-			services := &corev1.ServiceList{}
-			if err := on["c2"].List(t.Context(), services, client.InNamespace(ns)); err != nil {
-				return err
-			}
-			if len(services.Items) != 1 {
-				return fmt.Errorf("there are %d Services", len(services.Items))
-			}
-			s := services.Items[0]
-			if s.Name != derived.Name || s.Spec.Type != corev1.ServiceTypeClusterIP || s.Spec.ClusterIP != before || len(s.OwnerReferences) != 1 {
-				return fmt.Errorf("it is %s %s %s %v", s.Name, s.Spec.Type, s.Spec.ClusterIP, s.OwnerReferences)
+		planes.Until(t, what, on["c2"], derived, func() error {
+			s := derived.Spec
+			if s.Type != corev1.ServiceTypeClusterIP || s.ClusterIP != before || len(derived.OwnerReferences) != 1 ||
+				derived.Labels[names.LabelManagedBy] != names.AgentManager || len(s.ExternalIPs)+len(s.LoadBalancerSourceRanges)+len(s.LoadBalancerIP) > 0 {
+				return fmt.Errorf("it is %+v", derived)
 			}
 			return nil
 		})
+		services := &corev1.ServiceList{}
+		if noError(t, on["c2"].List(t.Context(), services, client.InNamespace(ns))); len(services.Items) != 1 {
+			t.Errorf("%s: there are %d Services", what, len(services.Items))
+		}
 	}
 	right("to begin with")
-	change(t, "c2", derived, func(s *corev1.Service) { s.OwnerReferences = nil })
-	right("its owner is gone")
-	change(t, "c2", derived, func(s *corev1.Service) { s.Labels = nil })
-	right("its labels are gone")
-	change(t, "c2", derived, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
-	right("it became a NodePort")
-	change(t, "c2", derived, func(s *corev1.Service) {
-		s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"}
-	})
-	right("it became an ExternalName")
+	for what, edit := range map[string]func(*corev1.Service){
+		"its owner is gone":         func(s *corev1.Service) { s.OwnerReferences = nil },
+		"its label is gone":         func(s *corev1.Service) { delete(s.Labels, names.LabelManagedBy) },
+		"its labels are gone":       func(s *corev1.Service) { s.Labels = nil },
+		"it became a NodePort":      func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
+		"it became an ExternalName": func(s *corev1.Service) { s.Spec = objects.ExternalName(ns, "web").Spec },
+		"it became a LoadBalancer": func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerIP, s.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeLoadBalancer, "192.0.2.1", []string{"192.0.2.0/24"}
+			s.Spec.AllocateLoadBalancerNodePorts = ptr.To(true)
+		},
+		"external addresses": func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.0.2.1"} },
+	} {
+		change(t, "c2", derived, edit)
+		right(what)
+	}
 	// It has to be made again, which is not possible at once: the API server takes its address
 	// for used still. That passes by itself, and nobody is told.
 	for range 10 {
@@ -168,21 +169,14 @@ func TestAddressLivesAsLongAsTheImport(t *testing.T) {
 func TestDerivedServiceKeepsItsOtherName(t *testing.T) {
 	const ns = "othername"
 	namespace(t, ns, "c1", "c2")
-	other := service(ns, "web-clusterset", 1)
+	other, exported := service(ns, "web-clusterset", 1), service(ns, "web", 80)
 	create(t, "c2", other)
-	exported := service(ns, "web", 80)
 	create(t, "c1", exported, export(ns, "web"))
 	before := expectImport(t, "c2", ns, "web", from("c1"))
 	remove(t, "c2", other)
-	change(t, "c1", exported, func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 81).Spec.Ports })
-	after := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		if len(imp.Spec.Ports) != 2 {
-			return fmt.Errorf("ports %v", imp.Spec.Ports)
-		}
-		return hasIP(imp)
-	})
-	const key = "multicluster.kubernetes.io/derived-service"
-	if after.Spec.IPs[0] != before.Spec.IPs[0] || after.Annotations[key] != before.Annotations[key] {
+	setPorts(t, "c1", exported, 80, 81)
+	after := expectImport(t, "c2", ns, "web", withPorts(from("c1"), 80, 81))
+	if key := names.AnnotationDerivedService; after.Spec.IPs[0] != before.Spec.IPs[0] || after.Annotations[key] != before.Annotations[key] {
 		t.Errorf("%v %s became %v %s", before.Spec.IPs, before.Annotations[key], after.Spec.IPs, after.Annotations[key])
 	}
 }

@@ -11,30 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
-
-// An import is ready, also one without any endpoint whose namespace comes later.
-func TestReadyWithoutEndpoints(t *testing.T) {
-	const ns = "bare"
-	namespace(t, ns, "c1")
-	create(t, "c1", service(ns, "web", 80))
-	e := export(ns, "web")
-	create(t, "c1", e)
-	expectImport(t, "c1", ns, "web", from("c1"))
-	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
-	namespace(t, ns, "c2")
-	expectImport(t, "c2", ns, "web", from("c1"))
-}
 
 // An imported slice whose labels somebody takes away is taken back, and follows its source
 // again: it would send traffic to pods that are gone.
 func TestImportedSliceIsTakenBack(t *testing.T) {
 	const ns = "unmarked"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	source := slice(ns, "web-x", "web", "10.1.1.1")
-	create(t, "c1", source, export(ns, "web"))
+	share(t, "c1", ns, "web", "10.1.1.1")
+	source := slice(ns, "web-x", "web")
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	imported := slicesOf(t, "c2", ns)[0].DeepCopy()
 	uid := imported.UID
@@ -57,27 +44,16 @@ func TestImportedSliceIsTakenBack(t *testing.T) {
 			return nil
 		})
 	}
-}
-
-// One whose source cluster was edited, which makes it another's, goes, and comes again as it was.
-func TestImportedSliceOfAnotherCluster(t *testing.T) {
-	const ns = "renamed"
-	namespace(t, ns, "c1", "c2")
-	share(t, "c1", ns, "web", "10.1.1.1")
-	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
-	change(t, "c2", slicesOf(t, "c2", ns)[0].DeepCopy(), func(s *discoveryv1.EndpointSlice) {
-		s.Labels["multicluster.kubernetes.io/source-cluster"] = "c9"
-	})
-	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	// One whose source cluster was edited, which makes it another's, goes, and comes again as it was.
+	change(t, "c2", imported, func(s *discoveryv1.EndpointSlice) { s.Labels[names.LabelSourceCluster] = "c9" })
+	expectAddresses(t, "c2", ns, "c1/10.1.1.4")
 }
 
 // Conditions that others state on a ServiceImport stay.
 func TestOthersConditionsStay(t *testing.T) {
 	const ns = "others-say"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	e := export(ns, "web")
-	create(t, "c1", e)
+	create(t, "c1", service(ns, "web", 80), export(ns, "web"))
 	imp := expectImport(t, "c2", ns, "web", from("c1"))
 	before := imp.DeepCopy()
 	meta.SetStatusCondition(&imp.Status.Conditions, metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "So"})

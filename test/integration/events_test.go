@@ -2,13 +2,14 @@ package integration
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // Every transition of a condition is told of by one Event, although controllers decide on
@@ -16,65 +17,28 @@ import (
 func TestEachTransitionIsOneEvent(t *testing.T) {
 	const ns, exports = "events", 30
 	namespace(t, ns, "c1", "c2")
-	uids := map[types.UID]string{}
 	for i := range exports {
-		name := fmt.Sprintf("web%d", i)
-		create(t, "c1", service(ns, name, 80))
-		e := export(ns, name)
-		create(t, "c1", e)
-		uids[e.UID] = name
+		create(t, "c1", service(ns, fmt.Sprint("web", i), 80), export(ns, fmt.Sprint("web", i)))
 	}
-	want := []string{"Exported"}
-	expectEvents(t, ns, uids, want)
+	for i := range exports {
+		planes.Told(t, on["c1"], ns, "ServiceExport", fmt.Sprint("web", i), "Exported", "")
+	}
 	// Events are written in their order, so that those of another export come after all of
 	// these, doubled ones included.
-	create(t, "c1", service(ns, "last", 80))
-	last := export(ns, "last")
-	create(t, "c1", last)
-	expectEvents(t, ns, map[types.UID]string{last.UID: "last"}, want)
-	for name, reasons := range reasonsOf(t, ns, uids) {
-		if !slices.Equal(reasons, want) {
-			t.Errorf("Events of %s: %v, want %v", name, reasons, want)
-		}
-	}
-}
-
-// expectEvents waits until objects have at least Events of these reasons.
-func expectEvents(t *testing.T, namespace string, uids map[types.UID]string, want []string) {
-	t.Helper()
-	eventually(t, "Events", func() error {
-		have := reasonsOf(t, namespace, uids)
-		for _, name := range slices.Sorted(maps.Values(uids)) {
-			for _, reason := range want {
-				if !slices.Contains(have[name], reason) {
-					return fmt.Errorf("%s has Events %v", name, have[name])
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// reasonsOf returns the sorted reasons of the Events about objects, each as often as it
-// was told, but for what is pending at first.
-func reasonsOf(t *testing.T, namespace string, uids map[types.UID]string) map[string][]string {
-	t.Helper()
+	create(t, "c1", service(ns, "last", 80), export(ns, "last"))
+	planes.Told(t, on["c1"], ns, "ServiceExport", "last", "Exported", "")
 	list := &eventsv1.EventList{}
-	noError(t, on["c1"].List(t.Context(), list, client.InNamespace(namespace)))
-	reasons := map[string][]string{}
+	noError(t, on["c1"].List(t.Context(), list, client.InNamespace(ns)))
+	told := map[string][]string{}
 	for _, e := range list.Items {
-		name, ok := uids[e.Regarding.UID]
-		if !ok || e.Reason == "Pending" {
-			continue
+		if e.Regarding.Kind == "ServiceExport" && e.Reason != "Pending" { // which it may be at first
+			times := 1 + ptr.Deref(e.Series, eventsv1.EventSeries{}).Count
+			told[e.Regarding.Name] = append(told[e.Regarding.Name], fmt.Sprint(e.Reason, times))
 		}
-		times := 1
-		if e.Series != nil {
-			times = int(e.Series.Count)
+	}
+	for name, reasons := range told {
+		if !slices.Equal(reasons, []string{"Exported1"}) {
+			t.Errorf("Events of %s: %v", name, reasons)
 		}
-		reasons[name] = append(reasons[name], slices.Repeat([]string{e.Reason}, times)...)
 	}
-	for _, r := range reasons {
-		slices.Sort(r)
-	}
-	return reasons
 }

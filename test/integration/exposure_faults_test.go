@@ -12,7 +12,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
@@ -20,21 +19,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// stop ends one of the lab's programs, and has it be started again after the test at the latest.
-func stop(t *testing.T, unit string) {
-	t.Helper()
-	noError(t, theLab.Kill(t.Context(), unit))
-	t.Cleanup(func() {
-		noError(t, theLab.Start(context.Background(), unit))
-	})
-}
-
-func start(t *testing.T, unit string) {
-	t.Helper()
-	noError(t, theLab.Start(t.Context(), unit))
+// policyOf is what the hub says of the Service web.
+func policyOf(namespace string) *brokerv1alpha1.ServicePolicy {
+	return &brokerv1alpha1.ServicePolicy{ObjectMeta: objects.Meta(broker.DefaultNamespace, "web."+namespace)}
 }
 
 // A policy that vanishes from the broker, with all that was published, is not withdrawn but by the hub's word: not while an agent
@@ -55,25 +46,23 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	expectExport(t, "c1", others, true)
 	expectImport(t, "c2", ns, "web", from("c1"))
 	e := export(ns, "web")
-	planes.Read(t, on["c1"], e)
-	key := client.ObjectKeyFromObject(e)
 	stands := func(when string) {
 		t.Helper()
-		now := &mcsv1beta1.ServiceExport{}
-		if err := on["c1"].Get(t.Context(), key, now); err != nil || now.UID != e.UID {
-			t.Errorf("%s the export is %v, %v", when, now.ObjectMeta, err)
+		now := export(ns, "web")
+		if planes.Read(t, on["c1"], now); now.UID != e.UID {
+			t.Errorf("%s the export is %v", when, now.ObjectMeta)
 		}
 	}
 
-	eventually(t, "the export says which policy it is there for", func() error {
-		if planes.Read(t, on["c1"], e); e.Annotations[names.AnnotationPolicy] == "" {
+	planes.Until(t, "the export says which policy it is there for", on["c1"], e, func() error {
+		if e.Annotations[names.AnnotationPolicy] == "" {
 			return fmt.Errorf("it has annotations %v", e.Annotations)
 		}
 		return nil
 	})
 	stop(t, lab.Broker+"/hub")
 	for _, namespace := range []string{ns, others} {
-		remove(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + namespace}})
+		remove(t, lab.Broker, policyOf(namespace))
 		// And all that was published because of them, as when the broker is wiped.
 		for _, kind := range []client.Object{&brokerv1alpha1.ExportedService{}, &discoveryv1.EndpointSlice{}} {
 			noError(t, on[lab.Broker].DeleteAllOf(t.Context(), kind, client.InNamespace(broker.DefaultNamespace), client.MatchingLabels{names.LabelServiceNamespace: namespace}))
@@ -99,9 +88,7 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 
 	start(t, lab.Broker+"/hub")
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `"c1"`)
-	eventually(t, "the policy is back", func() error {
-		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: "web." + ns}, &brokerv1alpha1.ServicePolicy{})
-	})
+	planes.Until(t, "the policy is back", on[lab.Broker], policyOf(ns), func() error { return nil })
 	stands("with the hub")
 
 	stop(t, lab.Broker+"/hub")
@@ -148,15 +135,12 @@ func TestServicesThatComeAndGo(t *testing.T) {
 func TestRightsForPolicies(t *testing.T) {
 	const ns = "exposure-rights"
 	member := asMember(t, "c2")
-	policy := &brokerv1alpha1.ServicePolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web." + ns, Labels: map[string]string{names.LabelSourceCluster: "c2"}},
-		Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: ns, ServiceName: "web", Scope: brokerv1alpha1.ScopeClusterset},
-	}
+	policy := policyOf(ns)
+	policy.Labels = map[string]string{names.LabelSourceCluster: "c2"}
+	policy.Spec = brokerv1alpha1.ServicePolicySpec{ServiceNamespace: ns, ServiceName: "web", Scope: brokerv1alpha1.ScopeClusterset}
 	expectForbidden(t, "a member's policy", member.Create(t.Context(), policy))
-	lease := &coordinationv1.Lease{}
-	eventually(t, "the hub has a Lease", func() error {
-		return member.Get(t.Context(), client.ObjectKey{Namespace: broker.DefaultNamespace, Name: names.HubOwner.String()}, lease)
-	})
+	lease := &coordinationv1.Lease{ObjectMeta: objects.Meta(broker.DefaultNamespace, names.HubOwner.String())}
+	planes.Until(t, "the hub has a Lease", member, lease, func() error { return nil })
 	layout.SetCount(lease, 1<<40, false)
 	expectForbidden(t, "a member that vouches for the hub", member.Update(t.Context(), lease), "a member writes only objects that carry its own id")
 
@@ -185,9 +169,7 @@ func TestRemoveHub(t *testing.T) {
 	noError(t, setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false))
 	// No member, but the hub; once, for it is not there at once each time.
 	rejoin := sync.OnceValue(func() error { return theLab.Rejoin(context.Background()) })
-	t.Cleanup(func() {
-		noError(t, rejoin())
-	})
+	t.Cleanup(func() { noError(t, rejoin()) })
 	expectExport(t, "c1", ns, false)
 	expectGone(t, lab.Broker, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "multiclusterservices.atoll.dev"}})
 	noError(t, rejoin())

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -32,15 +31,6 @@ func exposed(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClus
 	return mcs
 }
 
-// manifest is the same as people write it, whatever is in it.
-func manifest(t *testing.T, namespace, spec string) *unstructured.Unstructured {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	text := fmt.Sprintf("apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: %s, name: web}\nspec: %s", namespace, spec)
-	noError(t, yaml.Unmarshal([]byte(text), &u.Object))
-	return u
-}
-
 // What the document asks of a MultiClusterService is asked by the API server, each in words that
 // say what to do. All that the definition refuses by itself is tried where there is no admission policy.
 func TestMultiClusterServiceIsValidated(t *testing.T) {
@@ -53,7 +43,9 @@ func TestMultiClusterServiceIsValidated(t *testing.T) {
 		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},
 		{"{types: [CrossCluster], ports: [{name: p82}]}", ""}, // the condition ServiceFound reports it
 	} {
-		u := manifest(t, ns, tt.spec)
+		u := &unstructured.Unstructured{} // whatever is in it
+		text := fmt.Sprintf("apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: %s, name: web}\nspec: %s", ns, tt.spec)
+		noError(t, yaml.Unmarshal([]byte(text), &u.Object))
 		err := on[lab.Broker].Create(t.Context(), u, client.DryRunAll)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", tt.spec, err, tt.want)
@@ -70,14 +62,9 @@ func expectExposed(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, ki
 // expectWarning waits for an Event about the MultiClusterService web.
 func expectWarning(t *testing.T, ns, reason, note string) {
 	t.Helper()
-	eventually(t, "a warning "+reason, func() error {
-		for _, e := range eventsOn(t, lab.Broker, ns, "MultiClusterService", "web") {
-			if e.Reason == reason && e.Type == corev1.EventTypeWarning && strings.Contains(e.Note, note) {
-				return nil
-			}
-		}
-		return fmt.Errorf("there is none")
-	})
+	if e := planes.Told(t, on[lab.Broker], ns, "MultiClusterService", "web", reason, note); e.Type != corev1.EventTypeWarning {
+		t.Errorf("Event %s is %s", reason, e.Type)
+	}
 }
 
 // provider makes the Service web in a cluster, with two ports and an endpoint.
@@ -96,11 +83,8 @@ func expectExport(t *testing.T, cluster, ns string, want bool) {
 		expectGone(t, cluster, export(ns, "web"))
 		return
 	}
-	eventually(t, "ServiceExport in "+cluster, func() error {
-		e := export(ns, "web")
-		if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
-			return err
-		}
+	e := export(ns, "web")
+	planes.Until(t, "ServiceExport in "+cluster, on[cluster], e, func() error {
 		if e.Labels["atoll.dev/managed-by"] != "agent.atoll.dev" {
 			return fmt.Errorf("labels %v", e.Labels)
 		}
@@ -145,11 +129,8 @@ func TestCrossCluster(t *testing.T) {
 	expectExport(t, "c2", ns, false)
 	expectImport(t, "c2", ns, "web", withPorts(from("c1"), 80))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
-	eventually(t, "only port p80 is exposed anywhere", func() error {
-		derived := service(ns, "web-clusterset")
-		if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(derived), derived); err != nil {
-			return err
-		}
+	derived := service(ns, "web-clusterset")
+	planes.Until(t, "only port p80 is exposed anywhere", on["c2"], derived, func() error {
 		if len(derived.Spec.Ports) != 1 || derived.Spec.Ports[0].Port != 80 {
 			return fmt.Errorf("the derived Service has %v", derived.Spec.Ports)
 		}
@@ -197,7 +178,8 @@ func TestCrossCluster(t *testing.T) {
 }
 
 // A ServiceExport of somebody's own is as good as one that is made, is never touched, and
-// survives; so does one that somebody applies over what was made.
+// survives; so does one that somebody applies over what was made. With a load balancer alone, nobody imports the service,
+// but what somebody exports by himself, of which all ports are.
 func TestUsersOwnExportSurvives(t *testing.T) {
 	const ns = "exposure-own"
 	namespace(t, ns, "c1", "c2", lab.Broker)
@@ -207,49 +189,14 @@ func TestUsersOwnExportSurvives(t *testing.T) {
 	own := export(ns, "web")
 	create(t, "c1", own)
 	expectImport(t, "c2", ns, "web", from("c1"))
-	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{name: p81}], range: {clusterNames: [c2]}}")
-	create(t, lab.Broker, mcs)
-	expectExport(t, "c2", ns, true)
-	noImport(t, "c1", ns)
-	expectImport(t, "c2", ns, "web", withPorts(from("c1", "c2"), 81))
-	change(t, "c2", export(ns, "web"), func(e *mcsv1beta1.ServiceExport) { // as kubectl apply does
-		e.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
-	})
-	remove(t, lab.Broker, mcs)
-	for _, cluster := range []string{"c1", "c2"} {
-		expectImport(t, cluster, ns, "web", withPorts(from("c1", "c2"), 80, 81))
-	}
-	uid := own.UID
-	for _, cluster := range []string{"c1", "c2"} {
-		eventually(t, "the export in "+cluster+" is a person's", func() error {
-			e := export(ns, "web")
-			if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
-				return err
-			}
-			if len(e.Labels) > 0 || cluster == "c1" && e.UID != uid {
-				return fmt.Errorf("there is %+v", e.ObjectMeta)
-			}
-			return nil
-		})
-	}
-}
-
-// With a load balancer alone, nobody imports the service, but what somebody exports by himself, of
-// which all ports are.
-func TestLoadBalancerAloneIsNoImport(t *testing.T) {
-	const ns = "exposure-balancer"
-	namespace(t, ns, "c1", "c2", lab.Broker)
-	create(t, lab.Broker, service(ns, "web", 80, 81))
-	provider(t, "c1", ns, "10.1.1.1")
-	provider(t, "c2", ns, "10.2.1.1")
-	create(t, "c1", export(ns, "web"))
 	mcs := exposed(t, ns, "{types: [LoadBalancer], ports: [{name: p81}]}")
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c2", ns, true)
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `by "c1", "c2"`)
 	for _, cluster := range []string{"c1", "c2"} {
 		expectImport(t, cluster, ns, "web", withPorts(from("c1"), 80, 81))
+		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
 	}
-	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `by "c1", "c2"`)
 	eventually(t, "what only the hub is for is published with the one port", func() error {
 		published := &discoveryv1.EndpointSliceList{}
 		if err := on[lab.Broker].List(t.Context(), published, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
@@ -264,17 +211,24 @@ func TestLoadBalancerAloneIsNoImport(t *testing.T) {
 		}
 		return nil
 	})
-	for _, cluster := range []string{"c1", "c2"} {
-		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
-	}
+	setSpec(t, mcs, "{types: [CrossCluster], ports: [{name: p81}], range: {clusterNames: [c2]}}")
+	noImport(t, "c1", ns)
+	expectImport(t, "c2", ns, "web", withPorts(from("c1", "c2"), 81))
+	change(t, "c2", export(ns, "web"), func(e *mcsv1beta1.ServiceExport) { // as kubectl apply does
+		e.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+	})
 	remove(t, lab.Broker, mcs)
-	expectExport(t, "c2", ns, false)
-}
-
-// eventsOn returns the Events about an object.
-func eventsOn(t *testing.T, cluster, namespace, kind, name string) []eventsv1.Event {
-	t.Helper()
-	list := &eventsv1.EventList{}
-	noError(t, on[cluster].List(t.Context(), list, client.InNamespace(namespace)))
-	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != kind || e.Regarding.Name != name })
+	for _, cluster := range []string{"c1", "c2"} {
+		expectImport(t, cluster, ns, "web", withPorts(from("c1", "c2"), 80, 81))
+	}
+	uid := own.UID
+	for _, cluster := range []string{"c1", "c2"} {
+		e := export(ns, "web")
+		planes.Until(t, "the export in "+cluster+" is a person's", on[cluster], e, func() error {
+			if len(e.Labels) > 0 || cluster == "c1" && e.UID != uid {
+				return fmt.Errorf("there is %+v", e.ObjectMeta)
+			}
+			return nil
+		})
+	}
 }

@@ -11,6 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // richExport makes a Service and a ServiceExport with every property that is merged.
@@ -36,16 +39,12 @@ func conditionsSeen(t *testing.T, cluster, namespace string, list client.ObjectL
 	t.Helper()
 	seen := map[string][]string{}
 	end := eventNotes(t, cluster, list, []client.ListOption{client.InNamespace(namespace)}, func(event watch.Event) string {
-		var conditions []metav1.Condition
-		name := ""
-		switch o := event.Object.(type) {
-		case *mcsv1beta1.ServiceExport:
-			name, conditions = o.Name, o.Status.Conditions
-		case *mcsv1beta1.ServiceImport:
-			name, conditions = o.Name, o.Status.Conditions
+		object, ok := event.Object.(client.Object)
+		if !ok { // that the watch has failed
+			return ""
 		}
-		for _, c := range conditions {
-			key, now := name+"/"+c.Type, fmt.Sprintf("%s/%s since %s", c.Status, c.Reason, c.LastTransitionTime.UTC())
+		for _, c := range planes.Conditions(object) {
+			key, now := object.GetName()+"/"+c.Type, fmt.Sprintf("%s/%s since %s", c.Status, c.Reason, c.LastTransitionTime.UTC())
 			if had := seen[key]; len(had) == 0 || had[len(had)-1] != now {
 				seen[key] = append(had, now)
 			}
@@ -133,7 +132,7 @@ func TestNewExportIsJudgedByItsServiceAsItIs(t *testing.T) {
 		expectCondition(t, "c1", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
 		wrong[name] = service(ns, name, 81)
 		if i%2 == 0 {
-			wrong[name].Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"}
+			wrong[name].Spec = objects.ExternalName(ns, name).Spec
 		}
 		create(t, "c2", wrong[name])
 	}

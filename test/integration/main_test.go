@@ -41,12 +41,9 @@ func TestMain(m *testing.M) {
 }
 
 // slicesOf lists the EndpointSlices of a namespace that Atoll keeps in a cluster.
-func slicesOf(t *testing.T, cluster, namespace string) []discoveryv1.EndpointSlice {
+func slicesOf(t *testing.T, cluster, namespace string, of ...client.ListOption) []discoveryv1.EndpointSlice {
 	t.Helper()
 	list := &discoveryv1.EndpointSliceList{}
-	if err := on[cluster].List(t.Context(), list, client.InNamespace(namespace),
-		planes.Managed); err != nil {
-		t.Fatal(err)
-	}
+	planes.NoError(t, on[cluster].List(t.Context(), list, append(of, client.InNamespace(namespace), planes.Managed)...))
 	return list.Items
 }

@@ -1,16 +1,11 @@
 package integration
 
 import (
-	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // measuredAgent starts a cluster's agent anew with an address for its metrics, which may be served by TLS, and returns
@@ -31,20 +27,9 @@ func measuredAgent(t *testing.T, cluster string, secure bool) string {
 	ports, err := lab.FreePorts(1)
 	noError(t, err)
 	address := ports[0].String()
-	units, err := theLab.Units()
-	noError(t, err)
-	for _, u := range units {
-		if u.Cluster != cluster || u.Name != "agent" {
-			continue
-		}
-		before := slices.Clone(u.Argv)
-		u.Argv = append(u.Argv, "--metrics-bind-address="+address, fmt.Sprintf("--metrics-tls=%t", secure))
-		noError(t, theLab.Run(t.Context(), u))
-		t.Cleanup(func() {
-			u.Argv = before
-			noError(t, theLab.Run(context.Background(), u))
-		})
-	}
+	restarted(t, cluster, func(args []string) []string {
+		return append(args, "--metrics-bind-address="+address, fmt.Sprintf("--metrics-tls=%t", secure))
+	})
 	if secure {
 		return "https://" + address + "/metrics"
 	}
@@ -180,7 +165,7 @@ func TestMetrics(t *testing.T) {
 	if age < 0 || age > patience {
 		t.Errorf("the last of c2 was seen %v ago", age)
 	}
-	expectDocumented(t, metricsAt(t, at["c1"])+metricsAt(t, at["c2"]))
+	planes.MetricsDocumented(t, false, metricsAt(t, at["c1"])+metricsAt(t, at["c2"]))
 
 	remove(t, "c1", e)
 	expectAddresses(t, "c2", ns)
@@ -191,29 +176,4 @@ func TestMetrics(t *testing.T) {
 		"c2 endpointslice_num_endpoint_slices " + imported:      0,
 		"c2 serviceimport_endpoints source_cluster c1":          0,
 	})
-}
-
-// expectDocumented compares Atoll's metrics with the table in docs/metrics.md.
-func expectDocumented(t *testing.T, text string) {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	noError(t, err)
-	page, _, _ = bytes.Cut(page, []byte("\n## The hub's\n"))
-	documented := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {
-		documented[row[1]] = row[2] + " " + strings.NewReplacer("`", "", " ", "").Replace(row[3])
-	}
-	served := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^# TYPE (atoll_\w+) (\w+)\n[^{\n ]*(?:\{([^}]*)\})?`).FindAllStringSubmatch(text, -1) {
-		var labels []string
-		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(line[3], -1) {
-			if label[1] != "le" {
-				labels = append(labels, label[1])
-			}
-		}
-		served[line[1]] = line[2] + " " + strings.Join(labels, ",")
-	}
-	if !maps.Equal(served, documented) {
-		t.Errorf("docs/metrics.md has\n%v\nand agents serve\n%v", documented, served)
-	}
 }

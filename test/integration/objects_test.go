@@ -1,18 +1,24 @@
 package integration
 
 import (
-	"errors"
+	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -61,6 +67,20 @@ func expectGone(t *testing.T, cluster string, all ...client.Object) {
 	planes.Gone(t, on[cluster], all...)
 }
 
+// mark has a namespace have a label or an annotation, or none where value is "", and not have it after the test.
+func mark(t *testing.T, cluster, namespace, in, key, value string) {
+	t.Helper()
+	set := func(value string) error {
+		patch := fmt.Appendf(nil, `{"metadata":{%q:{%q:%q}}}`, in, key, value)
+		if value == "" {
+			patch = fmt.Appendf(nil, `{"metadata":{%q:{%q:null}}}`, in, key)
+		}
+		return on[cluster].Patch(context.WithoutCancel(t.Context()), objects.Namespace(namespace), client.RawPatch(types.MergePatchType, patch))
+	}
+	noError(t, set(value))
+	t.Cleanup(func() { noError(t, client.IgnoreNotFound(set(""))) })
+}
+
 // share has a cluster export a Service with port 80 and a slice of these addresses, and returns its ServiceExport.
 func share(t *testing.T, cluster, namespace, name string, addresses ...string) *mcsv1beta1.ServiceExport {
 	t.Helper()
@@ -69,12 +89,67 @@ func share(t *testing.T, cluster, namespace, name string, addresses ...string) *
 	return e
 }
 
+// setPorts has a Service have other ports.
+func setPorts(t *testing.T, cluster string, s *corev1.Service, ports ...int32) {
+	t.Helper()
+	change(t, cluster, s, func(s *corev1.Service) { s.Spec.Ports = service(s.Namespace, s.Name, ports...).Spec.Ports })
+}
+
 // expectImport waits for a ServiceImport of which check approves, and returns it.
 func expectImport(t *testing.T, cluster, namespace, name string, check func(*mcsv1beta1.ServiceImport) error) *mcsv1beta1.ServiceImport {
 	t.Helper()
 	imp := objects.Import(namespace, name)
 	planes.Until(t, fmt.Sprintf("ServiceImport %s/%s in %s", namespace, name, cluster), on[cluster], imp, func() error { return check(imp) })
 	return imp
+}
+
+// stop ends one of the lab's programs, and has it be started again after the test at the latest.
+func stop(t *testing.T, unit string) {
+	t.Helper()
+	noError(t, theLab.Kill(t.Context(), unit))
+	t.Cleanup(func() { noError(t, theLab.Start(context.Background(), unit)) })
+}
+
+func start(t *testing.T, units ...string) {
+	t.Helper()
+	for _, unit := range units {
+		noError(t, theLab.Start(t.Context(), unit))
+	}
+}
+
+// restarted starts a cluster's agent anew with other arguments, and with those that it had after the test.
+func restarted(t *testing.T, cluster string, change func(args []string) []string) {
+	t.Helper()
+	units, err := theLab.Units()
+	noError(t, err)
+	usual := units[slices.IndexFunc(units, func(u lab.Unit) bool { return u.String() == cluster+"/agent" })]
+	changed := usual
+	changed.Argv = change(slices.Clone(usual.Argv))
+	t.Cleanup(func() { noError(t, theLab.Run(context.Background(), usual)) })
+	noError(t, theLab.Run(t.Context(), changed))
+}
+
+// result is how a command has ended.
+type result struct {
+	status         int
+	stdout, stderr string
+}
+
+// atoll runs a command line, of words without spaces.
+func atoll(line string) result {
+	var stdout, stderr bytes.Buffer
+	status := cli.Main(append([]string{"atoll"}, strings.Fields(line)...), nil, &stdout, &stderr)
+	return result{status, stdout.String(), stderr.String()}
+}
+
+// must runs a command line that has to succeed, and returns what it has written to standard output.
+func must(t *testing.T, line string) string {
+	t.Helper()
+	r := atoll(line)
+	if r.status != 0 {
+		t.Fatalf("atoll %s: status %d\n%s", line, r.status, r.stderr)
+	}
+	return r.stdout
 }
 
 // targetOf is a cluster as commands of Atoll's see it.
@@ -101,21 +176,35 @@ func hasIP(imp *mcsv1beta1.ServiceImport) error {
 	return nil
 }
 
-// exportedBy approves of imports that come from these clusters.
-func exportedBy(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
+// from approves of imports that have a clusterset IP and come from these clusters.
+func from(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
 	return func(imp *mcsv1beta1.ServiceImport) error {
 		if have := planes.Exporters(imp); !slices.Equal(have, clusters) {
 			return fmt.Errorf("it comes from %v, want %v", have, clusters)
+		}
+		return hasIP(imp)
+	}
+}
+
+// says approves of imports whose condition Ready says all of that.
+func says(words ...string) func(*mcsv1beta1.ServiceImport) error {
+	return func(imp *mcsv1beta1.ServiceImport) error {
+		ready := ptr.Deref(meta.FindStatusCondition(imp.Status.Conditions, "Ready"), metav1.Condition{})
+		for _, w := range words {
+			if !strings.Contains(ready.Message, w) {
+				return fmt.Errorf("it does not say %q but %q", w, ready.Message)
+			}
 		}
 		return nil
 	}
 }
 
-// from approves of imports that have a clusterset IP and come from these clusters.
-func from(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
-	return func(imp *mcsv1beta1.ServiceImport) error {
-		return errors.Join(exportedBy(clusters...)(imp), hasIP(imp))
+// isHeadless approves of imports of headless Services.
+func isHeadless(imp *mcsv1beta1.ServiceImport) error {
+	if imp.Spec.Type != mcsv1beta1.Headless {
+		return fmt.Errorf("it is %s", imp.Spec.Type)
 	}
+	return nil
 }
 
 // withPorts approves of imports that have just these ports, by number, and of which the rest approves.
@@ -163,6 +252,24 @@ func saysNoMore(t *testing.T, e *mcsv1beta1.ServiceExport, words string) {
 			return fmt.Errorf("it says %s", ready.Message)
 		}
 		return nil
+	})
+}
+
+// expectSaid waits until there are n Events with a reason about objects of a kind in a
+// namespace, none of which was repeated.
+func expectSaid(t *testing.T, cluster, namespace, kind, reason string, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d Events %s about %ss in %s", n, reason, kind, namespace), func() error {
+		all, err := planes.Events(t.Context(), on[cluster], namespace, kind, reason)
+		for _, e := range all {
+			if e.Series != nil {
+				return fmt.Errorf("said %d times: %s", e.Series.Count, e.Note)
+			}
+		}
+		if err == nil && len(all) != n {
+			err = fmt.Errorf("there are %d", len(all))
+		}
+		return err
 	})
 }
 

@@ -1,21 +1,15 @@
 package integration
 
 import (
-	"context"
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -34,24 +28,8 @@ func allowRanges(t *testing.T, ranges map[string]string) {
 // permit has the broker's administrators write what members are permitted. After the test they are permitted everything.
 func permit(t *testing.T, data map[string]string) {
 	t.Helper()
-	write := func(ctx context.Context, data map[string]string) error {
-		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: broker.DefaultNamespace, Name: names.MemberPermissions, Labels: map[string]string{"app.kubernetes.io/managed-by": "atoll"},
-		}}
-		err := on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(config), config)
-		config.Data = data
-		if apierrors.IsNotFound(err) {
-			return on[lab.Broker].Create(ctx, config)
-		}
-		if err == nil {
-			err = on[lab.Broker].Update(ctx, config)
-		}
-		return err
-	}
-	t.Cleanup(func() {
-		noError(t, write(context.Background(), nil))
-	})
-	noError(t, write(t.Context(), data))
+	t.Cleanup(func() { planes.Permit(t, on[lab.Broker], nil) })
+	planes.Permit(t, on[lab.Broker], data)
 }
 
 // What the broker's owner does not allow a member to have is left out of what others import from it, pods and cluster
@@ -67,16 +45,13 @@ func TestAllowedRanges(t *testing.T) {
 	create(t, "c2", several, slice(ns, "pods-x", "pods", "10.9.9.3", "10.8.8.3"), export(ns, "web"), export(ns, "pods"))
 	// Nothing that is written for c1 can be read, so that nothing of it is allowed.
 	share(t, "c1", ns, "web", "10.9.9.4")
-	imp := expectImport(t, "c1", ns, "web", from("c1", "c2"))
-	headless := expectImport(t, "c1", ns, "pods", func(imp *mcsv1beta1.ServiceImport) error {
-		if imp.Spec.Type != mcsv1beta1.Headless {
-			return fmt.Errorf("it is %+v", imp.Spec)
-		}
-		return nil
-	})
+	expectImport(t, "c1", ns, "web", from("c1", "c2"))
+	expectImport(t, "c1", ns, "pods", isHeadless)
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.9.9.1", "c2/10.9.9.3")
 	expectAddresses(t, "c2", ns, "c2/10.9.9.1", "c2/10.8.8.1", "c2/10.8.8.2", "c2/10.9.9.3", "c2/10.8.8.3")
-	expectEvents(t, ns, map[types.UID]string{imp.UID: "web", headless.UID: "pods"}, []string{"EndpointsRefused"})
+	for _, name := range []string{"web", "pods"} {
+		planes.Told(t, on["c1"], ns, "ServiceImport", name, "EndpointsRefused", "")
+	}
 
 	// A change of one slice is judged too.
 	change(t, "c2", several, func(s *discoveryv1.EndpointSlice) {
@@ -89,7 +64,7 @@ func TestAllowedRanges(t *testing.T) {
 	expectAddresses(t, "c2", ns, "c1/10.9.9.4", "c2/10.9.9.1", "c2/10.8.8.2", "c2/10.8.8.1", "c2/10.9.9.3", "c2/10.8.8.3", "c2/10.9.9.5", "c2/10.8.8.5")
 
 	// It holds without the broker's saying so.
-	remove(t, lab.Broker, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}})
+	remove(t, lab.Broker, objects.Permissions(nil))
 	change(t, "c2", several, func(s *discoveryv1.EndpointSlice) { s.Endpoints[1].Addresses = []string{"10.8.8.0"} })
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.0", "c2/10.8.8.2", "c2/10.8.8.3")
 
@@ -114,28 +89,24 @@ func TestPermittedNamespaces(t *testing.T) {
 		expectImport(t, "c1", ns, "web", from("c2"))
 		expectAddresses(t, "c1", ns, "c2/"+address)
 	}
-	restored := &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.Export("c2", theirs, "web")}}
+	restored := objects.Record("c2", theirs, "web")
 	planes.Read(t, on[lab.Broker], restored)
 
 	permit(t, map[string]string{"namespaces.c2": "permitted-m*, Not_a_namespace"})
 	expectGone(t, "c1", objects.Import(theirs, "web"))
 	expectAddresses(t, "c1", theirs)
 	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
-	expectGone(t, lab.Broker, &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: restored.Name}})
+	expectGone(t, lab.Broker, objects.Record("c2", theirs, "web"))
 
 	// The member's agents would delete the record at once, so they are away while it is restored.
 	stop(t, "c2/agent")
-	withdrawn := &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: restored.Namespace, Name: restored.Name}}
-	remove(t, lab.Broker, withdrawn)
+	remove(t, lab.Broker, objects.Record("c2", theirs, "web"))
 	restored.ObjectMeta = metav1.ObjectMeta{Namespace: restored.Namespace, Name: restored.Name, Labels: restored.Labels, Annotations: restored.Annotations}
 	create(t, lab.Broker, restored)
 	// A record of c1's own that is written after it shows that c1 has seen it.
 	share(t, "c1", mine, "later", "10.9.3.1")
 	expectAggregate(t, mine, "later", "c1")
-	err := on["c1"].Get(t.Context(), client.ObjectKey{Namespace: theirs, Name: "web"}, &mcsv1beta1.ServiceImport{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("a record that was restored is imported: %v", err)
-	}
+	planes.Succeeds(t, "a record that was restored is not imported", planes.IsGone(on["c1"].Get(t.Context(), client.ObjectKey{Namespace: theirs, Name: "web"}, objects.Import(theirs, "web"))))
 	start(t, "c2/agent")
 	expectGone(t, lab.Broker, restored)
 	expectImport(t, "c1", mine, "web", from("c2"))

@@ -19,7 +19,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
-	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // Pitfall 5: an export of a cluster's own that is not valid, for whatever reason, takes no
@@ -27,28 +26,15 @@ import (
 func TestAnInvalidExportStopsNobody(t *testing.T) {
 	const ns = "invalid-own"
 	namespace(t, ns, "c1", "c2")
-	own := map[string]*corev1.Service{
-		"missing": nil,
-		"external": {
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "external"},
-			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"},
-		},
-	}
-	reasons := map[string]string{"missing": "NoService", "external": "InvalidServiceType"}
+	create(t, "c2", objects.ExternalName(ns, "external"))
 	var addresses []string
-	for name, service2 := range own {
-		if service2 != nil {
-			create(t, "c2", service2)
-		}
+	for name, reason := range map[string]string{"missing": "NoService", "external": "InvalidServiceType"} {
 		invalid := export(ns, name)
 		create(t, "c2", invalid) // the older one
-		expectCondition(t, "c2", invalid, "Valid", metav1.ConditionFalse, reasons[name])
+		expectCondition(t, "c2", invalid, "Valid", metav1.ConditionFalse, reason)
 
-		create(t, "c1", service(ns, name, 80))
 		address := fmt.Sprintf("10.1.1.%d", len(addresses))
-		create(t, "c1", slice(ns, name+"-x", name, address))
-		valid := export(ns, name)
-		create(t, "c1", valid)
+		valid := share(t, "c1", ns, name, address)
 		addresses = append(addresses, "c1/"+address)
 		for _, cluster := range []string{"c1", "c2"} {
 			expectImport(t, cluster, ns, name, from("c1"))
@@ -65,14 +51,13 @@ func TestUsersObjectsAreNotWritten(t *testing.T) {
 	const ns = "untouched"
 	namespace(t, ns, "c1", "c2")
 	exports := map[string]*mcsv1beta1.ServiceExport{}
-	before := map[string]string{}
+	users := map[string][]client.Object{}
 	for i, cluster := range []string{"c1", "c2"} {
-		web, endpoints := service(ns, "web", 80, int32(81+i)), slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1))
-		create(t, cluster, web, endpoints)
+		users[cluster] = []client.Object{service(ns, "web", 80, int32(81+i)), slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1))}
+		create(t, cluster, users[cluster]...)
 		exports[cluster] = export(ns, "web")
 		exports[cluster].Labels, exports[cluster].Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 		create(t, cluster, exports[cluster])
-		before[cluster] = web.ResourceVersion + " " + endpoints.ResourceVersion
 	}
 	for cluster, e := range exports {
 		made := e.DeepCopy()
@@ -88,15 +73,9 @@ func TestUsersObjectsAreNotWritten(t *testing.T) {
 		remove(t, cluster, e)
 	}
 	expectBrokerEmpty(t, ns)
-	for _, cluster := range []string{"c1", "c2"} {
+	for cluster, objects := range users {
 		expectGone(t, cluster, service(ns, "web-clusterset"))
-		web, endpoints := service(ns, "web"), slice(ns, "web-x", "web")
-		for _, object := range []client.Object{web, endpoints} {
-			planes.Read(t, on[cluster], object)
-		}
-		if after := web.ResourceVersion + " " + endpoints.ResourceVersion; after != before[cluster] {
-			t.Errorf("%s: the versions of the Service and its slice were %s and are %s", cluster, before[cluster], after)
-		}
+		expectUntouched(t, cluster, objects...)
 	}
 }
 
@@ -123,12 +102,8 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 				seen = append(seen, created(t, cluster, ns, "gone"))
 			}
 		}
-		for _, do := range []func() error{
-			func() error { return theLab.Kill(t.Context(), restarted+"/apiserver") },
-			func() error { return theLab.Start(t.Context(), restarted+"/apiserver") },
-		} {
-			noError(t, do())
-		}
+		noError(t, theLab.Kill(t.Context(), restarted+"/apiserver"))
+		start(t, restarted+"/apiserver")
 		// A new service that comes through shows that all watches are there again.
 		name, address := fmt.Sprintf("after-%d", i), fmt.Sprintf("10.1.2.%d", i)
 		share(t, "c1", ns, name, address)
@@ -144,12 +119,8 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 			}
 		}
 	}
+	expectVersions(t, ns, before)
 	after := versions(t, ns)
-	for key, version := range before {
-		if after[key] != version {
-			t.Errorf("%s was written: version %s became %q", key, version, after[key])
-		}
-	}
 	maps.DeleteFunc(after, func(key, _ string) bool { return !strings.Contains(key, "gone") })
 	withdrawn := &brokerv1alpha1.ExportedService{ObjectMeta: objects.OnBroker("c1", "gone."+ns+".c1")}
 	if on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(withdrawn), withdrawn) == nil && layout.Withdrawn(withdrawn) {

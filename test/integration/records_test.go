@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +18,8 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // withdraw has a record that a test has written end, as its owner would.
@@ -31,30 +33,8 @@ func withdraw(t *testing.T, record *brokerv1alpha1.ExportedService) {
 func TestOlderTrafficDistribution(t *testing.T) {
 	const ns = "older-server"
 	namespace(t, ns, "c1", "c2")
-	reason := metav1.StatusReasonInvalid
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: ns},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
-				},
-			}}},
-			Validations: []admissionregistrationv1.Validation{{
-				Expression: "!has(object.spec.trafficDistribution) || object.spec.trafficDistribution == 'PreferClose'",
-				Message:    `spec.trafficDistribution: Unsupported value: supported values: "PreferClose"`, Reason: &reason,
-			}},
-		},
-	}
-	create(t, "c2", policy)
-	create(t, "c2", &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: ns},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: ns, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}}},
-		},
-	})
+	temporary(t, "c2", objects.Policy(ns, "services", "object.metadata.namespace != '"+ns+"' || !has(object.spec.trafficDistribution) || object.spec.trafficDistribution == 'PreferClose'",
+		`spec.trafficDistribution: Unsupported value: supported values: "PreferClose"`, admissionv1.Create, admissionv1.Update)...)
 	eventually(t, "c2 refuses the value", func() error {
 		probe := service(ns, "probe", 80)
 		probe.Spec.TrafficDistribution = ptr.To("PreferSameZone")
@@ -70,17 +50,9 @@ func TestOlderTrafficDistribution(t *testing.T) {
 	follows := func(value string, ports int) *mcsv1beta1.ServiceImport {
 		t.Helper()
 		said := fmt.Sprintf("Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.", value)
-		imp := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-			if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready == nil || !strings.HasSuffix(ready.Message, said) {
-				return fmt.Errorf("it says %+v", imp.Status.Conditions)
-			}
-			return from("c1")(imp)
-		})
-		eventually(t, "the derived Service follows", func() error {
-			s := &corev1.Service{}
-			if err := on["c2"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "web-clusterset"}, s); err != nil {
-				return err
-			}
+		imp := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error { return errors.Join(says(said)(imp), from("c1")(imp)) })
+		s := service(ns, "web-clusterset")
+		planes.Until(t, "the derived Service follows", on["c2"], s, func() error {
 			if ptr.Deref(s.Spec.TrafficDistribution, "") != "PreferClose" || len(s.Spec.Ports) != ports || s.Spec.ClusterIP != imp.Spec.IPs[0] {
 				return fmt.Errorf("it is %+v", s.Spec)
 			}
@@ -117,16 +89,13 @@ func TestNoPortIsExposed(t *testing.T) {
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c1", ns, true)
 	e := export(ns, "web")
-	ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionFalse, "Pending")
-	if want := "The Service has none of the ports that MultiClusterService no-port/web exposes: it has p80 80, p81 81, not p82."; !strings.HasPrefix(ready.Message, want) {
-		t.Errorf("Ready says %q", ready.Message)
-	}
+	planes.Condition(t, on["c1"], e, "Ready", "False/Pending", "The Service has none of the ports that MultiClusterService no-port/web exposes: it has p80 80, p81 81, not p82.")
 	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "and has one of the ports in spec.ports")
 	noImport(t, "c2", ns)
-	change(t, "c1", service(ns, "web", 80), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80, 82).Spec.Ports })
+	setPorts(t, "c1", service(ns, "web"), 80, 82)
 	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
 	expectImport(t, "c2", ns, "web", from("c1"))
-	change(t, "c1", service(ns, "web", 80), func(s *corev1.Service) { s.Spec.Ports = service(ns, "web", 80).Spec.Ports })
+	setPorts(t, "c1", service(ns, "web"), 80)
 	expectCondition(t, "c1", e, "Ready", metav1.ConditionFalse, "Pending")
 	noImport(t, "c2", ns)
 }

@@ -1,15 +1,12 @@
 package integration
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
 )
@@ -22,11 +19,7 @@ func TestRenderedIsWhatIsInstalled(t *testing.T) {
 		"c2":       "render member --cluster-id c2 --no-workloads",
 		lab.Broker: "render broker",
 	} {
-		var stdout, stderr bytes.Buffer
-		if status := cli.Main(append([]string{"atoll"}, strings.Fields(line)...), nil, &stdout, &stderr); status != 0 {
-			t.Fatalf("%s: %d, %s", line, status, stderr.String())
-		}
-		objects, err := install.Parse(stdout.Bytes())
+		objects, err := install.Parse([]byte(must(t, line)))
 		noError(t, err)
 		target := targetOf(t, cluster)
 		if len(objects) < 10 {

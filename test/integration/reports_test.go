@@ -8,12 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -26,17 +26,10 @@ func TestReportsAreMadeOnce(t *testing.T) {
 	fqdn := slice(ns, "web-fqdn", "web", "example.org")
 	fqdn.AddressType = discoveryv1.AddressTypeFQDN
 	create(t, "c1", fqdn)
-	foreign := &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "theirs"},
-		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}},
-	}
+	foreign := objects.Import(ns, "theirs")
 	create(t, "c2", foreign)
-	web, theirs := service(ns, "web", 80), service(ns, "theirs", 80)
-	for _, s := range []*corev1.Service{web, theirs} {
-		create(t, "c1", s)
-	}
-	pods := slice(ns, "web-x", "web", "10.1.1.1")
-	create(t, "c1", pods)
+	web, theirs, pods := service(ns, "web", 80), service(ns, "theirs", 80), slice(ns, "web-x", "web", "10.1.1.1")
+	create(t, "c1", web, theirs, pods)
 	// Nobody exports the service of that name: there is nothing in the way.
 	e := export(ns, "web")
 	create(t, "c1", e)
@@ -55,23 +48,16 @@ func TestReportsAreMadeOnce(t *testing.T) {
 		change(t, "c1", pods, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{fmt.Sprintf("10.1.1.%d", 2+i)} })
 		expectAddresses(t, "c2", ns, fmt.Sprintf("c1/10.1.1.%d", 2+i))
 		for _, s := range []*corev1.Service{web, theirs} {
-			change(t, "c1", s, func(s *corev1.Service) { s.Spec.Ports[0].Port = int32(90 + i) })
+			setPorts(t, "c1", s, int32(90+i))
 		}
-		expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-			if imp.Spec.Ports[0].Port != int32(90+i) {
-				return fmt.Errorf("ports %v", imp.Spec.Ports)
-			}
-			return nil
-		})
+		expectImport(t, "c2", ns, "web", withPorts(from("c1"), int32(90+i)))
 	}
 	expectAll()
-	ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")
-	if want := "EndpointSlice web-fqdn is left out"; !strings.Contains(ready.Message, want) {
-		t.Errorf("the condition does not say it: %s", ready.Message)
-	}
+	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", "EndpointSlice web-fqdn is left out")
 	// Not any more: it is nothing to say; and again: it is.
 	remove(t, "c1", fqdn)
 	saysNoMore(t, e, "web-fqdn")
+	expectUntouched(t, "c2", foreign)
 	remove(t, "c2", foreign)
 	expectImport(t, "c2", ns, "theirs", from("c1"))
 }
@@ -85,17 +71,10 @@ func TestAllNamesTaken(t *testing.T) {
 	for _, name := range all {
 		theirs = append(theirs, service(ns, name, 1))
 	}
-	for _, s := range theirs {
-		create(t, "c2", s)
-	}
+	create(t, "c2", theirs...)
 	create(t, "c1", service(ns, "web", 80), export(ns, "web"))
-	expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
-		ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready")
-		if ready == nil || ready.Reason != "Pending" || !strings.Contains(ready.Message, "delete or rename it") || !strings.Contains(ready.Message, all[0]) {
-			return fmt.Errorf("conditions %+v", imp.Status.Conditions)
-		}
-		return nil
-	})
+	planes.Condition(t, on["c2"], objects.Import(ns, "web"), "Ready", "False/Pending", "delete or rename it")
+	expectImport(t, "c2", ns, "web", says(all[0]))
 	remove(t, "c2", theirs[len(theirs)-1])
 	expectImport(t, "c2", ns, "web", from("c1"))
 }
@@ -223,9 +202,7 @@ func TestTruncatedEndpointsAreReported(t *testing.T) {
 	expectCount(1000)
 	expectSaid(t, "c1", ns, "ServiceExport", "EndpointsTruncated", 1)
 	const message = "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one"
-	if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); !strings.Contains(ready.Message, message) {
-		t.Errorf("the condition does not say it: %s", ready.Message)
-	}
+	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", message)
 	fill(900)
 	noError(t, on["c1"].Update(t.Context(), endpoints))
 	expectCount(900)

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -28,6 +27,14 @@ func as(t *testing.T, user string) client.Client {
 	return c
 }
 
+// isForbidden returns nil if that is the answer.
+func isForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return fmt.Errorf("the answer is %v", err)
+}
+
 // bind gives a user of c1's a role in a namespace, or in the whole cluster where that is
 // "".
 func bind(t *testing.T, user, namespace string, role rbacv1.RoleRef) {
@@ -38,11 +45,10 @@ func bind(t *testing.T, user, namespace string, role rbacv1.RoleRef) {
 		create(t, "c1", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, RoleRef: role, Subjects: subjects})
 		return
 	}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test-" + user}, RoleRef: role, Subjects: subjects}
-	temporary(t, "c1", binding)
+	temporary(t, "c1", &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test-" + user}, RoleRef: role, Subjects: subjects})
 }
 
-// Kubernetes' own roles let people export and look, and nobody write a ServiceImport.
+// Kubernetes' own roles let people export and look, and nobody write a ServiceImport, which is the agent's.
 func TestRightsOfUsers(t *testing.T) {
 	const ns = "rights"
 	ctx := t.Context()
@@ -76,37 +82,19 @@ func TestRightsOfUsers(t *testing.T) {
 		eventually(t, role+" creates a ServiceExport", func() error { return user.Create(ctx, mine) })
 		patched := mine.DeepCopy()
 		patched.Labels = map[string]string{"x": "y"}
-		if err := user.Patch(ctx, patched, client.MergeFrom(mine)); err != nil {
-			t.Errorf("%s: changing a ServiceExport: %v", role, err)
-		}
-		if err := user.Delete(ctx, mine); err != nil {
-			t.Errorf("%s: deleting a ServiceExport: %v", role, err)
-		}
+		planes.Succeeds(t, role+": changing a ServiceExport", user.Patch(ctx, patched, client.MergeFrom(mine)))
+		planes.Succeeds(t, role+": deleting a ServiceExport", user.Delete(ctx, mine))
 	}
-}
 
-// All rights in a namespace are not enough to write a ServiceImport there; all rights in
-// the cluster are.
-func TestServiceImportsAreTheAgents(t *testing.T) {
-	const ns = "tenant"
-	ctx := t.Context()
-	namespace(t, ns, "c1")
+	// All rights in a namespace are not enough to write a ServiceImport there; all rights in the cluster are.
 	all := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
-	create(t, "c1", &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "everything"}, Rules: all})
+	create(t, "c1", &rbacv1.Role{ObjectMeta: objects.Meta(ns, "everything"), Rules: all})
 	bind(t, "owner", ns, rbacv1.RoleRef{Kind: "Role", Name: "everything"})
 	bind(t, "operator", "", rbacv1.RoleRef{Kind: "ClusterRole", Name: "cluster-admin"})
-	create(t, "c1", service(ns, "web", 80))
 	owner, operator := as(t, "owner"), as(t, "operator")
-	eventually(t, "the owner exports", func() error { return owner.Create(ctx, export(ns, "web")) })
-	imp := expectImport(t, "c1", ns, "web", from("c1"))
-
+	eventually(t, "the owner exports", func() error { return owner.Create(ctx, export(ns, "by-owner")) })
 	const words = "create a ServiceExport beside the Service instead"
-	eventually(t, "the policy holds", func() error {
-		if err := owner.Create(ctx, objects.Import(ns, "probe"), client.DryRunAll); !apierrors.IsForbidden(err) {
-			return fmt.Errorf("the answer is %v", err)
-		}
-		return nil
-	})
+	eventually(t, "the policy holds", func() error { return isForbidden(owner.Create(ctx, objects.Import(ns, "probe"), client.DryRunAll)) })
 	expectForbidden(t, "creating a ServiceImport", owner.Create(ctx, objects.Import(ns, "other")), words)
 	changed := imp.DeepCopy()
 	changed.Spec.Ports[0].Port = 81
@@ -148,25 +136,10 @@ func TestExportsAreRefusedUnlessAllowed(t *testing.T) {
 	remove(t, "c1", expectAllowed(t, ns))
 }
 
-// setExports labels a namespace of c1's as an administrator does, "" for no label. The
-// label is gone after the test.
+// setExports labels a namespace of c1's as an administrator does, "" for no label.
 func setExports(t *testing.T, namespace, value string) {
 	t.Helper()
-	set := func(ctx context.Context, value string) error {
-		label := "null"
-		if value != "" {
-			label = fmt.Sprintf("%q", value)
-		}
-		patch := fmt.Sprintf(`{"metadata":{"labels":{"atoll.dev/exports":%s}}}`, label)
-		return on["c1"].Patch(ctx, objects.Namespace(namespace),
-			client.RawPatch("application/merge-patch+json", []byte(patch)))
-	}
-	noError(t, set(t.Context(), value))
-	t.Cleanup(func() {
-		if err := set(context.Background(), ""); client.IgnoreNotFound(err) != nil {
-			t.Error(err)
-		}
-	})
+	mark(t, "c1", namespace, "labels", "atoll.dev/exports", value)
 }
 
 // expectRefused waits until exports from a namespace of c1's are refused, then tries, as
@@ -174,11 +147,7 @@ func setExports(t *testing.T, namespace, value string) {
 func expectRefused(t *testing.T, namespace string) {
 	t.Helper()
 	eventually(t, "exports from "+namespace+" are refused", func() error {
-		err := on["c1"].Create(t.Context(), export(namespace, "probe"), client.DryRunAll)
-		if !apierrors.IsForbidden(err) {
-			return fmt.Errorf("the answer is %v", err)
-		}
-		return nil
+		return isForbidden(on["c1"].Create(t.Context(), export(namespace, "probe"), client.DryRunAll))
 	})
 	expectForbidden(t, "exporting from "+namespace, on["c1"].Create(t.Context(), export(namespace, "refused")),
 		"kubectl label namespace "+namespace+" --overwrite atoll.dev/exports=allowed")

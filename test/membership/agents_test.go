@@ -38,18 +38,23 @@ func startAgent(t *testing.T, local *rest.Config, w io.Writer, change ...func(*a
 	for _, f := range change {
 		f(&options)
 	}
+	stop = background(t, "the agent has ended", func(ctx context.Context) error { return agent.Run(ctx, options, slog.New(slog.NewTextHandler(w, nil))) })
+	t.Cleanup(stop)
+	return stop
+}
+
+// background runs a program until the returned function is called.
+func background(t *testing.T, what string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		planes.Succeeds(t, "the agent has ended", agent.Run(ctx, options, slog.New(slog.NewTextHandler(w, nil))))
+		planes.Succeeds(t, what, run(ctx))
 	}()
-	stop = func() {
+	return func() {
 		cancel()
 		<-ended
 	}
-	t.Cleanup(stop)
-	return stop
 }
 
 // create creates objects, which go with the test.

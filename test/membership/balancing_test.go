@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,7 +66,7 @@ func accepts(address string) error {
 func TestFormerLeaderStandsDown(t *testing.T) {
 	mcs, address := balanced(t, "standing-down", func(o *hub.Options) { o.LeaderElect = true })
 	noError(t, accepts(address))
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: "atoll-hub.atoll.dev"}}
+	lease := &coordinationv1.Lease{ObjectMeta: objects.Meta(names.HubNamespace, "atoll-hub.atoll.dev")}
 	hold := func(who string) {
 		t.Helper()
 		planes.Until(t, fmt.Sprintf("the lease is held by %q", who), on[lab.Broker], lease, func() error {
@@ -140,35 +136,5 @@ func TestHubServesMetrics(t *testing.T) {
 	if got := bed.ParseMetrics(read()).Sum("atoll_loadbalancer_call_duration_seconds_count", "operation", "update", "result", "success"); got < 1 {
 		t.Errorf("%v calls", got)
 	}
-	expectDocumented(t, read())
-}
-
-// expectDocumented compares the hub's metrics with its table in docs/metrics.md.
-func expectDocumented(t *testing.T, text string) {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	noError(t, err)
-	_, table, found := strings.Cut(string(page), "\n## The hub's\n")
-	documented, served := map[string]string{}, map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(table, -1) {
-		documented[row[1]] = row[2]
-		for _, label := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[3], -1) {
-			documented[row[1]] += " " + label[1]
-		}
-	}
-	for _, line := range regexp.MustCompile(`(?m)^# TYPE (atoll_loadbalancer\w+) (\w+)\n[^{\n]*\{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
-		served[line[1]] = line[2]
-		labels := map[string]bool{}
-		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(line[3], -1) {
-			labels[label[1]] = label[1] != "le"
-		}
-		for _, name := range []string{"provider", "state", "protocol", "operation", "result"} {
-			if labels[name] {
-				served[line[1]] += " " + name
-			}
-		}
-	}
-	if !found || !maps.Equal(served, documented) {
-		t.Errorf("docs/metrics.md has\n%v\nand the hub serves\n%v", documented, served)
-	}
+	planes.MetricsDocumented(t, true, read())
 }

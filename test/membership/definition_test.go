@@ -55,10 +55,7 @@ const definitionName = "multiclusterservices.networking.karmada.io"
 // define installs a definition of MultiClusterServices in somebody else's name, in place of one that there is.
 func define(t *testing.T, crd *unstructured.Unstructured) {
 	t.Helper()
-	target, err := theLab.RESTConfig(lab.Broker)
-	noError(t, err)
-	as, err := install.NewTarget(target, nil)
-	noError(t, err)
+	as := targetOf(t, lab.Broker)
 	noError(t, client.IgnoreNotFound(as.Client.Delete(t.Context(), crd.DeepCopy())))
 	expectGone(t, lab.Broker, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: objects.Meta("", definitionName)})
 	noError(t, as.Client.Create(t.Context(), crd.DeepCopy()))
@@ -170,12 +167,9 @@ func TestForeignDefinition(t *testing.T) {
 
 	// What remains when the hub has gone, and can't be deleted by itself, is told of.
 	standing = expose(t, ns, "web")
-	held := &networkingv1alpha1.MultiClusterService{}
 	finalizers := func(list ...string) {
 		t.Helper()
-		noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(standing), held))
-		held.Finalizers = list
-		noError(t, on[lab.Broker].Update(t.Context(), held))
+		planes.Change(t, on[lab.Broker], standing, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = list })
 	}
 	finalizers("example.org/others", "lb.atoll.dev/embedded")
 	if r := atoll("", "hub remove --dry-run --context broker"); r.status != 0 || strings.Contains(r.stderr, "example.org") ||

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,16 +48,9 @@ func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restar
 }
 
 func runHub(t *testing.T, options hub.Options) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		planes.Succeeds(t, "the hub has ended", hub.Run(ctx, options, slog.New(slog.NewTextHandler(t.Output(), nil))))
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
+	return background(t, "the hub has ended", func(ctx context.Context) error {
+		return hub.Run(ctx, options, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	})
 }
 
 // expose creates a MultiClusterService of the type CrossCluster as soon as the hub lets it.
@@ -77,23 +69,6 @@ func expectCondition(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, 
 	planes.Condition(t, on[lab.Broker], mcs, kind, string(status), words)
 }
 
-// expectWarning waits for a warning Event about an object.
-func expectWarning(t *testing.T, namespace, name, reason string) {
-	t.Helper()
-	eventually(t, "warning "+reason+" about "+name, func() error {
-		list := &eventsv1.EventList{}
-		if err := on[lab.Broker].List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-			return err
-		}
-		for _, e := range list.Items {
-			if e.Regarding.Name == name && e.Reason == reason && e.Type == corev1.EventTypeWarning {
-				return nil
-			}
-		}
-		return fmt.Errorf("there are %d others", len(list.Items))
-	})
-}
-
 // expectPolicyExport waits until a cluster has a ServiceExport that its agent has made, or none at all.
 func expectPolicyExport(t *testing.T, cluster, namespace, name string, want bool) {
 	t.Helper()
@@ -101,11 +76,8 @@ func expectPolicyExport(t *testing.T, cluster, namespace, name string, want bool
 		expectGone(t, cluster, export(namespace, name))
 		return
 	}
-	eventually(t, "ServiceExport "+name+" in "+cluster, func() error {
-		e := export(namespace, name)
-		if err := on[cluster].Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
-			return err
-		}
+	e := export(namespace, name)
+	planes.Until(t, "ServiceExport "+name+" in "+cluster, on[cluster], e, func() error {
 		if e.Labels[names.LabelManagedBy] != names.AgentManager {
 			return fmt.Errorf("its labels are %v", e.Labels)
 		}
@@ -133,7 +105,9 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	expectPolicyExport(t, "c1", ns, "named", true)
 	expectCondition(t, all, "ClustersFound", metav1.ConditionTrue, "")
 	expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `until it joins: "c2.eu"`)
-	expectWarning(t, ns, "named", "NoSuchCluster")
+	if e := planes.Told(t, on[lab.Broker], ns, "MultiClusterService", "named", "NoSuchCluster", ""); e.Type != corev1.EventTypeWarning {
+		t.Errorf("the Event is %s", e.Type)
+	}
 
 	applied := export(ns, "named")
 	for round := range 2 {
@@ -171,15 +145,8 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `"c2.eu"`)
 		expectCondition(t, named, "Exported", metav1.ConditionTrue, `Exported by "c1", to "c2.eu"`)
 		expectCondition(t, all, "Exported", metav1.ConditionTrue, `Exported by "c1", to all`)
-		if err := on["c2"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "own"}, export(ns, "own")); err != nil {
-			t.Errorf("the user's own export: %v", err)
-		}
-		eventually(t, "what was imported from it is gone", func() error {
-			if err := planes.Imported(t.Context(), on["c1"], ns, "own"); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is there: %v", err)
-			}
-			return nil
-		})
+		planes.Read(t, on["c2"], export(ns, "own")) // the user's
+		expectGone(t, "c1", objects.Import(ns, "own"))
 	}
 	for _, mcs := range []*networkingv1alpha1.MultiClusterService{all, named} {
 		planes.Delete(t, on[lab.Broker], mcs)

@@ -137,10 +137,7 @@ func TestCheckAsksAPIServers(t *testing.T) {
 		check.Definitions: check.OK, check.AgentRights: check.OK, check.DNSRights: check.OK, check.BrokerRights: check.OK, check.Membership: check.OK,
 		check.AgentRuns: check.Error, check.Credentials: check.OK, check.Heartbeat: check.Error, check.BrokerHere: check.OK,
 	})
-	role := &rbacv1.ClusterRole{}
-	noError(t, on["c1"].Get(t.Context(), client.ObjectKey{Name: "atoll-dns"}, role))
-	role.Rules = role.Rules[:1]
-	noError(t, on["c1"].Update(t.Context(), role))
+	planes.Change(t, on["c1"], &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "atoll-dns"}}, func(r *rbacv1.ClusterRole) { r.Rules = r.Rules[:1] })
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "member-c1"}}
 	planes.Delete(t, on[lab.Broker], binding)
 	eventually(t, "both are noticed", func() error {

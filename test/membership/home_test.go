@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -57,11 +56,8 @@ func TestNodesSayWherePodsAre(t *testing.T) {
 	}
 	published := func(want ...string) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("c1 says that it has %v", want), func() error {
-			m := &brokerv1alpha1.MemberCluster{}
-			if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "c1"}, m); err != nil {
-				return err
-			}
+		m := objects.Member("c1")
+		planes.Until(t, fmt.Sprintf("c1 says that it has %v", want), on[lab.Broker], m, func() error {
 			if !slices.Equal(m.Spec.PodCIDRs, want) {
 				return fmt.Errorf("it says %v", m.Spec.PodCIDRs)
 			}

@@ -46,7 +46,7 @@ func sliceOf(id, namespace, name string) *discoveryv1.EndpointSlice {
 
 // permitted is what the broker's administrators permit one member.
 func permitted(id string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: names.MemberPermissions}, Data: map[string]string{"ranges." + id: "10.2.0.0/16"}}
+	return objects.Permissions(map[string]string{"ranges." + id: "10.2.0.0/16"})
 }
 
 // altered is an object with a change.
@@ -115,6 +115,12 @@ func badSlice(what string, change func(*discoveryv1.EndpointSlice)) attempt {
 	return creating("a slice with "+what, altered(withEndpoints(sliceOf("c2", "shop", "db"), 1), change))
 }
 
+func affinity(timeout int32) func(*brokerv1alpha1.ExportedService) {
+	return func(e *brokerv1alpha1.ExportedService) {
+		e.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
+	}
+}
+
 func ports(all ...mcsv1beta1.ServicePort) func(*brokerv1alpha1.ExportedService) {
 	return func(e *brokerv1alpha1.ExportedService) { e.Spec.Ports = all }
 }
@@ -147,11 +153,8 @@ func withEndpoints(s *discoveryv1.EndpointSlice, n int) *discoveryv1.EndpointSli
 // fill has a slice have ports and endpoints, with all that an agent writes of them.
 func fill(s *discoveryv1.EndpointSlice, ports, endpoints int) {
 	s.Ports, s.Endpoints = nil, nil
-	for i := range ports {
-		s.Ports = append(s.Ports, discoveryv1.EndpointPort{
-			Name: ptr.To(fmt.Sprintf("%s-%04d", strings.Repeat("a", 58), i)), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(i + 1)),
-			AppProtocol: ptr.To(strings.Repeat("a", 253-8) + ".example/" + strings.Repeat("b", 63)),
-		})
+	for _, p := range manyPorts(ports) {
+		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: &p.Port, AppProtocol: p.AppProtocol})
 	}
 	for i := range endpoints {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
@@ -207,7 +210,7 @@ func attempts() []attempt {
 		patching("an entry that can't be deleted", objects.Member("c2"), `{"metadata":{"finalizers":["mallory.example/stay"]}}`),
 		creating("a record older than the API", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedAt = metav1.Unix(0, 0) })),
 		creating("a record of a service with a dot", objects.Record("c2", "shop.x", "db")),
-		creating("a catalogue entry without its name", &mcsv1beta1.ServiceImport{ObjectMeta: in("db.shop"), Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless, Ports: []mcsv1beta1.ServicePort{}}}),
+		creating("a catalogue entry without its name", objects.Import(place, "db.shop")),
 		// A namespace that it may not export.
 		creating("a record of a namespace that it may not export", objects.Record("c2", "payments", "db")),
 		creating("a record of a namespace whose name begins as one that it may export", objects.Record("c2", "shopping", "db")),
@@ -231,12 +234,8 @@ func attempts() []attempt {
 		badRecord("an application protocol of 64 KiB", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To(strings.Repeat("a", 64<<10))})),
 		badRecord("an application protocol that is none", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To("a b")})),
 		badRecord("101 ports", ports(manyPorts(101)...)),
-		badRecord("an affinity timeout of two days", func(e *brokerv1alpha1.ExportedService) {
-			e.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(172_800))}}
-		}),
-		badRecord("an affinity timeout of 0 s", func(e *brokerv1alpha1.ExportedService) {
-			e.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(0))}}
-		}),
+		badRecord("an affinity timeout of two days", affinity(172_800)),
+		badRecord("an affinity timeout of 0 s", affinity(0)),
 		badRecord("a session affinity that there is not", func(e *brokerv1alpha1.ExportedService) { e.Spec.SessionAffinity = "Cookie" }),
 		badRecord("an internal traffic policy that there is not", func(e *brokerv1alpha1.ExportedService) {
 			e.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy("Nowhere"))
@@ -311,8 +310,8 @@ func attempts() []attempt {
 		listing("reading all slices", &discoveryv1.EndpointSliceList{}, ""),
 		creating("a record in another clusterset", altered(objects.Record("c2", "shop", "web"), func(e *brokerv1alpha1.ExportedService) { e.Namespace = "staging" })),
 		creating("a slice in the broker's own namespace", altered(sliceOf("c2", "shop", "web"), func(s *discoveryv1.EndpointSlice) { s.Namespace = "default" })),
-		creating("a Service", &corev1.Service{ObjectMeta: in("web"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}),
-		creating("a pod", &corev1.Pod{ObjectMeta: in("shell"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}}),
+		creating("a Service", service(place, "web")),
+		creating("a pod", objects.Pod(place, "shell")),
 		creating("a Secret that gets another's token", &corev1.Secret{
 			ObjectMeta: meta{Namespace: place, Name: "token", Annotations: map[string]string{corev1.ServiceAccountNameKey: "member-c1"}}, Type: corev1.SecretTypeServiceAccountToken,
 		}),
@@ -351,22 +350,14 @@ func TestHostileMember(t *testing.T) {
 	for _, id := range []string{"c1", "c2", "eu", "c1.eu"} {
 		memberships[id] = invited(t, id)
 		asMembers[id] = asMember(t, memberships[id])
-		t.Cleanup(func() { must(t, "", "broker remove "+id+" --context broker --force") })
-		for _, o := range []client.Object{objects.Member(id), objects.Lease(id), objects.Record(id, "shop", "web"), sliceOf(id, "shop", "web")} {
-			if err := asMembers[id].Create(t.Context(), o); err != nil {
-				t.Fatalf("what is its own, %T: %v", o, err)
-			}
-		}
+		removedAfterwards(t, id)
+		planes.Create(t, asMembers[id], objects.Member(id), objects.Lease(id), objects.Record(id, "shop", "web"), sliceOf(id, "shop", "web")) // its own
 	}
 	// What c2 has of a namespace that it may not export it has taken away.
 	spare := altered(objects.Record("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
 		e.Annotations = map[string]string{names.AnnotationState: names.StateWithdrawn}
 	})
-	for _, o := range []client.Object{sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare} {
-		if err := asMembers["c2"].Create(t.Context(), o); err != nil {
-			t.Fatalf("%T: %v", o, err)
-		}
-	}
+	planes.Create(t, asMembers["c2"], sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare)
 	permitAllAfterwards(t)
 	must(t, "", "broker members set c2 --ranges 10.2.0.0/16 --namespaces shop,team-a-* --context broker")
 	awaitPermissions(t, asMembers["c2"], objects.Record("c2", "payments", "probe"))
@@ -403,8 +394,8 @@ func TestHostileMember(t *testing.T) {
 		}
 	}
 	have := objects.Member("c1")
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || have.Spec.Region != "" {
-		t.Errorf("c1's entry is %+v, %v", have.Spec, err)
+	if planes.Read(t, on[lab.Broker], have); have.Spec.Region != "" {
+		t.Errorf("c1's entry is %+v", have.Spec)
 	}
 	expectAccepted(t, asMembers["c2"])
 	planes.Delete(t, on[lab.Broker], namespace("staging"))
@@ -428,11 +419,10 @@ func awaitPermissions(t *testing.T, member client.Client, refused client.Object)
 func expectAccepted(t *testing.T, c2 client.Client) {
 	t.Helper()
 	large := altered(objects.Record("c2", "team-a-b", "large"), func(e *brokerv1alpha1.ExportedService) {
-		e.Labels[names.LabelServiceName], e.Labels[names.LabelServiceNamespace] = "large", "team-a-b"
 		e.Spec.Ports = manyPorts(100)
 		e.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
 		e.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-		e.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(int32(86_400))}}
+		affinity(86_400)(e)
 		e.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 		e.Spec.TrafficDistribution = ptr.To("PreferSameNode")
 		e.Spec.ExportedLabels = manyKeys(1000)

@@ -2,18 +2,19 @@ package membership
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -73,6 +74,9 @@ func TestJoinAndLeave(t *testing.T) {
 		t.Errorf("leave --dry-run printed\n%s", plan)
 	}
 	expectImport(t, "c1", ns, "web", all...)
+	others := objects.Published("c9", ns, "others", "others") // nothing of the clusterset's is touched on a broker that is a member
+	create(t, lab.Broker, others)
+	expectClustersColumn(t)
 	for i, c := range clusters {
 		if c == "c1" {
 			if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(dns), dns); err != nil || dns.Data["Corefile"] == corefile {
@@ -91,7 +95,9 @@ func TestJoinAndLeave(t *testing.T) {
 		planes.Read(t, on[c], mine)
 		kept := []string{"/" + ns, " shop/", "serviceexports.multicluster.x-k8s.io", mine.Spec.ClusterIP}
 		if c == lab.Broker {
-			expectInventory(t, c, deployed, append(kept, removed)...)
+			planes.Read(t, on[c], others)
+			expectInventory(t, c, deployed, append(kept, removed, others.Name)...)
+			planes.Delete(t, on[c], others)
 		} else {
 			expectInventory(t, c, before[c], kept...)
 		}
@@ -118,33 +124,14 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 }
 
-// On a broker that is a member, joining and leaving touch nothing of the clusterset's.
-func TestLeavingKeepsTheClustersetsSlices(t *testing.T) {
-	deployBroker(t)
-	must(t, joinFile(t, "hub"), "join - --no-workloads --context broker")
-	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "atoll-clusterset", Name: "others", Labels: map[string]string{
-			discoveryv1.LabelManagedBy: "agent.atoll.dev", "multicluster.kubernetes.io/source-cluster": "c9",
-		}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-	}
-	create(t, lab.Broker, slice)
-	expectClustersColumn(t)
-	must(t, "", "leave --context broker")
-	planes.Succeeds(t, "another member's slice", on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(slice), slice))
-}
-
 // expectClustersColumn checks that the broker's catalogue is shown with the clusters.
 func expectClustersColumn(t *testing.T) {
 	t.Helper()
-	crd := &unstructured.Unstructured{}
-	crd.SetAPIVersion("apiextensions.k8s.io/v1")
-	crd.SetKind("CustomResourceDefinition")
-	noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: "serviceimports.multicluster.x-k8s.io"}, crd))
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		if columns := fmt.Sprint(v.(map[string]any)["additionalPrinterColumns"]); !strings.Contains(columns, "name:Clusters") {
-			t.Errorf("the columns are %s", columns)
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: objects.Meta("", "serviceimports.multicluster.x-k8s.io")}
+	planes.Read(t, on[lab.Broker], crd)
+	for _, v := range crd.Spec.Versions {
+		if !slices.ContainsFunc(v.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == "Clusters" }) {
+			t.Errorf("the columns are %v", v.AdditionalPrinterColumns)
 		}
 	}
 }

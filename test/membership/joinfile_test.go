@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -56,21 +55,18 @@ func claimsOf(t *testing.T, token string) credential.Claims {
 }
 
 // accepted returns nil if the broker accepts a membership's token.
-func accepted(ctx context.Context, t *testing.T, m credential.Membership) error {
-	_, err := kubeAs(t, m).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	return err
+func accepted(t *testing.T, m credential.Membership) error {
+	return asMember(t, m).Create(t.Context(), &authenticationv1.SelfSubjectReview{})
 }
 
-func onBroker(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: place, Name: name}
-}
+func onBroker(name string) metav1.ObjectMeta { return objects.Meta(place, name) }
 
 // policiesHold waits until the broker's admission policies, which may have been created just now, are enforced.
 func policiesHold(t *testing.T, file credential.Membership) {
 	t.Helper()
 	eventually(t, "the admission policies are enforced", func() error {
 		for _, attempt := range []error{
-			createdBy(t, file, &corev1.Secret{ObjectMeta: onBroker("any")}, metav1.DryRunAll),
+			createdBy(t, file, &corev1.Secret{ObjectMeta: onBroker("any")}, client.DryRunAll),
 			mintedBy(t, file, "member-c1", authenticationv1.TokenRequestSpec{}),
 		} {
 			if attempt == nil || !strings.Contains(attempt.Error(), "denied request") {
@@ -81,16 +77,15 @@ func policiesHold(t *testing.T, file credential.Membership) {
 	})
 }
 
-func createdBy(t *testing.T, m credential.Membership, secret *corev1.Secret, dryRun ...string) error {
+func createdBy(t *testing.T, m credential.Membership, secret *corev1.Secret, options ...client.CreateOption) error {
 	t.Helper()
-	_, err := kubeAs(t, m).CoreV1().Secrets(place).Create(t.Context(), secret, metav1.CreateOptions{DryRun: dryRun})
-	return err
+	return asMember(t, m).Create(t.Context(), secret, options...)
 }
 
 func mintedBy(t *testing.T, m credential.Membership, account string, spec authenticationv1.TokenRequestSpec) error {
 	t.Helper()
-	_, err := kubeAs(t, m).CoreV1().ServiceAccounts(place).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{Spec: spec}, metav1.CreateOptions{})
-	return err
+	of := &corev1.ServiceAccount{ObjectMeta: onBroker(account)}
+	return asMember(t, m).SubResource("token").Create(t.Context(), of, &authenticationv1.TokenRequest{Spec: spec})
 }
 
 // boundTo is a request for a token of an hour.
@@ -108,9 +103,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
 	member, _ := membershipOf(t, "c2")
 	file, confusable := parsed(t, joinFile(t, "c1")), parsed(t, joinFile(t, "c1-x"))
-	for _, id := range []string{"c1", "c1-x"} {
-		t.Cleanup(func() { must(t, "", "broker remove "+id+" --context broker --force") })
-	}
+	removedAfterwards(t, "c1", "c1-x")
 	policiesHold(t, file)
 	account := &corev1.ServiceAccount{ObjectMeta: onBroker("member-c1")}
 	planes.Read(t, on[lab.Broker], account)
@@ -151,7 +144,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	if err := createdBy(t, confusable, good()); err == nil || !strings.Contains(err.Error(), "denied request") {
 		t.Errorf("with the file of c1-x, the Secret of c1: %v", err)
 	}
-	planes.Succeeds(t, "using the file, as a dry run", createdBy(t, file, good(), metav1.DryRunAll))
+	planes.Succeeds(t, "using the file, as a dry run", createdBy(t, file, good(), client.DryRunAll))
 
 	// It is used, and then by somebody who has a copy of it.
 	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
@@ -241,10 +234,10 @@ func TestStolenJoinFile(t *testing.T) {
 	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, and not by this cluster",
 		"somebody else has joined as c1", "atoll broker remove c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --force",
 		"atoll broker token create c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --output c1.join")
-	said := &log{t: t}
+	said := &planes.Log{To: t.Output()}
 	must(t, text, "join - --no-workloads --offline --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), said)
-	said.expect("no replica of this agent has stored what it got for it")
+	said.Expect(t, "no replica of this agent has stored what it got for it")
 	stop()
 	must(t, "", "leave --offline --context c1")
 
@@ -256,10 +249,16 @@ func TestStolenJoinFile(t *testing.T) {
 
 	must(t, "", "broker remove c1 --context broker --force")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
-	eventually(t, "the thief's token is not accepted", func() error { return unauthorized(accepted(t.Context(), t, thief)) })
+	eventually(t, "the thief's token is not accepted", func() error { return unauthorized(accepted(t, thief)) })
 	m, _ := membershipOf(t, "c1")
-	planes.Succeeds(t, "the member's token", accepted(t.Context(), t, m))
+	planes.Succeeds(t, "the member's token", accepted(t, m))
 	must(t, "", "leave --context c1")
+}
+
+// registered waits until a member is there, whose agent has registered it.
+func registered(t *testing.T, id string) {
+	t.Helper()
+	planes.Until(t, id+" is registered", on[lab.Broker], objects.Member(id), func() error { return nil })
 }
 
 func unauthorized(err error) error {
@@ -294,9 +293,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	deployBroker(t)
 	first := joinFile(t, "c1")
 	expectListedTokens(t, "c1", "unused")
-	if r := atoll("", "broker token revoke c1 --context broker"); r.status != 0 || !strings.Contains(r.stderr, "the join file of cluster c1 is revoked: it was unused") {
-		t.Errorf("revoke: status %d\n%s", r.status, r.stderr)
-	}
+	says(t, "", "broker token revoke c1 --context broker", "the join file of cluster c1 is revoked: it was unused")
 	expectListedTokens(t, "c1")
 	refused(t, first, "join - --no-workloads --context c1", "does not accept the token: it was used, revoked or replaced by a newer join file",
 		"atoll broker token create c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --output c1.join")
@@ -305,23 +302,20 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 	must(t, second, "join - --no-workloads --context c1")
 	expectListedTokens(t, "c1", "used")
-	if r := atoll("", "broker token revoke c1 --context broker"); r.status != 0 || !strings.Contains(r.stderr, "there is no join file of cluster c1 that could be used") ||
-		!strings.Contains(r.stderr, "atoll broker remove c1 --context broker --force") {
-		t.Errorf("revoke: status %d\n%s", r.status, r.stderr)
-	}
+	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker remove c1 --context broker --force")
 	before, _ := membershipOf(t, "c1")
 
 	// A new file does nothing to the member, nor does its being revoked.
 	joinFile(t, "c1")
 	expectListedTokens(t, "c1", "unused", "used")
 	account := &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}
-	planes.Read(t, on[lab.Broker], account)
-	metav1.SetMetaDataAnnotation(&account.ObjectMeta, names.AnnotationExpires, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
-	noError(t, on[lab.Broker].Update(t.Context(), account))
+	planes.Change(t, on[lab.Broker], account, func(a *corev1.ServiceAccount) {
+		metav1.SetMetaDataAnnotation(&a.ObjectMeta, names.AnnotationExpires, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+	})
 	expectListedTokens(t, "c1", "expired", "used")
 	must(t, "", "broker token revoke c1 --context broker")
 	expectGone(t, lab.Broker, &rbacv1.Role{ObjectMeta: onBroker("join-c1")}) // the garbage collector has been there
-	planes.Succeeds(t, "after a file was revoked, the member's token", accepted(t.Context(), t, before))
+	planes.Succeeds(t, "after a file was revoked, the member's token", accepted(t, before))
 
 	// Joining again: with the file that is used already, with an older one, with a new one.
 	must(t, second, "join - --no-workloads --context c1")
@@ -331,12 +325,12 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	}
 	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 	third := joinFile(t, "c1")
-	planes.Succeeds(t, "before the new file is used, the member's token", accepted(t.Context(), t, before))
+	planes.Succeeds(t, "before the new file is used, the member's token", accepted(t, before))
 	must(t, third, "join - --no-workloads --context c1")
 	after, _ := membershipOf(t, "c1")
 	expectGone(t, lab.Broker, &corev1.Secret{ObjectMeta: onBroker(claimsOf(t, before.Token).Binding.Name)})
-	eventually(t, "the former token is not accepted", func() error { return unauthorized(accepted(t.Context(), t, before)) })
-	planes.Succeeds(t, "the new token", accepted(t.Context(), t, after))
+	eventually(t, "the former token is not accepted", func() error { return unauthorized(accepted(t, before)) })
+	planes.Succeeds(t, "the new token", accepted(t, after))
 	owned := &corev1.Secret{ObjectMeta: onBroker(claimsOf(t, after.Token).Binding.Name)}
 	planes.Until(t, "the credentials go with the member's account", on[lab.Broker], owned, func() error {
 		if o := owned.OwnerReferences; len(o) != 1 || o[0].Name != "member-c1" {
@@ -355,19 +349,15 @@ func TestWrongClustersJoinFile(t *testing.T) {
 	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), t.Output())
-	eventually(t, "c1 is registered", func() error {
-		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "c1"}, &brokerv1alpha1.MemberCluster{})
-	})
+	registered(t, "c1")
 	owner, _ := membershipOf(t, "c1")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --offline --context c2")
-	said := &log{t: t}
+	said := &planes.Log{To: t.Output()}
 	stopWrong := startAgent(t, asAgent(t, "c2"), said)
-	said.expect("belongs to another cluster already")
+	said.Expect(t, "belongs to another cluster already")
 	expectListedTokens(t, "c1", "used", "used")
-	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "join-c1"}, &corev1.ServiceAccount{}); err != nil {
-		t.Errorf("the join is taken for complete: %v", err)
-	}
-	planes.Succeeds(t, "the owner's token", accepted(t.Context(), t, owner))
+	planes.Read(t, on[lab.Broker], &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}) // or else the join is taken for complete
+	planes.Succeeds(t, "the owner's token", accepted(t, owner))
 	stopWrong()
 	must(t, "", "leave --offline --context c2")
 	stop()
@@ -391,9 +381,7 @@ func TestOfflineJoin(t *testing.T) {
 		return nil
 	})
 	expectGone(t, lab.Broker, &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")})
-	eventually(t, "the member is registered", func() error {
-		return on[lab.Broker].Get(t.Context(), client.ObjectKey{Namespace: place, Name: "c1"}, &brokerv1alpha1.MemberCluster{})
-	})
+	registered(t, "c1")
 	stop()
 	stopSecond()
 	must(t, "", "leave --context c1")
@@ -424,7 +412,7 @@ func TestJoinIsEndedLater(t *testing.T) {
 // The file is for its owner alone, whatever the umask, and no other file is written over.
 func TestJoinFileIsPrivate(t *testing.T) {
 	deployBroker(t)
-	t.Cleanup(func() { must(t, "", "broker remove c1 --context broker --force") })
+	removedAfterwards(t, "c1")
 	path := filepath.Join(t.TempDir(), "c1.join")
 	line := fmt.Sprintf("broker token create c1 --context broker --server %s --output %s", server(t), path)
 	for _, umask := range []int{0, 0o777} {
@@ -448,9 +436,7 @@ func TestJoinFileIsPrivate(t *testing.T) {
 		t.Errorf("the file is good for %v", life)
 	}
 	noError(t, os.Chmod(path, 0o644))
-	if r := atoll("", "join "+path+" --dry-run --context c1"); r.status != 0 || !strings.Contains(r.stderr, "warning: other users of this machine can read "+path+" (mode 0644)") {
-		t.Errorf("join: status %d\n%s", r.status, r.stderr)
-	}
+	says(t, "", "join "+path+" --dry-run --context c1", "warning: other users of this machine can read "+path+" (mode 0644)")
 	must(t, "", line+" --force")
 	again, err := os.ReadFile(path)
 	if info, _ := os.Stat(path); err != nil || info.Mode() != 0o600 || string(again) == string(text) {
@@ -465,17 +451,4 @@ func TestJoinFileIsPrivate(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 		t.Errorf("there are %v, %v", left, err)
 	}
-}
-
-// Without the policy that governs join files none is handed out.
-func TestNoJoinFileWithoutThePolicy(t *testing.T) {
-	deployBroker(t)
-	config, err := theLab.RESTConfig(lab.Broker)
-	noError(t, err)
-	policies := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	noError(t, policies.Delete(t.Context(), rights.JoinerPolicyName(place), metav1.DeleteOptions{}))
-	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --namespace atoll-clusterset")
-	must(t, "", "broker deploy --context broker")
-	joinFile(t, "c1")
-	must(t, "", "broker remove c1 --context broker --force")
 }

@@ -15,6 +15,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/cli"
+	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -42,7 +43,7 @@ var (
 func TestMain(m *testing.M) {
 	planes.Suite{
 		Name:    "membership",
-		Options: lab.Options{Shape: lab.Shape{Clusters: 2, Bare: true}},
+		Options: lab.Options{Shape: lab.Shape{Clusters: 2, Bare: true}, Audit: true}, // for tests that count writes
 		Ready: func(_ context.Context, l *lab.Lab) (err error) {
 			theLab = l
 			os.Setenv("KUBECONFIG", l.Kubeconfig())
@@ -86,16 +87,43 @@ func refused(t *testing.T, stdin, line string, words ...string) {
 	planes.Says(t, "atoll "+line, r.stderr, words...)
 }
 
+// says runs a command line that has to succeed with a message that holds these words.
+func says(t *testing.T, stdin, line string, words ...string) {
+	t.Helper()
+	r := atoll(stdin, line)
+	if r.status != 0 {
+		t.Errorf("atoll %s: status %d\n%s", line, r.status, r.stderr)
+	}
+	planes.Says(t, "atoll "+line, r.stderr, words...)
+}
+
+// removedAfterwards has members removed after the test.
+func removedAfterwards(t *testing.T, ids ...string) {
+	for _, id := range ids {
+		t.Cleanup(func() { must(t, "", "broker remove "+id+" --context broker --force") })
+	}
+}
+
 // deployBroker sets up the broker. What members were there is forgotten after the test: the entry of one that has left
 // stays, and says so.
 func deployBroker(t *testing.T) {
 	t.Helper()
 	must(t, "", "broker deploy --context broker")
 	t.Cleanup(func() {
-		for _, clusterset := range []string{"atoll-clusterset", "staging"} {
+		for _, clusterset := range []string{place, "staging"} {
 			noError(t, on[lab.Broker].DeleteAllOf(context.Background(), &brokerv1alpha1.MemberCluster{}, client.InNamespace(clusterset)))
 		}
 	})
+}
+
+// targetOf is a cluster as commands of Atoll's see it.
+func targetOf(t *testing.T, cluster string) *install.Target {
+	t.Helper()
+	config, err := theLab.RESTConfig(cluster)
+	noError(t, err)
+	target, err := install.NewTarget(config, nil)
+	noError(t, err)
+	return target
 }
 
 // server is the broker's URL for the members.

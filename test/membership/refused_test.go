@@ -6,18 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -36,6 +39,12 @@ func TestCommandsRefuse(t *testing.T) {
 		"kubectl label namespace taken atoll.dev/clusterset=taken")
 	refused(t, "", "broker token create c1 --context broker", "which no other machine can", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
+
+	// Without the policy that governs join files none is handed out.
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: objects.Meta("", rights.JoinerPolicyName(place))}
+	planes.Delete(t, on[lab.Broker], policy)
+	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --namespace atoll-clusterset")
+	must(t, "", "broker deploy --context broker")
 
 	file := joinFile(t, "c1")
 	refused(t, "", "join /no/such/file --context c1", "no such file")
@@ -91,21 +100,10 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 		}
 	}
 	expectInventory(t, "c2", before)
-	meta := metav1.ObjectMeta{Namespace: "atoll-clusterset"}
 	for _, o := range []client.Object{
-		&brokerv1alpha1.MemberCluster{ObjectMeta: meta}, &coordinationv1.Lease{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta}, &brokerv1alpha1.ExportedService{ObjectMeta: meta},
+		objects.Member("c1"), objects.Lease("c1"), objects.Record("c1", ns, "web"), &corev1.ServiceAccount{ObjectMeta: objects.Meta(place, "member-c1")},
 	} {
-		switch o.(type) {
-		case *corev1.ServiceAccount:
-			o.SetName("member-c1")
-		case *brokerv1alpha1.ExportedService:
-			o.SetName("web." + ns + ".c1")
-		default:
-			o.SetName("c1")
-		}
-		if err := on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			t.Errorf("%T of the owner's: %v", o, err)
-		}
+		planes.Read(t, on[lab.Broker], o) // the owner's
 	}
 	create(t, "c1", service(ns, "late"), export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1") // the owner goes on
@@ -124,19 +122,16 @@ func limited(t *testing.T) {
 	noError(t, err)
 	text := strings.NewReplacer("name: c1\n", "name: limited\n", "cluster: c1\n", "cluster: limited\n", "user: c1\n", "user: limited\n").Replace(string(config))
 	t.Setenv("KUBECONFIG", theLab.Kubeconfig()+":"+write(t, "limited", text))
-	binding := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "test-limited"},
-		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}},
+	bind := func(name, role string) client.Object {
+		return &rbacv1.ClusterRoleBinding{
+			ObjectMeta: objects.Meta("", name), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "nobody"}},
+		}
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: objects.Meta("", "test-limited"), Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"", "about.k8s.io"}, Resources: []string{"namespaces", "secrets", "clusterproperties"}, Verbs: []string{"get", "list"}},
 	}}
-	role := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "test-limited"},
-		"rules": []any{map[string]any{"apiGroups": []any{"", "about.k8s.io"}, "resources": []any{"namespaces", "secrets", "clusterproperties"}, "verbs": []any{"get", "list"}}},
-	}}
-	second := binding.DeepCopy()
-	second.SetName("test-limited-more")
-	second.Object["roleRef"].(map[string]any)["name"] = "test-limited"
-	create(t, "c1", binding, role, second)
+	create(t, "c1", bind("test-limited", "view"), role, bind("test-limited-more", "test-limited"))
 	limitedConfig, err := clientcmd.RESTConfigFromKubeConfig(config)
 	noError(t, err)
 	kube := kubernetes.NewForConfigOrDie(limitedConfig)
@@ -147,20 +142,21 @@ func limited(t *testing.T) {
 	})
 }
 
+// unapproved is a definition of ServiceExports in a version that Atoll does not use.
+const unapproved = `
+metadata: {name: serviceexports.multicluster.x-k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}
+spec:
+  group: multicluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: ServiceExport, listKind: ServiceExportList, plural: serviceexports, singular: serviceexport}
+  versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+
 // Properties and definitions of others' are respected.
 func TestJoinRespectsWhatIsThere(t *testing.T) {
 	deployBroker(t)
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "serviceexports.multicluster.x-k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved"}},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "multicluster.x-k8s.io", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "serviceexports", Singular: "serviceexport", Kind: "ServiceExport", ListKind: "ServiceExportList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1alpha1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
-			}},
-		},
-	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	noError(t, yaml.Unmarshal([]byte(unapproved), crd))
 	if err := on["c1"].Delete(t.Context(), crd.DeepCopy()); client.IgnoreNotFound(err) != nil { // what another test may have left
 		t.Fatal(err)
 	}
@@ -183,10 +179,7 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 	// The cluster has an id before it joins.
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	property := &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClusterIDProperty}}
-	planes.Read(t, on["c1"], property)
-	property.Labels = nil // as if somebody else had made it
-	property.Spec.Value = "prod"
-	noError(t, on["c1"].Update(t.Context(), property))
+	planes.Change(t, on["c1"], property, func(p *aboutv1beta1.ClusterProperty) { p.Labels, p.Spec.Value = nil, "prod" }) // as if somebody else had made it
 	must(t, "", "leave --context c1")
 	planes.Succeeds(t, "somebody else's property", on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property))
 	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io says "prod"`, "atoll broker token create prod")

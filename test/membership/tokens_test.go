@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // forge signs a token of the broker's anew, with other times, in seconds from now: tokens
@@ -65,32 +65,6 @@ func setToken(t *testing.T, cluster string, secret *corev1.Secret, token string)
 	noError(t, on[cluster].Update(t.Context(), secret))
 }
 
-// log is what an agent says, for tests that wait for it.
-type log struct {
-	t    *testing.T
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	l.text.Write(p)
-	l.mu.Unlock()
-	return l.t.Output().Write(p)
-}
-
-func (l *log) expect(words string) {
-	l.t.Helper()
-	eventually(l.t, "the agent says "+words, func() error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if !strings.Contains(l.text.String(), words) {
-			return errors.New("it does not")
-		}
-		return nil
-	})
-}
-
 // An agent renews its token long before it expires, stores it for the other replicas, and
 // goes on with its watches meanwhile. One whose token has expired while it was off keeps what
 // it has, says what to do, and goes on with new credentials without being started again.
@@ -121,9 +95,9 @@ func TestTokensAreRenewed(t *testing.T) {
 
 	// Off for longer than the token lives.
 	setToken(t, "c1", secret, forge(t, m.Token, -8*24*3600, -24*3600))
-	said := &log{t: t}
+	said := &planes.Log{To: t.Output()}
 	stop = startAgent(t, asAgent(t, "c1"), said)
-	said.expect("the broker does not accept this cluster's token")
+	said.Expect(t, "the broker does not accept this cluster's token")
 	expectImport(t, "c1", ns, "web", "c1")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	create(t, "c1", export(ns, "late"))

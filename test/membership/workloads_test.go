@@ -13,6 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -33,11 +34,7 @@ func TestJoinRunsAgentAndDNS(t *testing.T) {
 			return err
 		})
 	}
-	root := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: "root"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}},
-	}
-	expectForbidden(t, "a pod that may run as root", on["c1"].Create(t.Context(), root))
+	expectForbidden(t, "a pod that may run as root", on["c1"].Create(t.Context(), objects.Pod(names.SystemNamespace, "root")))
 
 	// Again with other wishes: the same objects are changed.
 	must(t, joinFile(t, "c1"), "join - --wait 0 --replicas 1 --tag other --context c1")
@@ -65,12 +62,8 @@ func TestDeployRunsHub(t *testing.T) {
 	must(t, "", "broker deploy --context broker --namespace second")
 	refused(t, "", deploy+" --namespace second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove --namespace atoll-clusterset")
 	planes.Delete(t, on[lab.Broker], namespace("second"))
-	root := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: names.HubNamespace, Name: "root"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}},
-	}
 	eventually(t, "a pod that may run as root is forbidden", func() error { // the namespace has said so just now
-		if err := on[lab.Broker].Create(t.Context(), root.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) {
+		if err := on[lab.Broker].Create(t.Context(), objects.Pod(names.HubNamespace, "root"), client.DryRunAll); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("got %v", err)
 		}
 		return nil

@@ -4,11 +4,13 @@ package objects
 import (
 	"fmt"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -64,6 +66,27 @@ func Export(namespace, name string) *mcsv1beta1.ServiceExport {
 	return &mcsv1beta1.ServiceExport{ObjectMeta: Meta(namespace, name)}
 }
 
+// Pod makes a pod that asks for nothing, and so may run as root.
+func Pod(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: Meta(namespace, name), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}}}
+}
+
+// Policy makes an admission policy with its binding: an API server refuses what is done to a resource, with a message, unless an expression is true.
+func Policy(name, resource, expression, message string, done ...admissionv1.OperationType) []client.Object {
+	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: done, Rule: admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{resource}},
+	}}
+	return []client.Object{
+		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: Meta("", name), Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{rule}},
+			Validations:      []admissionv1.Validation{{Expression: expression, Message: message}},
+		}},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: Meta("", name), Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		}},
+	}
+}
+
 // Import makes a ServiceImport that nobody imports: what somebody creates in Atoll's place, or looks for.
 func Import(namespace, name string) *mcsv1beta1.ServiceImport {
 	return &mcsv1beta1.ServiceImport{
@@ -100,6 +123,13 @@ func Lease(id string) *coordinationv1.Lease {
 // Port makes a port of a record, as that of Service.
 func Port(number int32) mcsv1beta1.ServicePort {
 	return mcsv1beta1.ServicePort{Name: fmt.Sprintf("p%d", number), Protocol: corev1.ProtocolTCP, Port: number}
+}
+
+// Permissions makes what the broker's administrators permit members, as commands of Atoll's do.
+func Permissions(data map[string]string) *corev1.ConfigMap {
+	config := &corev1.ConfigMap{ObjectMeta: Meta(Clusterset, names.MemberPermissions), Data: data}
+	config.Labels = map[string]string{"app.kubernetes.io/managed-by": "atoll"}
+	return config
 }
 
 // Record makes the record of a member's export, which is made now.

@@ -12,11 +12,13 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
@@ -24,6 +26,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // NoError ends the test if there is an error.
@@ -137,7 +140,7 @@ func Gone(t *testing.T, c client.Client, objects ...client.Object) {
 func Condition(t *testing.T, c client.Client, object client.Object, kind, want, words string) (found metav1.Condition) {
 	t.Helper()
 	Until(t, fmt.Sprintf("condition %s of %s being %s", kind, object.GetName(), want), c, object, func() error {
-		all := conditions(object)
+		all := Conditions(object)
 		now := meta.FindStatusCondition(all, kind)
 		status, reason, _ := strings.Cut(want, "/")
 		if now == nil || string(now.Status) != status || reason != "" && now.Reason != reason || !strings.Contains(now.Message, words) ||
@@ -150,7 +153,8 @@ func Condition(t *testing.T, c client.Client, object client.Object, kind, want, 
 	return found
 }
 
-func conditions(object client.Object) []metav1.Condition {
+// Conditions are those that an object has.
+func Conditions(object client.Object) []metav1.Condition {
 	switch o := object.(type) {
 	case *mcsv1beta1.ServiceExport:
 		return o.Status.Conditions
@@ -161,6 +165,39 @@ func conditions(object client.Object) []metav1.Condition {
 	default:
 		return nil
 	}
+}
+
+// Events are those about objects of a kind in a namespace with a reason.
+func Events(ctx context.Context, c client.Client, namespace, kind, reason string) ([]eventsv1.Event, error) {
+	list := &eventsv1.EventList{}
+	err := c.List(ctx, list, client.InNamespace(namespace))
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != kind || e.Reason != reason }), err
+}
+
+// Told waits for an Event about an object of a kind, with a reason and a note that has the words.
+func Told(t *testing.T, c client.Client, namespace, kind, name, reason, words string) (found eventsv1.Event) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("Event %s about %s %s/%s", reason, kind, namespace, name), func() error {
+		all, err := Events(t.Context(), c, namespace, kind, reason)
+		i := slices.IndexFunc(all, func(e eventsv1.Event) bool { return e.Regarding.Name == name && strings.Contains(e.Note, words) })
+		if i < 0 {
+			return errors.Join(err, fmt.Errorf("there are %d others", len(all)))
+		}
+		found = all[i]
+		return nil
+	})
+	return found
+}
+
+// Permit has the broker's administrators permit members this and nothing else.
+func Permit(t *testing.T, onBroker client.Client, data map[string]string) {
+	t.Helper()
+	config := objects.Permissions(nil)
+	_, err := controllerutil.CreateOrUpdate(context.WithoutCancel(t.Context()), onBroker, config, func() error {
+		config.Data = data
+		return nil
+	})
+	NoError(t, err)
 }
 
 // Exporters are the clusters that an import comes from, in their order.

@@ -1,15 +1,10 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -31,22 +26,22 @@ func TestMemberOverBudget(t *testing.T) {
 		export(t, over, fmt.Sprint("web-", i), want[i], "")
 	}
 	expect(t, "everything is imported", importing, want...)
-	names := func(want ...string) func(ctx context.Context) error {
-		return func(ctx context.Context) error {
-			m := &brokerv1alpha1.MemberCluster{}
-			err := onBroker.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: importing.ID.String()}, m)
-			if err == nil && !slices.Equal(m.Spec.OverBudget, want) {
-				err = fmt.Errorf("it names %v", m.Spec.OverBudget)
+	names := func(want ...string) {
+		t.Helper()
+		m := objects.Member(importing.ID.String())
+		planes.Until(t, fmt.Sprintf("the importing cluster names %v", want), onBroker, m, func() error {
+			if !slices.Equal(m.Spec.OverBudget, want) {
+				return fmt.Errorf("it names %v", m.Spec.OverBudget)
 			}
-			return err
-		}
+			return nil
+		})
 	}
-	eventually(t, "the importing cluster names the member", names(over.ID.String()))
+	names(over.ID.String())
 	here.once(t, "MemberOverBudget", "atoll-agent")
 	there.once(t, "OverBudget", "atoll-agent")
 	for i := range n - 1 {
 		planes.Delete(t, over.Client, objects.Export("shop", fmt.Sprint("web-", i)))
 	}
 	expect(t, "one is left", importing, want[n-1])
-	eventually(t, "the importing cluster names nobody", names())
+	names()
 }

@@ -11,17 +11,10 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -35,17 +28,9 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 	b, onBroker, err := MemoryBroker()
 	planes.NoError(t, err)
 	var deaf atomic.Bool
-	first, err := Join(t.Context(), b, 1, Options{})
-	planes.NoError(t, err)
-	second, err := Join(t.Context(), b, 2, Options{})
-	planes.NoError(t, err)
-	t.Cleanup(func() {
-		if err := StopAll([]*Member{first, second}); err != nil {
-			t.Error(err)
-		}
-	})
+	members := joinAll(t, b, 2, Options{})
+	first, second := members[0], members[1]
 	planes.NoError(t, second.Stop())
-	second.options.Broker = rest.CopyConfig(second.options.Broker)
 	second.options.Broker.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(r)
@@ -56,19 +41,13 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 		})
 	})
 	planes.NoError(t, second.Start(t.Context()))
-	service := func(m *Member) {
-		planes.Create(t, m.Client, objects.Service("shop", "web", 80))
-	}
-	for _, m := range []*Member{first, second} {
+	for _, m := range members {
 		planes.Create(t, m.Client, objects.Namespace("shop"), objects.Export("shop", "web"))
 	}
-	entry := client.ObjectKey{Namespace: broker.DefaultNamespace, Name: "web.shop"}
-	service(second)
-	eventually(t, "the second has an entry", func(ctx context.Context) error {
-		return onBroker.Get(ctx, entry, &mcsv1beta1.ServiceImport{})
-	})
+	planes.Create(t, second.Client, objects.Service("shop", "web", 80))
+	catalogued(t, onBroker, "web", "sim2")
 	deaf.Store(true)
-	service(first) // its export is older
+	planes.Create(t, first.Client, objects.Service("shop", "web", 80)) // its export is older
 	api := b.(memoryBroker).api
 	before := api.Writes()["serviceimports"]
 	eventually(t, "both write", func(context.Context) error {
@@ -88,7 +67,7 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 // catalogued waits for an entry of the catalogue that names clusters.
 func catalogued(t *testing.T, onBroker client.Client, service string, clusters ...string) {
 	t.Helper()
-	entry := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: service + ".shop"}}
+	entry := objects.Entry("shop", service, "", "")
 	planes.Until(t, fmt.Sprintf("the catalogue has %s of %v", service, clusters), onBroker, entry, func() error {
 		if have := planes.Exporters(entry); !slices.Equal(have, clusters) {
 			return fmt.Errorf("it is of %v", have)
@@ -102,7 +81,7 @@ func catalogued(t *testing.T, onBroker client.Client, service string, clusters .
 func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
 	waits(t)
 	n, members := joinOver(t, 3)
-	onBroker := n.Broker.(memoryBroker).client
+	onBroker := n.Broker.(memoryBroker).admin
 	shop(t, members...)
 	alive, dying := members[0], members[2]
 	export(t, alive, "web", "10.201.0.1", "")
@@ -112,8 +91,7 @@ func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
 		expect(t, "both are imported", m, "10.201.0.1", "10.203.0.1")
 	}
 	n.cutOff(dying.ID)
-	of := brokerv1alpha1.ExportedServiceSpec{ClusterID: dying.ID.String(), ServiceNamespace: "shop", ServiceName: "web"}
-	planes.Delete(t, onBroker, layout.Record(broker.DefaultNamespace, of))
+	planes.Delete(t, onBroker, objects.Record(dying.ID.String(), "shop", "web"))
 	n.pods("10.203.0", false)
 	expect(t, "the lost one's are withdrawn", alive, "10.201.0.1")
 	catalogued(t, onBroker, "web", "sim1")
@@ -133,7 +111,6 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 	planes.NoError(t, first.Stop())
 	planes.NoError(t, second.Stop())
 	var wrote atomic.Int32
-	second.options.Broker = rest.CopyConfig(second.options.Broker)
 	second.options.Broker.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/serviceimports") {
@@ -142,7 +119,7 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	planes.Delete(t, onBroker, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "sim1"}})
+	planes.Delete(t, onBroker, objects.Lease("sim1"))
 	planes.NoError(t, second.Start(t.Context()))
 	export(t, second, "web", "10.202.0.1", "")
 	eventually(t, "both are imported", func(ctx context.Context) error {
@@ -171,12 +148,12 @@ func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 	expect(t, "both are imported", first, "10.201.0.1", "10.202.0.1")
 
 	planes.NoError(t, first.Stop())
-	imp, right := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, ""
+	imp, right := objects.Import("shop", "web"), ""
 	planes.Change(t, first.Client, imp, func(o *mcsv1beta1.ServiceImport) {
 		right = o.Annotations[names.AnnotationApplied]
 		o.Annotations[names.AnnotationApplied] = fmt.Sprintf("sim2=%d", int64(1)<<50)
 	})
-	planes.Delete(t, onBroker, &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: "web.shop"}})
+	planes.Delete(t, onBroker, objects.Entry("shop", "web", "", ""))
 	planes.NoError(t, first.Start(t.Context()))
 	planes.Until(t, "who is awaited is told", first.Client, imp, func() error {
 		if c := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); c == nil || !strings.Contains(c.Message, "sim2") {
@@ -187,9 +164,7 @@ func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 	planes.Change(t, first.Client, imp, func(o *mcsv1beta1.ServiceImport) { o.Annotations[names.AnnotationApplied] = right })
 	catalogued(t, onBroker, "web", "sim1", "sim2")
 
-	planes.Create(t, onBroker, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}, Data: map[string]string{"namespaces.sim2": "elsewhere"},
-	})
+	planes.Permit(t, onBroker, map[string]string{"namespaces.sim2": "elsewhere"})
 	catalogued(t, onBroker, "web", "sim1")
 }
 

@@ -3,10 +3,9 @@ package simulation
 import (
 	"errors"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -19,15 +18,12 @@ func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
 	m, err := Join(t.Context(), b, 1, Options{})
 	planes.NoError(t, err)
 	planes.NoError(t, m.Stop())
-	asked := make(chan struct{}, 1)
-	m.options.Local = rest.CopyConfig(m.options.Local)
+	asked := make(chan struct{})
+	var once sync.Once
 	m.options.Local.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/apis/discovery.k8s.io/v1/endpointslices" {
-				select {
-				case asked <- struct{}{}:
-				default:
-				}
+				once.Do(func() { close(asked) })
 				return nil, errors.New("away")
 			}
 			return next.RoundTrip(r)

@@ -137,7 +137,7 @@ func (n *network) dials(prefix string) int {
 func expect(t *testing.T, what string, m *Member, want ...string) {
 	t.Helper()
 	eventually(t, m.ID.String()+": "+what, func(ctx context.Context) error {
-		have, err := endpoints(ctx, m)
+		have, err := planes.Endpoints(ctx, m.Client)
 		if err == nil && !slices.Equal(have, want) {
 			err = fmt.Errorf("the endpoints are %v", have)
 		}
@@ -270,9 +270,7 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	n.accept = true
 	n.mu.Unlock()
 	importing, silent := members[0], members[1]
-	for _, m := range members {
-		planes.Create(t, m.Client, objects.Namespace("shop"))
-	}
+	shop(t, members...)
 	export(t, silent, "web", "10.202.0.1", "")
 	export(t, silent, "db", "10.202.1.1", "")
 	export(t, silent, "kept", "10.202.2.1", "keep")

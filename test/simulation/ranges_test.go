@@ -6,32 +6,23 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// allow has the broker's owner say what members may have.
-func allow(t *testing.T, onBroker client.Client, data map[string]string) {
+// allow has the broker's owner say what addresses members may have.
+func allow(t *testing.T, onBroker client.Client, ranges map[string]string) {
 	t.Helper()
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}}
-	err := onBroker.Get(t.Context(), client.ObjectKeyFromObject(config), config)
-	config.Data = map[string]string{}
-	for id, ranges := range data {
-		config.Data["ranges."+id] = ranges
+	data := map[string]string{}
+	for id, of := range ranges {
+		data["ranges."+id] = of
 	}
-	if err != nil {
-		planes.Create(t, onBroker, config)
-		return
-	}
-	planes.NoError(t, onBroker.Update(t.Context(), config))
+	planes.Permit(t, onBroker, data)
 }
 
 // What a member may have the broker's owner says, and what he has said holds: whatever the member does, and where the
@@ -47,9 +38,7 @@ func TestAllowedRangesHold(t *testing.T) {
 	for i, name := range []string{"a", "b", "c"} {
 		export(t, hostile, name, fmt.Sprintf("10.1.0.%d", i+1), "")
 		export(t, other, name, fmt.Sprintf("10.2.0.%d", i+1), "")
-		source := &discoveryv1.EndpointSlice{}
-		planes.NoError(t, hostile.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name + "-1"}, source))
-		source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.7.0.%d", i+1)}}, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.1.1.%d", i+1)}})
+		source := objects.Slice("shop", name+"-1", name, fmt.Sprintf("10.1.0.%d", i+1), fmt.Sprintf("10.7.0.%d", i+1), fmt.Sprintf("10.1.1.%d", i+1))
 		planes.NoError(t, hostile.Client.Update(t.Context(), source))
 	}
 	others := []string{"10.2.0.1", "10.2.0.2", "10.2.0.3"}
@@ -90,7 +79,7 @@ func TestAllowedRangesHold(t *testing.T) {
 	// What the others keep, because it was taken away in a way that they doubt, has to be allowed all the same.
 	planes.NoError(t, hostile.Stop())
 	for _, name := range []string{"a", "b"} {
-		planes.Delete(t, onBroker, &brokerv1alpha1.ExportedService{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: name + ".shop.sim1"}})
+		planes.Delete(t, onBroker, objects.Record("sim1", "shop", name))
 		planes.NoError(t, onBroker.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace),
 			client.MatchingLabels{names.LabelSourceCluster: "sim1", names.LabelServiceName: name}))
 	}
@@ -100,14 +89,12 @@ func TestAllowedRangesHold(t *testing.T) {
 	expect(t, "what is in doubt and allowed", importer, all(within, others)...)
 
 	// Where the broker has lost it, it still holds.
-	planes.Delete(t, onBroker, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: names.MemberPermissions}})
+	planes.Delete(t, onBroker, objects.Permissions(nil))
 	planes.NoError(t, hostile.Start(t.Context()))
 	eventually(t, "the hostile member has published all again", func(ctx context.Context) error { return holds(ctx, onBroker, all(within, outside)) })
 	export(t, hostile, "d", "10.1.0.4", "")
 	export(t, hostile, "e", "10.7.0.5", "")
-	eventually(t, "the last is imported", func(ctx context.Context) error {
-		return importer.Client.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "e"}, &mcsv1beta1.ServiceImport{})
-	})
+	eventually(t, "the last is imported", func(ctx context.Context) error { return planes.Imported(ctx, importer.Client, "shop", "e", "sim1") })
 	within = append(within, "10.1.0.4")
 	expect(t, "what is allowed, without what says so", importer, all(within, others)...)
 	settled(t, members)

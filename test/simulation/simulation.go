@@ -47,7 +47,7 @@ type Broker interface {
 
 // realBroker is a broker on an API server that an administrator has prepared.
 type realBroker struct {
-	admin  client.WithWatch
+	registry
 	config *rest.Config
 }
 
@@ -61,7 +61,7 @@ func RealBroker(config *rest.Config) (Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the broker: %w", err)
 	}
-	return realBroker{admin, config}, nil
+	return realBroker{registry{admin}, config}, nil
 }
 
 // Invite makes the member's account and role, if need be, and a token.
@@ -93,15 +93,10 @@ func (b realBroker) Invite(ctx context.Context, id names.ClusterID) (*rest.Confi
 	}, nil
 }
 
-// Joined looks for the member's entry.
-func (b realBroker) Joined(ctx context.Context, id names.ClusterID) error {
-	return joined(ctx, b.admin, id)
-}
-
 // memoryBroker is a broker in memory, which anybody may write to.
 type memoryBroker struct {
-	api    *apiserver.Server
-	client client.WithWatch
+	registry
+	api *apiserver.Server
 }
 
 // MemoryBroker returns a broker in memory, for members that are to be tried without any
@@ -119,7 +114,7 @@ func MemoryBrokerOn(api *apiserver.Server) (Broker, client.WithWatch, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a broker in memory: %w", err)
 	}
-	return memoryBroker{api, c}, c, nil
+	return memoryBroker{registry{c}, api}, c, nil
 }
 
 // Invite has nothing to make.
@@ -127,13 +122,12 @@ func (b memoryBroker) Invite(context.Context, names.ClusterID) (*rest.Config, er
 	return b.api.Config(), nil
 }
 
-// Joined looks for the member's entry.
-func (b memoryBroker) Joined(ctx context.Context, id names.ClusterID) error {
-	return joined(ctx, b.client, id)
-}
+// registry is where a broker's members are registered, as an administrator sees it.
+type registry struct{ admin client.WithWatch }
 
-func joined(ctx context.Context, c client.Client, id names.ClusterID) error {
-	return c.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
+// Joined looks for the member's entry.
+func (r registry) Joined(ctx context.Context, id names.ClusterID) error {
+	return r.admin.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
 }
 
 // Member is one simulated member cluster with its agent.

@@ -73,8 +73,3 @@ func export(t *testing.T, m *Member, name, address, onLoss string) {
 	}
 	planes.Create(t, m.Client, objects.Service("shop", name, 80), objects.Slice("shop", name+"-1", name, address), e)
 }
-
-// endpoints are those that a member has imported, sorted.
-func endpoints(ctx context.Context, m *Member) ([]string, error) {
-	return planes.Endpoints(ctx, m.Client)
-}

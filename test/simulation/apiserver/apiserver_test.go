@@ -19,16 +19,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 func newClient(t *testing.T) (*Server, client.WithWatch) {
 	t.Helper()
 	server := New(1)
 	c, err := client.NewWithWatch(server.Config(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	must(t, err)
+	must(t, c.Create(t.Context(), objects.Namespace("shop")))
 	return server, c
 }
 
@@ -39,29 +39,18 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func slice(name string, addresses ...string) *discoveryv1.EndpointSlice {
-	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": name}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-	}
-	for _, a := range addresses {
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
-	}
-	return s
-}
-
 func TestWrites(t *testing.T) {
 	server, c := newClient(t)
 	ctx := t.Context()
-	web := slice("web", "10.0.0.1")
+	web := objects.Slice("shop", "web", "web", "10.0.0.1")
 	must(t, c.Create(ctx, web))
 	if web.UID == "" || web.ResourceVersion == "" || web.Generation != 1 {
 		t.Errorf("created as %+v", web.ObjectMeta)
 	}
-	if err := c.Create(ctx, slice("web")); !apierrors.IsAlreadyExists(err) {
+	if err := c.Create(ctx, objects.Slice("shop", "web", "web")); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("creating it again: %v", err)
 	}
-	elsewhere := slice("web")
+	elsewhere := objects.Slice("shop", "web", "web")
 	elsewhere.Namespace = "nowhere"
 	if err := c.Create(ctx, elsewhere); !apierrors.IsNotFound(err) {
 		t.Errorf("creating in a namespace that does not exist: %v", err)
@@ -102,14 +91,78 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// watchFrom watches slices from a version on.
+func watchFrom(ctx context.Context, t *testing.T, c client.WithWatch, version string) watch.Interface {
+	t.Helper()
+	w, err := c.Watch(ctx, &discoveryv1.EndpointSliceList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+	must(t, err)
+	t.Cleanup(w.Stop)
+	return w
+}
+
+func TestWatchFromAVersion(t *testing.T) {
+	_, c := newClient(t)
+	for _, name := range []string{"a", "b"} {
+		must(t, c.Create(t.Context(), objects.Slice("shop", name, name)))
+	}
+	list := &discoveryv1.EndpointSliceList{}
+	must(t, c.List(t.Context(), list))
+	must(t, c.Create(t.Context(), objects.Slice("shop", "c", "c")))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	w := watchFrom(ctx, t, c, list.ResourceVersion)
+	must(t, c.Delete(ctx, objects.Slice("shop", "a", "a")))
+	var got []string
+	for e := range w.ResultChan() {
+		got = append(got, string(e.Type)+" "+e.Object.(client.Object).GetName())
+		if len(got) == 2 {
+			break
+		}
+	}
+	if want := []string{string(watch.Added) + " c", string(watch.Deleted) + " a"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A server that is put back holds what it did, gives the same versions out again, and ends all watches. One
+// that goes on from a version that is yet to come is deaf until then.
+func TestRestore(t *testing.T) {
+	server, c := newClient(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	kept, lost := objects.Slice("shop", "kept", "kept", "10.0.0.1"), objects.Slice("shop", "lost", "lost")
+	must(t, c.Create(ctx, kept))
+	backup := server.Backup()
+	before := watchFrom(ctx, t, c, kept.ResourceVersion)
+	must(t, c.Delete(ctx, kept))
+	must(t, c.Create(ctx, lost))
+	server.Restore(backup)
+	for range before.ResultChan() { // ends
+	}
+	list := &discoveryv1.EndpointSliceList{}
+	must(t, c.List(ctx, list))
+	if len(list.Items) != 1 || list.Items[0].Name != "kept" || list.Items[0].UID != kept.UID || list.ResourceVersion != kept.ResourceVersion {
+		t.Fatalf("at %s there are %+v", list.ResourceVersion, list.Items)
+	}
+	deaf := watchFrom(ctx, t, c, lost.ResourceVersion)
+	for _, name := range []string{"a", "b", "c"} { // the second has the version of the one that was lost
+		must(t, c.Create(ctx, objects.Slice("shop", name, name)))
+	}
+	if e := <-deaf.ResultChan(); e.Object.(client.Object).GetName() != "c" {
+		t.Errorf("the first that is heard of is %s", e.Object.(client.Object).GetName())
+	}
+	again := &discoveryv1.EndpointSlice{}
+	must(t, c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "b"}, again))
+	if again.ResourceVersion != lost.ResourceVersion {
+		t.Errorf("its version is %s, not %s", again.ResourceVersion, lost.ResourceVersion)
+	}
+}
+
 func TestStatusIsApart(t *testing.T) {
 	_, c := newClient(t)
 	ctx := t.Context()
-	imp := &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{{Port: 80}}},
-		Status:     mcsv1beta1.ServiceImportStatus{Clusters: []mcsv1beta1.ClusterStatus{{Cluster: "ignored"}}},
-	}
+	imp := objects.Import("shop", "web")
+	imp.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "ignored"}}
 	must(t, c.Create(ctx, imp))
 	if len(imp.Status.Clusters) != 0 {
 		t.Error("a create has set the status")
@@ -132,7 +185,7 @@ func TestStatusIsApart(t *testing.T) {
 func TestAppliedConditionsOfTwoOwners(t *testing.T) {
 	_, c := newClient(t)
 	ctx := t.Context()
-	export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	export := objects.Export("shop", "web")
 	must(t, c.Create(ctx, export))
 	apply := func(owner, kind, status string, uid any) error {
 		object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
@@ -159,19 +212,19 @@ func TestAppliedConditionsOfTwoOwners(t *testing.T) {
 func TestWhatIsOwnedGoesToo(t *testing.T) {
 	_, c := newClient(t)
 	ctx := t.Context()
-	imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	imp := objects.Import("shop", "web")
 	must(t, c.Create(ctx, imp))
-	owned := slice("owned")
+	owned := objects.Slice("shop", "owned", "owned")
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: mcsv1beta1.GroupVersion.String(), Kind: "ServiceImport", Name: "web", UID: imp.UID}}
 	must(t, c.Create(ctx, owned))
-	must(t, c.Create(ctx, slice("free")))
+	must(t, c.Create(ctx, objects.Slice("shop", "free", "free")))
 	must(t, c.Delete(ctx, imp))
 	list := &discoveryv1.EndpointSliceList{}
 	must(t, c.List(ctx, list))
 	if len(list.Items) != 1 || list.Items[0].Name != "free" {
 		t.Errorf("left are %+v", list.Items)
 	}
-	must(t, c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	must(t, c.Delete(ctx, objects.Namespace("shop")))
 	must(t, c.List(ctx, list))
 	if len(list.Items) != 0 {
 		t.Errorf("left of the namespace are %+v", list.Items)
@@ -182,7 +235,7 @@ func TestServicesGetAddresses(t *testing.T) {
 	_, c := newClient(t)
 	var addresses []string
 	for _, name := range []string{"a", "b"} {
-		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		s := objects.Service("shop", name, 80)
 		must(t, c.Create(t.Context(), s))
 		if s.Spec.Ports[0].Protocol != corev1.ProtocolTCP || s.Spec.Ports[0].TargetPort.IntVal != 80 || len(s.Spec.IPFamilies) != 1 {
 			t.Errorf("made %+v", s.Spec)
@@ -199,11 +252,11 @@ func TestServicesGetAddresses(t *testing.T) {
 func TestInformers(t *testing.T) {
 	server, c := newClient(t)
 	ctx := t.Context()
-	must(t, c.Create(ctx, slice("before", "10.0.0.1")))
+	must(t, c.Create(ctx, objects.Slice("shop", "before", "before", "10.0.0.1")))
 	native, err := kubernetes.NewForConfig(server.Config())
 	must(t, err)
 	factory := informers.NewSharedInformerFactoryWithOptions(native, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = "app!=hidden"
+		o.LabelSelector = discoveryv1.LabelServiceName + "!=hidden"
 	}))
 	informer := factory.Discovery().V1().EndpointSlices().Informer()
 	names := make(chan string, 20)
@@ -226,14 +279,14 @@ func TestInformers(t *testing.T) {
 		}
 	}
 	want("+before")
-	must(t, c.Create(ctx, slice("hidden")))
-	web := slice("web", "10.0.0.2")
+	must(t, c.Create(ctx, objects.Slice("shop", "hidden", "hidden")))
+	web := objects.Slice("shop", "web", "web", "10.0.0.2")
 	must(t, c.Create(ctx, web))
 	want("+web")
 	web.Endpoints = nil
 	must(t, c.Update(ctx, web))
 	want("~web")
-	web.Labels["app"] = "hidden" // it leaves the selection
+	web.Labels[discoveryv1.LabelServiceName] = "hidden" // it leaves the selection
 	must(t, c.Update(ctx, web))
 	want("-web")
 	if n := len(informer.GetStore().List()); n != 1 {
@@ -245,75 +298,9 @@ func TestMetadataOnly(t *testing.T) {
 	_, c := newClient(t)
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(discoveryv1.SchemeGroupVersion.WithKind("EndpointSliceList"))
-	must(t, c.Create(t.Context(), slice("web", "10.0.0.1")))
+	must(t, c.Create(t.Context(), objects.Slice("shop", "web", "web", "10.0.0.1")))
 	must(t, c.List(t.Context(), list, client.InNamespace("shop")))
-	if len(list.Items) != 1 || list.Items[0].Name != "web" || list.Items[0].Labels["app"] != "web" {
+	if len(list.Items) != 1 || list.Items[0].Name != "web" || list.Items[0].Labels[discoveryv1.LabelServiceName] != "web" {
 		t.Errorf("listed %+v", list.Items)
-	}
-}
-
-func TestWatchFromAVersion(t *testing.T) {
-	_, c := newClient(t)
-	for _, name := range []string{"a", "b"} {
-		must(t, c.Create(t.Context(), slice(name)))
-	}
-	list := &discoveryv1.EndpointSliceList{}
-	must(t, c.List(t.Context(), list))
-	must(t, c.Create(t.Context(), slice("c")))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	w, err := c.Watch(ctx, &discoveryv1.EndpointSliceList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
-	must(t, err)
-	defer w.Stop()
-	must(t, c.Delete(ctx, slice("a")))
-	var got []string
-	for e := range w.ResultChan() {
-		got = append(got, string(e.Type)+" "+e.Object.(client.Object).GetName())
-		if len(got) == 2 {
-			break
-		}
-	}
-	if want := []string{string(watch.Added) + " c", string(watch.Deleted) + " a"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-// A server that is put back holds what it did, gives the same versions out again, and ends all watches. One
-// that goes on from a version that is yet to come is deaf until then.
-func TestRestore(t *testing.T) {
-	server, c := newClient(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	watchFrom := func(version string) watch.Interface {
-		w, err := c.Watch(ctx, &discoveryv1.EndpointSliceList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
-		must(t, err)
-		t.Cleanup(w.Stop)
-		return w
-	}
-	kept, lost := slice("kept", "10.0.0.1"), slice("lost")
-	must(t, c.Create(ctx, kept))
-	backup := server.Backup()
-	before := watchFrom(kept.ResourceVersion)
-	must(t, c.Delete(ctx, kept))
-	must(t, c.Create(ctx, lost))
-	server.Restore(backup)
-	for range before.ResultChan() { // ends
-	}
-	list := &discoveryv1.EndpointSliceList{}
-	must(t, c.List(ctx, list))
-	if len(list.Items) != 1 || list.Items[0].Name != "kept" || list.Items[0].UID != kept.UID || list.ResourceVersion != kept.ResourceVersion {
-		t.Fatalf("at %s there are %+v", list.ResourceVersion, list.Items)
-	}
-	deaf := watchFrom(lost.ResourceVersion)
-	for _, name := range []string{"a", "b", "c"} { // the second has the version of the one that was lost
-		must(t, c.Create(ctx, slice(name)))
-	}
-	if e := <-deaf.ResultChan(); e.Object.(client.Object).GetName() != "c" {
-		t.Errorf("the first that is heard of is %s", e.Object.(client.Object).GetName())
-	}
-	again := &discoveryv1.EndpointSlice{}
-	must(t, c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "b"}, again))
-	if again.ResourceVersion != lost.ResourceVersion {
-		t.Errorf("its version is %s, not %s", again.ResourceVersion, lost.ResourceVersion)
 	}
 }

@@ -78,6 +78,3 @@ func (r *response) Write(data []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	return r.body.Write(data)
 }
-
-// Flush does nothing: nothing is held back.
-func (r *response) Flush() {}

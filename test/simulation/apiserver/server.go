@@ -140,10 +140,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 	switch {
 	case r.Method == http.MethodGet && t.name == "" && isTrue(r, "watch"):
 		return s.watch(w, r, t)
-	case r.Method == http.MethodGet && t.name == "":
+	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && t.name == "":
 		return s.list(w, r, t)
-	case r.Method == http.MethodDelete && t.name == "":
-		return s.deleteAll(w, r, t)
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -216,22 +214,17 @@ func (s *Server) delete(t target, body []byte) (Object, error) {
 	return s.store.delete(t, options)
 }
 
+// list answers with what there is, and deletes it where that is what is asked.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, t target) error {
 	filter, err := filterOf(r, t)
 	if err != nil {
 		return err
 	}
 	objects, at := s.store.list(filter)
-	return negotiate(r, t.kind).writeList(w, t.kind, objects, at)
-}
-
-func (s *Server) deleteAll(w http.ResponseWriter, r *http.Request, t target) error {
-	filter, err := filterOf(r, t)
-	if err != nil {
-		return err
-	}
-	objects, at := s.store.list(filter)
 	for _, o := range objects {
+		if r.Method != http.MethodDelete {
+			break
+		}
 		one := t
 		one.namespace, one.name = o.GetNamespace(), o.GetName()
 		if _, err := s.store.delete(one, &metav1.DeleteOptions{}); err != nil && !isNotFound(err) {

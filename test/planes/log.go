@@ -1,0 +1,45 @@
+package planes
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Log is what agents say, for tests that wait for it.
+type Log struct {
+	// To, unless nil, gets it too.
+	To io.Writer
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	if l.To == nil {
+		return len(p), nil
+	}
+	return l.To.Write(p)
+}
+
+// Expect waits until all these words were said.
+func (l *Log) Expect(t *testing.T, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		Eventually(t, "the agent says "+w, func() error {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if !strings.Contains(l.text.String(), w) {
+				return fmt.Errorf("it says\n%s", l.text.String())
+			}
+			return nil
+		})
+	}
+}
