@@ -30,9 +30,10 @@ const remembered = 100_000
 type Beliefs struct {
 	// Suspicions are told of the members' Leases by whoever reads them.
 	Suspicions *belief.Suspicions
+	// Lost tells of which members the endpoints are withdrawn.
+	Lost func(names.ClusterID) bool
 
 	clusterset string
-	lost       func(names.ClusterID) bool
 	changed    func(types.NamespacedName)
 
 	mu      sync.Mutex
@@ -54,11 +55,10 @@ func (c Connection) found(object client.Object) *belief.Found {
 	return &belief.Found{Revision: layout.Revision(object), Withdrawn: state == border.Withdrawn}
 }
 
-// NewBeliefs returns beliefs about nothing in a clusterset. lost tells of which members the endpoints are withdrawn; changed is called with services of which
-// something else is believed although nothing has changed on the broker.
+// NewBeliefs returns beliefs about nothing. changed is called with services of which something else is believed although nothing has changed on the broker.
 func NewBeliefs(clusterset string, suspicions *belief.Suspicions, lost func(names.ClusterID) bool, changed func(types.NamespacedName)) *Beliefs {
 	return &Beliefs{
-		Suspicions: suspicions, clusterset: clusterset, lost: lost, changed: changed, ended: lru.New(remembered),
+		Suspicions: suspicions, Lost: lost, clusterset: clusterset, changed: changed, ended: lru.New(remembered),
 		records: map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService{},
 		removed: map[names.ClusterID]bool{}, joined: map[names.ClusterID]int{},
 	}
@@ -76,9 +76,6 @@ func (s *Beliefs) Member(id names.ClusterID, removed bool) {
 	}
 }
 
-// Lost tells whether the endpoints of a member are withdrawn.
-func (s *Beliefs) Lost(id names.ClusterID) bool { return s.lost(id) }
-
 // key is an object's, of a kind and a name on the broker.
 func (s *Beliefs) key(kind, name string, id names.ClusterID) string {
 	s.mu.Lock()
@@ -89,7 +86,7 @@ func (s *Beliefs) key(kind, name string, id names.ClusterID) string {
 // owner is what is known of a member.
 func (s *Beliefs) owner(ctx context.Context, c Connection, id names.ClusterID) (belief.Owner, error) {
 	member, err := kit.Get(ctx, c.Cache, client.ObjectKey{Namespace: s.clusterset, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
-	return belief.Owner{Removed: member != nil && member.Removed(), Lost: s.lost(id)}, err
+	return belief.Owner{Removed: member != nil && member.Removed(), Lost: s.Lost(id)}, err
 }
 
 // remember notes at which revision an object was ended.

@@ -115,7 +115,7 @@ func (p *process) term(ctx context.Context) error {
 		return err
 	}
 	voucher := &servicepolicy.Voucher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Log: p.log}
-	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(p.observe), hosts, voucher} {
+	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), hosts, voucher} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
@@ -137,16 +137,10 @@ func (p *process) term(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// lead runs for as long as this replica is the leader.
+// lead runs while this replica is the leader, and reads every 10 s, as often as members write their Leases, whether they vouch for what they publish.
 func (p *process) lead(ctx context.Context) error {
 	p.leading.Store(true)
-	<-ctx.Done()
-	p.leading.Store(false)
-	return nil
-}
-
-// observe reads every 10 s whether members vouch for what they publish, if that is asked: members write their Leases that often.
-func (p *process) observe(ctx context.Context) error {
+	defer p.leading.Store(false)
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := p.published.Observe(ctx); err != nil {
 			p.log.Warn("Reading the members' Leases failed, and is tried again.", "error", err)

@@ -88,7 +88,7 @@ func TestRecordThatChangesAllTheTime(t *testing.T) {
 		p, members, stop := pair(ctx, t, b)
 		defer stop()
 		p.export(members[1].Client)
-		w, err := members[1].Client.(client.WithWatch).Watch(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace("shop"))
+		w, err := members[1].Client.Watch(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace("shop"))
 		p.must(err)
 		written := make(chan int, 1)
 		go func() {

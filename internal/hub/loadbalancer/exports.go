@@ -121,7 +121,7 @@ func selectBackends(found map[string]map[netip.AddrPort]bool, limit int) (chosen
 			own = append(own, candidate{Backend: cloudprovider.Backend{Address: a, Cluster: cluster, Draining: draining}})
 		}
 		slices.SortFunc(own, func(x, y candidate) int {
-			return cmp.Or(compareBool(x.Draining, y.Draining), x.Address.Compare(y.Address))
+			return cmp.Or(cmp.Compare(last[x.Draining], last[y.Draining]), x.Address.Compare(y.Address))
 		})
 		for i := range own {
 			own[i].rank = i
@@ -129,7 +129,7 @@ func selectBackends(found map[string]map[netip.AddrPort]bool, limit int) (chosen
 		all = append(all, own...)
 	}
 	slices.SortFunc(all, func(x, y candidate) int {
-		return cmp.Or(compareBool(x.Draining, y.Draining), cmp.Compare(x.rank, y.rank), strings.Compare(x.Cluster, y.Cluster))
+		return cmp.Or(cmp.Compare(last[x.Draining], last[y.Draining]), cmp.Compare(x.rank, y.rank), strings.Compare(x.Cluster, y.Cluster))
 	})
 	seen := make(map[netip.AddrPort]bool, len(all))
 	for _, c := range all {
@@ -145,16 +145,8 @@ func selectBackends(found map[string]map[netip.AddrPort]bool, limit int) (chosen
 	return chosen, len(seen)
 }
 
-// compareBool orders false before true.
-func compareBool(x, y bool) int {
-	switch {
-	case x == y:
-		return 0
-	case y:
-		return -1
-	}
-	return 1
-}
+// last orders what is true behind what is not.
+var last = map[bool]int{true: 1}
 
 // portLimit is how many backends each of so many ports has at most.
 func portLimit(ports int) int { return max(1, min(maxPortBackends, maxBackends/max(1, ports))) }
