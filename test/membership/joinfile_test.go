@@ -56,7 +56,8 @@ func claimsOf(t *testing.T, token string) credential.Claims {
 
 // accepted returns nil if the broker accepts a membership's token.
 func accepted(t *testing.T, m credential.Membership) error {
-	return asMember(t, m).Create(t.Context(), &authenticationv1.SelfSubjectReview{})
+	_, err := kubeAs(t, m).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	return err
 }
 
 func onBroker(name string) metav1.ObjectMeta { return objects.Meta(place, name) }
