@@ -13,18 +13,13 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
 // TestServiceThatIsMadeAgainKeepsItsAddress deletes an exported Service and makes it again, as kubectl replace --force does: its endpoints go at once, and
 // the imports keep their clusterset IPs in both clusters. Where it is not made again they go.
 func TestServiceThatIsMadeAgainKeepsItsAddress(t *testing.T) {
 	inBubble(t, func(ctx context.Context) {
-		b, _, err := simulation.MemoryBroker()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, members, stop := pair(ctx, t, b)
+		p, _, members, stop := pair(ctx, t)
 		defer stop()
 		p.export(members[1].Client)
 		key := client.ObjectKey{Namespace: "shop", Name: "web"}

@@ -27,11 +27,7 @@ import (
 // wait for each other, and each bears the time of the change that its source bears.
 func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 	inBubble(t, func(ctx context.Context) {
-		b, onBroker, err := simulation.MemoryBroker()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, members, stop := pair(ctx, t, b)
+		p, onBroker, members, stop := pair(ctx, t)
 		defer stop()
 		p.export(members[1].Client)
 		views := map[string]*recorder{
@@ -81,11 +77,7 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 func TestRecordThatChangesAllTheTime(t *testing.T) {
 	const changes, atOnce, perSecond = 5000, 1000, 100
 	inBubble(t, func(ctx context.Context) {
-		b, onBroker, err := simulation.MemoryBroker()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, members, stop := pair(ctx, t, b)
+		p, onBroker, members, stop := pair(ctx, t)
 		defer stop()
 		p.export(members[1].Client)
 		w, err := members[1].Client.Watch(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace("shop"))
@@ -130,12 +122,16 @@ type paced struct {
 }
 
 // pair has two members join a broker, of which the first makes changes, until stop is called.
-func pair(ctx context.Context, t *testing.T, b simulation.Broker) (p *paced, members []*simulation.Member, stop func()) {
-	members, err := simulation.JoinAll(ctx, b, 1, 2, simulation.Options{})
+func pair(ctx context.Context, t *testing.T) (p *paced, onBroker client.Client, members []*simulation.Member, stop func()) {
+	b, onBroker, err := simulation.MemoryBroker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &paced{t: t, ctx: ctx, c: members[0].Client, slices: map[string]*discoveryv1.EndpointSlice{}}, members, func() {
+	members, err = simulation.JoinAll(ctx, b, 1, 2, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &paced{t: t, ctx: ctx, c: members[0].Client, slices: map[string]*discoveryv1.EndpointSlice{}}, onBroker, members, func() {
 		if err := simulation.StopAll(members); err != nil {
 			t.Error(err)
 		}

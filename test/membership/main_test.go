@@ -80,18 +80,20 @@ func must(t *testing.T, stdin, line string) string {
 // refused runs a command line that has to fail with a message that holds these words.
 func refused(t *testing.T, stdin, line string, words ...string) {
 	t.Helper()
-	r := atoll(stdin, line)
-	if r.status != 1 {
-		t.Errorf("atoll %s: status %d\n%s", line, r.status, r.stderr)
-	}
-	planes.Says(t, "atoll "+line, r.stderr, words...)
+	ends(t, 1, stdin, line, words...)
 }
 
 // says runs a command line that has to succeed with a message that holds these words.
 func says(t *testing.T, stdin, line string, words ...string) {
 	t.Helper()
+	ends(t, 0, stdin, line, words...)
+}
+
+// ends runs a command line that has to end with a status and a message that holds these words.
+func ends(t *testing.T, status int, stdin, line string, words ...string) {
+	t.Helper()
 	r := atoll(stdin, line)
-	if r.status != 0 {
+	if r.status != status {
 		t.Errorf("atoll %s: status %d\n%s", line, r.status, r.stderr)
 	}
 	planes.Says(t, "atoll "+line, r.stderr, words...)

@@ -73,7 +73,7 @@ type core struct {
 	Config
 	mgr      manager.Manager
 	cluster  *inputs.Cluster
-	hosts    *local.Hosts // complete when nodesRead is set
+	hosts    *local.Hosts
 	network  validation.Network
 	hints    *hints.Hints
 	recorder events.EventRecorder
@@ -82,8 +82,9 @@ type core struct {
 	// permissions outlive sessions, so that they hold where the broker has lost them.
 	permissions *broker.Permissions
 	// lost are the members whose endpoints are withdrawn.
-	lost      *lost.Set
-	process   processControllers
+	lost    *lost.Set
+	process processControllers
+	// nodesRead is set when hosts has the addresses of all nodes.
 	nodesRead atomic.Bool
 	// pace delays what members change too fast.
 	pace *border.Pace

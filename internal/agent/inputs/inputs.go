@@ -85,17 +85,18 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 		own.Service = nil
 	}
 	own.Validity = contribution.Validate(own.Service)
-	if b := c.Broker(); b != nil {
+	b := c.Broker()
+	if own.Service == nil && b != nil {
 		record, err := b.Record(ctx, c.Clusterset, c.ID, key)
 		if err != nil {
 			return local.Own{}, err
 		}
-		if own.Service == nil && record != nil && !layout.Withdrawn(record) {
+		if record != nil && !layout.Withdrawn(record) {
 			own.Contribution = &record.Spec // until controller serviceexport withdraws it
 		}
-		if own.Validity.Valid && !b.Permissions().MayExport(c.ID, key.Namespace) {
-			own.Validity = contribution.NotPermitted(c.ID, c.Clusterset, key.Namespace)
-		}
+	}
+	if own.Validity.Valid && b != nil && !b.Permissions().MayExport(c.ID, key.Namespace) {
+		own.Validity = contribution.NotPermitted(c.ID, c.Clusterset, key.Namespace)
 	}
 	if !own.Validity.Valid {
 		return own, nil
@@ -162,10 +163,13 @@ func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName,
 		return nil, err
 	}
 	rules, err := c.Refusals(ctx, service.Namespace)
-	if err != nil || rules.Closed {
+	if err != nil {
+		return nil, err
+	}
+	if rules.Closed {
 		records = nil
 	}
-	return constituents(policy, own, c.present(own, records)), err
+	return constituents(policy, own, c.present(own, records)), nil
 }
 
 // present leaves out the exports of clusters that are lost, as long as another one is there to serve the service.

@@ -62,7 +62,7 @@ type content struct {
 // NewPublished returns what the members of a clusterset have published, by a border that needs no content. No more than budget bytes of each member are
 // kept, 0 for any number.
 func NewPublished(clusterset string, b *border.Border, budget int64, permitted func() permissions.Members) *Published {
-	p := &Published{clusterset: clusterset, border: b, permissions: permitted}
+	p := &Published{clusterset: clusterset, border: b, permissions: permitted, contents: map[types.NamespacedName]map[string]content{}}
 	p.listener.Store(&listener{func(types.NamespacedName) {}, func() {}})
 	p.budget = border.NewBudget(budget, func(string) { p.listener.Load().room() })
 	p.Forget()
@@ -80,12 +80,9 @@ func (p *Published) Read(cache, live client.Reader) {
 func (p *Published) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, of := range p.contents {
-		for name := range of {
-			p.budget.Forget(name)
-		}
+	for service := range p.contents {
+		p.free(service)
 	}
-	p.contents = map[types.NamespacedName]map[string]content{}
 	never := func(names.ClusterID) bool { return false } // a member is lost here: each backend's health is checked
 	p.beliefs = broker.NewBeliefs(p.clusterset, belief.NewSuspicions(), never, func(service types.NamespacedName) { p.listener.Load().again(service) })
 }
@@ -253,9 +250,14 @@ func (p *Published) drop(service types.NamespacedName, name string) {
 func (p *Published) release(service types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.free(service)
+	p.beliefs.Release(service)
+}
+
+// free forgets the slices of a service. It is called with mu held.
+func (p *Published) free(service types.NamespacedName) {
 	for name := range p.contents[service] {
 		p.budget.Forget(name)
 	}
 	delete(p.contents, service)
-	p.beliefs.Release(service)
 }
