@@ -112,6 +112,29 @@ func TestRecordThatChangesAllTheTime(t *testing.T) {
 	})
 }
 
+// What a namespace needs that appears is read at once, however much that is: only a member that is over its budget has to wait.
+func TestNamespaceThatAppearsIsFilledAtOnce(t *testing.T) {
+	const many = 600
+	inBubble(t, func(ctx context.Context) {
+		p, _, members, stop := pair(ctx, t)
+		defer stop()
+		p.export()
+		for i := range many {
+			s := p.slices["a"].DeepCopy()
+			s.Name, s.ResourceVersion = fmt.Sprint("more-", i), ""
+			p.must(p.c.Create(ctx, s))
+		}
+		<-time.After(time.Minute)
+		p.must(members[1].Client.Create(ctx, made.Namespace("shop")))
+		<-time.After(3 * time.Second)
+		list := &discoveryv1.EndpointSliceList{}
+		p.must(members[1].Client.List(ctx, list, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
+		if len(list.Items) != many+2 {
+			t.Errorf("%d of %d slices are imported", len(list.Items), many+2)
+		}
+	})
+}
+
 // paced is a Service whose endpoints change.
 type paced struct {
 	t      *testing.T

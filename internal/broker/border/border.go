@@ -84,6 +84,9 @@ func (b *Border) Admit(slice *discoveryv1.EndpointSlice) {
 	_, _ = whole.Transform(slice) // which returns no error
 }
 
+// OverBudget tells whether a slice is a stub because its member's budget has no room for it.
+func (b *Border) OverBudget(slice *discoveryv1.EndpointSlice) bool { return b.budget.Waits(slice.Name) }
+
 // State returns the state of an object from the cache, and its detail: a stub's hash of the content, or why the object is refused.
 func (b *Border) State(o metav1.Object) (state State, detail string) {
 	if b.isOwn(o) {

@@ -14,8 +14,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Reads of one member's slices of which the cache has stubs: this many at once, and then so many a second. A member that is over its budget is no
-// reason to read much.
+// Reads of one member's slices for which its budget has no room: this many at once, and then so many a second. What a namespace needs that has just
+// appeared is within the budget, and read at once.
 const (
 	readsAtOnce    = 500
 	readsPerSecond = 20
@@ -46,18 +46,20 @@ func (r *reads) made(req Request, in inputsOf, have, want *discoveryv1.EndpointS
 }
 
 // read puts the content of a slice of which the cache has a stub in its place. It does not where the imported slice is made of just that, which is kept,
-// or where too much has been read of the member: then nothing is to be done now.
+// or where too much has been read of a member that is over its budget: then nothing is to be done now.
 func (r *Reconciler) read(ctx context.Context, req Request, in *inputsOf, have *discoveryv1.EndpointSlice) error {
 	if last, found := r.reads.of.Load(req); found && last == in.key(in.detail, have) {
 		in.kept = true
 		return nil
 	}
-	now := time.Now()
-	if in.again = r.reads.pace.Wait(req.Cluster.String(), "", req.key(), now); in.again > 0 {
-		in.waits = true
-		return nil
+	if r.Broker.Border.OverBudget(in.source) {
+		now := time.Now()
+		if in.again = r.reads.pace.Wait(req.Cluster.String(), "", req.key(), now); in.again > 0 {
+			in.waits = true
+			return nil
+		}
+		r.reads.pace.Done(req.Cluster.String(), "", req.key(), now)
 	}
-	r.reads.pace.Done(req.Cluster.String(), "", req.key(), now)
 	slice := &discoveryv1.EndpointSlice{}
 	err := r.Broker.Live.Get(ctx, client.ObjectKeyFromObject(in.source), slice)
 	if client.IgnoreNotFound(err) != nil {
