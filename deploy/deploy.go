@@ -35,7 +35,7 @@ func HubCRDs() [][]byte { return read("crds/networking.karmada.io_*.yaml") }
 // rights, the rights of people, and the admission policies.
 func Agent() [][]byte { return read("agent/*.yaml") }
 
-// Hub holds the namespace, account and rights of atoll-hub on a broker, and the admission policy for MultiClusterServices.
+// Hub holds the namespace, account and rights of atoll-hub on a broker.
 func Hub() [][]byte { return read("hub/*.yaml") }
 
 // DNS holds the account and rights of atoll-dns in a member cluster.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -124,21 +125,31 @@ func (t *Target) CheckCRDs(ctx context.Context, crds []*unstructured.Unstructure
 	return err
 }
 
+// Foreign returns the names of those definitions that are there already, by others than Atoll and the Multi-Cluster Services API.
+func (t *Target) Foreign(ctx context.Context, crds []*unstructured.Unstructured) (foreign []string, err error) {
+	for _, crd := range crds {
+		want, have, err := t.definitions(ctx, crd)
+		if err != nil {
+			return nil, err
+		}
+		if have == nil {
+			continue
+		}
+		if _, known := compare(have.Labels, want.Labels); !known {
+			foreign = append(foreign, crd.GetName())
+		}
+	}
+	return foreign, nil
+}
+
 // compareAll returns those definitions that are to be applied, or an error where one can't be.
 func (t *Target) compareAll(ctx context.Context, crds []*unstructured.Unstructured, replace bool) ([]*unstructured.Unstructured, error) {
 	var failed []error
 	var wanted []*unstructured.Unstructured
 	for _, crd := range crds {
-		want, err := typed(crd)
+		want, have, err := t.definitions(ctx, crd)
 		if err != nil {
 			return nil, err
-		}
-		have := &apiextensionsv1.CustomResourceDefinition{}
-		if err := t.Get(ctx, client.ObjectKeyFromObject(crd), have); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading %s: %w", Name(crd), err)
-		}
-		if have.Name == "" {
-			have = nil
 		}
 		switch v, note := compareDefinition(want, have, replace); v {
 		case apply:
@@ -150,6 +161,21 @@ func (t *Target) compareAll(ctx context.Context, crds []*unstructured.Unstructur
 		}
 	}
 	return wanted, errors.Join(failed...)
+}
+
+// definitions returns a definition, and the one of that name that is there, nil for none.
+func (t *Target) definitions(ctx context.Context, crd *unstructured.Unstructured) (want, have *apiextensionsv1.CustomResourceDefinition, err error) {
+	if want, err = typed(crd); err != nil {
+		return nil, nil, err
+	}
+	have = &apiextensionsv1.CustomResourceDefinition{}
+	switch err := t.Get(ctx, client.ObjectKeyFromObject(crd), have); {
+	case apierrors.IsNotFound(err):
+		return want, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading %s: %w", Name(crd), err)
+	}
+	return want, have, nil
 }
 
 func typed(crd *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {

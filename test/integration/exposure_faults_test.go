@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -171,7 +170,7 @@ func TestRemoveHub(t *testing.T) {
 	rejoin := sync.OnceValue(func() error { return theLab.Rejoin(context.Background()) })
 	t.Cleanup(func() { noError(t, rejoin()) })
 	expectExport(t, "c1", ns, false)
-	expectGone(t, lab.Broker, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "multiclusterservices.atoll.dev"}})
+	expectGone(t, lab.Broker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.HubNamespace}})
 	noError(t, rejoin())
 	expectExport(t, "c1", ns, true)
 }

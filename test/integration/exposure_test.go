@@ -31,15 +31,24 @@ func exposed(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClus
 	return mcs
 }
 
-// What the document asks of a MultiClusterService is asked by the API server, each in words that
-// say what to do. All that the definition refuses by itself is tried where there is no admission policy.
+// What the document asks of a MultiClusterService is asked by the API server, each in words that say what to do.
 func TestMultiClusterServiceIsValidated(t *testing.T) {
 	const ns = "exposure-rules"
 	namespace(t, ns, lab.Broker)
 	for _, tt := range []struct{ spec, want string }{
 		{"{types: [CrossCluster], range: {clusterNames: [member2]}}", ""}, // the document's example
 		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is called LoadBalancer"},
+		{"{types: [Other]}", "there are the types CrossCluster and LoadBalancer"},
+		{"{types: []}", "should have at least 1 item"},
+		{"{types: [CrossCluster, CrossCluster]}", "Duplicate value"},
 		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "needs CrossCluster"},
+		{"{types: [LoadBalancer], consumerClusters: [{name: c1}]}", "needs CrossCluster"},
+		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "say the same thing"},
+		{"{types: [CrossCluster], range: {clusterNames: [Member_2]}}", "one or two DNS labels"},
+		{"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}", "one or two DNS labels"},
+		{"{types: [CrossCluster], providerClusters: [{name: ''}]}", "one or two DNS labels"},
+		{"{types: [CrossCluster], ports: [{port: 70000}]}", "should be less than or equal to 65535"},
+		{"{types: [CrossCluster], ports: [{}]}", "by its name, its number or both"},
 		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},
 		{"{types: [CrossCluster], ports: [{name: p82}]}", ""}, // the condition ServiceFound reports it
 	} {

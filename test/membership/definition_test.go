@@ -11,8 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/deploy"
-	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -61,43 +59,8 @@ func define(t *testing.T, crd *unstructured.Unstructured) {
 	noError(t, as.Client.Create(t.Context(), crd.DeepCopy()))
 }
 
-// complete is Atoll's definition as it is without what checks values, in somebody else's name.
-func complete() *unstructured.Unstructured {
-	crd := install.MustParse(deploy.HubCRDs()...)[0]
-	crd.SetLabels(nil)
-	return &unstructured.Unstructured{Object: unchecked(crd.Object).(map[string]any)}
-}
-
-func unchecked(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, check := range []string{"x-kubernetes-validations", "minItems", "minimum", "maximum"} {
-			delete(v, check)
-		}
-		if v["x-kubernetes-list-type"] == "set" {
-			delete(v, "x-kubernetes-list-type")
-		}
-		for key, each := range v {
-			v[key] = unchecked(each)
-		}
-	case []any:
-		for i, each := range v {
-			v[i] = unchecked(each)
-		}
-	}
-	return value
-}
-
-// isOurs tells whether the definition that is there is Atoll's.
-func isOurs(t *testing.T) bool {
-	t.Helper()
-	have := &apiextensionsv1.CustomResourceDefinition{}
-	noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: definitionName}, have))
-	return have.Labels["atoll.dev/crd-revision"] != ""
-}
-
 // Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed before a person has decided
-// what is to become of that: it is kept, if it has all fields, or replaced, and then the objects are kept.
+// to replace that; the objects are kept.
 func TestForeignDefinition(t *testing.T) {
 	const ns, command = "defined", "hub deploy --no-workloads --context broker"
 	deployBroker(t)
@@ -108,62 +71,18 @@ func TestForeignDefinition(t *testing.T) {
 		planes.Delete(t, on[lab.Broker], crd)
 	}()
 	define(t, crd)
-	for _, flags := range []string{"", " --keep-crds"} {
-		refused(t, "", command+flags, "is not Atoll's, and lacks what the hub needs: spec.consumerClusters, spec.providerClusters, status.conditions[] by type\n",
-			"no other controller acts on MultiClusterServices", "but of what only the other one has nothing (spec.serviceProvisionClusters): atoll hub deploy --replace-crds")
-	}
+	refused(t, "", command, definitionName+" is here already, and is not Atoll's\n", "no other controller acts on MultiClusterServices", "which keeps the objects", "atoll hub deploy --replace-crds")
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: names.HubNamespace}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("something was installed: %v", err)
 	}
 	standing := expose(t, ns, "web")
 
-	t.Run("replaced", func(t *testing.T) {
-		deployHub(t, "--replace-crds")
-		if !isOurs(t) {
-			t.Error("the definition is not Atoll's")
-		}
-		expectCondition(t, standing, "ServiceFound", "True", "")
-		mcs := objects.Exposed(ns, "other", "LoadBalance")
-		if err := on[lab.Broker].Create(t.Context(), mcs, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "the type is called LoadBalancer") {
-			t.Errorf("got %v", err)
-		}
-		must(t, "", command) // it is Atoll's now
-	})
-
-	define(t, complete()) // which takes the objects along
-	t.Run("kept", func(t *testing.T) {
-		refused(t, "", command, definitionName+" is here already, and is not Atoll's", "as it is: atoll hub deploy --keep-crds", "which keeps the objects: atoll hub deploy --replace-crds")
-		deployHub(t, "--keep-crds")
-		if isOurs(t) {
-			t.Error("the definition was replaced")
-		}
-		mcs := expose(t, ns, "other")
-		expectCondition(t, mcs, "ServiceFound", "True", "")
-		// The admission policy is in place of the definition's own rules.
-		for spec, want := range map[string]string{
-			"{types: [CrossCluster], range: {clusterNames: [member2]}}":                                  "",
-			"{types: [LoadBalancer], providerClusters: [{name: c2.eu}], ports: [{name: p81, port: 81}]}": "",
-			"{types: [LoadBalance]}":                                  "the type is called LoadBalancer",
-			"{types: [Other]}":                                        "there are the types CrossCluster and LoadBalancer",
-			"{types: []}":                                             "at least one is needed",
-			"{types: [CrossCluster, CrossCluster]}":                   "each type once",
-			"{types: [LoadBalancer], range: {clusterNames: [c1]}}":    "need CrossCluster",
-			"{types: [LoadBalancer], consumerClusters: [{name: c1}]}": "need CrossCluster",
-			"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}": "say the same thing",
-			"{types: [CrossCluster], range: {clusterNames: [Member_2]}}":                           "one or two DNS labels",
-			"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}":                           "one or two DNS labels",
-			"{types: [CrossCluster], providerClusters: [{name: \"\"}]}":                            "one or two DNS labels",
-			"{types: [CrossCluster], ports: [{port: 70000}]}":                                      "from 1 to 65535",
-			"{types: [CrossCluster], ports: [{}]}":                                                 "by its name, its number or both",
-		} {
-			u := &unstructured.Unstructured{}
-			noError(t, yaml.Unmarshal([]byte("apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: "+ns+", name: web}\nspec: "+spec), &u.Object))
-			err := on[lab.Broker].Create(t.Context(), u, client.DryRunAll)
-			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-				t.Errorf("%s: %v, want %q", spec, err, want)
-			}
-		}
-	})
+	deployHub(t, "--replace-crds")
+	have := &apiextensionsv1.CustomResourceDefinition{}
+	if noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: definitionName}, have)); have.Labels["atoll.dev/crd-revision"] == "" {
+		t.Error("the definition is not Atoll's")
+	}
+	expectCondition(t, standing, "ServiceFound", "True", "")
 
 	// What remains when the hub has gone, and can't be deleted by itself, is told of.
 	standing = expose(t, ns, "web")

@@ -38,17 +38,16 @@ These commands need the rights of a cluster administrator on the broker.`,
 
 func newDeploy(o *target.Clusterset) *cobra.Command {
 	var hub render.Hub
-	var dryRun, keep, replace bool
+	var dryRun, replace bool
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Install the hub of a clusterset",
 		Long: `Puts on the broker what MultiClusterServices need: their custom resource definition, a namespace
-atoll-hub with the program and its rights, and an admission policy for MultiClusterServices. It can be repeated, for instance to upgrade.
+atoll-hub with the program and its rights. It can be repeated, for instance to upgrade.
 
 Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed, for
-two controllers would act on them. Once the other one does not, --keep-crds has the hub work with
-that definition, if it has all that the hub needs; the admission policy then checks what the
-definition does not. --replace-crds puts Atoll's in its place, which keeps the objects.
+two controllers would act on them. Once the other one does not, --replace-crds puts Atoll's
+definition in its place, which keeps the objects.
 
 Load balancers listen at addresses that the hub's pods have already. With --host-network these are
 their nodes', which --node-selector chooses. With --haproxy-image a HAProxy runs beside the hub in
@@ -71,7 +70,7 @@ each pod, and goes on when the hub's container ends. See docs/load-balancers.md.
 			if err != nil {
 				return err
 			}
-			if err := setup.DeployHub(cmd.Context(), on, hub, definition(keep, replace)); err != nil {
+			if err := setup.DeployHub(cmd.Context(), on, hub, replace); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
@@ -81,9 +80,7 @@ each pod, and goes on when the hub's container ends. See docs/load-balancers.md.
 	}
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
-	flags.BoolVar(&keep, "keep-crds", false, "work with a definition of MultiClusterServices that somebody else has installed")
 	flags.BoolVar(&replace, "replace-crds", false, "replace a definition of MultiClusterServices that somebody else has installed")
-	command.MarkFlagsMutuallyExclusive("keep-crds", "replace-crds")
 	AddFlags(flags, &hub)
 	return command
 }
@@ -99,17 +96,6 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network, let load balancers listen below 1024: as user 0, with no capability but that")
 	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
 	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "leave out the program, which is run otherwise")
-}
-
-// definition is what the flags say of somebody else's definition.
-func definition(keep, replace bool) setup.Definition {
-	switch {
-	case keep:
-		return setup.KeepForeign
-	case replace:
-		return setup.ReplaceForeign
-	}
-	return setup.RefuseForeign
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {

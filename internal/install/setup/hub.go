@@ -20,8 +20,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// DeployHub puts the hub of a clusterset beside its broker. There is one hub on an API server.
-func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, definition Definition) error {
+// DeployHub puts the hub of a clusterset beside its broker. There is one hub on an API server. replaceCRDs puts Atoll's definition of
+// MultiClusterServices in the place of somebody else's, and keeps the objects.
+func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceCRDs bool) error {
 	if err := clusterset(ctx, on, hub.Clusterset); err != nil {
 		return err
 	}
@@ -36,8 +37,17 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, definiti
 	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
 		return err
 	}
-	if err := definition.settle(ctx, on, crds); err != nil {
+	switch foreign, err := on.Foreign(ctx, crds); {
+	case err != nil:
 		return err
+	case len(foreign) > 0 && !replaceCRDs:
+		return hint("see that no other controller acts on MultiClusterServices here (Karmada's does not with --feature-gates=MultiClusterService=false). "+
+			"Then put Atoll's definition in its place, which keeps the objects, but not what only the other one has: atoll hub deploy --replace-crds",
+			"%s is here already, and is not Atoll's", foreign[0])
+	case len(foreign) > 0:
+		if err := on.Apply(ctx, crds...); err != nil {
+			return err
+		}
 	}
 	if err := on.CRDs(ctx, crds, false); err != nil {
 		return err
