@@ -123,7 +123,7 @@ GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -vet=off -ldflags '-s -w' -paral
 # start programs, or make namespaces and mounts, run each time. test/arch finds which these are.
 ANEW := $(GO_TEST) -count=1
 WITH_PROGRAMS := ./test/membership ./test/integration ./test/loadbalancer ./test/scenario ./test/charts ./cloudprovider/haproxy ./plugin/coredns ./hub \
-	./lab ./lab/process ./lab/network ./lab/gateway ./lab/internal/mountinfo ./lab/podrunner/internal/container
+	./lab ./lab/process ./lab/network ./lab/gateway ./lab/internal/mountinfo
 
 .PHONY: test-parts
 test-parts: build lint fuzz ## Tests of all packages, with real API servers, but no scenarios
