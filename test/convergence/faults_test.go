@@ -228,9 +228,20 @@ func TestFaults(t *testing.T) {
 			}, "10.1.1.1")
 			p.within("all is right", time.Second, p.has("ended", ""), p.has("since", "10.1.1.4"))
 		},
-		// The exporter goes back: others believe it after two comparisons, and take nothing away before.
+		// The exporter goes back: others take what replaces something on the broker, and believe after two comparisons what was exported anew since the
+		// backup, whose record is older now. They take nothing away before.
 		"the exporter's own API server is restored": func(p *faultTest) {
+			p.export("again", "10.1.1.5")
+			p.within("it is imported", time.Minute, p.has("again", "10.1.1.5"))
 			backup := p.exporter.API.Backup()
+			<-time.After(2 * time.Second) // creation times have seconds
+			p.unexport("again")
+			p.within("it is withdrawn", time.Minute, p.has("again", ""))
+			p.do(p.from.Create(p.ctx, made.Export("shop", "again")))
+			p.within("it is imported again", time.Minute, p.has("again", "10.1.1.5"))
+			record := made.Record(p.exporter.ID.String(), "shop", "again")
+			p.do(p.admin.Get(p.ctx, client.ObjectKeyFromObject(record), record))
+			before := layout.Revision(record)
 			slice := &discoveryv1.EndpointSlice{}
 			p.do(p.from.Get(p.ctx, client.ObjectKey{Namespace: "shop", Name: "web-x"}, slice))
 			slice.Endpoints[0].Addresses = []string{"10.1.1.2"}
@@ -239,7 +250,16 @@ func TestFaults(t *testing.T) {
 			p.within("what was done since", time.Minute, p.has("web", "10.1.1.2"), p.has("since", "10.1.1.4"))
 			p.keeps(func() {
 				p.exporter.API.Restore(backup)
-				p.within("it is believed", 2*usual, p.has("web", "10.1.1.1"), p.has("since", ""))
+				p.within("what is higher is taken", usual, p.has("web", "10.1.1.1"), p.has("since", ""))
+				p.within("what is lower is believed", usual, func() string {
+					imp := made.Import("shop", "again")
+					err := errors.Join(p.admin.Get(p.ctx, client.ObjectKeyFromObject(record), record), p.to.Get(p.ctx, client.ObjectKeyFromObject(imp), imp))
+					applied := fmt.Sprintf("%s=%d", p.exporter.ID, layout.Revision(record))
+					if have := imp.Annotations[names.AnnotationApplied]; err != nil || layout.Revision(record) >= before || !strings.Contains(have, applied) {
+						return fmt.Sprintf("the import is made of %s, and not of %s, lower than %d: %v", have, applied, before, err)
+					}
+					return p.has("again", "10.1.1.5")()
+				})
 			}, "10.1.1.1", "10.1.1.2")
 		},
 		// Importers drop everything of a member that was removed, and take what it publishes when it has joined again, whatever they knew before.
