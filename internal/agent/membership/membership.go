@@ -261,10 +261,13 @@ func (m *Membership) Counter(ctx context.Context) (belief.Counter, error) {
 	}
 	defer m.end()
 	lease := &coordinationv1.Lease{}
-	if err := m.Broker.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Facts.ClusterID}, lease); err != nil {
+	err := m.Broker.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Facts.ClusterID}, lease)
+	if client.IgnoreNotFound(err) == nil {
+		m.notice(lease) // that it is gone too: by the next renewal the broker may be what it was
+	}
+	if err != nil {
 		return belief.Counter{}, fmt.Errorf("reading the heartbeat: %w", err)
 	}
-	m.notice(lease)
 	return layout.Counter(lease), nil
 }
 

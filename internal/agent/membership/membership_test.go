@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -116,5 +117,20 @@ func TestHeartbeatThatIsNotWhatItWas(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(lease), lease.DeepCopy()); err != nil {
 			t.Errorf("step %d: %v", i, err)
 		}
+	}
+}
+
+// A heartbeat that is gone when its counter is read has been noticed, also where the broker is what it was by the next renewal.
+func TestHeartbeatThatIsGoneForAMoment(t *testing.T) {
+	c := newBroker(t)
+	clock, restored := time.Unix(0, 0), 0
+	m := newReplica(c, "a", &clock)
+	m.Restored = func() { restored++ }
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "c1"}}
+	if err := errors.Join(m.renew(t.Context(), false), c.Delete(t.Context(), lease)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Counter(t.Context()); err == nil || restored != 1 {
+		t.Errorf("%v, said %d times", err, restored)
 	}
 }
