@@ -9,6 +9,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/charts"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // An API server accepts every object of the charts, with values that charts alone have, too.
@@ -24,7 +25,7 @@ func TestChartsAreValid(t *testing.T) {
 		if len(objects) < 20 {
 			t.Errorf("%s: only %d objects", chart, len(objects))
 		}
-		target := targetOf(t, cluster)
+		target := planes.Target(t, theLab, cluster)
 		for _, o := range objects {
 			if err := target.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.ForceOwnership, client.FieldOwner("helm"), client.DryRunAll); err != nil {
 				t.Errorf("%s: %s: %v", words[0], install.Name(o), err)

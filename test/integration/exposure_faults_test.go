@@ -164,7 +164,7 @@ func TestRemoveHub(t *testing.T) {
 	mcs := exposed(t, ns, "{types: [CrossCluster]}")
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c1", ns, true)
-	target := targetOf(t, lab.Broker)
+	target := planes.Target(t, theLab, lab.Broker)
 	noError(t, setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false))
 	// No member, but the hub; once, for it is not there at once each time.
 	rejoin := sync.OnceValue(func() error { return theLab.Rejoin(context.Background()) })

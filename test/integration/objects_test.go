@@ -17,7 +17,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/cli"
-	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -150,16 +149,6 @@ func must(t *testing.T, line string) string {
 		t.Fatalf("atoll %s: status %d\n%s", line, r.status, r.stderr)
 	}
 	return r.stdout
-}
-
-// targetOf is a cluster as commands of Atoll's see it.
-func targetOf(t *testing.T, cluster string) *install.Target {
-	t.Helper()
-	config, err := theLab.RESTConfig(cluster)
-	noError(t, err)
-	target, err := install.NewTarget(config, nil)
-	noError(t, err)
-	return target
 }
 
 // expectCondition waits for a condition of a ServiceExport.

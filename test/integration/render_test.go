@@ -9,6 +9,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // What atoll render writes is what the commands have applied: applied to clusters that are members already, and to their
@@ -21,7 +22,7 @@ func TestRenderedIsWhatIsInstalled(t *testing.T) {
 	} {
 		objects, err := install.Parse([]byte(must(t, line)))
 		noError(t, err)
-		target := targetOf(t, cluster)
+		target := planes.Target(t, theLab, cluster)
 		if len(objects) < 10 {
 			t.Errorf("%s: only %d objects", line, len(objects))
 		}

@@ -53,7 +53,7 @@ const definitionName = "multiclusterservices.networking.karmada.io"
 // define installs a definition of MultiClusterServices in somebody else's name, in place of one that there is.
 func define(t *testing.T, crd *unstructured.Unstructured) {
 	t.Helper()
-	as := targetOf(t, lab.Broker)
+	as := planes.Target(t, theLab, lab.Broker)
 	noError(t, client.IgnoreNotFound(as.Client.Delete(t.Context(), crd.DeepCopy())))
 	expectGone(t, lab.Broker, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: objects.Meta("", definitionName)})
 	noError(t, as.Client.Create(t.Context(), crd.DeepCopy()))

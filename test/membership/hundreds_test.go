@@ -179,7 +179,8 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 
 	planes.Delete(t, on[lab.Broker], h.mcs(9))
 	expectGone(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: objects.Meta(place, "web-9."+h.ns)}) // or withdrawn
-	h.expect("one that is deleted", h.quiet(time.Second), 1, map[string]int{"update servicepolicies": 1, "patch multiclusterservices": 1, late: 1}) // the cache may not show yet that its finalizer is off
+	// The cache may not show yet that its finalizer is off.
+	h.expect("one that is deleted", h.quiet(time.Second), 1, map[string]int{"update servicepolicies": 1, "patch multiclusterservices": 1, late: 1})
 }
 
 // expect compares what was written with the most that n events may cost.

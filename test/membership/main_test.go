@@ -15,7 +15,6 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/cli"
-	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -116,16 +115,6 @@ func deployBroker(t *testing.T) {
 			noError(t, on[lab.Broker].DeleteAllOf(context.Background(), &brokerv1alpha1.MemberCluster{}, client.InNamespace(clusterset)))
 		}
 	})
-}
-
-// targetOf is a cluster as commands of Atoll's see it.
-func targetOf(t *testing.T, cluster string) *install.Target {
-	t.Helper()
-	config, err := theLab.RESTConfig(cluster)
-	noError(t, err)
-	target, err := install.NewTarget(config, nil)
-	noError(t, err)
-	return target
 }
 
 // server is the broker's URL for the members.

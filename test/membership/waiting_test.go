@@ -50,7 +50,7 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	said.Expect(t, "this cluster's API server has not answered yet")
 	noError(t, theLab.Start(ctx, "c1/apiserver"))
 	said.Expect(t, "waiting for the Multi-Cluster Services API")
-	noError(t, targetOf(t, "c1").CRDs(ctx, crds, false))
+	noError(t, planes.Target(t, theLab, "c1").CRDs(ctx, crds, false))
 	create(t, "c1", namespace(ns), service(ns, "web"), service(ns, "late"))
 	noError(t, on["c1"].Create(ctx, export(ns, "web")))
 	expectImport(t, "c1", ns, "web", "c1")
@@ -58,7 +58,7 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	// They go, with all objects, and come back.
 	withdraw()
 	expectGone(t, "c1", service(ns, "web-clusterset"))
-	noError(t, targetOf(t, "c1").CRDs(ctx, crds, false))
+	noError(t, planes.Target(t, theLab, "c1").CRDs(ctx, crds, false))
 	eventually(t, "it is exported again", func() error { return client.IgnoreAlreadyExists(on["c1"].Create(ctx, export(ns, "late"))) })
 	expectImport(t, "c1", ns, "late", "c1")
 	noError(t, on["c1"].Delete(ctx, export(ns, "late")))

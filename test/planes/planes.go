@@ -20,6 +20,7 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/lab"
 )
@@ -102,6 +103,16 @@ func Clients(l *lab.Lab, clusters ...string) (map[string]client.WithWatch, error
 		}
 	}
 	return all, nil
+}
+
+// Target is an API server of a lab's as commands that install have it.
+func Target(t *testing.T, l *lab.Lab, cluster string) *install.Target {
+	t.Helper()
+	config, err := l.RESTConfig(cluster)
+	NoError(t, err)
+	target, err := install.NewTarget(config, nil)
+	NoError(t, err)
+	return target
 }
 
 // Eventually calls f until it returns nil, and fails the test with its last error when that takes longer than Patience. It calls f less and
