@@ -32,7 +32,9 @@ root:
 
 .PHONY: test
 test: kube ## Everything that must pass (as root)
-	@$(MAKE) --no-print-directory -o build test-parts THEN=test-scenarios
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+		$(MAKE) --no-print-directory -o build test-parts THEN=test-scenarios 2>&1 | tee "$$log" || \
+		{ echo "== failed:"; grep -E '^ *--- FAIL|^FAIL.*/|^panic:' "$$log"; exit 1; }
 
 ##@ Building
 
@@ -123,7 +125,7 @@ GO_TEST := ATOLL_PROGRAMS=$(CURDIR)/bin go test -vet=off -ldflags '-s -w' -paral
 # start programs, or make namespaces and mounts, run each time. test/arch finds which these are.
 ANEW := $(GO_TEST) -count=1
 WITH_PROGRAMS := ./test/membership ./test/integration ./test/loadbalancer ./test/scenario ./test/charts ./cloudprovider/haproxy ./plugin/coredns ./hub \
-	./lab ./lab/process ./lab/network ./lab/gateway ./lab/internal/mountinfo
+	./lab ./lab/process ./lab/network ./lab/gateway ./lab/image ./lab/internal/mountinfo
 
 .PHONY: test-parts
 test-parts: build lint fuzz ## Tests of all packages, with real API servers, but no scenarios

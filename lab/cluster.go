@@ -48,11 +48,16 @@ func (l *Lab) startCluster(ctx context.Context, c *Cluster, p *progress) error {
 
 // startNodes starts what runs pods, and services on each node.
 func (l *Lab) startNodes(ctx context.Context, c *Cluster) error {
-	runner, err := l.podRunner(c)
-	if err != nil {
+	units := []Unit{l.scheduler(c)}
+	if !l.Spec.Kubelet {
+		runner, err := l.podRunner(c)
+		if err != nil {
+			return err
+		}
+		units = append(units, runner)
+	} else if err := l.startKubelets(ctx, c); err != nil {
 		return err
 	}
-	units := []Unit{l.scheduler(c), runner}
 	for i := range c.Nodes {
 		units = append(units, l.kubeProxy(c, &c.Nodes[i], i+1))
 	}

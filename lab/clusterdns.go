@@ -142,7 +142,7 @@ func (l *Lab) waitClustersetDNS(ctx context.Context, c *Cluster, d ClusterDNS) e
 	for _, n := range c.Nodes {
 		for _, a := range c.DNS {
 			what := fmt.Sprintf("%s by the DNS of %s at %s from %s", clustersetZone, c.Name, a, n.Name)
-			err := l.wait(ctx, what, named(c.Name, unitPodRunner), func(ctx context.Context) error {
+			err := l.wait(ctx, what, l.podUnits(c.Name), func(ctx context.Context) error {
 				return askVersion(ctx, n.Namespace, a, version)
 			})
 			if err != nil {

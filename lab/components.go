@@ -60,7 +60,7 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 		"--advertise-address="+advertise.String(),
 		"--endpoint-reconciler-type="+reconciler,
 		"--service-cluster-ip-range="+join(c.ServiceCIDRs),
-		"--authorization-mode=RBAC",
+		"--authorization-mode=Node,RBAC",
 		"--client-ca-file="+l.pki(c, "ca.crt"),
 		"--tls-cert-file="+l.pki(c, "apiserver.crt"),
 		"--tls-private-key-file="+l.pki(c, "apiserver.key"),

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/atoll-mcs/atoll/lab/cgroup"
 	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 	"github.com/atoll-mcs/atoll/lab/network"
 	"github.com/atoll-mcs/atoll/lab/process"
@@ -78,6 +79,16 @@ func (l *Lab) stop(ctx context.Context) error {
 			return err
 		}
 	}
+	if !l.Spec.Kubelet {
+		return nil
+	}
+	for _, c := range l.Spec.Clusters {
+		for i := range c.Nodes {
+			if err := cgroup.Remove(l.cgroupRoot(&c.Nodes[i])); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -113,9 +124,18 @@ func (l *Lab) ownNamespaces() ([]network.Namespace, error) {
 		return nil, err
 	}
 	recorded, pod := l.Spec.namespaces(), l.Spec.podNamespace()
-	return slices.DeleteFunc(all, func(n network.Namespace) bool {
+	all = slices.DeleteFunc(all, func(n network.Namespace) bool {
 		return !slices.Contains(recorded, n) && !pod.MatchString(string(n))
-	}), nil
+	})
+	// Those of pods that containerd has made.
+	pods, err := filepath.Glob(filepath.Join(l.dir, "*", "nodes", "*", "containerd", "state", "io.containerd.grpc.v1.cri", "netns", "*"))
+	if err != nil {
+		return nil, fmt.Errorf("listing the network namespaces of pods: %w", err)
+	}
+	for _, path := range pods {
+		all = append(all, network.Namespace(path))
+	}
+	return all, nil
 }
 
 // removeFolder removes a folder, but nothing that is mounted in it.

@@ -24,8 +24,8 @@ func (u Unit) probe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("probing %s: %w", u, err)
 	}
-	if target.Scheme == "tcp" {
-		c, err := u.dial(ctx, "tcp", target.Host)
+	if target.Scheme == "tcp" || target.Scheme == "unix" {
+		c, err := u.dial(ctx, target.Scheme, target.Host+target.Path)
 		if err != nil {
 			return fmt.Errorf("probing %s: %w", u, err)
 		}

@@ -43,6 +43,8 @@ type Shape struct {
 	Hub bool `json:"hub,omitempty"`
 	// AdvertiseMode is what the agents publish, and what the network lets through.
 	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
+	// Kubelet has nodes run the real kubelet and containerd.
+	Kubelet bool `json:"kubelet,omitempty"`
 	// DNS is what answers for the clusterset's zone.
 	DNS ClusterDNS `json:"clustersetDNS,omitempty"`
 }
@@ -137,6 +139,9 @@ func (s Shape) String() string {
 	}
 	if s.AdvertiseMode != "" {
 		text += " --advertise-mode " + string(s.AdvertiseMode)
+	}
+	if s.Kubelet {
+		text += " --kubelet"
 	}
 	if s.DNS != "" {
 		text += " --dns " + string(s.DNS)

@@ -38,7 +38,7 @@ type Unit struct {
 	// Address is where it is reached, for people.
 	Address string
 	// Probe is a URL that answers with 200 when the unit is ready, as it is reached
-	// where the unit runs, or tcp://ADDRESS for one that accepts connections then.
+	// where the unit runs, or tcp://ADDRESS or unix://PATH for one that accepts connections then.
 	// Without one, a unit is ready when it runs.
 	Probe string
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -149,6 +150,11 @@ func (o *Options) complete() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a lab with nodes and pods makes network namespaces, which needs root: use sudo, or --control-plane-only")
 	}
+	if o.Kubelet {
+		if err := checkKubelet(); err != nil {
+			return err
+		}
+	}
 	return network.CheckNft()
 }
 
@@ -253,6 +259,11 @@ func (l *Lab) up(ctx context.Context, p *progress) error {
 		if err := l.makeNetwork(); err != nil {
 			return fmt.Errorf("making the network: %w", err)
 		}
+		if l.Spec.Kubelet {
+			if err := l.makeImages(); err != nil {
+				return err
+			}
+		}
 		if err := l.startGateway(ctx); err != nil {
 			return err
 		}
@@ -295,6 +306,15 @@ func (l *Lab) startGateway(ctx context.Context) error {
 		config.Forwards = append(config.Forwards, gateway.Forward{
 			Listen: c.Loopback, Namespace: c.Nodes[0].Namespace, Target: c.APIServer,
 		})
+	}
+	if l.Spec.Kubelet {
+		config.Images, config.Registry = l.imageFolder(), netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), registryPort)
+		config.Nodes = map[string]network.Namespace{}
+		for _, c := range l.Spec.Clusters {
+			for _, n := range c.Nodes {
+				config.Nodes[n.Name] = n.Namespace
+			}
+		}
 	}
 	data, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {

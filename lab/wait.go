@@ -118,7 +118,7 @@ func (l *Lab) waitNodes(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	return l.wait(ctx, "the nodes of "+c.Name, named(c.Name, unitPodRunner), func(ctx context.Context) error {
+	return l.wait(ctx, "the nodes of "+c.Name, l.podUnits(c.Name), func(ctx context.Context) error {
 		for _, n := range c.Nodes {
 			node, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
@@ -147,7 +147,7 @@ func ready(node *corev1.Node) bool {
 // waitDNS waits until each node gets answers from the cluster's DNS at its service
 // address: then pods run and kube-proxy works, and is told where it is.
 func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
-	units := named(c.Name, unitControllerManager, unitScheduler, unitPodRunner)
+	units := append(named(c.Name, unitControllerManager, unitScheduler), l.podUnits(c.Name)...)
 	for i, n := range c.Nodes {
 		units := append(units, named(c.Name, fmt.Sprintf("%s-n%d", unitKubeProxy, i+1))...)
 		for _, a := range c.DNS {

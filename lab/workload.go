@@ -148,7 +148,7 @@ func (l *Lab) deployment(ctx context.Context, w workload) (*appsv1.Deployment, e
 
 // waitWorkload waits until all pods of a workload are ready.
 func (l *Lab) waitWorkload(ctx context.Context, w workload) error {
-	units := named(w.cluster, unitControllerManager, unitScheduler, unitPodRunner)
+	units := append(named(w.cluster, unitControllerManager, unitScheduler), l.podUnits(w.cluster)...)
 	return l.wait(ctx, w.String(), units, func(ctx context.Context) error {
 		d, err := l.deployment(ctx, w)
 		if err != nil {

@@ -1,25 +1,32 @@
 // Package gateway lets programs on the machine into the networks of a lab: it
 // listens on the loopback interface and passes TCP connections on to servers in
-// network namespaces.
+// network namespaces. And it serves the lab's images in these.
 package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 
+	"github.com/atoll-mcs/atoll/lab/image"
 	"github.com/atoll-mcs/atoll/lab/network"
 	"golang.org/x/sync/errgroup"
 )
 
-// Config says what to pass on.
+// Config says what to pass on, and where images are served.
 type Config struct {
 	Forwards []Forward `json:"forwards"`
+	// Images is the folder of an image.Store, served at Registry in the namespaces of Nodes, which are by their names; "" serves none.
+	Images   string                       `json:"images,omitempty"`
+	Registry netip.AddrPort               `json:"registry"`
+	Nodes    map[string]network.Namespace `json:"nodes,omitempty"`
 }
 
 // Forward passes connections to Listen on to Target as seen from Namespace.
@@ -44,7 +51,34 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 		defer l.Close()
 		group.Go(func() error { return f.serve(ctx, l, log) })
 	}
+	if config.Images != "" {
+		store, err := image.Open(config.Images)
+		if err != nil {
+			return err
+		}
+		for name, n := range config.Nodes {
+			group.Go(func() error { return serveImages(ctx, store.For(name), n, config.Registry) })
+		}
+	}
 	return group.Wait()
+}
+
+// serveImages is the registry of one node.
+func serveImages(ctx context.Context, registry http.Handler, in network.Namespace, at netip.AddrPort) error {
+	var l net.Listener
+	err := in.Do(func() (err error) {
+		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("listening for pulls of images in %s: %w", in, err)
+	}
+	server := &http.Server{Handler: registry, ReadHeaderTimeout: dialTimeout}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving images in %s: %w", in, err)
+	}
+	return nil
 }
 
 func (f Forward) serve(ctx context.Context, l net.Listener, log *slog.Logger) error {

@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 	listen := freePort(t)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{[]Forward{{listen, n, netip.MustParseAddrPort("127.0.0.1:80")}}}, slog.New(slog.DiscardHandler))
+		ended <- Run(ctx, Config{Forwards: []Forward{{listen, n, netip.MustParseAddrPort("127.0.0.1:80")}}}, slog.New(slog.DiscardHandler))
 	}()
 	client := connect(t, listen)
 	const size = 1 << 20

@@ -34,7 +34,7 @@ const (
 
 // kubePrograms are the names under which lab/kube's multi-call program runs.
 var kubePrograms = []string{
-	"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler",
+	"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet",
 }
 
 // Programs lists the names of all programs that a folder must hold.

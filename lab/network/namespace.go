@@ -26,7 +26,7 @@ import (
 // sees the lab's too.
 const runDir = "/run/netns"
 
-// Namespace is a network namespace, by its name below /run/netns.
+// Namespace is a network namespace, by its name below /run/netns or, where somebody else has made it, by its path.
 type Namespace string
 
 // sysctls are set in every namespace when it is made. Pods route nothing, but
@@ -49,7 +49,12 @@ var sysctls = map[string]string{
 }
 
 // Path returns the file that stands for the namespace.
-func (n Namespace) Path() string { return filepath.Join(runDir, string(n)) }
+func (n Namespace) Path() string {
+	if filepath.IsAbs(string(n)) {
+		return string(n)
+	}
+	return filepath.Join(runDir, string(n))
+}
 
 // Exists tells whether there is a namespace of this name. A file of that name
 // that is no namespace does not count.

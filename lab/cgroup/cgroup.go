@@ -1,0 +1,105 @@
+// Package cgroup makes and removes the control groups of a lab's nodes, below which their pods have theirs.
+package cgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// root is where control groups are mounted.
+const root = "/sys/fs/cgroup"
+
+// hierarchies are the folders of the control groups of this machine: one with version 2, and with version 1 one for each controller, or several, beside
+// which there may be one of version 2.
+func hierarchies() ([]string, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(root, &st); err != nil {
+		return nil, fmt.Errorf("looking for control groups in %s: %w", root, err)
+	}
+	if st.Type == unix.CGROUP2_SUPER_MAGIC {
+		return []string{root}, nil
+	}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return nil, fmt.Errorf("looking for control groups: %w", err)
+	}
+	var all []string
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2") && strings.HasPrefix(f[1], root+"/") {
+			all = append(all, f[1])
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there are no control groups in %s: mount them, as cgroup2 or by controllers", root)
+	}
+	return all, nil
+}
+
+// Make makes a control group in all hierarchies, by its path from their roots. It may be there already.
+func Make(path string) error {
+	all, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, hierarchy := range all {
+		group := filepath.Join(hierarchy, path)
+		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("making a control group, in which pods run: %w", err)
+		}
+		// In version 1 no process can be put where no processor is allowed yet.
+		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+			if err := inherit(hierarchy, group, file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func inherit(from, to, file string) error {
+	value, err := os.ReadFile(filepath.Join(from, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if have, _ := os.ReadFile(filepath.Join(to, file)); err == nil && len(bytes.TrimSpace(have)) == 0 {
+		err = os.WriteFile(filepath.Join(to, file), value, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("preparing a control group, in which pods run: %w", err)
+	}
+	return nil
+}
+
+// Remove removes a control group, and what is below it, from all hierarchies. No process may be in it.
+func Remove(path string) error {
+	all, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, hierarchy := range all {
+		var groups []string
+		err := filepath.WalkDir(filepath.Join(hierarchy, path), func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				groups = append(groups, name)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing control groups: %w", err)
+		}
+		for _, group := range slices.Backward(groups) {
+			if err := os.Remove(group); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("removing control groups: %w", err)
+			}
+		}
+	}
+	return nil
+}

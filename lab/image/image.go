@@ -1,0 +1,265 @@
+// Package image makes container images of programs that are on this machine, and serves them to a lab's nodes as a registry does.
+//
+// Nothing is downloaded for that, nor is Docker needed: an image is one layer of the programs, with the libraries that they are linked with.
+package image
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Media types of the OCI image specification, version 1.
+const (
+	typeManifest = "application/vnd.oci.image.manifest.v1+json"
+	typeConfig   = "application/vnd.oci.image.config.v1+json"
+	typeLayer    = "application/vnd.oci.image.layer.v1.tar"
+)
+
+// Image says what is in an image, and how it runs.
+type Image struct {
+	// Names are the repositories by which pods name it, with the registry, as docker.io/library/busybox. It has any tag.
+	Names []string
+	// Programs are files of this machine, by their paths in the image. A program that is linked dynamically brings its libraries.
+	Programs map[string]string
+	// Links are symbolic ones, by their paths, with what they lead to.
+	Links map[string]string
+	// Files are texts, by their paths in the image.
+	Files map[string]string
+	// Entrypoint and User are those of the image's configuration, as an OCI image has them.
+	Entrypoint []string
+	User       string
+	// Env are further variables, as NAME=value, by the node that pulls the image. Other nodes get it without any.
+	Env map[string][]string
+}
+
+// descriptor refers to a blob, as the OCI image specification has it.
+type descriptor struct {
+	MediaType string `json:"mediaType"`
+	Digest    string `json:"digest"`
+	Size      int64  `json:"size"`
+}
+
+// Store is a folder with images.
+type Store struct {
+	dir string
+	// manifests are the manifests' digests by key.
+	manifests map[string]string
+}
+
+// NewStore returns an empty store in a folder, of which anything that was in it is removed.
+func NewStore(dir string) (*Store, error) {
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("making a folder for images: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a folder for images: %w", err)
+	}
+	return &Store{dir: dir, manifests: map[string]string{}}, nil
+}
+
+// Open returns the store that Save has recorded in a folder.
+func Open(dir string) (*Store, error) {
+	s := &Store{dir: dir}
+	data, err := os.ReadFile(s.index())
+	if err == nil {
+		err = json.Unmarshal(data, &s.manifests)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading which images there are: %w", err)
+	}
+	return s, nil
+}
+
+// Save records which images there are.
+func (s *Store) Save() error {
+	data, err := json.MarshalIndent(s.manifests, "", "  ")
+	if err == nil {
+		err = os.WriteFile(s.index(), append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("recording which images there are: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) index() string { return filepath.Join(s.dir, "images.json") }
+
+// blob is the file of a blob, "" for what is no digest.
+func (s *Store) blob(digest string) string {
+	sum, ok := strings.CutPrefix(digest, "sha256:")
+	if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size {
+		return ""
+	}
+	return filepath.Join(s.dir, sum)
+}
+
+// Add makes an image.
+func (s *Store) Add(image Image) error {
+	err := s.add(image)
+	if err != nil {
+		return fmt.Errorf("making the image %s: %w", strings.Join(image.Names, ", "), err)
+	}
+	return nil
+}
+
+func (s *Store) add(image Image) error {
+	layer, err := s.write(typeLayer, image.writeLayer)
+	if err != nil {
+		return err
+	}
+	for _, node := range append(slices.Collect(maps.Keys(image.Env)), "") {
+		env := append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, image.Env[node]...)
+		config, err := s.writeJSON(typeConfig, map[string]any{
+			"architecture": runtime.GOARCH, "os": "linux",
+			"config": map[string]any{"Entrypoint": image.Entrypoint, "User": image.User, "Env": env},
+			"rootfs": map[string]any{"type": "layers", "diff_ids": []string{layer.Digest}}, // it is not compressed
+		})
+		if err != nil {
+			return err
+		}
+		manifest, err := s.writeJSON(typeManifest, map[string]any{"schemaVersion": 2, "mediaType": typeManifest, "config": config, "layers": []descriptor{layer}})
+		if err != nil {
+			return err
+		}
+		for _, name := range image.Names {
+			s.manifests[key(node, name)] = manifest.Digest
+		}
+	}
+	return nil
+}
+
+// key is that of an image as a node gets it, "" for any node.
+func key(node, name string) string { return node + " " + name }
+
+func (s *Store) writeJSON(mediaType string, value any) (descriptor, error) {
+	return s.write(mediaType, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
+}
+
+// write writes a blob, and names it by its digest.
+func (s *Store) write(mediaType string, content func(io.Writer) error) (descriptor, error) {
+	file, err := os.CreateTemp(s.dir, ".blob-")
+	if err != nil {
+		return descriptor{}, err
+	}
+	defer os.Remove(file.Name()) // which fails where it has its name
+	defer file.Close()
+	sum := sha256.New()
+	if err := content(io.MultiWriter(file, sum)); err != nil {
+		return descriptor{}, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return descriptor{}, err
+	}
+	d := descriptor{mediaType, "sha256:" + hex.EncodeToString(sum.Sum(nil)), info.Size()}
+	return d, os.Rename(file.Name(), s.blob(d.Digest))
+}
+
+// writeLayer writes the files of an image as a tar archive, which is the same for the same files.
+func (i Image) writeLayer(w io.Writer) error {
+	files := maps.Clone(i.Programs)
+	for _, program := range slices.Sorted(maps.Values(i.Programs)) {
+		libraries, err := libraries(program)
+		if err != nil {
+			return err
+		}
+		for _, library := range libraries {
+			files[library] = library
+		}
+	}
+	archive := tar.NewWriter(w)
+	made := map[string]bool{}
+	header := func(name string, kind byte, mode, size int64) error {
+		return archive.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Typeflag: kind, Mode: mode, Size: size, ModTime: time.Unix(0, 0)})
+	}
+	var folder func(name string, mode int64) error
+	folder = func(name string, mode int64) error {
+		if name == "/" || made[name] {
+			return nil
+		}
+		made[name] = true
+		if err := folder(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		return header(name+"/", tar.TypeDir, mode, 0)
+	}
+	if err := folder("/tmp", 0o1777); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.Files)) {
+		if err := folder(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := header(name, tar.TypeReg, 0o644, int64(len(i.Files[name]))); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(archive, i.Files[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.Links)) {
+		if err := folder(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		link := &tar.Header{Name: strings.TrimPrefix(name, "/"), Typeflag: tar.TypeSymlink, Linkname: i.Links[name], Mode: 0o777, ModTime: time.Unix(0, 0)}
+		if err := archive.WriteHeader(link); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := folder(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := copyFile(archive, header, name, files[name]); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+func copyFile(archive io.Writer, header func(name string, kind byte, mode, size int64) error, name, from string) error {
+	file, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := header(name, tar.TypeReg, 0o755, info.Size()); err != nil {
+		return err
+	}
+	_, err = io.Copy(archive, file)
+	return err
+}
+
+// loaded is a library in what ldd prints: "libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)", and the interpreter "/lib64/ld-linux-x86-64.so.2 (0x…)".
+var loaded = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$`)
+
+// libraries are the files that a program is linked with, none where it is linked statically or is a script.
+func libraries(program string) ([]string, error) {
+	out, err := exec.Command("ldd", program).CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "not a dynamic executable") {
+		return nil, fmt.Errorf("asking ldd what %s is linked with: %w: %s", program, err, strings.TrimSpace(string(out)))
+	}
+	var all []string
+	for _, match := range loaded.FindAllStringSubmatch(string(out), -1) {
+		all = append(all, match[1])
+	}
+	return all, nil
+}

@@ -1,0 +1,221 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/lab/cgroup"
+)
+
+// Names of the units of a node, which have -n and the node's number after them.
+const (
+	unitContainerd = "containerd"
+	unitKubelet    = "kubelet"
+)
+
+const (
+	kubeletPort = 10250
+	// pauseImage keeps the namespaces of a pod.
+	pauseImage = "registry.k8s.io/pause:3.10"
+	// cniPlugins is where Debian's package containernetworking-plugins has them.
+	cniPlugins = "/usr/lib/cni"
+)
+
+// nodeDir is the folder of what runs on a node.
+func (l *Lab) nodeDir(c *Cluster, n *Node) string {
+	return filepath.Join(l.Dir(c.Name), "nodes", n.Name)
+}
+
+func (l *Lab) containerdSocket(c *Cluster, n *Node) string {
+	return filepath.Join(l.nodeDir(c, n), "containerd.sock")
+}
+
+// cgroupRoot is the control group of a node's pods.
+func (l *Lab) cgroupRoot(n *Node) string { return "/" + string(n.Namespace) }
+
+// podUnits are the units that run a cluster's pods.
+func (l *Lab) podUnits(cluster string) []Unit {
+	if !l.Spec.Kubelet {
+		return named(cluster, unitPodRunner)
+	}
+	var units []Unit
+	for number := 1; number <= l.Spec.Nodes; number++ {
+		units = append(units, named(cluster, fmt.Sprintf("%s-n%d", unitContainerd, number), fmt.Sprintf("%s-n%d", unitKubelet, number))...)
+	}
+	return units
+}
+
+// startKubelets starts the container runtime and the kubelet of each node.
+func (l *Lab) startKubelets(ctx context.Context, c *Cluster) error {
+	if err := l.registerNodes(ctx, c); err != nil {
+		return err
+	}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if err := cgroup.Make(l.cgroupRoot(n)); err != nil {
+			return err
+		}
+		config, err := l.kubeconfig(c, c.APIServer, "system:node:"+n.Name, []string{"system:nodes"})
+		if err != nil {
+			return err
+		}
+		if err := writeKubeconfig(filepath.Join(l.nodeDir(c, n), "kubeconfig"), config); err != nil {
+			return err
+		}
+		runtime := l.containerd(c, n, i+1)
+		if err := l.Run(ctx, runtime); err != nil {
+			return err
+		}
+		if err := l.waitProbe(ctx, runtime); err != nil {
+			return err
+		}
+		if err := l.Run(ctx, l.kubelet(c, n, i+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// registerNodes makes the Nodes, with the ranges of their pods, which kubelets do not know.
+func (l *Lab) registerNodes(ctx context.Context, c *Cluster) error {
+	client, err := l.client(c.Name)
+	if err != nil {
+		return err
+	}
+	for _, n := range c.Nodes {
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: map[string]string{corev1.LabelTopologyRegion: n.Region, corev1.LabelTopologyZone: n.Zone}},
+			Spec:       corev1.NodeSpec{PodCIDR: n.PodCIDRs[0].String()},
+		}
+		for _, r := range n.PodCIDRs {
+			node.Spec.PodCIDRs = append(node.Spec.PodCIDRs, r.String())
+		}
+		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("registering node %s: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// containerd is the container runtime of a node. It pulls images from the lab's own registry, and what that has not from where it is.
+func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
+	dir := l.nodeDir(c, n)
+	name := fmt.Sprintf("%s-n%d", unitContainerd, number)
+	const cri = `plugins."io.containerd.grpc.v1.cri"`
+	config := strings.Join([]string{
+		"version = 2",
+		fmt.Sprintf("root = %q", filepath.Join(dir, "containerd", "root")),
+		fmt.Sprintf("state = %q", filepath.Join(dir, "containerd", "state")),
+		`disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.opt", "io.containerd.internal.v1.tracing"]`,
+		"[grpc]", fmt.Sprintf("address = %q", l.containerdSocket(c, n)),
+		"[debug]", `level = "warn"`,
+		"[" + cri + "]", fmt.Sprintf("sandbox_image = %q", pauseImage),
+		// Without CAP_SYS_RESOURCE no process may be made less likely to be killed for want of memory.
+		"restrict_oom_score_adj = true", "disable_apparmor = true",
+		// Where clean-up finds them.
+		"netns_mounts_under_state_dir = true",
+		"[" + cri + ".cni]", fmt.Sprintf("bin_dir = %q", cniPlugins), fmt.Sprintf("conf_dir = %q", filepath.Join(dir, "cni")),
+		"[" + cri + ".registry]", fmt.Sprintf("config_path = %q", l.registries()),
+		"[" + cri + ".containerd]", `snapshotter = "overlayfs"`, `default_runtime_name = "runc"`,
+		"[" + cri + ".containerd.runtimes.runc]", `runtime_type = "io.containerd.runc.v2"`,
+		"",
+	}, "\n")
+	u := l.unit(c, name, l.containerdSocket(c, n), "")
+	u.Argv = []string{"containerd", "--config", filepath.Join(l.Dir(c.Name), name+".toml")}
+	u.Namespace, u.Probe = n.Namespace, "unix://"+l.containerdSocket(c, n)
+	u.Files = map[string]string{name + ".toml": config, filepath.Join("nodes", n.Name, "cni", "10-lab.conflist"): l.cni(c, n)}
+	return u
+}
+
+// cni has each pod of a node joined to it by a link, with an address of each of the node's ranges.
+func (l *Lab) cni(c *Cluster, n *Node) string {
+	var ranges [][]map[string]string
+	var routes []map[string]string
+	for _, r := range n.PodCIDRs {
+		ranges = append(ranges, []map[string]string{{"subnet": r.String()}})
+		everywhere, _ := r.Addr().Prefix(0)
+		routes = append(routes, map[string]string{"dst": everywhere.String()})
+	}
+	return text(map[string]any{"cniVersion": "1.0.0", "name": "lab", "plugins": []any{map[string]any{
+		"type": "ptp", "ipMasq": false,
+		"ipam": map[string]any{"type": "host-local", "dataDir": filepath.Join(l.nodeDir(c, n), "addresses"), "ranges": ranges, "routes": routes},
+	}}})
+}
+
+// kubelet runs the pods of a node.
+func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
+	dir := l.nodeDir(c, n)
+	address := net.JoinHostPort(n.Addresses[0].String(), fmt.Sprint(kubeletPort))
+	name := fmt.Sprintf("%s-n%d", unitKubelet, number)
+	config := map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"address": n.Addresses[0].String(), "port": kubeletPort,
+		"tlsCertFile": l.pki(c, "kubelet.crt"), "tlsPrivateKeyFile": l.pki(c, "kubelet.key"),
+		"authentication": map[string]any{
+			"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": true},
+			"x509": map[string]any{"clientCAFile": l.pki(c, "ca.crt")},
+		},
+		"authorization":            map[string]any{"mode": "Webhook"},
+		"containerRuntimeEndpoint": "unix://" + l.containerdSocket(c, n),
+		"clusterDomain":            clusterDomain, "clusterDNS": texts(c.DNS),
+		// What follows lets several kubelets share a machine, and its disk and memory with whatever else is there.
+		"cgroupDriver": "cgroupfs", "cgroupRoot": l.cgroupRoot(n), "failCgroupV1": false,
+		"enforceNodeAllocatable": []string{}, "failSwapOn": false, "localStorageCapacityIsolation": false, "oomScoreAdj": 0,
+		"evictionHard":                map[string]string{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "pid.available": "0%"},
+		"imageGCHighThresholdPercent": 100, "podLogsDir": filepath.Join(dir, "logs"),
+		"makeIPTablesUtilChains": false, "volumeStatsAggPeriod": "-1s", "maxPods": 250,
+		// A lab is for changes: tests make hundreds of pods at once, and wait for what ConfigMaps say.
+		"kubeAPIQPS": 500, "kubeAPIBurst": 1000, "serializeImagePulls": false, "syncFrequency": "10s",
+		"configMapAndSecretChangeDetectionStrategy": "Watch",
+	}
+	u := l.unit(c, name, address, unitKubelet,
+		"--config="+filepath.Join(l.Dir(c.Name), name+".json"),
+		"--kubeconfig="+filepath.Join(dir, "kubeconfig"),
+		"--hostname-override="+n.Name,
+		"--node-ip="+join(n.Addresses),
+		"--root-dir="+filepath.Join(dir, "kubelet"),
+		"--cert-dir="+filepath.Join(dir, "kubelet", "pki"),
+	)
+	u.Namespace, u.Probe = n.Namespace, "tcp://"+address
+	u.Files = map[string]string{name + ".json": text(config)}
+	return u
+}
+
+// text is a value as JSON.
+func text(value any) string {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		panic(err) // maps, lists and texts
+	}
+	return string(data) + "\n"
+}
+
+func texts(addresses []netip.Addr) []string {
+	var all []string
+	for _, a := range addresses {
+		all = append(all, a.String())
+	}
+	return all
+}
+
+// checkKubelet says what this machine lacks for containers.
+func checkKubelet() error {
+	var missing []error
+	for _, program := range []string{"containerd", "runc"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, fmt.Errorf("%w: install it (Debian: apt-get install containerd runc containernetworking-plugins)", err))
+		}
+	}
+	return errors.Join(missing...)
+}
