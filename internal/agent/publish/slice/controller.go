@@ -124,6 +124,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		t.wait = r.cluster.Stages.Wait(kit.Imported, now)
 	}
 	if t.wait > 0 {
+		if t.have != nil && layout.Withdrawn(t.have) { // by a write whose answer may have been lost: nothing has failed
+			r.note(layout.Service(t.have), req.Name, nil, "", "", nil)
+		}
 		return kit.After(t.wait), nil
 	}
 	if t.write != nil {
