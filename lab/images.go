@@ -19,8 +19,8 @@ var toolNames = []string{
 	"docker.io/alpine/socat", "docker.io/nicolaka/netshoot", "atoll.dev/lab/client",
 }
 
-// tools are programs of this machine that the tools' image has besides busybox, which does what none of them does.
-var tools = []string{"bash", "curl", "dig", "nc", "sh", "socat"}
+// tools are programs of this machine that the tools' image has besides busybox, which does what none of them does. Busybox's stty fails where a terminal has no size yet.
+var tools = []string{"bash", "curl", "dig", "nc", "sh", "socat", "stty"}
 
 // registryPort is where the lab's registry listens on each node's loopback interface.
 const registryPort = 5000
