@@ -106,14 +106,11 @@ func (l *Lab) podRunner(c *Cluster) (Unit, error) {
 		Lab: l.Name(), Cluster: c.Name,
 		Kubeconfig:    filepath.Join(l.Dir(c.Name), "podrunner.conf"),
 		StateDir:      filepath.Join(l.Dir(c.Name), "pods"),
-		ClusterDomain: clusterDomain,
+		ClusterDomain: clusterDomain, ClusterDNS: texts(c.DNS),
 		Images:        l.images(),
 		ImagePrograms: l.imagePrograms(),
 		ServingCert:   l.pki(c, "kubelet.crt"), ServingKey: l.pki(c, "kubelet.key"), ClientCA: l.pki(c, "ca.crt"),
 		InitCommand: []string{l.Spec.Atoll, "lab", "container-init"},
-	}
-	for _, a := range c.DNS {
-		config.ClusterDNS = append(config.ClusterDNS, a.String())
 	}
 	for _, n := range c.Nodes {
 		config.Nodes = append(config.Nodes, podrunner.Node{

@@ -187,10 +187,12 @@ func (l *Lab) unit(c *Cluster, name, address, program string, args ...string) Un
 	return u
 }
 
-func join[T fmt.Stringer](values []T) string {
-	texts := make([]string, len(values))
+func join[T fmt.Stringer](values []T) string { return strings.Join(texts(values), ",") }
+
+func texts[T fmt.Stringer](values []T) []string {
+	all := make([]string, len(values))
 	for i, v := range values {
-		texts[i] = v.String()
+		all[i] = v.String()
 	}
-	return strings.Join(texts, ",")
+	return all
 }

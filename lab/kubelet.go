@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -96,10 +95,7 @@ func (l *Lab) registerNodes(ctx context.Context, c *Cluster) error {
 	for _, n := range c.Nodes {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: map[string]string{corev1.LabelTopologyRegion: n.Region, corev1.LabelTopologyZone: n.Zone}},
-			Spec:       corev1.NodeSpec{PodCIDR: n.PodCIDRs[0].String()},
-		}
-		for _, r := range n.PodCIDRs {
-			node.Spec.PodCIDRs = append(node.Spec.PodCIDRs, r.String())
+			Spec:       corev1.NodeSpec{PodCIDR: n.PodCIDRs[0].String(), PodCIDRs: texts(n.PodCIDRs)},
 		}
 		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("registering node %s: %w", n.Name, err)
@@ -199,14 +195,6 @@ func text(value any) string {
 		panic(err) // maps, lists and texts
 	}
 	return string(data) + "\n"
-}
-
-func texts(addresses []netip.Addr) []string {
-	var all []string
-	for _, a := range addresses {
-		all = append(all, a.String())
-	}
-	return all
 }
 
 // checkKubelet says what this machine lacks for containers.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 )
 
 // root is where control groups are mounted.
@@ -20,21 +20,14 @@ const root = "/sys/fs/cgroup"
 // hierarchies are the folders of the control groups of this machine: one with version 2, and with version 1 one for each controller, or several, beside
 // which there may be one of version 2.
 func hierarchies() ([]string, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(root, &st); err != nil {
-		return nil, fmt.Errorf("looking for control groups in %s: %w", root, err)
-	}
-	if st.Type == unix.CGROUP2_SUPER_MAGIC {
-		return []string{root}, nil
-	}
-	mounts, err := os.ReadFile("/proc/self/mounts")
+	mounts, err := mountinfo.Read()
 	if err != nil {
 		return nil, fmt.Errorf("looking for control groups: %w", err)
 	}
 	var all []string
-	for line := range strings.Lines(string(mounts)) {
-		if f := strings.Fields(line); len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2") && strings.HasPrefix(f[1], root+"/") {
-			all = append(all, f[1])
+	for _, m := range mounts {
+		if (m.Type == "cgroup" || m.Type == "cgroup2") && (m.Point == root || strings.HasPrefix(m.Point, root+"/")) {
+			all = append(all, m.Point)
 		}
 	}
 	if len(all) == 0 {
