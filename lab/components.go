@@ -17,7 +17,6 @@ const (
 	unitControllerManager = "controller-manager"
 	unitScheduler         = "scheduler"
 	unitKubeProxy         = "kube-proxy" // and -n and the node's number
-	unitPodRunner         = "podrunner"
 	unitGateway           = "gateway"
 )
 
@@ -115,7 +114,7 @@ func (l *Lab) controllerManager(c *Cluster) Unit {
 		"--root-ca-file="+l.pki(c, "ca.crt"),
 		"--service-account-private-key-file="+l.pki(c, "service-accounts.key"),
 		// For one signer only: each watches its files, and a user's watches of files are
-		// few (fs.inotify.max_user_instances). The pod runner has its certificates already.
+		// few (fs.inotify.max_user_instances). Kubelets have their certificates already.
 		"--cluster-signing-legacy-unknown-cert-file="+l.pki(c, "ca.crt"),
 		"--cluster-signing-legacy-unknown-key-file="+l.pki(c, "ca.key"),
 		// Tests make hundreds of objects at once; the defaults, 20 and 30, would

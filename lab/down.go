@@ -79,9 +79,6 @@ func (l *Lab) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	if !l.Spec.Kubelet {
-		return nil
-	}
 	for _, c := range l.Spec.Clusters {
 		for i := range c.Nodes {
 			if err := cgroup.Remove(l.cgroupRoot(&c.Nodes[i])); err != nil {
@@ -123,10 +120,8 @@ func (l *Lab) ownNamespaces() ([]network.Namespace, error) {
 	if err != nil {
 		return nil, err
 	}
-	recorded, pod := l.Spec.namespaces(), l.Spec.podNamespace()
-	all = slices.DeleteFunc(all, func(n network.Namespace) bool {
-		return !slices.Contains(recorded, n) && !pod.MatchString(string(n))
-	})
+	recorded := l.Spec.namespaces()
+	all = slices.DeleteFunc(all, func(n network.Namespace) bool { return !slices.Contains(recorded, n) })
 	// Those of pods that containerd has made.
 	pods, err := filepath.Glob(filepath.Join(l.dir, "*", "nodes", "*", "containerd", "state", "io.containerd.grpc.v1.cri", "netns", "*"))
 	if err != nil {

@@ -16,11 +16,12 @@ import (
 // toolNames are images that people, and the tests of others, take for their tools. The lab has one that stands for all.
 var toolNames = []string{
 	"docker.io/library/busybox", "docker.io/library/alpine", "docker.io/library/debian", "docker.io/library/ubuntu",
-	"docker.io/alpine/socat", "docker.io/nicolaka/netshoot", "atoll.dev/lab/client",
+	"docker.io/nicolaka/netshoot", "atoll.dev/lab/client",
 }
 
-// tools are programs of this machine that the tools' image has besides busybox, which does what none of them does. Busybox's stty fails where a terminal has no size yet.
-var tools = []string{"bash", "curl", "dig", "nc", "sh", "socat", "stty"}
+// tools are programs of this machine that the tools' image has besides busybox, which does what none of them does. Busybox's stty fails where a terminal has no size yet, and its
+// date knows no fractions of a second.
+var tools = []string{"bash", "curl", "date", "dig", "nc", "sh", "socat", "stty"}
 
 // registryPort is where the lab's registry listens on each node's loopback interface.
 const registryPort = 5000
@@ -46,26 +47,40 @@ func (l *Lab) makeImages() error {
 			where[n.Name] = []string{"ATOLL_LAB_CLUSTER=" + c.Name, "ATOLL_LAB_NODE=" + n.Name}
 		}
 	}
-	images := []image.Image{
-		{Names: []string{"registry.k8s.io/coredns/coredns"}, Programs: map[string]string{"/coredns": filepath.Join(l.Spec.Programs, "coredns")}, Entrypoint: []string{"/coredns"}},
-		{Names: []string{"atoll.dev/lab/echo"}, Programs: map[string]string{"/atoll": l.Spec.Atoll}, Entrypoint: []string{"/atoll", "lab", "echo"}, Env: where},
-		{Names: []string{"registry.k8s.io/pause"}, Programs: map[string]string{"/busybox": busybox}, Entrypoint: []string{"/busybox", "sleep", "2147483647"}},
-	}
-	for _, name := range []string{render.AgentName, render.DNSName, render.HubName} {
-		program := filepath.Join(filepath.Dir(l.Spec.Atoll), name)
-		if _, err := os.Stat(program); l.Spec.Bare && errors.Is(err, fs.ErrNotExist) {
-			continue // nobody may want it
-		}
-		images = append(images, image.Image{
-			Names: []string{render.DefaultRegistry + "/" + name}, Programs: map[string]string{"/" + name: program},
-			Entrypoint: []string{"/" + name}, User: "65532:65532",
-		})
-	}
-	all, err := toolImage(busybox)
+	tools, err := toolLayer(busybox)
 	if err != nil {
 		return err
 	}
-	for _, i := range append(images, all) {
+	// program is a layer of one program of this machine, with the same path in the image as its name.
+	program := func(path string) *image.Layer {
+		return &image.Layer{Programs: map[string]string{"/" + filepath.Base(path): path}}
+	}
+	images := []image.Image{
+		{Names: []string{"registry.k8s.io/coredns/coredns"}, Layers: []*image.Layer{program(filepath.Join(l.Spec.Programs, "coredns"))}, Entrypoint: []string{"/coredns"}},
+		{Names: []string{"registry.k8s.io/pause"}, Layers: []*image.Layer{program(busybox)}, Entrypoint: []string{"/busybox", "sleep", "2147483647"}},
+		{Names: toolNames, Layers: []*image.Layer{tools}},
+		{Names: []string{"docker.io/alpine/socat"}, Layers: []*image.Layer{tools}, Entrypoint: []string{"/bin/socat"}},
+		{
+			Names: []string{"atoll.dev/lab/echo"}, Layers: []*image.Layer{tools, {Programs: map[string]string{"/bin/atoll": l.Spec.Atoll}}},
+			Entrypoint: []string{"/bin/atoll", "lab", "echo"}, Env: where,
+		},
+	}
+	// What scenarios show Atoll beside, where this machine has it.
+	for name, repository := range map[string]string{"haproxy": "docker.io/library/haproxy", "prometheus": "docker.io/prom/prometheus"} {
+		if path, err := exec.LookPath(name); err == nil {
+			images = append(images, image.Image{Names: []string{repository}, Layers: []*image.Layer{tools, {Programs: map[string]string{"/bin/" + name: path}}}, Entrypoint: []string{"/bin/" + name}})
+		}
+	}
+	for _, name := range []string{render.AgentName, render.DNSName, render.HubName} {
+		path := filepath.Join(filepath.Dir(l.Spec.Atoll), name)
+		if _, err := os.Stat(path); l.Spec.Bare && errors.Is(err, fs.ErrNotExist) {
+			continue // nobody may want it
+		}
+		images = append(images, image.Image{
+			Names: []string{render.DefaultRegistry + "/" + name}, Layers: []*image.Layer{program(path)}, Entrypoint: []string{"/" + name}, User: "65532:65532",
+		})
+	}
+	for _, i := range images {
 		if err := store.Add(i); err != nil {
 			return err
 		}
@@ -77,10 +92,10 @@ func (l *Lab) makeImages() error {
 	return writeFile(filepath.Join(l.registries(), "_default", "hosts.toml"), []byte(hosts), 0o644)
 }
 
-// toolImage is made of busybox and the tools of this machine.
-func toolImage(busybox string) (image.Image, error) {
-	made := image.Image{
-		Names: toolNames, Programs: map[string]string{}, Links: map[string]string{},
+// toolLayer is made of busybox and the tools of this machine.
+func toolLayer(busybox string) (*image.Layer, error) {
+	made := &image.Layer{
+		Programs: map[string]string{}, Links: map[string]string{},
 		Files: map[string]string{
 			"/etc/passwd": "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n",
 			"/etc/group":  "root:x:0:\nnogroup:x:65534:\n",
@@ -90,7 +105,7 @@ func toolImage(busybox string) (image.Image, error) {
 	made.Programs["/bin/busybox"] = busybox
 	applets, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
-		return made, fmt.Errorf("asking busybox what it can do: %w", err)
+		return nil, fmt.Errorf("asking busybox what it can do: %w", err)
 	}
 	for applet := range strings.FieldsSeq(string(applets)) {
 		made.Links["/bin/"+applet] = "/bin/busybox"
@@ -98,7 +113,7 @@ func toolImage(busybox string) (image.Image, error) {
 	for _, name := range tools {
 		program, err := exec.LookPath(name)
 		if err != nil {
-			return made, fmt.Errorf("looking for programs of the tools' image: %w", err)
+			return nil, fmt.Errorf("looking for programs of the tools' image: %w", err)
 		}
 		delete(made.Links, "/bin/"+name)
 		made.Programs["/bin/"+name] = program

@@ -21,7 +21,6 @@ var programUsers = map[string]struct {
 	"controller-manager": {"system:kube-controller-manager", nil},
 	"scheduler":          {"system:kube-scheduler", nil},
 	"kube-proxy":         {"system:kube-proxy", nil},
-	"podrunner":          {"atoll-lab-podrunner", []string{"system:masters"}},
 }
 
 // UserKubeconfig makes a client certificate for a user of a cluster (a cluster

@@ -6,15 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/atoll-mcs/atoll/lab/cgroup"
+	"github.com/atoll-mcs/atoll/lab/network"
 )
 
 // Names of the units of a node, which have -n and the node's number after them.
@@ -45,9 +51,6 @@ func (l *Lab) cgroupRoot(n *Node) string { return "/" + string(n.Namespace) }
 
 // podUnits are the units that run a cluster's pods.
 func (l *Lab) podUnits(cluster string) []Unit {
-	if !l.Spec.Kubelet {
-		return named(cluster, unitPodRunner)
-	}
 	var units []Unit
 	for number := 1; number <= l.Spec.Nodes; number++ {
 		units = append(units, named(cluster, fmt.Sprintf("%s-n%d", unitContainerd, number), fmt.Sprintf("%s-n%d", unitKubelet, number))...)
@@ -60,30 +63,32 @@ func (l *Lab) startKubelets(ctx context.Context, c *Cluster) error {
 	if err := l.registerNodes(ctx, c); err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
 	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		if err := cgroup.Make(l.cgroupRoot(n)); err != nil {
-			return err
-		}
-		config, err := l.kubeconfig(c, c.APIServer, "system:node:"+n.Name, []string{"system:nodes"})
-		if err != nil {
-			return err
-		}
-		if err := writeKubeconfig(filepath.Join(l.nodeDir(c, n), "kubeconfig"), config); err != nil {
-			return err
-		}
-		runtime := l.containerd(c, n, i+1)
-		if err := l.Run(ctx, runtime); err != nil {
-			return err
-		}
-		if err := l.waitProbe(ctx, runtime); err != nil {
-			return err
-		}
-		if err := l.Run(ctx, l.kubelet(c, n, i+1)); err != nil {
-			return err
-		}
+		group.Go(func() error { return l.startKubelet(ctx, c, &c.Nodes[i], i+1) })
 	}
-	return nil
+	return group.Wait()
+}
+
+func (l *Lab) startKubelet(ctx context.Context, c *Cluster, n *Node, number int) error {
+	if err := cgroup.Make(l.cgroupRoot(n)); err != nil {
+		return err
+	}
+	config, err := l.kubeconfig(c, c.APIServer, "system:node:"+n.Name, []string{"system:nodes"})
+	if err != nil {
+		return err
+	}
+	if err := writeKubeconfig(filepath.Join(l.nodeDir(c, n), "kubeconfig"), config); err != nil {
+		return err
+	}
+	runtime := l.containerd(c, n, number)
+	if err := l.Run(ctx, runtime); err != nil {
+		return err
+	}
+	if err := l.waitProbe(ctx, runtime); err != nil {
+		return err
+	}
+	return l.Run(ctx, l.kubelet(c, n, number))
 }
 
 // registerNodes makes the Nodes, with the ranges of their pods, which kubelets do not know.
@@ -130,6 +135,7 @@ func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
 	u := l.unit(c, name, l.containerdSocket(c, n), "")
 	u.Argv = []string{"containerd", "--config", filepath.Join(l.Dir(c.Name), name+".toml")}
 	u.Namespace, u.Probe = n.Namespace, "unix://"+l.containerdSocket(c, n)
+	u.Env = append(u.Env, fmt.Sprintf("HTTPS_PROXY=http://127.0.0.1:%d", registryPort))
 	u.Files = map[string]string{name + ".toml": config, filepath.Join("nodes", n.Name, "cni", "10-lab.conflist"): l.cni(c, n)}
 	return u
 }
@@ -197,13 +203,52 @@ func text(value any) string {
 	return string(data) + "\n"
 }
 
-// checkKubelet says what this machine lacks for containers.
-func checkKubelet() error {
-	var missing []error
-	for _, program := range []string{"containerd", "runc"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing = append(missing, fmt.Errorf("%w: install it (Debian: apt-get install containerd runc containernetworking-plugins)", err))
+// PodNetwork is the network namespace of a pod that runs on this machine, in any lab.
+func PodNetwork(pod types.UID) (network.Namespace, error) {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return "", err
+	}
+	for _, p := range processes {
+		// Its control group is …/pod<uid>/<container>.
+		if groups, err := os.ReadFile(filepath.Join(p, "cgroup")); err == nil && strings.Contains(string(groups), "/pod"+string(pod)+"/") {
+			return network.Namespace(filepath.Join(p, "ns", "net")), nil
 		}
 	}
-	return errors.Join(missing...)
+	return "", fmt.Errorf("pod %s has no process", pod)
+}
+
+// oldestContainerd is the first release whose container runtime interface is version 1, which kubelets need.
+const oldestContainerd = "1.6"
+
+// containerdVersion is in what containerd --version prints: "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1".
+var containerdVersion = regexp.MustCompile(`\sv?(\d+\.\d+\.\d+)`)
+
+// checkContainers says what this machine lacks for containers.
+func checkContainers() error {
+	var missing []string
+	for _, program := range []string{"containerd", "ctr", "runc", "busybox", filepath.Join(cniPlugins, "ptp")} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, program)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("nodes need programs that this machine has not (%s): install them (Debian: apt-get install containerd runc busybox containernetworking-plugins)", strings.Join(missing, ", "))
+	}
+	out, err := exec.Command("containerd", "--version").Output()
+	if err != nil {
+		return fmt.Errorf("asking containerd for its version: %w", err)
+	}
+	found := containerdVersion.FindSubmatch(out)
+	if found == nil {
+		return fmt.Errorf("containerd says no version, but %q", out)
+	}
+	if have, err := version.ParseGeneric(string(found[1])); err != nil || have.LessThan(version.MustParseGeneric(oldestContainerd)) {
+		return fmt.Errorf("containerd is %s, and nodes need %s or later: install a newer one", found[1], oldestContainerd)
+	}
+	// It may be a module that is loaded when it is mounted first, so a missing one is loaded.
+	if systems, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(systems), "\toverlay\n") && exec.Command("modprobe", "overlay").Run() != nil {
+		return errors.New("the kernel has no overlayfs, in which containers have their files: load its module overlay")
+	}
+	return cgroup.Check()
 }

@@ -180,7 +180,7 @@ func TestLabUpDown(t *testing.T) {
 	}
 	cutAndHeal(t, l)
 
-	for _, unit := range []string{"c1/podrunner", "c1/apiserver", "c1/etcd", "lab/gateway"} {
+	for _, unit := range []string{"c1/kubelet", "c1/containerd", "c1/apiserver", "c1/etcd", "lab/gateway"} {
 		if err := l.Kill(t.Context(), unit); err != nil {
 			t.Fatal(err)
 		}
@@ -218,10 +218,10 @@ func killAll(t *testing.T, l *lab.Lab) {
 	}
 }
 
-// bystander makes a namespace whose name is close to one of a pod of the lab.
+// bystander makes a namespace whose name is close to one of the lab's.
 func bystander(t *testing.T, name string) network.Namespace {
 	t.Helper()
-	n := network.Namespace("atoll-" + name + "x-c1-pod-01234567")
+	n := network.Namespace("atoll-" + name + "x-c1-n1")
 	if err := n.Create(); err != nil {
 		t.Fatal(err)
 	}

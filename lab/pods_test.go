@@ -34,9 +34,9 @@ type podLab struct {
 }
 
 // newPodLab starts one.
-func newPodLab(t *testing.T, kubelet bool) *podLab {
+func newPodLab(t *testing.T) *podLab {
 	t.Helper()
-	p := &podLab{Lab: up(t, options(t, lab.Shape{Clusters: 1, Nodes: 1, IPFamily: lab.Dual, Kubelet: kubelet}))}
+	p := &podLab{Lab: up(t, options(t, lab.Shape{Clusters: 1, Nodes: 1, IPFamily: lab.Dual}))}
 	config, err := p.RESTConfig("c1")
 	if err != nil {
 		t.Fatal(err)
@@ -45,26 +45,25 @@ func newPodLab(t *testing.T, kubelet bool) *podLab {
 	return p
 }
 
-// TestKubelet is about nodes with the real kubelet: what pods there are from what images, and that nothing of them is left.
-func TestKubelet(t *testing.T) {
-	p := newPodLab(t, true)
-	for name, run := range map[string]func(*testing.T){
-		"deployment": p.testDeployment, "streams": p.testStreams, "attach": p.testAttach, "containers of a pod": p.testContainersOfAPod,
-		"certificates": p.testKubeletAPIWantsACertificate, "any tag": p.testAnyTag,
+// TestPods is about nodes: what pods there are from what images, and that nothing of them is left.
+func TestPods(t *testing.T) {
+	p := newPodLab(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"deployment", p.testDeployment}, {"streams", p.testStreams}, {"attach", p.testAttach}, {"restarts", p.testRestarts},
+		{"containers of a pod", p.testContainersOfAPod}, {"certificates", p.testKubeletAPIWantsACertificate},
+		{"any tag", p.testAnyTag}, {"crash", p.testCrash},
 	} {
-		t.Run(name, run)
+		t.Run(test.name, test.run)
 	}
 	down(t, p.Lab)
-	p.expectNoMounts(t)
-	if groups, _ := filepath.Glob("/sys/fs/cgroup/*/atoll-" + p.Name() + "-*"); len(groups) > 0 {
-		t.Errorf("control groups left behind: %v", groups)
-	}
-}
-
-func (p *podLab) expectNoMounts(t *testing.T) {
-	t.Helper()
 	if mounts, _ := os.ReadFile("/proc/self/mountinfo"); strings.Contains(string(mounts), p.Dir("")) {
 		t.Error("mounts left behind")
+	}
+	if groups, _ := filepath.Glob("/sys/fs/cgroup/*/atoll-" + p.Name() + "-*"); len(groups) > 0 {
+		t.Errorf("control groups left behind: %v", groups)
 	}
 }
 
@@ -85,32 +84,6 @@ spec:
 	if ok, _ := regexp.MatchString(`^pod=tools cluster=c1 node=c1-n1 remote=127.0.0.1 proto=http\n10\..*\nhi\n$`, out); !ok {
 		t.Errorf("the tools say %q", out)
 	}
-}
-
-// TestPods is about the lab's own runner of pods.
-func TestPods(t *testing.T) {
-	p := newPodLab(t, false)
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
-		{"deployment", p.testDeployment}, {"streams", p.testStreams}, {"attach", p.testAttach},
-		{"probes and restarts", p.testProbesAndRestarts}, {"containers of a pod", p.testContainersOfAPod},
-		{"certificates", p.testKubeletAPIWantsACertificate}, {"crash", p.testCrash},
-	} {
-		t.Run(test.name, test.run)
-	}
-	path, err := p.FindLog("c1/podrunner")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, _ := os.ReadFile(path)
-	for _, bad := range []string{"DATA RACE", "panic: ", "clearing away", "removing container"} {
-		if _, found, ok := strings.Cut(string(log), bad); ok {
-			t.Errorf("the pod runner logs %s%.1000s", bad, found)
-		}
-	}
-	down(t, p.Lab)
 }
 
 func (p *podLab) command(args ...string) *exec.Cmd {
@@ -287,9 +260,9 @@ func (p *podLab) testDeployment(t *testing.T) {
 	if out := rest(); out != "bye\n" {
 		t.Errorf("the container was not asked to end: %q", out)
 	}
-	eventually(t, "the pod's network namespace to go", func() (bool, string) {
-		_, err := os.Stat("/run/netns/atoll-" + p.Name() + "-c1-pod-" + string(pod.UID)[:8])
-		return os.IsNotExist(err), "there"
+	eventually(t, "the pod's processes to go", func() (bool, string) {
+		n, err := lab.PodNetwork(pod.UID)
+		return err != nil, string(n)
 	})
 	p.waitReady(t, ns, 2)
 }
@@ -329,13 +302,8 @@ spec:
 			"input":            {flag: "-i", script: "cat", stdin: "some\ntext", stdout: "some\ntext"},
 			"much output":      {script: "head -c 3000000 /dev/zero | tr '\\0' x", stdout: strings.Repeat("x", 3000000)},
 			"much input":       {flag: "-i", script: "wc -c", stdin: strings.Repeat("x", 3000000), stdout: "3000000\n"},
-			"input that nobody reads": {flag: "-i", script: "exec <&-; echo done",
-				stdin: strings.Repeat("x", 3000000), stdout: "done\n"},
 		} {
 			t.Run(protocol+"/"+name, func(t *testing.T) {
-				if strings.HasSuffix(name, "nobody reads") && (protocol == "SPDY" || p.Spec.Kubelet) {
-					t.Skip("an API server that ends a connection with input under way may take the output with it, and the kubelet's end waits for somebody to read")
-				}
 				args := []string{"exec", "-n", ns, "p"}
 				if tc.flag != "" {
 					args = append(args, tc.flag)
@@ -377,7 +345,8 @@ spec:
 	p.waitPod(t, ns, "chatty", "done", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
 }
 
-func (p *podLab) testProbesAndRestarts(t *testing.T) {
+// testRestarts has containers end, for a probe or on their own, and one whose image nobody has.
+func (p *podLab) testRestarts(t *testing.T) {
 	ns := p.apply(t, `
 apiVersion: v1
 kind: Pod
@@ -399,70 +368,25 @@ spec:
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: no-program}
-spec: {containers: [{name: c, image: debian, command: ["no-such-program"]}]}
----
-apiVersion: v1
-kind: Pod
 metadata: {name: no-image}
-spec: {containers: [{name: c, image: nginx}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: no-config}
-spec: {containers: [{name: c, image: debian, command: ["sleep", "inf"], envFrom: [{configMapRef: {name: later}}]}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: no-volume}
-spec:
-  containers: [{name: c, image: debian, command: ["sleep", "inf"], volumeMounts: [{name: v, mountPath: /v}]}]
-  volumes: [{name: v, secret: {secretName: later}}]
----
-apiVersion: v1
-kind: Pod
-metadata: {name: overdue}
-spec:
-  activeDeadlineSeconds: 1
-  terminationGracePeriodSeconds: 1
-  containers: [{name: c, image: debian, command: ["sleep", "inf"]}]
+spec: {containers: [{name: c, image: 127.0.0.1:1/nobody/has}]}
 `)
-	waiting := func(reason, message string) func(*corev1.Pod) bool {
-		return func(pod *corev1.Pod) bool {
-			s := pod.Status.ContainerStatuses
-			return len(s) > 0 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == reason &&
-				strings.Contains(s[0].State.Waiting.Message, message)
-		}
-	}
-	running := func(pod *corev1.Pod) bool { return ready(*pod) }
-
-	p.waitPod(t, ns, "sick", "running", running)
+	p.waitPod(t, ns, "sick", "running", func(pod *corev1.Pod) bool { return ready(*pod) })
 	p.must(t, "", "exec", "-n", ns, "sick", "--", "rm", "/tmp/well")
 	p.waitPod(t, ns, "sick", "restarted", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount == 1 && ready(*pod) })
 	if out := p.must(t, "", "logs", "-p", "-n", ns, "sick"); out != "run\n" {
 		t.Errorf("previous log: %q", out)
 	}
-
-	p.waitPod(t, ns, "crashing", "looping", waiting("CrashLoopBackOff", "back-off"))
-	pod := p.waitPod(t, ns, "crashing", "restarted", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount >= 2 })
-	last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated
-	if last == nil || last.ExitCode != 9 || last.Message != "last words\n" {
+	pod := p.waitPod(t, ns, "crashing", "restarted", func(pod *corev1.Pod) bool {
+		s := pod.Status.ContainerStatuses
+		return len(s) > 0 && s[0].LastTerminationState.Terminated != nil
+	})
+	if last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated; last.ExitCode != 9 || last.Message != "last words\n" {
 		t.Errorf("last state %+v", last)
 	}
-	p.waitPod(t, ns, "no-program", "failing", func(pod *corev1.Pod) bool {
+	p.waitPod(t, ns, "no-image", "without image", func(pod *corev1.Pod) bool {
 		s := pod.Status.ContainerStatuses
-		return len(s) > 0 && s[0].LastTerminationState.Terminated != nil && s[0].LastTerminationState.Terminated.ExitCode == 128 &&
-			strings.Contains(s[0].LastTerminationState.Terminated.Message, "not found in $PATH")
-	})
-	p.waitPod(t, ns, "no-image", "without image", waiting("ErrImagePull", "give the container a command"))
-	p.waitPod(t, ns, "no-config", "without config", waiting("CreateContainerConfigError", `configmap "later" not found`))
-	p.must(t, "", "create", "configmap", "-n", ns, "later", "--from-literal=a=b")
-	p.waitPod(t, ns, "no-config", "running", running)
-	p.waitPod(t, ns, "no-volume", "without volume", waiting("ContainerCreating", ""))
-	p.must(t, "", "create", "secret", "generic", "-n", ns, "later", "--from-literal=a=b")
-	p.waitPod(t, ns, "no-volume", "running", running)
-	p.waitPod(t, ns, "overdue", "failed", func(pod *corev1.Pod) bool {
-		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "DeadlineExceeded"
+		return len(s) > 0 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "ErrImagePull" && strings.Contains(s[0].State.Waiting.Message, "nobody/has")
 	})
 }
 
@@ -553,8 +477,8 @@ func (p *podLab) testKubeletAPIWantsACertificate(t *testing.T) {
 	if code, err := get("nobody"); code != http.StatusForbidden {
 		t.Errorf("nobody: %d, %v", code, err)
 	}
-	if code, err := get(""); err == nil && (!p.Spec.Kubelet || code != http.StatusUnauthorized) { // the pod runner makes no connection
-		t.Errorf("no certificate: %d", code)
+	if code, err := get(""); err != nil || code != http.StatusUnauthorized {
+		t.Errorf("no certificate: %d, %v", code, err)
 	}
 }
 
@@ -578,39 +502,27 @@ func (p *podLab) certificate(t *testing.T, user string, groups ...string) tls.Ce
 	return pair
 }
 
-// testCrash kills the pod runner, and starts it again.
+// testCrash kills the kubelet and the container runtime, and starts them again. Containers go on, but for what is deleted.
 func (p *podLab) testCrash(t *testing.T) {
 	ns := p.apply(t, sideManifest)
 	before := p.waitReady(t, ns, 2)
-	containers := func() string {
-		out, _ := exec.Command("pgrep", "-f", regexp.QuoteMeta(p.Spec.Atoll+" lab container-init")).Output() // fails where there are none
-		return string(out)
-	}
-	if containers() == "" {
-		t.Fatal("the containers are not found")
-	}
-	if err := p.Kill(t.Context(), "c1/podrunner"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the containers to end", func() (bool, string) {
-		out := containers()
-		return out == "", out
-	})
-	// While it is down, one Pod goes.
-	p.must(t, "", "delete", "pod", "-n", ns, before[0].Name, "--force", "--grace-period=0")
-	if err := p.Start(t.Context(), "c1/podrunner"); err != nil {
-		t.Fatal(err)
-	}
-	p.waitPod(t, ns, before[1].Name, "restarted", func(pod *corev1.Pod) bool {
-		return ready(*pod) && pod.Status.ContainerStatuses[0].RestartCount == 1
-	})
-	for _, pod := range p.waitReady(t, ns, 2) {
-		for _, old := range before {
-			if pod.Status.PodIP == old.Status.PodIP {
-				t.Errorf("%s has an address that was in use before", pod.Name)
-			}
+	for _, unit := range []string{"c1/kubelet", "c1/containerd"} {
+		if err := p.Kill(t.Context(), unit); err != nil {
+			t.Fatal(err)
 		}
 	}
-	p.must(t, "", "delete", "deployment,pods", "--all", "-n", ns)
-	p.expectNoMounts(t)
+	p.must(t, "", "delete", "pod", "-n", ns, before[0].Name, "--force", "--grace-period=0")
+	for _, unit := range []string{"c1/containerd", "c1/kubelet"} {
+		if err := p.Start(t.Context(), unit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the deleted pod to end", func() (bool, string) {
+		n, err := lab.PodNetwork(before[0].UID)
+		return err != nil, string(n)
+	})
+	p.waitReady(t, ns, 2)
+	p.waitPod(t, ns, before[1].Name, "as it was", func(pod *corev1.Pod) bool {
+		return ready(*pod) && pod.UID == before[1].UID && pod.Status.ContainerStatuses[0].RestartCount == 0
+	})
 }

@@ -43,8 +43,6 @@ type Shape struct {
 	Hub bool `json:"hub,omitempty"`
 	// AdvertiseMode is what the agents publish, and what the network lets through.
 	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
-	// Kubelet has nodes run the real kubelet and containerd.
-	Kubelet bool `json:"kubelet,omitempty"`
 	// DNS is what answers for the clusterset's zone.
 	DNS ClusterDNS `json:"clustersetDNS,omitempty"`
 }
@@ -140,9 +138,6 @@ func (s Shape) String() string {
 	if s.AdvertiseMode != "" {
 		text += " --advertise-mode " + string(s.AdvertiseMode)
 	}
-	if s.Kubelet {
-		text += " --kubelet"
-	}
 	if s.DNS != "" {
 		text += " --dns " + string(s.DNS)
 	}
@@ -194,12 +189,6 @@ func (s Shape) cluster(name string, index int, f IPFamily) Cluster {
 
 func (s Shape) namespace(part string) network.Namespace {
 	return network.Namespace("atoll-" + s.Name + "-" + part)
-}
-
-// podNamespace matches the names of the namespaces that pod runners of the lab
-// make, and of no other lab, whatever its name.
-func (s *Spec) podNamespace() *regexp.Regexp {
-	return regexp.MustCompile("^" + regexp.QuoteMeta("atoll-"+s.Name) + `-c[0-9]+-pod-[0-9a-f]{8}$`)
 }
 
 // namespaces are those that the lab itself makes.

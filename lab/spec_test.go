@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 func TestValidate(t *testing.T) {
@@ -143,23 +142,4 @@ func TestFamilyLists(t *testing.T) {
 			t.Errorf("%s: union and short form %v, want %v", family, got, want)
 		}
 	}
-}
-
-// TestPodNamespaceProperty shows that a lab never takes a namespace of another
-// lab for one of its pods'.
-func TestPodNamespaceProperty(t *testing.T) {
-	name := rapid.StringMatching(`[ac1]{1,2}(-(c1|c2|pod|n1|01234567)){0,4}`)
-	rapid.Check(t, func(t *rapid.T) {
-		a := newSpec(Shape{Name: name.Draw(t, "a"), Clusters: 2, Nodes: 1, IPFamily: IPv4})
-		b := newSpec(Shape{Name: name.Draw(t, "b"), Clusters: 2, Nodes: 1, IPFamily: IPv4})
-		pod := "atoll-" + b.Name + "-c2-pod-01234567"
-		if got, want := a.podNamespace().MatchString(pod), a.Name == b.Name; got != want {
-			t.Errorf("lab %s: %s is its pod's: %t", a.Name, pod, got)
-		}
-		for _, n := range b.namespaces() {
-			if a.podNamespace().MatchString(string(n)) {
-				t.Errorf("lab %s takes %s for its pod's", a.Name, n)
-			}
-		}
-	})
 }

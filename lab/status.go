@@ -10,7 +10,7 @@ type UnitStatus struct {
 	Running bool
 	PID     int
 	// Memory is the unit's share of the machine's memory in bytes, without the
-	// containers of a pod runner.
+	// containers that it has started.
 	Memory int64
 }
 

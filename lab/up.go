@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,12 +151,7 @@ func (o *Options) complete() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a lab with nodes and pods makes network namespaces, which needs root: use sudo, or --control-plane-only")
 	}
-	if o.Kubelet {
-		if err := checkKubelet(); err != nil {
-			return err
-		}
-	}
-	return network.CheckNft()
+	return errors.Join(checkContainers(), network.CheckNft())
 }
 
 // running returns the lab if it is up already, an error if one of another shape
@@ -191,8 +187,11 @@ func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 // revive starts units again, those first that others need, and what was killed of Atoll, and
 // waits until the lab is as it was.
 func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
-	order := []string{unitAPIServer, unitEtcd} // from the last to the first
-	slices.SortStableFunc(dead, func(a, b Unit) int { return slices.Index(order, b.Name) - slices.Index(order, a.Name) })
+	order := []string{unitContainerd, unitAPIServer, unitEtcd} // from the last to the first
+	rank := func(u Unit) int {
+		return slices.IndexFunc(order, func(name string) bool { return u.Name == name || strings.HasPrefix(u.Name, name+"-") })
+	}
+	slices.SortStableFunc(dead, func(a, b Unit) int { return rank(b) - rank(a) })
 	for _, u := range dead {
 		p.say("starting %s again", u)
 		if err := l.start(u); err != nil {
@@ -259,10 +258,8 @@ func (l *Lab) up(ctx context.Context, p *progress) error {
 		if err := l.makeNetwork(); err != nil {
 			return fmt.Errorf("making the network: %w", err)
 		}
-		if l.Spec.Kubelet {
-			if err := l.makeImages(); err != nil {
-				return err
-			}
+		if err := l.makeImages(); err != nil {
+			return err
 		}
 		if err := l.startGateway(ctx); err != nil {
 			return err
@@ -307,13 +304,11 @@ func (l *Lab) startGateway(ctx context.Context) error {
 			Listen: c.Loopback, Namespace: c.Nodes[0].Namespace, Target: c.APIServer,
 		})
 	}
-	if l.Spec.Kubelet {
-		config.Images, config.Registry = l.imageFolder(), netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), registryPort)
-		config.Nodes = map[string]network.Namespace{}
-		for _, c := range l.Spec.Clusters {
-			for _, n := range c.Nodes {
-				config.Nodes[n.Name] = n.Namespace
-			}
+	config.Images, config.Registry = l.imageFolder(), netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), registryPort)
+	config.Nodes = map[string]network.Namespace{}
+	for _, c := range l.Spec.Clusters {
+		for _, n := range c.Nodes {
+			config.Nodes[n.Name] = n.Namespace
 		}
 	}
 	data, err := json.MarshalIndent(config, "", "  ")

@@ -80,7 +80,6 @@ func TestMainStatus(t *testing.T) {
 		"lab status --name ../x":       {64, "", "not the name of a lab"},
 		"lab logs":                     {64, "", "accepts 1 arg(s)"},
 		"lab gateway --config /no/pe":  {1, "", "no such file"},
-		"lab pod-runner --config /no/": {1, "", "/no/"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

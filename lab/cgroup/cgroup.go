@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 )
 
@@ -36,6 +38,20 @@ func hierarchies() ([]string, error) {
 	return all, nil
 }
 
+// Check says why no control groups can be made here.
+func Check() error {
+	all, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, hierarchy := range all {
+		if err := unix.Access(hierarchy, unix.W_OK); err != nil {
+			return fmt.Errorf("pods need control groups, which cannot be made in %s (%w): mount it so that it can be written to, as in a privileged container", hierarchy, err)
+		}
+	}
+	return nil
+}
+
 // Make makes a control group in all hierarchies, by its path from their roots. It may be there already.
 func Make(path string) error {
 	all, err := hierarchies()
@@ -46,6 +62,16 @@ func Make(path string) error {
 		group := filepath.Join(hierarchy, path)
 		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("making a control group, in which pods run: %w", err)
+		}
+		// All pods of a node together would have as much of a processor as one of the many other programs of labs, and those that request nothing
+		// hardly any: a request would take seconds.
+		for file, weight := range map[string]string{"cpu.shares": "8192", "cpu.weight": "800"} {
+			if _, err := os.Stat(filepath.Join(group, file)); err != nil {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(group, file), []byte(weight), 0o644); err != nil {
+				return fmt.Errorf("preparing a control group, in which pods run: %w", err)
+			}
 		}
 		// In version 1 no process can be put where no processor is allowed yet.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {

@@ -63,7 +63,7 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 	return group.Wait()
 }
 
-// serveImages is the registry of one node.
+// serveImages is the registry of one node, and the proxy by which its container runtime reaches others, for a node has no way to the internet.
 func serveImages(ctx context.Context, registry http.Handler, in network.Namespace, at netip.AddrPort) error {
 	var l net.Listener
 	err := in.Do(func() (err error) {
@@ -73,12 +73,39 @@ func serveImages(ctx context.Context, registry http.Handler, in network.Namespac
 	if err != nil {
 		return fmt.Errorf("listening for pulls of images in %s: %w", in, err)
 	}
-	server := &http.Server{Handler: registry, ReadHeaderTimeout: dialTimeout}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			tunnel(ctx, w, r)
+			return
+		}
+		registry.ServeHTTP(w, r)
+	})
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: dialTimeout}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving images in %s: %w", in, err)
 	}
 	return nil
+}
+
+// tunnel connects a client of a proxy with the server that it asks for (RFC 9110, section 9.3.6).
+func tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	server, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = server.Close()
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connected\r\n\r\n"); err != nil || buffered.Reader.Buffered() > 0 { // nobody speaks before the answer
+		_, _ = server.Close(), client.Close()
+		return
+	}
+	join(ctx, client, server)
 }
 
 func (f Forward) serve(ctx context.Context, l net.Listener, log *slog.Logger) error {
@@ -101,8 +128,7 @@ func (f Forward) serve(ctx context.Context, l net.Listener, log *slog.Logger) er
 	}
 }
 
-// pass copies both ways until both ends have said that they are done, or one is
-// broken.
+// pass passes one connection on.
 func (f Forward) pass(ctx context.Context, client net.Conn) error {
 	defer client.Close()
 	if ctx.Err() != nil {
@@ -114,13 +140,19 @@ func (f Forward) pass(ctx context.Context, client net.Conn) error {
 	if err != nil {
 		return err
 	}
+	join(ctx, client, server)
+	return nil
+}
+
+// join copies both ways until both ends have said that they are done, one is broken, or ctx is done.
+func join(ctx context.Context, client, server net.Conn) {
+	defer client.Close()
 	defer server.Close()
 	defer context.AfterFunc(ctx, func() { _ = client.Close(); _ = server.Close() })()
 	done := make(chan struct{})
 	go func() { defer close(done); copyHalf(server, client) }()
 	copyHalf(client, server)
 	<-done
-	return nil
 }
 
 // copyHalf copies what src sends until it has no more, and tells dst so. A broken

@@ -1,6 +1,6 @@
 // Package image makes container images of programs that are on this machine, and serves them to a lab's nodes as a registry does.
 //
-// Nothing is downloaded for that, nor is Docker needed: an image is one layer of the programs, with the libraries that they are linked with.
+// Nothing is downloaded for that, nor is Docker needed: an image is layers of programs, with the libraries that they are linked with.
 package image
 
 import (
@@ -33,17 +33,23 @@ const (
 type Image struct {
 	// Names are the repositories by which pods name it, with the registry, as docker.io/library/busybox. It has any tag.
 	Names []string
-	// Programs are files of this machine, by their paths in the image. A program that is linked dynamically brings its libraries.
-	Programs map[string]string
-	// Links are symbolic ones, by their paths, with what they lead to.
-	Links map[string]string
-	// Files are texts, by their paths in the image.
-	Files map[string]string
+	// Layers are from the lowest to the highest. One that several images have is made once.
+	Layers []*Layer
 	// Entrypoint and User are those of the image's configuration, as an OCI image has them.
 	Entrypoint []string
 	User       string
 	// Env are further variables, as NAME=value, by the node that pulls the image. Other nodes get it without any.
 	Env map[string][]string
+}
+
+// Layer says what a layer adds to those below it, by paths in the image.
+type Layer struct {
+	// Programs are files of this machine. A program that is linked dynamically brings its libraries.
+	Programs map[string]string
+	// Links are symbolic ones, with what they lead to.
+	Links map[string]string
+	// Files are texts.
+	Files map[string]string
 }
 
 // descriptor refers to a blob, as the OCI image specification has it.
@@ -58,6 +64,7 @@ type Store struct {
 	dir string
 	// manifests are the manifests' digests by key.
 	manifests map[string]string
+	layers    map[*Layer]descriptor
 }
 
 // NewStore returns an empty store in a folder, of which anything that was in it is removed.
@@ -68,7 +75,7 @@ func NewStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making a folder for images: %w", err)
 	}
-	return &Store{dir: dir, manifests: map[string]string{}}, nil
+	return &Store{dir: dir, manifests: map[string]string{}, layers: map[*Layer]descriptor{}}, nil
 }
 
 // Open returns the store that Save has recorded in a folder.
@@ -117,21 +124,30 @@ func (s *Store) Add(image Image) error {
 }
 
 func (s *Store) add(image Image) error {
-	layer, err := s.write(typeLayer, image.writeLayer)
-	if err != nil {
-		return err
+	var layers []descriptor
+	var sums []string
+	for _, l := range image.Layers {
+		made, ok := s.layers[l]
+		if !ok {
+			var err error
+			if made, err = s.write(typeLayer, l.write); err != nil {
+				return err
+			}
+			s.layers[l] = made
+		}
+		layers, sums = append(layers, made), append(sums, made.Digest) // it is not compressed
 	}
 	for _, node := range append(slices.Collect(maps.Keys(image.Env)), "") {
 		env := append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, image.Env[node]...)
 		config, err := s.writeJSON(typeConfig, map[string]any{
 			"architecture": runtime.GOARCH, "os": "linux",
 			"config": map[string]any{"Entrypoint": image.Entrypoint, "User": image.User, "Env": env},
-			"rootfs": map[string]any{"type": "layers", "diff_ids": []string{layer.Digest}}, // it is not compressed
+			"rootfs": map[string]any{"type": "layers", "diff_ids": sums},
 		})
 		if err != nil {
 			return err
 		}
-		manifest, err := s.writeJSON(typeManifest, map[string]any{"schemaVersion": 2, "mediaType": typeManifest, "config": config, "layers": []descriptor{layer}})
+		manifest, err := s.writeJSON(typeManifest, map[string]any{"schemaVersion": 2, "mediaType": typeManifest, "config": config, "layers": layers})
 		if err != nil {
 			return err
 		}
@@ -169,10 +185,10 @@ func (s *Store) write(mediaType string, content func(io.Writer) error) (descript
 	return d, os.Rename(file.Name(), s.blob(d.Digest))
 }
 
-// writeLayer writes the files of an image as a tar archive, which is the same for the same files.
-func (i Image) writeLayer(w io.Writer) error {
-	files := maps.Clone(i.Programs)
-	for _, program := range slices.Sorted(maps.Values(i.Programs)) {
+// write writes the files of a layer as a tar archive, which is the same for the same files.
+func (l *Layer) write(w io.Writer) error {
+	files := maps.Clone(l.Programs)
+	for _, program := range slices.Sorted(maps.Values(l.Programs)) {
 		libraries, err := libraries(program)
 		if err != nil {
 			return err
@@ -200,22 +216,22 @@ func (i Image) writeLayer(w io.Writer) error {
 	if err := folder("/tmp", 0o1777); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(i.Files)) {
+	for _, name := range slices.Sorted(maps.Keys(l.Files)) {
 		if err := folder(path.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := header(name, tar.TypeReg, 0o644, int64(len(i.Files[name]))); err != nil {
+		if err := header(name, tar.TypeReg, 0o644, int64(len(l.Files[name]))); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(archive, i.Files[name]); err != nil {
+		if _, err := io.WriteString(archive, l.Files[name]); err != nil {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(i.Links)) {
+	for _, name := range slices.Sorted(maps.Keys(l.Links)) {
 		if err := folder(path.Dir(name), 0o755); err != nil {
 			return err
 		}
-		link := &tar.Header{Name: strings.TrimPrefix(name, "/"), Typeflag: tar.TypeSymlink, Linkname: i.Links[name], Mode: 0o777, ModTime: time.Unix(0, 0)}
+		link := &tar.Header{Name: strings.TrimPrefix(name, "/"), Typeflag: tar.TypeSymlink, Linkname: l.Links[name], Mode: 0o777, ModTime: time.Unix(0, 0)}
 		if err := archive.WriteHeader(link); err != nil {
 			return err
 		}

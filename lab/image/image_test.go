@@ -41,10 +41,13 @@ func TestImageOfPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := Image{
-		Names:      []string{"docker.io/library/alpine", "atoll.dev/shell"},
-		Programs:   map[string]string{"/usr/bin/shell": program},
-		Links:      map[string]string{"/bin/sh": "/usr/bin/shell"},
-		Files:      map[string]string{"/etc/greeting": "hello\n"},
+		Names: []string{"docker.io/library/alpine", "atoll.dev/shell"},
+		Layers: []*Layer{{
+			Programs: map[string]string{"/usr/bin/shell": program},
+			Links:    map[string]string{"/bin/sh": "/usr/bin/shell"},
+		}, {
+			Files: map[string]string{"/etc/greeting": "hello\n"},
+		}},
 		Entrypoint: []string{"/bin/sh"}, User: "1:1", Env: map[string][]string{"n1": {"NODE=n1"}},
 	}
 	if err := errors.Join(store.Add(made), store.Save()); err != nil {
@@ -61,7 +64,7 @@ func TestImageOfPrograms(t *testing.T) {
 		Config descriptor
 		Layers []descriptor
 	}
-	if err := json.Unmarshal(body, &manifest); err != nil || status != http.StatusOK || mediaType != typeManifest || len(manifest.Layers) != 1 {
+	if err := json.Unmarshal(body, &manifest); err != nil || status != http.StatusOK || mediaType != typeManifest || len(manifest.Layers) != 2 {
 		t.Fatalf("%d %s %v: %s", status, mediaType, err, body)
 	}
 	if _, _, other := pull(t, registry, "/v2/shell/manifests/latest?ns=atoll.dev"); string(other) != string(body) {
@@ -76,20 +79,22 @@ func TestImageOfPrograms(t *testing.T) {
 	if _, _, config := pull(t, onNode, "/v2/library/alpine/blobs/"+own.Config.Digest); !strings.Contains(string(config), `"NODE=n1"`) {
 		t.Errorf("its configuration there is %s", config)
 	}
-	_, _, layer := pull(t, registry, "/v2/library/alpine/blobs/"+manifest.Layers[0].Digest)
-	if int64(len(layer)) != manifest.Layers[0].Size {
-		t.Errorf("the layer has %d bytes, and should have %d", len(layer), manifest.Layers[0].Size)
-	}
 	var files []string
-	for archive := tar.NewReader(strings.NewReader(string(layer))); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	for _, d := range manifest.Layers {
+		_, _, layer := pull(t, registry, "/v2/library/alpine/blobs/"+d.Digest)
+		if int64(len(layer)) != d.Size {
+			t.Errorf("the layer has %d bytes, and should have %d", len(layer), d.Size)
 		}
-		if err != nil {
-			t.Fatal(err)
+		for archive := tar.NewReader(strings.NewReader(string(layer))); ; {
+			header, err := archive.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, header.Name)
 		}
-		files = append(files, header.Name)
 	}
 	for _, want := range []string{"tmp/", "usr/bin/shell", "bin/sh", "etc/greeting"} {
 		if !slices.Contains(files, want) {

@@ -87,7 +87,7 @@ func (c *checker) check(command pages.Command) (known bool, err error) {
 		return true, c.helm(args)
 	case "go":
 		return true, c.golang(args)
-	case "export", "source", "ln", "install", "command":
+	case "export", "source", "ln", "install", "command", "mkdir", "cp", "ldd", "grep", "xargs", "sha256sum", "cut", "tar", "echo":
 		return true, nil
 	}
 	return false, nil

@@ -77,7 +77,7 @@ func faultVerbs() []Verb {
 
 // units can be killed and started, in this order of dependence. Of several that
 // do one thing the number may follow: kube-proxy-n2.
-var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "podrunner", "agent", "dns", "hub", "haproxy"}
+var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "containerd", "kubelet", "agent", "dns", "hub", "haproxy"}
 
 // brokerUnits are those that the broker has.
 var brokerUnits = append(units[:3:3], "hub", "haproxy")

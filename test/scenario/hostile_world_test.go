@@ -207,10 +207,10 @@ func (w *world) podNetwork(t *testing.T, cluster string) (found network.Namespac
 			return err
 		}
 		for _, p := range pods.Items {
-			n := network.Namespace(fmt.Sprintf("atoll-%s-%s-pod-%s", w.lab.Name(), cluster, string(p.UID)[:8]))
-			if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) && n.Exists() {
-				found = n
-				return nil
+			if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
+				var err error
+				found, err = lab.PodNetwork(p.UID)
+				return err
 			}
 		}
 		return fmt.Errorf("none of its %d pods is ready", len(pods.Items))

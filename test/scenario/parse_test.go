@@ -39,7 +39,7 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"bad count":               {"count c1 pods -n shop -l app=web\n", `x.txtar:1: count: "app=web" is not a number of objects`},
 		"name and selector":       {"count c1 pod/a --field-selector status.phase=Running 1\n", "x.txtar:1: count: kubectl takes a name or a selector, not both; metadata.name=… is a field selector"},
 		"bad condition":           {"condition c1 serviceexport shop/web Valid\n", `x.txtar:1: condition: "Valid" is not TYPE=STATUS[/REASON]`},
-		"unknown unit":            {"kill c1/kubelet\n", `x.txtar:1: kill: unknown unit "kubelet" (known: etcd, apiserver, controller-manager, scheduler, kube-proxy, podrunner, agent, dns, hub, haproxy)`},
+		"unknown unit":            {"kill c1/cloud\n", `x.txtar:1: kill: unknown unit "cloud" (known: etcd, apiserver, controller-manager, scheduler, kube-proxy, containerd, kubelet, agent, dns, hub, haproxy)`},
 		"unit of the broker":      {"kill broker/agent\n", "x.txtar:1: kill: the broker has no agent"},
 		"negated without sense":   {"! heal\n", "x.txtar:1: heal cannot be negated"},
 		"steadily for how long":   {"steadily stdout a\n", `x.txtar:1: steadily: time: invalid duration "stdout"`},

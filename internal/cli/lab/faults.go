@@ -62,8 +62,8 @@ func newHeal(o *options) *cobra.Command {
 
 const unitsHelp = `
 
-Units of a cluster are etcd, apiserver, controller-manager, scheduler, podrunner and
-kube-proxy (of all nodes; kube-proxy-n2 is one), and Atoll's agent and dns. The broker
+Units of a cluster are etcd, apiserver, controller-manager, scheduler; containerd,
+kubelet and kube-proxy (of all nodes; kube-proxy-n2 is one); and Atoll's agent and dns. The broker
 has the first three. "lab status" lists them.`
 
 func newKill(o *options) *cobra.Command {

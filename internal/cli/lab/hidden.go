@@ -11,12 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/atoll-mcs/atoll/lab/gateway"
-	"github.com/atoll-mcs/atoll/lab/podrunner"
 )
 
 // hidden are the programs that a lab is made of and that are part of atoll.
 func hidden() []*cobra.Command {
-	commands := []*cobra.Command{newGateway(), newPodRunner(), newContainerInit()}
+	commands := []*cobra.Command{newGateway()}
 	for _, c := range commands {
 		c.Hidden = true
 	}
@@ -43,33 +42,6 @@ func newGateway() *cobra.Command {
 	}
 	command.Flags().StringVar(&path, "config", "", "file with what to pass on, as JSON")
 	return command
-}
-
-func newPodRunner() *cobra.Command {
-	var path string
-	command := &cobra.Command{
-		Use:   "pod-runner --config FILE",
-		Short: "Run the pods of a lab's cluster",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := podrunner.ReadConfig(path)
-			if err != nil {
-				return err
-			}
-			return podrunner.Run(cmd.Context(), config, logger(cmd))
-		},
-	}
-	command.Flags().StringVar(&path, "config", "", "file with the nodes, as JSON")
-	return command
-}
-
-func newContainerInit() *cobra.Command {
-	return &cobra.Command{
-		Use:                "container-init",
-		Short:              "Begin a container",
-		DisableFlagParsing: true,
-		Run:                func(*cobra.Command, []string) { podrunner.ContainerInit() },
-	}
 }
 
 func logger(cmd *cobra.Command) *slog.Logger {

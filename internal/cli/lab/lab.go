@@ -4,8 +4,10 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -48,10 +50,10 @@ a folder with them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	command.PersistentFlags().StringVar(&o.name, "name", lab.DefaultName, "the lab's name; several labs run side by side")
+	command.PersistentFlags().StringVar(&o.name, "name", cmp.Or(os.Getenv("ATOLL_LAB"), lab.DefaultName), "the lab's name, else that in ATOLL_LAB; several labs run side by side")
 	command.AddCommand(
 		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newPrograms(), newExec(&o), newLogs(&o),
-		newCut(&o), newHeal(&o), newKill(&o), newStart(&o), newSnapshot(&o), newRestore(&o), newWipe(&o), newRejoin(&o),
+		newCut(&o), newHeal(&o), newKill(&o), newStart(&o), newLoad(&o), newSnapshot(&o), newRestore(&o), newWipe(&o), newRejoin(&o),
 	)
 	command.AddCommand(echo.NewCommand())
 	command.AddCommand(hidden()...)

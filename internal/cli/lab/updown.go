@@ -50,7 +50,6 @@ interrupted is removed first.`,
 	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "only API servers and controllers, on the loopback interface; needs no root")
 	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
 	flags.BoolVar(&up.Hub, "hub", false, "run a hub beside the broker, for MultiClusterServices")
-	flags.BoolVar(&up.Kubelet, "kubelet", false, "run the real kubelet and containerd on the nodes, in place of the lab's own runner of pods (under construction)")
 	flags.StringArrayVar(&up.HubArgs, "hub-arg", nil, "argument of the hub; may be repeated")
 	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "what clusters publish: pods, in a flat network, or cluster-ip, where other clusters reach their Services only; a list by commas gives c1, c2, … a mode each")
 	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "what answers for clusterset.local in the clusters' DNS: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")

@@ -1,0 +1,37 @@
+//go:build linux
+
+package lab
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newLoad(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "load IMAGE.tar",
+		Short: "Give images of one's own to all nodes",
+		Long: `Gives the images of an archive to the nodes of all clusters, where pods run them by their
+names, which are printed. The archive is what "docker save" writes, or an OCI layout in a
+tar file.
+
+With the tag latest, or none, kubelets look for a newer image in the image's registry
+first, unless the pod has imagePullPolicy: IfNotPresent.`,
+		Example: `  docker save my-app:1 > my-app.tar
+  atoll lab load my-app.tar
+  kubectl --context c1 create deployment my-app --image=my-app:1`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := open(o)
+			if err != nil {
+				return err
+			}
+			names, err := l.Load(cmd.Context(), args[0])
+			for _, name := range names {
+				fmt.Fprintln(cmd.OutOrStdout(), name)
+			}
+			return err
+		},
+	}
+}

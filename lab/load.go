@@ -1,0 +1,61 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// loaded is what ctr says of each image of an archive.
+var loaded = regexp.MustCompile(`(?m)^unpacking (\S+) `)
+
+// Load gives the images of an archive, as `docker save` writes it, or of an OCI layout in a tar file, to all nodes. It returns their names.
+func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
+	if l.Spec.ControlPlaneOnly {
+		return nil, fmt.Errorf("%w: lab %s has control planes only, and no nodes that images could be loaded to", ErrUsage, l.Name())
+	}
+	path, err := filepath.Abs(archive)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("loading images: %w", err)
+	}
+	var mu sync.Mutex
+	var names []string
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range l.Spec.Clusters {
+		c := &l.Spec.Clusters[i]
+		if c.Name == Broker { // which runs no pods
+			continue
+		}
+		for j := range c.Nodes {
+			n := &c.Nodes[j]
+			group.Go(func() error {
+				out, err := exec.CommandContext(ctx, "ctr", "--address="+l.containerdSocket(c, n), "--namespace=k8s.io", "images", "import", path).CombinedOutput()
+				if err != nil {
+					return fmt.Errorf("loading images of %s to node %s: %w: %s", archive, n.Name, err, bytes.TrimSpace(out))
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, match := range loaded.FindAllSubmatch(out, -1) {
+					names = append(names, string(match[1]))
+				}
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
