@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -223,6 +224,16 @@ const oldestContainerd = "1.6"
 
 // containerdVersion is in what containerd --version prints: "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1".
 var containerdVersion = regexp.MustCompile(`\sv?(\d+\.\d+\.\d+)`)
+
+// allowWatches has a user watch files by more instances of inotify than the 128 that are usual: a node takes ten of them, and a container runtime that gets
+// none runs no pods. Where the limit cannot be set, labs may do with what there is.
+func allowWatches() {
+	const file, enough = "/proc/sys/fs/inotify/max_user_instances", 1024
+	data, err := os.ReadFile(file)
+	if have, errNumber := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && errNumber == nil && have < enough {
+		_ = os.WriteFile(file, []byte(strconv.Itoa(enough)), 0o644)
+	}
+}
 
 // checkContainers says what this machine lacks for containers.
 func checkContainers() error {

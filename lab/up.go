@@ -258,6 +258,7 @@ func (l *Lab) up(ctx context.Context, p *progress) error {
 		if err := l.makeNetwork(); err != nil {
 			return fmt.Errorf("making the network: %w", err)
 		}
+		allowWatches()
 		if err := l.makeImages(); err != nil {
 			return err
 		}
