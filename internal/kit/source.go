@@ -101,6 +101,27 @@ func (w *watch[O, R]) WaitForSync(ctx context.Context) error {
 	}
 }
 
+// WaitFor is a source without requests, of a controller that begins when a channel is closed.
+func WaitFor[R comparable](closed <-chan struct{}) source.TypedSyncingSource[R] {
+	return waitFor[R](closed)
+}
+
+type waitFor[R comparable] <-chan struct{}
+
+func (waitFor[R]) String() string { return "what has to come first" }
+
+// Start implements source.TypedSource.
+func (waitFor[R]) Start(context.Context, workqueue.TypedRateLimitingInterface[R]) error { return nil }
+
+// WaitForSync implements source.TypedSyncingSource.
+func (w waitFor[R]) WaitForSync(ctx context.Context) error {
+	select {
+	case <-w:
+	case <-ctx.Done(): // the controller ends
+	}
+	return nil
+}
+
 // Feed is a source of requests for one controller that come from elsewhere than a cache. Create one with NewFeed.
 type Feed[R comparable] struct {
 	started chan struct{}

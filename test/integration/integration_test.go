@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -129,17 +130,20 @@ func TestAgentRestart(t *testing.T) {
 	create(t, "c1", service(ns, "new", 80), export(ns, "new"))
 	expectImport(t, "c2", ns, "new", from("c1"))
 	expectHints(t, "c1", ns, "web", hints)
-	maps.DeleteFunc(before, func(key, _ string) bool { return strings.Contains(key, "gone") })
+	maps.DeleteFunc(before, func(key string, _ client.Object) bool { return strings.Contains(key, "gone") })
 	expectVersions(t, ns, before)
 }
 
 // expectVersions checks that nobody has written objects of a namespace's since versions returned these.
-func expectVersions(t *testing.T, namespace string, before map[string]string) {
+func expectVersions(t *testing.T, namespace string, before map[string]client.Object) {
 	t.Helper()
 	after := versions(t, namespace)
-	for key, version := range before {
-		if after[key] != version {
-			t.Errorf("%s was written: version %s became %q", key, version, after[key])
+	for key, object := range before {
+		switch now := after[key]; {
+		case now == nil:
+			t.Errorf("%s was deleted", key)
+		case now.GetResourceVersion() != object.GetResourceVersion():
+			t.Errorf("%s was written:\n%s", key, cmp.Diff(object, now))
 		}
 	}
 }
@@ -161,10 +165,10 @@ func exportTwo(t *testing.T, ns string) map[string]*mcsv1beta1.ServiceExport {
 	return exports
 }
 
-// versions returns the resource versions of everything of a namespace's, in all clusters.
-func versions(t *testing.T, namespace string) map[string]string {
+// versions returns everything of a namespace's, in all clusters.
+func versions(t *testing.T, namespace string) map[string]client.Object {
 	t.Helper()
-	all := map[string]string{}
+	all := map[string]client.Object{}
 	for cluster, c := range on {
 		of := client.ListOption(client.InNamespace(namespace))
 		lists := []client.ObjectList{&corev1.ServiceList{}, &mcsv1beta1.ServiceExportList{}}
@@ -175,7 +179,7 @@ func versions(t *testing.T, namespace string) map[string]string {
 			noError(t, c.List(t.Context(), list, of))
 			noError(t, meta.EachListItem(list, func(o runtime.Object) error {
 				object := o.(client.Object)
-				all[fmt.Sprintf("%s %T %s", cluster, o, object.GetName())] = object.GetResourceVersion()
+				all[fmt.Sprintf("%s %T %s", cluster, o, object.GetName())] = object
 				return nil
 			}))
 		}

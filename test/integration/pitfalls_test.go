@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 	}
 	expectVersions(t, ns, before)
 	after := versions(t, ns)
-	maps.DeleteFunc(after, func(key, _ string) bool { return !strings.Contains(key, "gone") })
+	maps.DeleteFunc(after, func(key string, _ client.Object) bool { return !strings.Contains(key, "gone") })
 	withdrawn := &brokerv1alpha1.ExportedService{ObjectMeta: objects.OnBroker("c1", "gone."+ns+".c1")}
 	if on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(withdrawn), withdrawn) == nil && layout.Withdrawn(withdrawn) {
 		delete(after, "broker *v1alpha1.ExportedService gone."+ns+".c1")
@@ -129,7 +130,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 	delete(after, "c1 *v1.Service gone")
 	delete(after, "c1 *v1.EndpointSlice gone-x")
 	if len(after) > 0 {
-		t.Errorf("there are still %v", after)
+		t.Errorf("there are still %v", slices.Sorted(maps.Keys(after)))
 	}
 }
 

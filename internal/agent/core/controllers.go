@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -25,7 +23,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
-	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -160,16 +157,4 @@ func (c *core) merged(service types.NamespacedName) {
 		tell.imports.Service(service)
 		tell.catalogue.Service(service)
 	}
-}
-
-// followMember has hints follow this cluster's nodes and imported slices.
-func (c *core) followMember(ctx context.Context) error {
-	if err := kit.Follow(ctx, c.mgr.GetCache(), &corev1.Node{}, c.hints.Node); err != nil {
-		return err
-	}
-	if err := kit.Follow(ctx, c.mgr.GetCache(), &discoveryv1.EndpointSlice{}, c.hints.Slice); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
 }

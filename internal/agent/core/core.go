@@ -189,7 +189,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		return nil, err
 	}
 	c.connect(ctx)
-	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(c.followMember)), mgr.Add(sessions{c}))
+	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })), mgr.Add(sessions{c}))
 }
 
 // readNetwork reads what addresses mean in this cluster.

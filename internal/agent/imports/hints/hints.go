@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -28,6 +29,7 @@ type Hints struct {
 	client      client.Reader
 	zones       local.Zones
 	census      topology.Census
+	known       chan struct{}
 
 	mu       sync.Mutex
 	regions  map[names.ClusterID]string
@@ -36,8 +38,26 @@ type Hints struct {
 
 // New returns hints for a cluster in a region, "" for one that is not known. sharedZones says that zones of one name are one zone in all clusters.
 func New(self names.ClusterID, region string, sharedZones bool, reader client.Reader) *Hints {
-	return &Hints{self: self, region: region, sharedZones: sharedZones, client: reader, regions: map[names.ClusterID]string{}}
+	return &Hints{
+		self: self, region: region, sharedZones: sharedZones, client: reader, known: make(chan struct{}), regions: map[names.ClusterID]string{},
+	}
 }
+
+// Follow follows this cluster's nodes and imported slices until ctx is done.
+func (h *Hints) Follow(ctx context.Context, member cache.Cache) error {
+	if err := kit.Follow(ctx, member, &corev1.Node{}, h.node); err != nil {
+		return err
+	}
+	if err := kit.Follow(ctx, member, &discoveryv1.EndpointSlice{}, h.slice); err != nil {
+		return err
+	}
+	close(h.known)
+	<-ctx.Done()
+	return nil
+}
+
+// Known is closed when the first nodes and slices are known. A slice that is written before gets hints that it loses again.
+func (h *Hints) Known() <-chan struct{} { return h.known }
 
 // OnChange has f called with each service whose slices need other hints.
 func (h *Hints) OnChange(f func(service types.NamespacedName)) {
@@ -64,20 +84,18 @@ func (h *Hints) isNear(cluster names.ClusterID) bool {
 	return h.region != "" && h.regions[cluster] == h.region
 }
 
-// Slice follows the imported slices of this cluster.
-func (h *Hints) Slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
+func (h *Hints) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
 	if e.Old != nil && inputs.IsImported(e.Old) && (e.New == nil || service(e.Old) != service(e.New)) {
-		h.count(ctx, e.Old, nil)
+		h.count(ctx, e.Old, nil, false)
 	}
 	if e.New != nil && inputs.IsImported(e.New) {
-		h.count(ctx, e.New, topology.ReadyIn(e.New))
+		h.count(ctx, e.New, topology.ReadyIn(e.New), e.Initial)
 	}
 }
 
-// count tells of a slice's service where it has ready endpoints in other places than before. So it does of those of the first list: a slice may have been
-// written before that had come.
-func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready) {
-	if !h.census.Put(service(slice), slice.Name, ready) {
+// count tells of a slice's service where it has ready endpoints in other places than before.
+func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready, initial bool) {
+	if !h.census.Put(service(slice), slice.Name, ready) || initial {
 		return
 	}
 	imp := &mcsv1beta1.ServiceImport{}
@@ -90,9 +108,8 @@ func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[names.LabelServiceName]}
 }
 
-// Node follows the nodes of this cluster.
-func (h *Hints) Node(ctx context.Context, e kit.Event[*corev1.Node]) {
-	if e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New) {
+func (h *Hints) node(ctx context.Context, e kit.Event[*corev1.Node]) {
+	if (e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New)) && !e.Initial {
 		h.all(ctx)
 	}
 }

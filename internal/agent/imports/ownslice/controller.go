@@ -47,6 +47,7 @@ type Reconciler struct {
 func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
 	run, err := kit.New("ownslice", r,
+		kit.WaitFor[reconcile.Request](h.Known()),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.slice),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
 			if e.Initial || !imported.Changed(e) {

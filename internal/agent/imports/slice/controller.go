@@ -67,6 +67,7 @@ type Reconciler struct {
 func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
 	r := &Reconciler{Dependencies: d, feed: kit.NewFeed[Request](), reads: reads{pace: border.NewPace(readsPerSecond, readsAtOnce)}}
 	run, err := kit.New("importedslice", r,
+		kit.WaitFor[Request](d.Hints.Known()),
 		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
 		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record),
 		// After a start nothing on the broker speaks of what is missing there.
