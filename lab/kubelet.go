@@ -179,7 +179,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"imageGCHighThresholdPercent": 100, "podLogsDir": filepath.Join(dir, "logs"),
 		"makeIPTablesUtilChains": false, "volumeStatsAggPeriod": "-1s", "maxPods": 250,
 		// A lab is for changes: tests make hundreds of pods at once, and wait for what ConfigMaps say.
-		"kubeAPIQPS": 500, "kubeAPIBurst": 1000, "serializeImagePulls": false, "syncFrequency": "10s",
+		"kubeAPIQPS": 500, "kubeAPIBurst": 1000, "serializeImagePulls": false, "registryPullQPS": 0, "syncFrequency": "10s",
 		"configMapAndSecretChangeDetectionStrategy": "Watch",
 	}
 	u := l.unit(c, name, address, unitKubelet,
@@ -189,6 +189,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"--node-ip="+join(n.Addresses),
 		"--root-dir="+filepath.Join(dir, "kubelet"),
 		"--cert-dir="+filepath.Join(dir, "kubelet", "pki"),
+		"--housekeeping-interval=5m", // of statistics, which nobody asks for
 	)
 	u.Namespace, u.Probe = n.Namespace, "tcp://"+address
 	u.Files = map[string]string{name + ".json": text(config)}

@@ -61,6 +61,8 @@ type Spec struct {
 	AgentArgs []string `json:"agentArgs,omitempty"`
 	// HubArgs are further arguments of the hub.
 	HubArgs []string `json:"hubArgs,omitempty"`
+	// Processors is how many processors each of the Kubernetes programs uses.
+	Processors int `json:"processors"`
 	// Audit has the API servers keep a log of all writes.
 	Audit bool `json:"audit,omitempty"`
 	// Ready is set when the lab has once been up entirely.

@@ -37,6 +37,8 @@ type Options struct {
 	AgentArgs []string
 	// HubArgs are further arguments of the hub.
 	HubArgs []string
+	// Processors is how many processors each of the Kubernetes programs uses; 0 means 1.
+	Processors int
 	// Audit has the API servers keep a log of all writes, for AuditLog.
 	Audit bool
 	// Progress gets lines about what happens; nil means nobody does.
@@ -234,7 +236,7 @@ func (o *Options) record(programs string) (*Lab, error) {
 	}
 	l := &Lab{Spec: newSpec(o.Shape), dir: dir}
 	l.Spec.Programs, l.Spec.Atoll, l.Spec.Audit = programs, o.Atoll, o.Audit
-	l.Spec.AgentArgs, l.Spec.HubArgs = o.AgentArgs, o.HubArgs
+	l.Spec.AgentArgs, l.Spec.HubArgs, l.Spec.Processors = o.AgentArgs, o.HubArgs, max(1, o.Processors)
 	if err := l.Spec.checkNamesFree(); err != nil {
 		return nil, err
 	}

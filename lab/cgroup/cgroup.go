@@ -59,6 +59,9 @@ func Make(path string) error {
 		return err
 	}
 	for _, hierarchy := range all {
+		if err := pass(hierarchy); err != nil {
+			return err
+		}
 		group := filepath.Join(hierarchy, path)
 		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("making a control group, in which pods run: %w", err)
@@ -79,6 +82,38 @@ func Make(path string) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// controllers are those that kubelets need in the group of their pods, if the machine has them.
+var controllers = []string{"cpu", "cpuset", "memory", "hugetlb", "pids"}
+
+// pass has a version 2 hierarchy pass the controllers on to the groups in it. With version 1 there is nothing to do.
+func pass(hierarchy string) error {
+	there, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for controllers of control groups: %w", err)
+	}
+	var enable []string
+	for _, c := range controllers {
+		if slices.Contains(strings.Fields(string(there)), c) {
+			enable = append(enable, "+"+c)
+		}
+	}
+	if len(enable) == 0 {
+		return nil
+	}
+	file := filepath.Join(hierarchy, "cgroup.subtree_control")
+	err = os.WriteFile(file, []byte(strings.Join(enable, " ")), 0o644)
+	if errors.Is(err, unix.EBUSY) { // in a container, whose first group has its processes
+		return fmt.Errorf("%s must pass its controllers on to the groups of pods, which it cannot while there are processes in it: move them to a group below, as container images with an init for that do: %w", hierarchy, err)
+	}
+	if err != nil {
+		return fmt.Errorf("having %s pass its controllers on to the groups of pods: %w", hierarchy, err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ type hostileAttempt struct {
 // in test/membership, and nightly here, under traffic, too.
 func hostile(nightly bool) form {
 	dual := DefaultShape
-	dual.IPFamily = lab.Dual
+	dual.IPFamily, dual.Nodes = lab.Dual, 2 // as some scripts need them, so that it is their lab
 	return form{name: "hostile", shape: dual, run: func(t *testing.T, l *lab.Lab) {
 		w := newWorld(t, l)
 		count := 0

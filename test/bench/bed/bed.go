@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,7 +56,7 @@ func Up(ctx context.Context, o Options) (*Bed, error) {
 	}
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: o.Bare},
-		Atoll: filepath.Join(programs, "atoll"), Audit: !o.Bare, Progress: o.Progress,
+		Atoll: filepath.Join(programs, "atoll"), Processors: runtime.NumCPU(), Audit: !o.Bare, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, err

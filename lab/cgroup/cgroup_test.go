@@ -1,0 +1,25 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestPass has folders stand for the roots of hierarchies: of version 2 with controllers, of version 2 beside version 1, which has them, and of version 1.
+func TestPass(t *testing.T) {
+	for controllers, want := range map[string]string{"cpuset cpu io memory pids rdma\n": "+cpu +cpuset +memory +pids", "\n": "", "": ""} {
+		root := t.TempDir()
+		if controllers != "" {
+			if err := os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte(controllers), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := pass(root); err != nil {
+			t.Error(err)
+		}
+		if got, _ := os.ReadFile(filepath.Join(root, "cgroup.subtree_control")); string(got) != want {
+			t.Errorf("%q: enabled %q, want %q", controllers, got, want)
+		}
+	}
+}
