@@ -81,12 +81,17 @@ func (l *Lab) stop(ctx context.Context) error {
 	}
 	for _, c := range l.Spec.Clusters {
 		for i := range c.Nodes {
-			if err := cgroup.Remove(l.cgroupRoot(&c.Nodes[i])); err != nil {
+			if err := cgroup.Remove(ctx, l.cgroupRoot(&c.Nodes[i])); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	if !l.Spec.ControlPlaneOnly {
+		if err := l.removeTraces(); err != nil {
+			return err
+		}
+	}
+	return mountinfo.UnmountBelow(l.dir)
 }
 
 // killRecorded ends every process that has a record, also where its unit's file

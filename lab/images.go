@@ -21,7 +21,7 @@ var toolNames = []string{
 
 // tools are programs of this machine that the tools' image has besides busybox, which does what none of them does. Busybox's stty fails where a terminal has no size yet, and its
 // date knows no fractions of a second.
-var tools = []string{"bash", "curl", "date", "dig", "nc", "sh", "socat", "stty"}
+var tools = []string{"bash", "curl", "date", "dig", "getent", "nc", "sh", "socat", "stty"}
 
 // registryPort is where the lab's registry listens on each node's loopback interface.
 const registryPort = 5000
@@ -41,10 +41,10 @@ func (l *Lab) makeImages() error {
 	if err != nil {
 		return fmt.Errorf("looking for a program of images: %w", err)
 	}
-	where := map[string][]string{}
+	nodeEnv := map[string][]string{}
 	for _, c := range l.Spec.Clusters {
 		for _, n := range c.Nodes {
-			where[n.Name] = []string{"ATOLL_LAB_CLUSTER=" + c.Name, "ATOLL_LAB_NODE=" + n.Name}
+			nodeEnv[n.Name] = []string{"ATOLL_LAB_CLUSTER=" + c.Name, "ATOLL_LAB_NODE=" + n.Name}
 		}
 	}
 	tools, err := toolLayer(busybox)
@@ -62,7 +62,7 @@ func (l *Lab) makeImages() error {
 		{Names: []string{"docker.io/alpine/socat"}, Layers: []*image.Layer{tools}, Entrypoint: []string{"/bin/socat"}},
 		{
 			Names: []string{"atoll.dev/lab/echo"}, Layers: []*image.Layer{tools, {Programs: map[string]string{"/bin/atoll": l.Spec.Atoll}}},
-			Entrypoint: []string{"/bin/atoll", "lab", "echo"}, Env: where,
+			Entrypoint: []string{"/bin/atoll", "lab", "echo"}, Env: nodeEnv,
 		},
 	}
 	// What scenarios show Atoll beside, where this machine has it.
@@ -73,8 +73,8 @@ func (l *Lab) makeImages() error {
 	}
 	for _, name := range []string{render.AgentName, render.DNSName, render.HubName} {
 		path := filepath.Join(filepath.Dir(l.Spec.Atoll), name)
-		if _, err := os.Stat(path); l.Spec.Bare && errors.Is(err, fs.ErrNotExist) {
-			continue // nobody may want it
+		if _, err := os.Stat(path); (l.Spec.Bare || name == render.HubName && !l.Spec.Hub) && errors.Is(err, fs.ErrNotExist) {
+			continue // a bare lab does not need it
 		}
 		images = append(images, image.Image{
 			Names: []string{render.DefaultRegistry + "/" + name}, Layers: []*image.Layer{program(path)}, Entrypoint: []string{"/" + name}, User: "65532:65532",
@@ -103,6 +103,7 @@ func toolLayer(busybox string) (*image.Layer, error) {
 		},
 	}
 	made.Programs["/bin/busybox"] = busybox
+	made.Links["/usr/bin"] = "/bin" // where scripts have env, for one
 	applets, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
 		return nil, fmt.Errorf("asking busybox what it can do: %w", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -110,7 +111,7 @@ func (l *Lab) registerNodes(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// containerd is the container runtime of a node. It pulls images from the lab's own registry, and what that has not from where it is.
+// containerd is the container runtime of a node. It pulls images from the lab's own registry first, and other images from theirs.
 func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
 	dir := l.nodeDir(c, n)
 	name := fmt.Sprintf("%s-n%d", unitContainerd, number)
@@ -131,6 +132,7 @@ func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
 		"[" + cri + ".registry]", fmt.Sprintf("config_path = %q", l.registries()),
 		"[" + cri + ".containerd]", `snapshotter = "overlayfs"`, `default_runtime_name = "runc"`,
 		"[" + cri + ".containerd.runtimes.runc]", `runtime_type = "io.containerd.runc.v2"`,
+		"[" + cri + ".containerd.runtimes.runc.options]", fmt.Sprintf("Root = %q", filepath.Join(dir, "containerd", "runc")),
 		"",
 	}, "\n")
 	u := l.unit(c, name, l.containerdSocket(c, n), "")
@@ -176,7 +178,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"cgroupDriver": "cgroupfs", "cgroupRoot": l.cgroupRoot(n), "failCgroupV1": false,
 		"enforceNodeAllocatable": []string{}, "failSwapOn": false, "localStorageCapacityIsolation": false, "oomScoreAdj": 0,
 		"evictionHard":                map[string]string{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "pid.available": "0%"},
-		"imageGCHighThresholdPercent": 100, "podLogsDir": filepath.Join(dir, "logs"),
+		"imageGCHighThresholdPercent": 100, "volumePluginDir": filepath.Join(dir, "volume-plugins"), "podLogsDir": filepath.Join(dir, "logs"),
 		"makeIPTablesUtilChains": false, "volumeStatsAggPeriod": "-1s", "maxPods": 250,
 		// A lab is for changes: tests make hundreds of pods at once, and wait for what ConfigMaps say.
 		"kubeAPIQPS": 500, "kubeAPIBurst": 1000, "serializeImagePulls": false, "registryPullQPS": 0, "syncFrequency": "10s",
@@ -189,7 +191,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"--node-ip="+join(n.Addresses),
 		"--root-dir="+filepath.Join(dir, "kubelet"),
 		"--cert-dir="+filepath.Join(dir, "kubelet", "pki"),
-		"--housekeeping-interval=5m", // of statistics, which nobody asks for
+		"--housekeeping-interval=5m", // labs use no metrics of containers
 	)
 	u.Namespace, u.Probe = n.Namespace, "tcp://"+address
 	u.Files = map[string]string{name + ".json": text(config)}
@@ -203,6 +205,40 @@ func text(value any) string {
 		panic(err) // maps, lists and texts
 	}
 	return string(data) + "\n"
+}
+
+// removeTraces removes what container runtimes and kubelets have left outside of the lab's folder, in places that cannot be chosen.
+func (l *Lab) removeTraces() error {
+	var failed error
+	remove := func(path string) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, fmt.Errorf("removing what a node has left: %w", err))
+		}
+	}
+	mine := l.dir + string(filepath.Separator)
+	// Sockets of shims, which are named in containers' folders.
+	addresses, _ := filepath.Glob(filepath.Join(l.dir, "*", "nodes", "*", "containerd", "state", "io.containerd.runtime.v2.task", "k8s.io", "*", "address"))
+	for _, file := range addresses {
+		if address, err := os.ReadFile(file); err == nil {
+			if socket, ok := strings.CutPrefix(strings.TrimSpace(string(address)), "unix://"); ok {
+				remove(socket)
+			}
+		}
+	}
+	// What CNI remembers of pods, with their network namespaces, which are in the lab's folder.
+	results, _ := filepath.Glob("/var/lib/cni/results/*")
+	for _, file := range results {
+		if result, err := os.ReadFile(file); err == nil && strings.Contains(string(result), `"`+mine) {
+			remove(file)
+		}
+	}
+	links, _ := filepath.Glob("/var/log/containers/*.log")
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, mine) {
+			remove(link)
+		}
+	}
+	return failed
 }
 
 // PodNetwork is the network namespace of a pod that runs on this machine, in any lab.
@@ -239,13 +275,16 @@ func allowWatches() {
 // checkContainers says what this machine lacks for containers.
 func checkContainers() error {
 	var missing []string
-	for _, program := range []string{"containerd", "ctr", "runc", "busybox", filepath.Join(cniPlugins, "ptp")} {
+	programs := append([]string{
+		"containerd", "ctr", "runc", "busybox", "ldd", filepath.Join(cniPlugins, "ptp"), filepath.Join(cniPlugins, "host-local"), filepath.Join(cniPlugins, "loopback"),
+	}, tools...)
+	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			missing = append(missing, program)
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("nodes need programs that this machine has not (%s): install them (Debian: apt-get install containerd runc busybox containernetworking-plugins)", strings.Join(missing, ", "))
+		return fmt.Errorf("this machine lacks programs that nodes and their images need: %s: install them (Debian: apt-get install containerd runc containernetworking-plugins busybox curl dnsutils netcat-openbsd socat)", strings.Join(missing, ", "))
 	}
 	out, err := exec.Command("containerd", "--version").Output()
 	if err != nil {
@@ -253,7 +292,7 @@ func checkContainers() error {
 	}
 	found := containerdVersion.FindSubmatch(out)
 	if found == nil {
-		return fmt.Errorf("containerd says no version, but %q", out)
+		return fmt.Errorf("finding the version in what containerd --version prints: %q", out)
 	}
 	if have, err := version.ParseGeneric(string(found[1])); err != nil || have.LessThan(version.MustParseGeneric(oldestContainerd)) {
 		return fmt.Errorf("containerd is %s, and nodes need %s or later: install a newer one", found[1], oldestContainerd)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// loaded is what ctr says of each image of an archive.
-var loaded = regexp.MustCompile(`(?m)^unpacking (\S+) `)
+// unpacked is what ctr says of each image of an archive.
+var unpacked = regexp.MustCompile(`(?m)^unpacking (\S+) `)
 
 // Load gives the images of an archive, as `docker save` writes it, or of an OCI layout in a tar file, to all nodes. It returns their names.
 func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
@@ -46,7 +46,7 @@ func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				for _, match := range loaded.FindAllSubmatch(out, -1) {
+				for _, match := range unpacked.FindAllSubmatch(out, -1) {
 					names = append(names, string(match[1]))
 				}
 				return nil
@@ -55,6 +55,9 @@ func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("loading images: those in %s have no name: give them one, as docker tag does", archive)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

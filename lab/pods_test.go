@@ -47,6 +47,7 @@ func newPodLab(t *testing.T) *podLab {
 
 // TestPods is about nodes: what pods there are from what images, and that nothing of them is left.
 func TestPods(t *testing.T) {
+	before := time.Now()
 	p := newPodLab(t)
 	for _, test := range []struct {
 		name string
@@ -58,13 +59,52 @@ func TestPods(t *testing.T) {
 	} {
 		t.Run(test.name, test.run)
 	}
+	addresses, _ := filepath.Glob(filepath.Join(p.Dir("*"), "nodes", "*", "containerd", "state", "io.containerd.runtime.v2.task", "k8s.io", "*", "address"))
+	var sockets []string
+	for _, file := range addresses {
+		address, _ := os.ReadFile(file)
+		sockets = append(sockets, strings.TrimPrefix(strings.TrimSpace(string(address)), "unix://"))
+	}
 	down(t, p.Lab)
+	for _, socket := range sockets {
+		if _, err := os.Stat(socket); !os.IsNotExist(err) {
+			t.Errorf("left behind: %s", socket)
+		}
+	}
+	if len(sockets) == 0 {
+		t.Error("no socket of a container's shim was found")
+	}
 	if mounts, _ := os.ReadFile("/proc/self/mountinfo"); strings.Contains(string(mounts), p.Dir("")) {
 		t.Error("mounts left behind")
 	}
-	if groups, _ := filepath.Glob("/sys/fs/cgroup/*/atoll-" + p.Name() + "-*"); len(groups) > 0 {
-		t.Errorf("control groups left behind: %v", groups)
+	for _, pattern := range []string{"/sys/fs/cgroup/atoll-" + p.Name() + "-*", "/sys/fs/cgroup/*/atoll-" + p.Name() + "-*"} {
+		for _, path := range added(t, before, pattern) {
+			t.Errorf("left behind: %s", path)
+		}
 	}
+	for _, pattern := range []string{"/var/lib/cni/results/*", "/var/log/containers/*"} {
+		for _, path := range added(t, before, pattern) {
+			target, _ := os.Readlink(path)
+			if data, _ := os.ReadFile(path); strings.Contains(string(data)+target, p.Dir("")) {
+				t.Errorf("left behind: %s", path)
+			}
+		}
+	}
+}
+
+// added are the files of a pattern that were not there at a time.
+func added(t *testing.T, since time.Time, pattern string) (files []string) {
+	t.Helper()
+	all, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		if info, err := os.Lstat(file); err == nil && info.ModTime().After(since) {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // testAnyTag has images stand for those that people name, whatever their tag.

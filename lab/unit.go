@@ -283,7 +283,7 @@ func (l *Lab) failed(u Unit) error {
 	end := strings.Join(all[max(0, len(all)-lines):], "\n")
 	hint := ""
 	if strings.Contains(end, "too many open files") {
-		hint = "\nwith many labs, this user's watches of files run out: end a lab, or raise the limit: sysctl fs.inotify.max_user_instances=1024"
+		hint = "\nwith many labs, this user's watches of files run out: end a lab, or raise the limit: sysctl fs.inotify.max_user_instances=4096"
 	}
 	return fmt.Errorf("%s has ended; the end of its log %s:\n%s%s", u, l.Log(u), end, hint)
 }

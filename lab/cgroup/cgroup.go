@@ -3,6 +3,7 @@ package cgroup
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 )
@@ -48,6 +51,9 @@ func Check() error {
 		if err := unix.Access(hierarchy, unix.W_OK); err != nil {
 			return fmt.Errorf("pods need control groups, which cannot be made in %s (%w): mount it so that it can be written to, as in a privileged container", hierarchy, err)
 		}
+		if err := enableControllers(hierarchy); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -59,9 +65,6 @@ func Make(path string) error {
 		return err
 	}
 	for _, hierarchy := range all {
-		if err := pass(hierarchy); err != nil {
-			return err
-		}
 		group := filepath.Join(hierarchy, path)
 		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("making a control group, in which pods run: %w", err)
@@ -89,8 +92,8 @@ func Make(path string) error {
 // controllers are those that kubelets need in the group of their pods, if the machine has them.
 var controllers = []string{"cpu", "cpuset", "memory", "hugetlb", "pids"}
 
-// pass has a version 2 hierarchy pass the controllers on to the groups in it. With version 1 there is nothing to do.
-func pass(hierarchy string) error {
+// enableControllers has a version 2 hierarchy pass the controllers on to the groups in it. With version 1 there is nothing to do.
+func enableControllers(hierarchy string) error {
 	there, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -110,10 +113,10 @@ func pass(hierarchy string) error {
 	file := filepath.Join(hierarchy, "cgroup.subtree_control")
 	err = os.WriteFile(file, []byte(strings.Join(enable, " ")), 0o644)
 	if errors.Is(err, unix.EBUSY) { // in a container, whose first group has its processes
-		return fmt.Errorf("%s must pass its controllers on to the groups of pods, which it cannot while there are processes in it: move them to a group below, as container images with an init for that do: %w", hierarchy, err)
+		return fmt.Errorf("%s cannot enable controllers for pods, because processes run in it (%w): move them to a child group", hierarchy, err)
 	}
 	if err != nil {
-		return fmt.Errorf("having %s pass its controllers on to the groups of pods: %w", hierarchy, err)
+		return fmt.Errorf("enabling controllers for pods in %s: %w", hierarchy, err)
 	}
 	return nil
 }
@@ -132,27 +135,41 @@ func inherit(from, to, file string) error {
 	return nil
 }
 
-// Remove removes a control group, and what is below it, from all hierarchies. No process may be in it.
-func Remove(path string) error {
+// Remove removes a control group, and what is below it, from all hierarchies. Processes in it have been killed, and may need a moment to be gone.
+func Remove(ctx context.Context, path string) error {
 	all, err := hierarchies()
 	if err != nil {
 		return err
 	}
 	for _, hierarchy := range all {
-		var groups []string
-		err := filepath.WalkDir(filepath.Join(hierarchy, path), func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				groups = append(groups, name)
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+			err := remove(filepath.Join(hierarchy, path))
+			if errors.Is(err, unix.EBUSY) {
+				return false, nil
 			}
-			return err
+			return err == nil, err
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing control groups: %w", err)
+		if err != nil {
+			return fmt.Errorf("removing control group %s of %s: %w", path, hierarchy, err)
 		}
-		for _, group := range slices.Backward(groups) {
-			if err := os.Remove(group); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("removing control groups: %w", err)
-			}
+	}
+	return nil
+}
+
+func remove(group string) error {
+	var groups []string
+	err := filepath.WalkDir(group, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			groups = append(groups, name)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range slices.Backward(groups) {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPass has folders stand for the roots of hierarchies: of version 2 with controllers, of version 2 beside version 1, which has them, and of version 1.
-func TestPass(t *testing.T) {
+// TestEnableControllers has folders stand for the roots of hierarchies: of version 2 with controllers, of version 2 beside version 1, which has them, and of version 1.
+func TestEnableControllers(t *testing.T) {
 	for controllers, want := range map[string]string{"cpuset cpu io memory pids rdma\n": "+cpu +cpuset +memory +pids", "\n": "", "": ""} {
 		root := t.TempDir()
 		if controllers != "" {
@@ -15,7 +15,7 @@ func TestPass(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := pass(root); err != nil {
+		if err := enableControllers(root); err != nil {
 			t.Error(err)
 		}
 		if got, _ := os.ReadFile(filepath.Join(root, "cgroup.subtree_control")); string(got) != want {

@@ -33,12 +33,11 @@ func NewCommand() *cobra.Command {
 		Use:   "lab",
 		Short: "Run real Kubernetes clusters on this machine",
 		Long: `A lab is some Kubernetes clusters, c1 to cN, and a broker on one Linux machine,
-without Docker or images: each cluster has its own etcd, kube-apiserver,
-kube-controller-manager, kube-scheduler and kube-proxy in network namespaces, and
-runs its pods as processes of this machine. All pods of all clusters reach each
-other, until you cut them off.
+without Docker: each cluster has its own etcd, kube-apiserver, kube-controller-manager
+and kube-scheduler, and each node a kubelet, containerd and kube-proxy, in network
+namespaces. All pods of all clusters reach each other, until you cut them off.
 
-Pods and nodes need root and the program nft. The Kubernetes programs are built from
+Pods and nodes need root, containerd, runc, CNI plugins and nft. The Kubernetes programs are built from
 source once, which takes some minutes, unless --kube-bin or ATOLL_KUBE_BIN points to
 a folder with them.`,
 		Example: `  atoll lab up --clusters 2

@@ -16,8 +16,8 @@ func newLoad(o *options) *cobra.Command {
 names, which are printed. The archive is what "docker save" writes, or an OCI layout in a
 tar file.
 
-With the tag latest, or none, kubelets look for a newer image in the image's registry
-first, unless the pod has imagePullPolicy: IfNotPresent.`,
+With the tag latest, or none, kubelets pull the image from its registry, and the pod does
+not start where that fails, unless it has imagePullPolicy: IfNotPresent.`,
 		Example: `  docker save my-app:1 > my-app.tar
   atoll lab load my-app.tar
   kubectl --context c1 create deployment my-app --image=my-app:1`,
