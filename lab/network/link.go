@@ -11,33 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interface is the name that a node's link to the fabric and a pod's link to
-// its node bear inside.
+// Interface is the name that a node's link to the fabric bears inside.
 const Interface = "eth0"
-
-// AttachPod joins pod to node by a veth: eth0 in the pod with addrs, hostIf in
-// the node holding the gateways, and the routes both ways. The pod's default
-// routes go by the gateway of the same family. Several pods of a node may have
-// the same gateways. Nothing is left in the node on failure.
-func AttachPod(node, pod Namespace, hostIf string, addrs, gateways []netip.Addr) error {
-	if err := join(node, pod, hostIf); err != nil {
-		return fmt.Errorf("attaching pod: %w", err)
-	}
-	err := node.Do(func() error {
-		return configure(hostIf, hostPrefixes(gateways), linkRoutes(addrs))
-	})
-	if err == nil {
-		err = pod.Do(func() error {
-			routes := append(linkRoutes(gateways), defaultRoutes(gateways)...)
-			return configure(Interface, hostPrefixes(addrs), routes)
-		})
-	}
-	if err != nil {
-		_ = node.Do(func() error { return deleteLink(hostIf) })
-		return fmt.Errorf("attaching pod: %w", err)
-	}
-	return nil
-}
 
 // CreateBridge makes a bridge in the namespace that forwards at once and to
 // every port, without spanning tree or multicast snooping.
@@ -79,7 +54,7 @@ func AttachBridge(fabric Namespace, bridge, port string, node Namespace, addrs [
 		return netlink.LinkSetUp(link)
 	})
 	if err == nil {
-		err = node.Do(func() error { return configure(Interface, addrs, nil) })
+		err = node.Do(func() error { return configure(Interface, addrs) })
 	}
 	if err != nil {
 		return fmt.Errorf("attaching %s to bridge: %w", node, err)
@@ -161,9 +136,8 @@ func deleteLink(name string) error {
 	return netlink.LinkDel(link)
 }
 
-// configure gives a link of the calling thread's namespace its addresses and,
-// once it is up, routes.
-func configure(name string, addrs []netip.Prefix, routes []Route) error {
+// configure gives a link of the calling thread's namespace its addresses.
+func configure(name string, addrs []netip.Prefix) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
 		return err
@@ -177,40 +151,7 @@ func configure(name string, addrs []netip.Prefix, routes []Route) error {
 			return fmt.Errorf("adding address %s to %s: %w", a, name, err)
 		}
 	}
-	if err := netlink.LinkSetUp(link); err != nil {
-		return err
-	}
-	for _, r := range routes {
-		if err := netlink.RouteReplace(r.on(link)); err != nil {
-			return fmt.Errorf("adding route to %s by %s: %w", r.To, name, err)
-		}
-	}
-	return nil
-}
-
-func hostPrefixes(addrs []netip.Addr) []netip.Prefix {
-	prefixes := make([]netip.Prefix, len(addrs))
-	for i, a := range addrs {
-		prefixes[i] = netip.PrefixFrom(a, a.BitLen())
-	}
-	return prefixes
-}
-
-func linkRoutes(addrs []netip.Addr) []Route {
-	var routes []Route
-	for _, p := range hostPrefixes(addrs) {
-		routes = append(routes, Route{To: p})
-	}
-	return routes
-}
-
-func defaultRoutes(gateways []netip.Addr) []Route {
-	var routes []Route
-	for _, g := range gateways {
-		everywhere, _ := g.Unmap().Prefix(0)
-		routes = append(routes, Route{To: everywhere, Via: g})
-	}
-	return routes
+	return netlink.LinkSetUp(link)
 }
 
 func ipNet(p netip.Prefix) *net.IPNet {

@@ -29,8 +29,7 @@ const runDir = "/run/netns"
 // Namespace is a network namespace, by its name below /run/netns or, where somebody else has made it, by its path.
 type Namespace string
 
-// sysctls are set in every namespace when it is made. Pods route nothing, but
-// the same settings do them no harm.
+// sysctls are set in every namespace when it is made.
 var sysctls = map[string]string{
 	// Nodes forward between pods, the fabric and service addresses.
 	"net/ipv4/ip_forward":          "1",
@@ -189,16 +188,6 @@ func (n Namespace) Listen(ctx context.Context, network, address string) (l net.L
 		return err
 	})
 	return l, err
-}
-
-// ListenPacket is net.ListenConfig.ListenPacket inside the namespace, at a
-// literal address.
-func (n Namespace) ListenPacket(ctx context.Context, network, address string) (c net.PacketConn, err error) {
-	err = n.Do(func() error {
-		c, err = (&net.ListenConfig{}).ListenPacket(ctx, network, address)
-		return err
-	})
-	return c, err
 }
 
 // DialContext is net.Dialer.DialContext inside the namespace, to a literal

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,20 +137,19 @@ func TestDoReturnsHome(t *testing.T) {
 	}
 }
 
-// TestPods builds two nodes with a pod each behind a bridge, dual-stack, talks
-// from pod to pod, cuts and heals.
-func TestPods(t *testing.T) {
+// TestNodes builds two nodes behind a bridge, dual-stack, talks from one to the other by a route, cuts and heals.
+func TestNodes(t *testing.T) {
 	fabric := testNamespace(t, "fabric")
 	if err := fabric.CreateBridge("fabric"); err != nil {
 		t.Fatal(err)
 	}
-	var nodes, pods []Namespace
+	var nodes []Namespace
 	for i := range 2 {
-		node, pod := testNamespace(t, fmt.Sprintf("n%d", i)), testNamespace(t, fmt.Sprintf("p%d", i))
-		nodes, pods = append(nodes, node), append(pods, pod)
+		node := testNamespace(t, fmt.Sprintf("n%d", i))
+		nodes = append(nodes, node)
 		addrs := []netip.Prefix{
-			netip.MustParsePrefix(fmt.Sprintf("172.30.%d.1/16", i)),
-			netip.MustParsePrefix(fmt.Sprintf("fd00:172:30::%d:1/64", i)),
+			netip.MustParsePrefix(fmt.Sprintf("172.30.%d.1/16", i)), netip.MustParsePrefix(fmt.Sprintf("fd00:172:30::%d:1/64", i)),
+			netip.MustParsePrefix(fmt.Sprintf("10.%d.1.5/32", i)), netip.MustParsePrefix(fmt.Sprintf("fd00:10:%d:1::5/128", i)),
 		}
 		if err := AttachBridge(fabric, "fabric", fmt.Sprintf("port%d", i), node, addrs); err != nil {
 			t.Fatal(err)
@@ -158,50 +158,35 @@ func TestPods(t *testing.T) {
 		if err := node.AddRoutes([]Route{
 			{netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/16", other)), netip.MustParseAddr(fmt.Sprintf("172.30.%d.1", other))},
 			{netip.MustParsePrefix(fmt.Sprintf("fd00:10:%d::/48", other)), netip.MustParseAddr(fmt.Sprintf("fd00:172:30::%d:1", other))},
-			{To: netip.MustParsePrefix("0.0.0.0/0")},
 		}); err != nil {
 			t.Fatal(err)
 		}
-		attach(t, node, pod, i)
 	}
-	// The client's address as the server sees it is its own: the network is flat.
-	for server, want := range map[string]string{"10.1.1.5": "10.0.1.5", "fd00:10:1:1::5": "fd00:10:0:1::5"} {
+	of0 := []string{"172.30.0.1", "10.0.1.5", "fd00:172:30::1", "fd00:10:0:1::5"}
+	for _, server := range []string{"10.1.1.5", "172.30.1.1", "fd00:10:1:1::5", "fd00:172:30::1:1"} {
 		to := netip.AddrPortFrom(netip.MustParseAddr(server), 8080)
-		echoServer(t, pods[1], to)
-		c, from, err := dial(pods[0], to, 5*time.Second)
+		echoServer(t, nodes[1], to)
+		c, from, err := dial(nodes[0], to, 5*time.Second)
 		if err != nil {
-			t.Fatalf("pod to pod %s: %v", to, err)
+			t.Fatalf("%s: %v", to, err)
 		}
 		defer c.Close()
-		if from != want {
-			t.Errorf("server saw %s, want %s", from, want)
+		if !slices.Contains(of0, from) {
+			t.Errorf("%s saw %s, want one of %v", server, from, of0)
 		}
-		if c, _, err := dial(nodes[0], to, 5*time.Second); err != nil {
-			t.Errorf("node to pod %s: %v", to, err)
-		} else {
-			c.Close()
-		}
-		cutAndHeal(t, nodes, pods[0], to, c)
-	}
-}
-
-func attach(t *testing.T, node, pod Namespace, i int) {
-	t.Helper()
-	addrs := []netip.Addr{netip.MustParseAddr(fmt.Sprintf("10.%d.1.5", i)), netip.MustParseAddr(fmt.Sprintf("fd00:10:%d:1::5", i))}
-	gateways := []netip.Addr{netip.MustParseAddr(fmt.Sprintf("10.%d.1.1", i)), netip.MustParseAddr(fmt.Sprintf("fd00:10:%d:1::1", i))}
-	if err := AttachPod(node, pod, "pod5", addrs, gateways); err != nil {
-		t.Fatal(err)
+		cutAndHeal(t, nodes, to, c)
 	}
 }
 
 // cutAndHeal shows that neither a new connection nor the established one gets
 // through while cut, and that the established one goes on afterwards.
-func cutAndHeal(t *testing.T, nodes []Namespace, pod Namespace, to netip.AddrPort, established net.Conn) {
+func cutAndHeal(t *testing.T, nodes []Namespace, to netip.AddrPort, established net.Conn) {
 	t.Helper()
 	for i, n := range nodes {
 		other := 1 - i
 		from := []netip.Prefix{
-			netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/16", other)), netip.MustParsePrefix(fmt.Sprintf("fd00:10:%d::/48", other)),
+			netip.MustParsePrefix(fmt.Sprintf("172.30.%d.1/32", other)), netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/16", other)),
+			netip.MustParsePrefix(fmt.Sprintf("fd00:172:30::%d:1/128", other)), netip.MustParsePrefix(fmt.Sprintf("fd00:10:%d::/48", other)),
 		}
 		for range 2 { // a second time changes nothing
 			if err := n.Cut(fmt.Sprintf("c-%d", other), from); err != nil {
@@ -209,7 +194,7 @@ func cutAndHeal(t *testing.T, nodes []Namespace, pod Namespace, to netip.AddrPor
 			}
 		}
 	}
-	if _, _, err := dial(pod, to, 300*time.Millisecond); err == nil {
+	if _, _, err := dial(nodes[0], to, 300*time.Millisecond); err == nil {
 		t.Errorf("new connection to %s through a cut", to)
 	}
 	_ = established.SetDeadline(time.Now().Add(300 * time.Millisecond))
@@ -229,50 +214,6 @@ func cutAndHeal(t *testing.T, nodes []Namespace, pod Namespace, to netip.AddrPor
 	if _, err := fmt.Fscanln(established, &word); err != nil || word != "hello" {
 		t.Errorf("established connection to %s after heal: %q, %v", to, word, err)
 	}
-}
-
-// TestAttachPodShares attaches two pods to one node with the same gateways,
-// lets them talk, and deletes one: the other's gateway stays, the link's name is
-// free at once.
-func TestAttachPodShares(t *testing.T) {
-	node := testNamespace(t, "node")
-	gateways := []netip.Addr{netip.MustParseAddr("10.1.1.1"), netip.MustParseAddr("fd00:10:1:1::1")}
-	pods := []Namespace{testNamespace(t, "p1"), testNamespace(t, "p2"), testNamespace(t, "p3")}
-	addrs := func(i int) []netip.Addr {
-		return []netip.Addr{netip.MustParseAddr(fmt.Sprintf("10.1.1.%d", i)), netip.MustParseAddr(fmt.Sprintf("fd00:10:1:1::%d", i))}
-	}
-	for i, p := range pods[:2] {
-		if err := AttachPod(node, p, fmt.Sprintf("pod%d", i), addrs(5+i), gateways); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, a := range addrs(5) {
-		to := netip.AddrPortFrom(a, 8080)
-		echoServer(t, pods[0], to)
-		if _, _, err := dial(pods[1], to, 5*time.Second); err != nil {
-			t.Errorf("pod to pod on one node: %v", err)
-		}
-	}
-	if err := pods[1].Delete(); err != nil {
-		t.Fatal(err)
-	}
-	if err := AttachPod(node, pods[2], "pod1", addrs(7), gateways); err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range addrs(5) {
-		if _, _, err := dial(pods[2], netip.AddrPortFrom(a, 8080), 5*time.Second); err != nil {
-			t.Errorf("after another pod's end: %v", err)
-		}
-	}
-	if err := AttachPod(node, pods[2], "pod9", addrs(8), gateways); err == nil {
-		t.Error("attached a pod twice")
-	}
-	_ = node.Do(func() error {
-		if _, err := netlink.LinkByName("pod9"); err == nil {
-			t.Error("a failed AttachPod left its link")
-		}
-		return nil
-	})
 }
 
 func TestCutScript(t *testing.T) {
