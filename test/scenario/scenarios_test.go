@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-var labsAtOnce = flag.Int("labs", 3, "how many labs scenarios run in at a time")
+var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
 
 // failed are the scenarios that have failed, and why. It is said once more at the very end: where it happened, it stands among
 // thousands of lines of several labs.
