@@ -147,7 +147,7 @@ func (l *Lab) scheduler(c *Cluster) Unit {
 // kubeProxy runs on one node. Settings of connection tracking that a network
 // namespace may not change are left as they are, by zeros.
 func (l *Lab) kubeProxy(c *Cluster, n *Node, number int) Unit {
-	name := fmt.Sprintf("%s-n%d", unitKubeProxy, number)
+	name := onNode(unitKubeProxy, number)
 	health := net.JoinHostPort(n.Addresses[0].String(), "10256")
 	config := fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration

@@ -74,7 +74,7 @@ func (l *Lab) makeImages() error {
 	for _, name := range []string{render.AgentName, render.DNSName, render.HubName} {
 		path := filepath.Join(filepath.Dir(l.Spec.Atoll), name)
 		if _, err := os.Stat(path); (l.Spec.Bare || name == render.HubName && !l.Spec.Hub) && errors.Is(err, fs.ErrNotExist) {
-			continue // a bare lab does not need it
+			continue // only a lab with Atoll needs it, or one with a hub
 		}
 		images = append(images, image.Image{
 			Names: []string{render.DefaultRegistry + "/" + name}, Layers: []*image.Layer{program(path)}, Entrypoint: []string{"/" + name}, User: "65532:65532",

@@ -55,7 +55,7 @@ func (l *Lab) cgroupRoot(n *Node) string { return "/" + string(n.Namespace) }
 func (l *Lab) podUnits(cluster string) []Unit {
 	var units []Unit
 	for number := 1; number <= l.Spec.Nodes; number++ {
-		units = append(units, named(cluster, fmt.Sprintf("%s-n%d", unitContainerd, number), fmt.Sprintf("%s-n%d", unitKubelet, number))...)
+		units = append(units, named(cluster, onNode(unitContainerd, number), onNode(unitKubelet, number))...)
 	}
 	return units
 }
@@ -114,7 +114,7 @@ func (l *Lab) registerNodes(ctx context.Context, c *Cluster) error {
 // containerd is the container runtime of a node. It pulls images from the lab's own registry first, and other images from theirs.
 func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
 	dir := l.nodeDir(c, n)
-	name := fmt.Sprintf("%s-n%d", unitContainerd, number)
+	name := onNode(unitContainerd, number)
 	const cri = `plugins."io.containerd.grpc.v1.cri"`
 	config := strings.Join([]string{
 		"version = 2",
@@ -162,7 +162,7 @@ func (l *Lab) cni(c *Cluster, n *Node) string {
 func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 	dir := l.nodeDir(c, n)
 	address := net.JoinHostPort(n.Addresses[0].String(), fmt.Sprint(kubeletPort))
-	name := fmt.Sprintf("%s-n%d", unitKubelet, number)
+	name := onNode(unitKubelet, number)
 	config := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"address": n.Addresses[0].String(), "port": kubeletPort,
@@ -262,9 +262,9 @@ const oldestContainerd = "1.6"
 // containerdVersion is in what containerd --version prints: "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1".
 var containerdVersion = regexp.MustCompile(`\sv?(\d+\.\d+\.\d+)`)
 
-// allowWatches has a user watch files by more instances of inotify than the 128 that are usual: a node takes ten of them, and a container runtime that gets
-// none runs no pods. Where the limit cannot be set, labs may do with what there is.
-func allowWatches() {
+// raiseInotifyLimit raises the number of inotify instances that a user may have, usually 128. A node takes about ten, and containerd runs no pods without.
+// A limit that cannot be raised is no error: it may be enough.
+func raiseInotifyLimit() {
 	const file, enough = "/proc/sys/fs/inotify/max_user_instances", 1024
 	data, err := os.ReadFile(file)
 	if have, errNumber := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && errNumber == nil && have < enough {
@@ -301,5 +301,5 @@ func checkContainers() error {
 	if systems, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(systems), "\toverlay\n") && exec.Command("modprobe", "overlay").Run() != nil {
 		return errors.New("the kernel has no overlayfs, in which containers have their files: load its module overlay")
 	}
-	return cgroup.Check()
+	return cgroup.Prepare()
 }

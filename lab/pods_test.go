@@ -45,7 +45,7 @@ func newPodLab(t *testing.T) *podLab {
 	return p
 }
 
-// TestPods is about nodes: what pods there are from what images, and that nothing of them is left.
+// TestPods runs pods on a node, by images of the lab, and checks that the lab leaves nothing of them.
 func TestPods(t *testing.T) {
 	before := time.Now()
 	p := newPodLab(t)
@@ -562,7 +562,7 @@ func (p *podLab) testCrash(t *testing.T) {
 		return err != nil, string(n)
 	})
 	p.waitReady(t, ns, 2)
-	p.waitPod(t, ns, before[1].Name, "as it was", func(pod *corev1.Pod) bool {
+	p.waitPod(t, ns, before[1].Name, "running all the time", func(pod *corev1.Pod) bool {
 		return ready(*pod) && pod.UID == before[1].UID && pod.Status.ContainerStatuses[0].RestartCount == 0
 	})
 }

@@ -43,6 +43,9 @@ type Unit struct {
 	Probe string
 }
 
+// onNode is the name of a unit that each node has one of, by the node's number.
+func onNode(unit string, number int) string { return fmt.Sprintf("%s-n%d", unit, number) }
+
 // String is the unit's name for people and on the command line.
 func (u Unit) String() string { return u.Cluster + "/" + u.Name }
 
@@ -178,6 +181,12 @@ func readUnit(path string) (Unit, error) {
 	return u, nil
 }
 
+// is tells whether a name means the unit: its own, or that without the number.
+func (u Unit) is(name string) bool {
+	rest, ok := strings.CutPrefix(u.Name, name)
+	return ok && (rest == "" || unitNumber.MatchString(rest))
+}
+
 // find returns the units that CLUSTER/UNIT means: the one of that name, or all
 // whose names only add a number to it.
 func (l *Lab) find(target string) ([]Unit, error) {
@@ -196,7 +205,7 @@ func (l *Lab) find(target string) ([]Unit, error) {
 			continue
 		}
 		known = append(known, u.Name)
-		if rest, ok := strings.CutPrefix(u.Name, name); ok && (rest == "" || unitNumber.MatchString(rest)) {
+		if u.is(name) {
 			found = append(found, u)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -189,9 +188,7 @@ func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 // waits until the lab is as it was.
 func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
 	order := []string{unitContainerd, unitAPIServer, unitEtcd} // from the last to the first
-	rank := func(u Unit) int {
-		return slices.IndexFunc(order, func(name string) bool { return u.Name == name || strings.HasPrefix(u.Name, name+"-") })
-	}
+	rank := func(u Unit) int { return slices.IndexFunc(order, u.is) }
 	slices.SortStableFunc(dead, func(a, b Unit) int { return rank(b) - rank(a) })
 	for _, u := range dead {
 		p.say("starting %s again", u)
@@ -259,7 +256,7 @@ func (l *Lab) up(ctx context.Context, p *progress) error {
 		if err := l.makeNetwork(); err != nil {
 			return fmt.Errorf("making the network: %w", err)
 		}
-		allowWatches()
+		raiseInotifyLimit()
 		if err := l.makeImages(); err != nil {
 			return err
 		}

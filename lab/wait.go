@@ -149,7 +149,7 @@ func ready(node *corev1.Node) bool {
 func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
 	units := append(named(c.Name, unitControllerManager, unitScheduler), l.podUnits(c.Name)...)
 	for i, n := range c.Nodes {
-		units := append(units, named(c.Name, fmt.Sprintf("%s-n%d", unitKubeProxy, i+1))...)
+		units := append(units, named(c.Name, onNode(unitKubeProxy, i+1))...)
 		for _, a := range c.DNS {
 			err := l.wait(ctx, fmt.Sprintf("the DNS of %s at %s from %s", c.Name, a, n.Name), units, func(ctx context.Context) error {
 				return ask(ctx, n.Namespace, a, "kubernetes.default.svc."+clusterDomain)

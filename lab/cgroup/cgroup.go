@@ -41,8 +41,8 @@ func hierarchies() ([]string, error) {
 	return all, nil
 }
 
-// Check says why no control groups can be made here.
-func Check() error {
+// Prepare has control groups be passed the controllers that pods need. The error is why none can be made here.
+func Prepare() error {
 	all, err := hierarchies()
 	if err != nil {
 		return err

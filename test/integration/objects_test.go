@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -268,8 +269,13 @@ func expectUntouched(t *testing.T, cluster string, all ...client.Object) {
 	for _, o := range all {
 		now := o.DeepCopyObject().(client.Object)
 		planes.Read(t, on[cluster], now)
-		if now.GetResourceVersion() != o.GetResourceVersion() {
-			t.Errorf("%T %s was written: %+v", o, o.GetName(), now)
-		}
+		expectUnwritten(t, fmt.Sprintf("%T %s", o, o.GetName()), o, now)
+	}
+}
+
+func expectUnwritten(t *testing.T, what string, before, now client.Object) {
+	t.Helper()
+	if now.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("%s was written:\n%s", what, cmp.Diff(before, now))
 	}
 }

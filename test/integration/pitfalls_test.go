@@ -93,7 +93,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
 	}
 	expectGone(t, lab.Broker, objects.Entry(ns, "gone", "", ""))
-	before := versions(t, ns)
+	before := everything(t, ns)
 	addresses := []string{"c1/10.1.1.1"}
 	for i, restarted := range []string{lab.Broker, "c1", "c2"} {
 		// What a replay brings about shows in the other API servers, which go on.
@@ -121,7 +121,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 		}
 	}
 	expectVersions(t, ns, before)
-	after := versions(t, ns)
+	after := everything(t, ns)
 	maps.DeleteFunc(after, func(key string, _ client.Object) bool { return !strings.Contains(key, "gone") })
 	withdrawn := &brokerv1alpha1.ExportedService{ObjectMeta: objects.OnBroker("c1", "gone."+ns+".c1")}
 	if on[lab.Broker].Get(t.Context(), client.ObjectKeyFromObject(withdrawn), withdrawn) == nil && layout.Withdrawn(withdrawn) {

@@ -197,7 +197,7 @@ func (r realLab) shell(ctx context.Context, cluster, folder, script string) Resu
 	argv := []string{
 		// Labs have the same addresses one after the other, and kubectl and helm remember what was at one.
 		"env", "-u", "XDG_CACHE_HOME", "-u", "XDG_CONFIG_HOME", "-u", "XDG_DATA_HOME", "HOME=" + folder,
-		"XDG_STATE_HOME=" + strings.TrimSuffix(r.Dir(""), filepath.Join("atoll", "labs", r.Name())),
+		"XDG_STATE_HOME=" + filepath.Join(r.Dir(""), "..", "..", ".."), // of atoll/labs/NAME
 		"bash", "-e", "-o", "pipefail", file,
 	}
 	var output bytes.Buffer

@@ -54,8 +54,7 @@ a folder with them.`,
 		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newPrograms(), newExec(&o), newLogs(&o),
 		newCut(&o), newHeal(&o), newKill(&o), newStart(&o), newLoad(&o), newSnapshot(&o), newRestore(&o), newWipe(&o), newRejoin(&o),
 	)
-	command.AddCommand(echo.NewCommand())
-	command.AddCommand(hidden()...)
+	command.AddCommand(echo.NewCommand(), newGateway())
 	return command
 }
 

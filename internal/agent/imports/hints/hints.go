@@ -86,16 +86,16 @@ func (h *Hints) isNear(cluster names.ClusterID) bool {
 
 func (h *Hints) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
 	if e.Old != nil && inputs.IsImported(e.Old) && (e.New == nil || service(e.Old) != service(e.New)) {
-		h.count(ctx, e.Old, nil, false)
+		h.count(ctx, e.Old, nil)
 	}
 	if e.New != nil && inputs.IsImported(e.New) {
-		h.count(ctx, e.New, topology.ReadyIn(e.New), e.Initial)
+		h.count(ctx, e.New, topology.ReadyIn(e.New))
 	}
 }
 
 // count tells of a slice's service where it has ready endpoints in other places than before.
-func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready, initial bool) {
-	if !h.census.Put(service(slice), slice.Name, ready) || initial {
+func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready) {
+	if !h.census.Put(service(slice), slice.Name, ready) {
 		return
 	}
 	imp := &mcsv1beta1.ServiceImport{}
@@ -109,7 +109,7 @@ func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 }
 
 func (h *Hints) node(ctx context.Context, e kit.Event[*corev1.Node]) {
-	if (e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New)) && !e.Initial {
+	if e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New) {
 		h.all(ctx)
 	}
 }
@@ -138,8 +138,13 @@ func (h *Hints) all(ctx context.Context) {
 	}
 }
 
-// tell tells of an import, if its endpoints get hints.
+// tell tells of an import, if its endpoints get hints. Before Known is closed, nobody has given any.
 func (h *Hints) tell(imp *mcsv1beta1.ServiceImport) {
+	select {
+	case <-h.known:
+	default:
+		return
+	}
 	if !local.Managed(imp) || !topology.Wanted(imp) {
 		return
 	}

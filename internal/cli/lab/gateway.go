@@ -13,21 +13,14 @@ import (
 	"github.com/atoll-mcs/atoll/lab/gateway"
 )
 
-// hidden are the programs that a lab is made of and that are part of atoll.
-func hidden() []*cobra.Command {
-	commands := []*cobra.Command{newGateway()}
-	for _, c := range commands {
-		c.Hidden = true
-	}
-	return commands
-}
-
+// newGateway is a program that a lab is made of, and that is part of atoll.
 func newGateway() *cobra.Command {
 	var path string
 	command := &cobra.Command{
-		Use:   "gateway --config FILE",
-		Short: "Pass connections on the loopback interface on to a lab's API servers",
-		Args:  cobra.NoArgs,
+		Use:    "gateway --config FILE",
+		Short:  "Pass connections on the loopback interface on to a lab's API servers",
+		Hidden: true,
+		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := os.ReadFile(path)
 			if err != nil {
