@@ -1,12 +1,14 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/miekg/dns"
@@ -49,6 +51,38 @@ func (l *Lab) wait(ctx context.Context, what string, units []Unit, ready func(co
 		case <-time.After(pollInterval):
 		}
 	}
+}
+
+// withPods adds to an error why pods are not ready: an image cannot be pulled, say, or a container ends again and again.
+func withPods(ctx context.Context, client kubernetes.Interface, namespace, selector string, err error) error {
+	if ctx.Err() != nil {
+		return err // nobody waits any more
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	pods, failed := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if failed != nil {
+		return errors.Join(err, fmt.Errorf("reading what its pods say: %w", failed))
+	}
+	for _, pod := range pods.Items {
+		say := func(what string, details ...string) {
+			err = fmt.Errorf("%w\n  pod %s: %s: %s", err, pod.Name, what, strings.TrimSpace(strings.Join(details, " ")))
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+				say("it has no node", c.Reason, c.Message)
+			}
+		}
+		for _, c := range pod.Status.ContainerStatuses {
+			if w := c.State.Waiting; w != nil {
+				say("container "+c.Name+" waits", w.Reason, w.Message)
+			}
+			if t := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated); t != nil {
+				say(fmt.Sprintf("container %s ended with exit status %d", c.Name, t.ExitCode), t.Reason, t.Message)
+			}
+		}
+	}
+	return err
 }
 
 // named returns units by name only, enough to find their process and log.
@@ -127,26 +161,30 @@ func (l *Lab) waitNodes(ctx context.Context, c *Cluster) error {
 			if err != nil {
 				return err
 			}
-			if !ready(node) {
-				return fmt.Errorf("node %s is not ready", n.Name)
+			if c := readiness(node); c.Status != corev1.ConditionTrue {
+				return fmt.Errorf("node %s is not ready: %s", n.Name, c.Message)
 			}
 		}
 		return nil
 	})
 }
 
-func ready(node *corev1.Node) bool {
+func readiness(node *corev1.Node) corev1.NodeCondition {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
+			return c
 		}
 	}
-	return false
+	return corev1.NodeCondition{Message: "its kubelet has said nothing yet"}
 }
 
 // waitDNS waits until each node gets answers from the cluster's DNS at its service
 // address: then pods run and kube-proxy works, and is told where it is.
 func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
+	client, err := l.client(c.Name)
+	if err != nil {
+		return err
+	}
 	units := append(named(c.Name, unitControllerManager, unitScheduler), l.podUnits(c.Name)...)
 	for i, n := range c.Nodes {
 		units := append(units, named(c.Name, onNode(unitKubeProxy, i+1))...)
@@ -155,7 +193,7 @@ func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
 				return ask(ctx, n.Namespace, a, "kubernetes.default.svc."+clusterDomain)
 			})
 			if err != nil {
-				return err
+				return withPods(ctx, client, metav1.NamespaceSystem, "k8s-app=kube-dns", err)
 			}
 		}
 	}

@@ -148,18 +148,26 @@ func (l *Lab) deployment(ctx context.Context, w workload) (*appsv1.Deployment, e
 
 // waitWorkload waits until all pods of a workload are ready.
 func (l *Lab) waitWorkload(ctx context.Context, w workload) error {
+	kube, err := l.client(w.cluster)
+	if err != nil {
+		return err
+	}
 	units := append(named(w.cluster, unitControllerManager, unitScheduler), l.podUnits(w.cluster)...)
-	return l.wait(ctx, w.String(), units, func(ctx context.Context) error {
+	err = l.wait(ctx, w.String(), units, func(ctx context.Context) error {
 		d, err := l.deployment(ctx, w)
 		if err != nil {
 			return err
 		}
 		wanted := ptr.Deref(d.Spec.Replicas, 1)
 		if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != wanted || s.ReadyReplicas != wanted {
-			return fmt.Errorf("%d of %d pods are ready; see: kubectl --context %s -n %s get pods", s.ReadyReplicas, wanted, w.cluster, names.SystemNamespace)
+			return fmt.Errorf("%d of %d pods are ready", s.ReadyReplicas, wanted)
 		}
 		return nil
 	})
+	if err != nil {
+		return withPods(ctx, kube, names.SystemNamespace, render.LabelName+"="+w.deployment, err)
+	}
+	return nil
 }
 
 // WorkloadStatus is how many pods a part of Atoll has that runs in pods.

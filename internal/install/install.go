@@ -18,6 +18,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 const (
@@ -60,6 +61,8 @@ type Target struct {
 	client.Client
 	// Config is how it is reached.
 	Config *rest.Config
+	// On is the API server's cluster as commands name it, for messages.
+	On command.Cluster
 	// DryRun has what would be deleted be reported, and nothing else done.
 	DryRun bool
 	// Report is told what becomes of objects.

@@ -80,7 +80,7 @@ func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructur
 		case have == nil:
 			continue
 		case have.GetLabels()[LabelManagedBy] != ManagedBy:
-			t.Report(Kept, have, "Helm's or somebody else's; to delete it, with all objects of it: kubectl delete crd "+have.GetName())
+			t.Report(Kept, have, "Helm or another tool installed it. To delete it, with all its objects: "+t.On.Kubectl("delete crd %s", have.GetName()))
 			continue
 		}
 		definition, err := typed(have)
@@ -93,11 +93,11 @@ func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructur
 			return fmt.Errorf("listing what there is of %s: %w", Name(crd), err)
 		}
 		if t.DryRun && len(list.Items) > 0 {
-			t.Report(Kept, have, "unless there are no objects of it any more by then")
+			t.Report(Kept, have, "unless all its objects are gone by then")
 			continue
 		}
 		if len(list.Items) > 0 {
-			t.Report(Kept, have, "there are still objects of it, which would be deleted too; to do that: kubectl delete crd "+have.GetName())
+			t.Report(Kept, have, "it still has objects. To delete it, with all its objects: "+t.On.Kubectl("delete crd %s", have.GetName()))
 			continue
 		}
 		if err := t.Delete(ctx, crd); err != nil {

@@ -179,7 +179,7 @@ var KubectlFlags = map[string]map[string]bool{
 	"apply":    {"-f": true, "-k": true, "--server-side": false, "--force-conflicts": false},
 	"create":   {"--hard": true, "--clusterrole": true, "--serviceaccount": true, "--verb": true, "--resource": true},
 	"delete":   {"--all": false, "-A": false, "-l": true, "--ignore-not-found": false, "--wait": true},
-	"describe": {},
+	"describe": {"-l": true},
 	"get":      {"-o": true, "-A": false, "-l": true, "--field-selector": true, "-L": true},
 	"label":    {"--overwrite": false, "-A": false, "--all": false},
 	"logs":     {"-l": true},
@@ -187,6 +187,7 @@ var KubectlFlags = map[string]map[string]bool{
 	"rollout":  {},
 	"run":      {"--rm": false, "-it": false, "--restart": true, "--image": true},
 	"scale":    {"--replicas": true},
+	"version":  {},
 	"wait":     {"--for": true, "-f": true, "--timeout": true},
 	"":         {"--context": true, "-n": true, "--kubeconfig": true},
 }

@@ -46,7 +46,7 @@ func TestBench(t *testing.T) {
 	refused := map[string]string{
 		"c1":                          "two clusters at least",
 		"c1 c2 --rounds 0":            "--rounds can be from 1 to 1000",
-		"c1 c2 --endpoints 4":         "allows the exporting cluster 4 IPv4 addresses, and it takes 5",
+		"c1 c2 --endpoints 4":         "permits the exporting cluster 4 IPv4 addresses, and the benchmark takes 5",
 		"c1 c2 --broker-context c2":   "--broker-context c2 is not the broker's",
 		"c1 c2 --broker-context none": `context "none" does not exist`,
 	}
@@ -126,7 +126,7 @@ func members(ctx context.Context, names ...string) ([]trial.Member, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := trial.Read(ctx, name, config, "")
+		m, err := trial.Read(ctx, name, "", config, "")
 		if err != nil {
 			return nil, err
 		}

@@ -150,7 +150,7 @@ func expectRefused(t *testing.T, namespace string) {
 		return isForbidden(on["c1"].Create(t.Context(), export(namespace, "probe"), client.DryRunAll))
 	})
 	expectForbidden(t, "exporting from "+namespace, on["c1"].Create(t.Context(), export(namespace, "refused")),
-		"kubectl label namespace "+namespace+" --overwrite atoll.dev/exports=allowed")
+		"kubectl label namespace "+namespace+" --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_THIS_CLUSTER")
 }
 
 // expectAllowed waits until an export from a namespace of c1's can be made.

@@ -233,8 +233,8 @@ func TestStolenJoinFile(t *testing.T) {
 	file := parsed(t, text)
 	thief := minted(t, file)
 	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, and not by this cluster",
-		"somebody else has joined as c1", "atoll broker remove c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --force",
-		"atoll broker token create c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --output c1.join")
+		"somebody else has joined as c1", "atoll broker remove c1 -n atoll-clusterset --force --context CONTEXT_OF_BROKER",
+		"atoll broker token create c1 -n atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	said := &planes.Log{To: t.Output()}
 	must(t, text, "join - --no-workloads --offline --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), said)
@@ -297,13 +297,13 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	says(t, "", "broker token revoke c1 --context broker", "the join file of cluster c1 is revoked: it was unused")
 	expectListedTokens(t, "c1")
 	refused(t, first, "join - --no-workloads --context c1", "does not accept the token: it was used, revoked or replaced by a newer join file",
-		"atoll broker token create c1 --namespace atoll-clusterset --context CONTEXT_OF_BROKER --output c1.join")
+		"atoll broker token create c1 -n atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	first = joinFile(t, "c1")
 	second := joinFile(t, "c1")
 	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 	must(t, second, "join - --no-workloads --context c1")
 	expectListedTokens(t, "c1", "used")
-	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker remove c1 --context broker --force")
+	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker remove c1 -n atoll-clusterset --force --context broker")
 	before, _ := membershipOf(t, "c1")
 
 	// A new file does nothing to the member, nor does its being revoked.
@@ -355,7 +355,7 @@ func TestWrongClustersJoinFile(t *testing.T) {
 	must(t, joinFile(t, "c1"), "join - --no-workloads --offline --context c2")
 	said := &planes.Log{To: t.Output()}
 	stopWrong := startAgent(t, asAgent(t, "c2"), said)
-	said.Expect(t, "belongs to another cluster already")
+	said.Expect(t, "belongs to another cluster")
 	expectListedTokens(t, "c1", "used", "used")
 	planes.Read(t, on[lab.Broker], &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}) // or else the join is taken for complete
 	planes.Succeeds(t, "the owner's token", accepted(t, owner))

@@ -31,19 +31,19 @@ import (
 func TestCommandsRefuse(t *testing.T) {
 	before := inventory(t, "c1")
 	refused(t, "", "broker token create c1 --context broker --namespace none --server https://b",
-		"there is no clusterset none on the API server", "atoll broker deploy --namespace none")
+		"there is no clusterset none on the API server", "atoll broker deploy -n none --context broker")
 	deployBroker(t)
 	refused(t, "", "broker deploy --context broker --namespace kube-system", "may write EndpointSlices and Leases", "--namespace NAME")
 	create(t, lab.Broker, namespace("taken"))
 	refused(t, "", "broker deploy --context broker --namespace taken", "is there already and is no clusterset's",
-		"kubectl label namespace taken atoll.dev/clusterset=taken")
+		"kubectl label namespace taken atoll.dev/clusterset=taken --context broker")
 	refused(t, "", "broker token create c1 --context broker", "which no other machine can", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
 
 	// Without the policy that governs join files none is handed out.
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: objects.Meta("", rights.JoinerPolicyName(place))}
 	planes.Delete(t, on[lab.Broker], policy)
-	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --namespace atoll-clusterset")
+	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy -n atoll-clusterset")
 	must(t, "", "broker deploy --context broker")
 
 	file := joinFile(t, "c1")
@@ -61,7 +61,7 @@ func TestCommandsRefuse(t *testing.T) {
 	m.Token = forge(t, m.Token, -2*3600, -3600)
 	expired, err := m.JoinFile()
 	noError(t, err)
-	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 --namespace atoll-clusterset")
+	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 -n atoll-clusterset")
 	limited(t)
 	refused(t, file, "join - --context limited", "may not create and patch: clusterproperties, clusterrolebindings, ", "rights of a cluster administrator: --context")
 	refused(t, "", "leave --context limited", "may not delete and list: clusterrolebindings, ")
@@ -71,8 +71,8 @@ func TestCommandsRefuse(t *testing.T) {
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c2")
 	create(t, lab.Broker, objects.Member("c1"))
 	refused(t, file, "join - --context c1", "it was used, revoked or replaced by a newer join file")
-	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster already`, "atoll broker remove c1")
-	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave")
+	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster`, "atoll broker remove c1")
+	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave --context ")
 	expectInventory(t, "c1", before, "test-limited")
 	must(t, "", "leave --context c2")
 }
@@ -195,7 +195,7 @@ func TestTwoClustersets(t *testing.T) {
 	refused(t, "", "broker token create c1 --context broker --namespace other --server "+server(t), "there are: atoll-clusterset, staging")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	must(t, joinFile(t, "c1", "--namespace staging"), "join - --no-workloads --context c2")
-	refused(t, joinFile(t, "c1", "--namespace staging"), "join - --context c1", `of clusterset "atoll-clusterset" already`, "atoll leave")
+	refused(t, joinFile(t, "c1", "--namespace staging"), "join - --context c1", `of clusterset "atoll-clusterset" already`, "atoll leave --context ")
 	stopFirst, stopSecond := startAgent(t, asAgent(t, "c1"), t.Output()), startAgent(t, asAgent(t, "c2"), t.Output())
 	for _, c := range []string{"c1", "c2"} {
 		create(t, c, namespace("sets"), service("sets", "web"), export("sets", "web"))

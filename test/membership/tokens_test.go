@@ -93,7 +93,8 @@ func TestTokensAreRenewed(t *testing.T) {
 	stopSecond()
 	stop()
 
-	// Off for longer than the token lives.
+	// Off for longer than the token lives. Both may have renewed it.
+	m, secret = membershipOf(t, "c1")
 	setToken(t, "c1", secret, forge(t, m.Token, -8*24*3600, -24*3600))
 	said := &planes.Log{To: t.Output()}
 	stop = startAgent(t, asAgent(t, "c1"), said)

@@ -23,7 +23,7 @@ func TestJoinRunsAgentAndDNS(t *testing.T) {
 	deployBroker(t)
 	// Here are no nodes.
 	refused(t, joinFile(t, "c1"), "join - --wait 1s --context c1",
-		"the cluster has joined, but the Deployment atoll-agent is not available: 0 of 2 pods are ready", "kubectl -n atoll-system get pods")
+		"the cluster has joined, but the Deployment atoll-agent is not available: 0 of 2 pods are ready", "kubectl get pods -n atoll-system --context c1")
 	for _, name := range []string{render.AgentName, render.DNSName} {
 		eventually(t, name+" has its pods", func() error {
 			pods := &corev1.PodList{}
@@ -60,7 +60,7 @@ func TestDeployRunsHub(t *testing.T) {
 	must(t, "", deploy)
 	letIn(false)
 	must(t, "", "broker deploy --context broker --namespace second")
-	refused(t, "", deploy+" --namespace second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove --namespace atoll-clusterset")
+	refused(t, "", deploy+" --namespace second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove -n atoll-clusterset --context broker")
 	planes.Delete(t, on[lab.Broker], namespace("second"))
 	eventually(t, "a pod that may run as root is forbidden", func() error { // the namespace has said so just now
 		if err := on[lab.Broker].Create(t.Context(), objects.Pod(names.HubNamespace, "root"), client.DryRunAll); !apierrors.IsForbidden(err) {

@@ -21,6 +21,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -28,12 +29,13 @@ import (
 const renewals = 4
 
 // TakenError says that a cluster id belongs to another cluster.
-type TakenError struct{ ID, Owner, Self string }
+type TakenError struct{ ID, Clusterset, Owner, Self string }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s). "+
-		"Until this cluster has an id of its own it exports and imports nothing new: choose another id, run atoll leave here, and then atoll join with a join file for that id. "+
-		"If the other cluster is gone for good, run on the broker: atoll broker remove %s", e.ID, e.Owner, e.Self, e.ID)
+	return fmt.Sprintf("cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s). "+
+		"Until this cluster has its own id it exports and imports nothing new. To give it another id, leave, then join with a join file for that id: %s and %s. "+
+		"If the other cluster no longer exists, remove it, with everything it exports: %s",
+		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker remove %s -n %s", e.ID, e.Clusterset))
 }
 
 // New returns a membership that is to be filled in.
@@ -131,7 +133,7 @@ func (m *Membership) conflict(have *brokerv1alpha1.MemberCluster) error {
 	if have.Spec.ClusterUID == m.Facts.ClusterUID || have.Removed() {
 		return nil
 	}
-	return &TakenError{m.Facts.ClusterID, have.Spec.ClusterUID, m.Facts.ClusterUID}
+	return &TakenError{m.Facts.ClusterID, m.Namespace, have.Spec.ClusterUID, m.Facts.ClusterUID}
 }
 
 // renew writes the MemberCluster where it differs, and the heartbeat.

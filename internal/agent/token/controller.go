@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/joining"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -93,7 +94,7 @@ func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
 		}
 		if err.Error() != said {
 			said = err.Error()
-			c.log.Warn("waiting to be joined to a clusterset: run atoll join", "reason", err)
+			c.log.Warn("This cluster is not a member of a clusterset. Join it with a join file: "+command.Here.Atoll("join FILE"), "reason", err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -41,14 +42,14 @@ func (m Membership) JoinFile() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the join file: the token: %w", err)
 	}
-	header := fmt.Sprintf("# Joins one cluster to the clusterset %s as %s. Works once, until %s: atoll join FILE\n# Whoever has this file can join as that cluster. Keep it secret.\n",
-		m.Clusterset, m.ClusterID, claims.Expires.UTC().Format(time.RFC3339))
+	header := fmt.Sprintf("# Joins one cluster to clusterset %s as %s. Works once, until %s: %s\n# Whoever has this file can join as that cluster. Keep it secret.\n",
+		m.Clusterset, m.ClusterID, claims.Expires.UTC().Format(time.RFC3339), command.Of(m.ClusterID.String()).Atoll("join FILE"))
 	return append([]byte(header), body...), nil
 }
 
 // ParseJoinFile reads a join file. The error says what is wrong with it, and what to do.
 func ParseJoinFile(data []byte) (Membership, error) {
-	const again = "; make one with: atoll broker token create CLUSTER"
+	again := "; make one with: " + command.Broker.Atoll("broker token create CLUSTER")
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Membership{}, errors.New("the join file is empty" + again)
 	}

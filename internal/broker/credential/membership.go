@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -103,12 +104,11 @@ func (m Membership) From(file Membership) bool {
 
 // NewFile says how to get a new join file for the cluster.
 func (m Membership) NewFile() string {
-	return fmt.Sprintf("Make a new join file on the broker, and join with it: atoll broker token create %[1]s --namespace %[2]s --context CONTEXT_OF_BROKER --output %[1]s.join",
-		m.ClusterID, m.Clusterset)
+	return "Make a new join file, then join with it: " + command.Broker.Atoll("broker token create %[1]s -n %[2]s --output %[1]s.join", m.ClusterID, m.Clusterset)
 }
 
 // UsedFile says what to do when a join file was used already, which its owner need not have done.
 func (m Membership) UsedFile() string {
-	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, a new join file is all it takes. Otherwise somebody else has joined as %[1]s:"+
-		" cut them off first, with: atoll broker remove %[1]s --namespace %[2]s --context CONTEXT_OF_BROKER --force. %[3]s", m.ClusterID, m.Clusterset, m.NewFile())
+	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as %s. "+
+		"Expel them first, which ends their exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker remove %s -n %s --force", m.ClusterID, m.Clusterset), m.NewFile())
 }

@@ -9,6 +9,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -48,8 +49,8 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			Validations: unlessExempt([]admissionv1.Validation{{
 				Expression: "variables.withdrawn || variables.patterns.exists(p, p != '' && p == variables.place" +
 					" || p.endsWith('*') && variables.place.startsWith(p.substring(0, size(p) - 1)))",
-				MessageExpression: "'cluster ' + variables.self + ' may not export the namespace ' + variables.place + ': " +
-					"an administrator of the broker can permit it with atoll broker members set ' + variables.self + ' --namespaces'",
+				MessageExpression: "'cluster ' + variables.self + ' is not permitted to export namespace ' + variables.place + '. To permit it: ' + " +
+					"'" + command.Broker.Atoll("broker members set CLUSTER --namespaces NAMESPACE,... -n %s", namespace) + "'",
 				Reason: ptr.To(metav1.StatusReasonForbidden),
 			}}),
 		},

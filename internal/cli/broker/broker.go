@@ -11,6 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -84,7 +85,7 @@ all namespaces.`,
 				}
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
-			steps.Next(cmd, "atoll broker token create CLUSTER%s --output CLUSTER.join", o.Flags())
+			steps.Next(cmd, o.Command().Atoll("broker token create CLUSTER -n %s --output CLUSTER.join", o.Name))
 			return nil
 		},
 	}
@@ -117,8 +118,8 @@ may have asked for a longer one: it ends when the broker's API server is started
 			if err := setup.Remove(cmd.Context(), on, request, steps.Say(cmd)); err != nil || request.DryRun {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no member of clusterset %s any more\n", request.Cluster, o.Name)
-			steps.Next(cmd, "atoll leave --offline, in %s, should it still be there", request.Cluster)
+			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no longer a member of clusterset %s\n", request.Cluster, o.Name)
+			steps.Next(cmd, "if the cluster still exists, remove Atoll from it: "+command.Of(request.Cluster.String()).Atoll("leave --offline"))
 			return nil
 		},
 	}

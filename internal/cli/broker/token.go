@@ -15,6 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -91,7 +92,7 @@ standard output.`,
 			if granted := time.Until(expires); granted < request.Lifetime-time.Minute {
 				say("the broker's API server does not issue tokens for longer than %v", granted.Round(time.Minute))
 			}
-			steps.Next(cmd, "atoll join %s --context CONTEXT_OF_%s", file, request.Cluster)
+			steps.Next(cmd, command.Of(request.Cluster.String()).Atoll("join %s", file))
 			return nil
 		},
 	}
@@ -220,7 +221,7 @@ To cut a member off, use "atoll broker remove".`,
 			default:
 				say("the join file of cluster %s is revoked: it was %s. If the cluster is a member, it stays one", cluster, before.State)
 			}
-			steps.Next(cmd, "to cut cluster %[1]s off: atoll broker remove %[1]s%[2]s --force", cluster, o.Flags())
+			steps.Next(cmd, "to expel a cluster that has joined with it, which ends its exports in all clusters: "+o.Command().Atoll("broker remove %s -n %s --force", cluster, o.Name))
 			return nil
 		},
 	}

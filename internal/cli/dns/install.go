@@ -92,7 +92,7 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.wiring.ReplaceLighthouse {
-		note, err := operatorStopped(ctx, c)
+		note, err := operatorStopped(ctx, c, o.Command())
 		if err != nil {
 			return err
 		}

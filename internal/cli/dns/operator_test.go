@@ -38,7 +38,7 @@ func TestReplaceLighthouseWhileTheOperatorRuns(t *testing.T) {
 		{name: "it is not there", operator: clusterdns.Objects{}},
 		{name: "nobody knows", operator: forbidden{}, note: "if Submariner's operator runs, stop it"},
 	} {
-		note, err := operatorStopped(t.Context(), tt.operator)
+		note, err := operatorStopped(t.Context(), tt.operator, "")
 		if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
 		}

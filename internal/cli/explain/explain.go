@@ -29,7 +29,13 @@ func NewCommand() *cobra.Command {
 		Long: `Follows one service from the clusters that export it to what a pod in one cluster gets for its
 name: which clusters export it and since when, for each property the value that won and whose it
 is, what the cluster has imported, where the endpoints are and why they are not, and what DNS
-answers. What keeps the service from working stands first.`,
+answers. What keeps the service from working stands first.
+
+The first line is the verdict, and the exit status follows it:
+   0  works: pods resolve the name and reach ready endpoints
+  79  does not work
+  80  works in part: some pods cannot resolve the name, or endpoints or ports are left out
+  81  cannot tell: nothing is known to be wrong, but a part, such as the broker, could not be read`,
 		Example: `  atoll explain shop/web --context c2
   atoll explain web -n shop -o json`,
 		Args: cobra.ExactArgs(1),
@@ -43,16 +49,20 @@ answers. What keeps the service from working stands first.`,
 				return err
 			}
 			found, err := survey.Read(cmd.Context(), config, survey.Scope{
-				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: cluster.BrokerServer,
+				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: cluster.BrokerServer, On: cluster.Command(),
 			})
 			if err != nil {
 				return err
 			}
 			x := report.Explain(found, service)
-			if done, err := format.Structured(cmd.OutOrStdout(), x); done {
+			if done, err := format.Structured(cmd.OutOrStdout(), x); err != nil {
 				return err
+			} else if !done {
+				print(cmd.OutOrStdout(), x)
 			}
-			print(cmd.OutOrStdout(), x)
+			if status := exitStatus[x.Verdict]; status != 0 {
+				return target.Exit(status)
+			}
 			return nil
 		},
 	}
@@ -61,6 +71,9 @@ answers. What keeps the service from working stands first.`,
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }
+
+// exitStatus is what the command ends with.
+var exitStatus = map[report.Verdict]int{report.Works: 0, report.DoesNotWork: 79, report.WorksInPart: 80, report.CannotTell: 81}
 
 // parse reads NAMESPACE/SERVICE, or SERVICE in the namespace that is given otherwise.
 func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName, error) {
@@ -78,18 +91,18 @@ func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName
 }
 
 func print(w io.Writer, x report.Explanation) {
-	verdict := "works"
-	if !x.Works {
-		verdict = "does not work"
-	}
-	fmt.Fprintf(w, "%s %s in cluster %s\n", x.Name, verdict, output.Text(x.Cluster))
+	sentence := map[report.Verdict]string{
+		report.Works: "%s works in cluster %s.", report.WorksInPart: "%s works in part in cluster %s.", report.DoesNotWork: "%s does not work in cluster %s.",
+		report.CannotTell: "Cannot tell whether %s works in cluster %s.",
+	}[x.Verdict]
+	fmt.Fprintf(w, sentence+"\n", x.Name, output.Text(x.Cluster))
 	output.Findings(w, x.Findings)
 	if len(x.Exports) > 0 {
 		fmt.Fprintln(w, "\nEXPORTED BY")
 		for i, e := range x.Exports {
 			wins := ""
 			if i == 0 && len(x.Exports) > 1 && len(x.Values) > 0 {
-				wins = ", the oldest: its values win"
+				wins = ", the oldest: its values are used"
 			}
 			fmt.Fprintf(w, "  %s since %s%s (%s)\n", output.Text(e.Cluster), e.ExportedAt.UTC().Format("2006-01-02T15:04:05Z"), wins, e.Status)
 		}
@@ -122,7 +135,7 @@ func print(w io.Writer, x report.Explanation) {
 			fmt.Fprintf(w, "  %s %s %s%s\n", r.Name, r.Type, strings.Join(r.Values, " "), more)
 		}
 		if len(x.DNS) > 0 {
-			fmt.Fprintf(w, "  answered by atoll-dns, which the cluster's own DNS asks by way of %s\n", strings.Join(x.DNS, ", "))
+			fmt.Fprintf(w, "  The cluster's DNS forwards queries to atoll-dns (%s).\n", strings.Join(x.DNS, ", "))
 		}
 	}
 }
@@ -132,7 +145,7 @@ func values(w io.Writer, choices []merge.Choice) {
 	for _, c := range choices {
 		var others []string
 		for _, cluster := range slices.Sorted(maps.Keys(c.Others)) {
-			others = append(others, cluster+" has "+c.Others[cluster])
+			others = append(others, "not "+c.Others[cluster]+" from "+cluster)
 		}
 		fmt.Fprintf(table, "  %s\t%s\tfrom %s\t%s\n", c.Property, output.Text(c.Using), c.From, strings.Join(others, "; "))
 	}

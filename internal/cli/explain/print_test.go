@@ -15,7 +15,7 @@ func TestPrint(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	var got bytes.Buffer
 	print(&got, report.Explanation{
-		Name: "web.shop.svc.clusterset.local", Cluster: "c3", Works: true,
+		Name: "web.shop.svc.clusterset.local", Cluster: "c3", Verdict: report.Works,
 		Findings: report.Findings{{Severity: report.Warning, About: "export", Message: "Conflicting ports"}},
 		Exports:  []report.Export{{Cluster: "c1", ExportedAt: at, Status: "Published"}, {Cluster: "c2", ExportedAt: at, Status: "PortConflict"}},
 		Values:   []merge.Choice{{Property: "port", Using: "http 80/TCP", From: "c1", Others: map[string]string{"c2": "http 81/TCP"}}},
@@ -24,15 +24,15 @@ func TestPrint(t *testing.T) {
 		Records: []report.Record{{Name: "web.shop.svc.clusterset.local", Type: "A", Values: []string{"10.0.0.1"}, Total: 3}},
 		DNS:     []string{"coredns"},
 	})
-	const want = `web.shop.svc.clusterset.local works in cluster c3
+	const want = `web.shop.svc.clusterset.local works in cluster c3.
 ‼ export: Conflicting ports
 
 EXPORTED BY
-  c1 since 2026-01-02T03:04:05Z, the oldest: its values win (Published)
+  c1 since 2026-01-02T03:04:05Z, the oldest: its values are used (Published)
   c2 since 2026-01-02T03:04:05Z (PortConflict)
 
 MERGED TO
-  port  http 80/TCP  from c1  c2 has http 81/TCP
+  port  http 80/TCP  from c1  not http 81/TCP from c2
 
 IMPORTED AS
   ServiceImport shop/web, ClusterSetIP, Ready
@@ -45,7 +45,7 @@ ENDPOINTS
 
 DNS
   web.shop.svc.clusterset.local A 10.0.0.1 and 2 more
-  answered by atoll-dns, which the cluster's own DNS asks by way of coredns
+  The cluster's DNS forwards queries to atoll-dns (coredns).
 `
 	if got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)

@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 )
 
@@ -82,10 +83,10 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	}
 	err := cluster.Create(cmd.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}, opts...)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return wrap("exporting", key, err)
+		return wrap("exporting", key, cluster.On, err)
 	}
 	done(cmd, key, "exported", err != nil, o.dryRun)
-	steps.Next(cmd, "atoll explain %s%s", key, o.Flags())
+	steps.Next(cmd, o.Command().Atoll("explain %s", key))
 	return nil
 }
 
@@ -125,16 +126,16 @@ func unexport(ctx context.Context, cmd *cobra.Command, cluster *install.Target, 
 		err = cluster.Client.Delete(ctx, have, opts...)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return wrap("un-exporting", key, err)
+		return wrap("un-exporting", key, cluster.On, err)
 	}
 	done(cmd, key, "unexported", err != nil, o.dryRun)
 	return nil
 }
 
 // wrap says what was tried, and what is missing where the API is.
-func wrap(what string, key client.ObjectKey, err error) error {
+func wrap(what string, key client.ObjectKey, on command.Cluster, err error) error {
 	if meta.IsNoMatchError(err) {
-		return errors.New("the cluster has no ServiceExports: is it a member of a clusterset? Get a join file from the broker's administrator, and run: atoll join FILE")
+		return errors.New("the cluster has no CustomResourceDefinition of ServiceExports, so it is not a member of a clusterset. Get a join file from the broker's administrator, then join: " + on.Atoll("join FILE"))
 	}
 	return fmt.Errorf("%s %s: %w", what, key, err)
 }

@@ -93,7 +93,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) (err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "missing:", m)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), o.file)
-	steps.Next(cmd, "look what is in it: tar tzf %s", o.file)
+	steps.Next(cmd, "look what is in it: tar tzf "+o.file)
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 	for i, c := range clusters {
 		folder := evidence.Clusters[i].Name
 		say("collecting from %s", c)
-		found, err := survey.Read(ctx, c.Config, survey.Scope{Installation: true, Endpoints: true, BrokerServer: o.BrokerServer})
+		found, err := survey.Read(ctx, c.Config, survey.Scope{Installation: true, Endpoints: true, BrokerServer: o.BrokerServer, On: c.On})
 		if err != nil {
 			archive.Miss("%s: %v", folder, err)
 			found = nil // what is ill needs help most: there are its logs

@@ -74,7 +74,7 @@ each pod, and goes on when the hub's container ends. See docs/load-balancers.md.
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
-			steps.Next(cmd, "kubectl apply -f MULTICLUSTERSERVICE%s", o.Cluster.Flags())
+			steps.Next(cmd, on.On.Kubectl("apply -f MULTICLUSTERSERVICE.yaml"))
 			return nil
 		},
 	}

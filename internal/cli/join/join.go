@@ -64,7 +64,7 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 				}
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is a member of clusterset %s\n", file.ClusterID, file.Clusterset)
-			steps.Next(cmd, "atoll dns install%s", cluster.Flags())
+			steps.Next(cmd, cluster.Command().Atoll("dns install"))
 			return nil
 		},
 	}

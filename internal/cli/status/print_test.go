@@ -28,7 +28,7 @@ func TestPrint(t *testing.T) {
 clusterset   set
 broker       https://broker (3 ms)
 atoll-agent  1 of 2 pods ready, atoll-agent:v1
-DNS          does not ask atoll-dns
+DNS          does not forward clusterset.local to atoll-dns
 exports      2 Ready, 1 Pending
 imports      none
 

@@ -32,13 +32,13 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show what state a cluster and its clusterset are in",
-		Long: `Shows what runs of Atoll in a cluster, whether its broker can be reached and its DNS asks
-atoll-dns, the members of the clusterset, and how many services are exported and imported. Below
-stands what is not as it should be, and what to do about it:
-  ×  an error: services are not exported, imported or found
-  ‼  a warning: it works, and not as somebody has meant it
-  …  what has just been begun, and goes away by itself as a rule
-The exit status is 1 where there is an error.`,
+		Long: `Shows the parts of Atoll that run in a cluster, whether its broker can be reached and its DNS
+forwards clusterset.local to atoll-dns, the members of the clusterset, and how many services are
+exported and imported. Problems follow, with what to do about each:
+  ×  an error: services are not exported, not imported or cannot be resolved
+  ‼  a warning: services work, but not as configured
+  …  work in progress, which usually ends by itself
+The exit status is 1 if there is an error.`,
 		Example: `  atoll status --context c1
   atoll status --wait --timeout 2m
   atoll status -o json`,
@@ -48,7 +48,7 @@ The exit status is 1 where there is an error.`,
 			if err != nil {
 				return err
 			}
-			scope := survey.Scope{Installation: true, Endpoints: false, BrokerServer: cluster.BrokerServer}
+			scope := survey.Scope{Installation: true, Endpoints: false, BrokerServer: cluster.BrokerServer, On: cluster.Command()}
 			look := func(ctx context.Context) (report.Status, error) {
 				found, err := survey.Read(ctx, config, scope)
 				if err != nil {
@@ -75,7 +75,7 @@ The exit status is 1 where there is an error.`,
 		},
 	}
 	cluster.AddFlags(command.Flags())
-	command.Flags().BoolVar(&wait, "wait", false, "look again until there is no error, and nothing is pending; what is waited for is said on standard error")
+	command.Flags().BoolVar(&wait, "wait", false, "repeat until there is no error and nothing is pending; standard error says what is missing")
 	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait, with --wait")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
@@ -128,9 +128,9 @@ func awaited(status report.Status, err error) (what, why string) {
 func failure(status report.Status, wait bool) error {
 	switch {
 	case status.Failed():
-		return errors.New("there are errors")
+		return errors.New("the status has errors")
 	case wait && len(status.Awaited()) > 0:
-		return errors.New("not everything is done yet")
+		return errors.New("some work is still pending")
 	}
 	return nil
 }
@@ -168,9 +168,9 @@ func print(w io.Writer, s report.Status) {
 
 func wired(forms []string) string {
 	if len(forms) == 0 {
-		return "does not ask atoll-dns"
+		return "does not forward clusterset.local to atoll-dns"
 	}
-	return "asks atoll-dns, by way of " + strings.Join(forms, ", ")
+	return "forwards clusterset.local to atoll-dns (" + strings.Join(forms, ", ") + ")"
 }
 
 // counts writes how many there are of each status, Ready first.

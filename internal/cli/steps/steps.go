@@ -39,7 +39,5 @@ func Report(cmd *cobra.Command, dryRun bool) install.Report {
 // planned is how changes read that are not made.
 var planned = map[install.Change]string{install.Deleted: "delete", install.Changed: "change"}
 
-// Next tells what to do now.
-func Next(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
-}
+// Next tells which command to run now.
+func Next(cmd *cobra.Command, command string) { fmt.Fprintln(cmd.ErrOrStderr(), "next: "+command) }

@@ -20,15 +20,6 @@ func (c *Clusterset) AddFlags(flags *pflag.FlagSet) {
 	AddClustersetFlag(flags, &c.Name)
 }
 
-// Flags repeats the choice for the next command to run.
-func (c *Clusterset) Flags() string {
-	text := c.Cluster.Flags()
-	if c.Name != broker.DefaultNamespace {
-		text += " --namespace " + c.Name
-	}
-	return text
-}
-
 // AddClustersetFlag lets a person choose the clusterset alone.
 func AddClustersetFlag(flags *pflag.FlagSet, name *string) {
 	flags.StringVarP(name, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
@@ -40,5 +31,10 @@ func (c *Cluster) Connect(report install.Report) (*install.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return install.NewTarget(config, report)
+	target, err := install.NewTarget(config, report)
+	if err != nil {
+		return nil, err
+	}
+	target.On = c.Command()
+	return target, nil
 }

@@ -40,6 +40,15 @@ func (e *FailedError) Error() string { return fmt.Sprintf("%d have failed", e.Fa
 // ExitStatus is what the program ends with.
 func (*FailedError) ExitStatus() int { return exitFailed }
 
+// Exit ends the program with a status. Its output has said why.
+type Exit int
+
+// Error names the status.
+func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// ExitStatus is what the program ends with.
+func (e Exit) ExitStatus() int { return int(e) }
+
 // Configs returns the clusters of contexts, and of --context where that was given or nothing else was.
 func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
 	if s.flags.Changed("context") || len(contexts) == 0 {
@@ -55,7 +64,7 @@ func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, checkup.Target{Context: context, Config: config})
+		all = append(all, checkup.Target{Context: context, On: one.Command(), Config: config})
 	}
 	return all, nil
 }
@@ -68,7 +77,7 @@ func (s *Several) Members(ctx context.Context, contexts []string, image string) 
 	}
 	var all []trial.Member
 	for _, c := range clusters {
-		m, err := trial.Read(ctx, c.Context, c.Config, s.BrokerServer)
+		m, err := trial.Read(ctx, c.Context, c.On, c.Config, s.BrokerServer)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // Cluster is a choice of kubeconfig and context; the zero value is what kubectl would take.
@@ -20,16 +22,15 @@ func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig, in place of its current one")
 }
 
-// Flags repeats the choice for the next command to run.
-func (c *Cluster) Flags() string {
-	var text string
-	if c.Kubeconfig != "" {
-		text += " --kubeconfig " + c.Kubeconfig
+// Command is the cluster as commands name it, with the current context where none is chosen, for that may be another one when the command runs.
+func (c *Cluster) Command() command.Cluster {
+	context := c.Context
+	if context == "" {
+		if raw, err := c.loader().RawConfig(); err == nil {
+			context = raw.CurrentContext
+		}
 	}
-	if c.Context != "" {
-		text += " --context " + c.Context
-	}
-	return text
+	return command.At(c.Kubeconfig, context)
 }
 
 // Config is how to reach the cluster, without client-side throttling.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
@@ -30,7 +31,7 @@ func addresses(family corev1.IPFamily, allowed ranges.Set, restricted bool, n in
 		}
 	}
 	if len(all) < n {
-		return nil, fmt.Errorf("the broker's owner allows the exporting cluster %d %s addresses, and it takes %d: see atoll broker members list, or measure with fewer (--endpoints)", len(all), family, n)
+		return nil, fmt.Errorf("the broker permits the exporting cluster %d %s addresses, and the benchmark takes %d: use fewer (--endpoints), or permit more: %s", len(all), family, n, command.Broker.Atoll("broker members set CLUSTER --ranges RANGE,..."))
 	}
 	return all, nil
 }

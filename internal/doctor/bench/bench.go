@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// command is the command's name, for its namespaces.
-	command = "bench"
+	// commandName is the command's name, for its namespaces.
+	commandName = "bench"
 	// brokerName is how the broker is called.
 	brokerName = "broker"
 
@@ -96,7 +96,7 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 	if err := together(members); err != nil {
 		return Report{}, err
 	}
-	b := &bench{Options: o, namespace: outpost.NewName(command), found: samples{}}
+	b := &bench{Options: o, namespace: outpost.NewName(commandName), found: samples{}}
 	for i, m := range members {
 		s := &site{name: m.ID.String(), context: m.Context, namespace: b.namespace, config: m.Config, member: &members[i]}
 		if i == 0 {

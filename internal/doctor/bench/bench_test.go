@@ -117,7 +117,7 @@ func TestAddresses(t *testing.T) {
 			t.Fatalf("%d of %d", len(seen), n)
 		}
 	})
-	if _, err := addresses(corev1.IPv6Protocol, ranges.Set{}, true, 1); err == nil || !strings.Contains(err.Error(), "atoll broker members list") {
+	if _, err := addresses(corev1.IPv6Protocol, ranges.Set{}, true, 1); err == nil || !strings.Contains(err.Error(), "atoll broker members set") {
 		t.Errorf("where none is allowed: %v", err)
 	}
 }

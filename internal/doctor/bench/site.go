@@ -52,7 +52,7 @@ func (s *site) open(ctx context.Context, lifetime time.Duration) (err error) {
 	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: broker.Scheme()}); err != nil {
 		return fmt.Errorf("%s: making a client: %w", s.name, err)
 	}
-	s.post, err = outpost.Open(ctx, s.config, outpost.Options{Command: command, Name: s.namespace, Lifetime: lifetime})
+	s.post, err = outpost.Open(ctx, s.config, outpost.Options{Command: commandName, Name: s.namespace, Lifetime: lifetime})
 	return s.told(err)
 }
 

@@ -41,16 +41,16 @@ func identities(there []*Cluster, all *Results) {
 		for _, b := range there[:i] {
 			switch {
 			case a.UID == b.UID:
-				result.Status, result.Message = Error, fmt.Sprintf("%s and %s are one cluster", b.Name, a.Name)
-				result.Hint = "give contexts of different clusters"
+				result.Status, result.Message = Error, fmt.Sprintf("%s and %s are the same cluster", b.Name, a.Name)
+				result.Hint = "Give contexts of different clusters."
 			case a.id() != "" && a.id() == b.id():
 				result.Status, result.Message = Error, fmt.Sprintf("%s and %s both have the id %s", b.Context, a.Context, a.id())
-				result.Hint = "in one of them: atoll leave, then atoll join with a join file for another id"
+				result.Hint = fmt.Sprintf("Give one of them another id. It leaves, which withdraws its exports and deletes its imports: %s. Then it joins with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
 			}
 			if a.member() && b.member() && (a.Survey.Clusterset != b.Survey.Clusterset || a.Survey.Server != b.Survey.Server) {
 				set.Status = Error
 				set.Message = fmt.Sprintf("%s is in %s at %s, %s in %s at %s", b.Name, b.Survey.Clusterset, b.Survey.Server, a.Name, a.Survey.Clusterset, a.Survey.Server)
-				set.Hint = "clusters share services within one clusterset: have one of them leave (atoll leave), and join the other's. If these are two addresses of one broker, all is well"
+				set.Hint = "Clusters share services within one clusterset. If these are two URLs of one broker, ignore this. Otherwise one of them leaves its clusterset and joins the other."
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func versions(there []*Cluster, all *Results) {
 	}
 	slices.Sort(texts)
 	if len(by) > 1 {
-		result.Status, result.Hint = Warning, "they work together; what only the newer ones know has no effect on the others. Upgrade them: atoll join FILE"
+		result.Status, result.Hint = Warning, "They work together, but features of the newer version have no effect in clusters with the older one. Upgrade those."
 	}
 	result.Message = strings.Join(texts, "; ")
 	all.add(result)

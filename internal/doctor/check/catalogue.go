@@ -64,7 +64,7 @@ type Entry struct {
 // The subjects, in their order.
 const (
 	subjectAPI     = "API server"
-	subjectRights  = "rights"
+	subjectRights  = "permissions"
 	subjectInstall = "installation"
 	subjectBroker  = "broker"
 	subjectNetwork = "network"
@@ -75,41 +75,41 @@ const (
 // Catalogue lists all checks in the order in which they are told.
 var Catalogue = []Entry{
 	{APIServer, subjectAPI, "the API server answers"},
-	{APIVersions, subjectAPI, "it serves what Atoll needs"},
-	{Definitions, subjectAPI, "the custom resource definitions fit"},
-	{Nodes, subjectAPI, "there are nodes that are ready"},
-	{InstallRights, subjectRights, "you may install Atoll"},
-	{AgentRights, subjectRights, "atoll-agent may do what it has to"},
-	{DNSRights, subjectRights, "atoll-dns may do what it has to"},
-	{BrokerRights, subjectRights, "the member may do on the broker what it has to"},
+	{APIVersions, subjectAPI, "the API versions that Atoll needs are served"},
+	{Definitions, subjectAPI, "CustomResourceDefinitions are compatible"},
+	{Nodes, subjectAPI, "nodes are ready"},
+	{InstallRights, subjectRights, "you have the permissions to install Atoll"},
+	{AgentRights, subjectRights, "atoll-agent has the permissions it needs"},
+	{DNSRights, subjectRights, "atoll-dns has the permissions it needs"},
+	{BrokerRights, subjectRights, "the member has the permissions it needs on the broker"},
 	{Membership, subjectInstall, "the cluster is a member of a clusterset"},
 	{AgentRuns, subjectInstall, "atoll-agent runs"},
 	{DNSRuns, subjectInstall, "atoll-dns runs"},
-	{Credentials, subjectInstall, "the credentials for the broker are renewed in time"},
-	{Heartbeat, subjectInstall, "the broker has the cluster's heartbeat"},
+	{Credentials, subjectInstall, "credentials for the broker are valid"},
+	{Heartbeat, subjectInstall, "the cluster sends heartbeats"},
 	{BrokerReached, subjectBroker, "pods reach the broker"},
 	{BrokerLatency, subjectBroker, "the broker answers fast"},
-	{BrokerClock, subjectBroker, "the clocks of the broker and the nodes agree"},
+	{BrokerClock, subjectBroker, "clocks of the broker and the nodes agree"},
 	{BrokerHere, subjectBroker, "this machine can read the broker"},
 	{PodsRun, subjectNetwork, "pods run and reach each other"},
-	{Routing, subjectNetwork, "the addresses of Services are routed as Atoll needs"},
+	{Routing, subjectNetwork, "Services without selector are routed"},
 	{KubeProxy, subjectNetwork, "kube-proxy runs on all nodes"},
-	{PodRanges, subjectNetwork, "the cluster's address ranges do not overlap each other"},
-	{OwnDNS, subjectDNS, "pods find the cluster's own names"},
-	{Wiring, subjectDNS, "the cluster's DNS asks for the clusterset's names"},
-	{NodeLocal, subjectDNS, "NodeLocal DNSCache does, too"},
+	{PodRanges, subjectNetwork, "address ranges of pods and Services do not overlap"},
+	{OwnDNS, subjectDNS, "pods resolve the cluster's own names"},
+	{Wiring, subjectDNS, "the cluster's DNS forwards clusterset.local to atoll-dns"},
+	{NodeLocal, subjectDNS, "NodeLocal DNSCache forwards clusterset.local to atoll-dns"},
 	{ClustersetDNS, subjectDNS, "atoll-dns answers pods"},
-	{Names, subjectDNS, "pods find the clusterset's names"},
-	{StockCoreDNS, subjectDNS, "CoreDNS can answer for the clusterset by itself"},
-	{Identity, subjectBetween, "these are different clusters with different ids"},
-	{Clusterset, subjectBetween, "they are members of one clusterset"},
-	{Clocks, subjectBetween, "their clocks agree"},
-	{Ranges, subjectBetween, "their address ranges do not overlap"},
-	{Families, subjectBetween, "they have an IP family in common"},
-	{Versions, subjectBetween, "they run the same version of Atoll"},
-	{Connections, subjectBetween, "connections come through"},
-	{Datagrams, subjectBetween, "UDP comes through"},
-	{LargeOnes, subjectBetween, "large packets come through"},
+	{Names, subjectDNS, "pods resolve names of the clusterset"},
+	{StockCoreDNS, subjectDNS, "CoreDNS answers for clusterset.local itself"},
+	{Identity, subjectBetween, "the clusters differ and have different ids"},
+	{Clusterset, subjectBetween, "the clusters are members of one clusterset"},
+	{Clocks, subjectBetween, "the clusters' clocks agree"},
+	{Ranges, subjectBetween, "the clusters' address ranges do not overlap"},
+	{Families, subjectBetween, "the clusters have an IP family in common"},
+	{Versions, subjectBetween, "the clusters run the same version of Atoll"},
+	{Connections, subjectBetween, "TCP connections succeed"},
+	{Datagrams, subjectBetween, "UDP datagrams arrive"},
+	{LargeOnes, subjectBetween, "large packets arrive"},
 }
 
 // entry finds a check; one that is not in the catalogue is a mistake in this package.

@@ -101,19 +101,11 @@ func (r *Results) add(result Result) {
 	*r = append(*r, result)
 }
 
-// on writes flags that name the cluster, for commands in hints.
-func (ch *checker) on() string {
-	if ch.cluster.Context == "" {
-		return ""
-	}
-	return " --context " + ch.cluster.Context
-}
-
 // all makes the checks of one cluster; without its API server there is nothing more to say.
 func (ch *checker) all() {
 	c := ch.cluster
 	if c.Unreached != nil {
-		ch.say(APIServer, Error, "check the kubeconfig and the way to it: kubectl"+ch.on()+" version", "%v", c.Unreached)
+		ch.say(APIServer, Error, "Check the kubeconfig and the network between here and there: "+c.On.Kubectl("version"), "%v", c.Unreached)
 		return
 	}
 	ch.ok(APIServer, "Kubernetes %s, %.1f ms", c.Version, float64(c.RoundTrip.Microseconds())/1000)

@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -72,7 +73,7 @@ func member(number int) Cluster {
 	}
 	lease := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: id, CreationTimestamp: metav1.NewTime(at)}}
 	c := Cluster{
-		Name: id, Context: id, Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
+		Name: id, Context: id, On: command.At("", id), Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
 		Agent: Rights{Asked: true}, DNS: Rights{Asked: true}, OnBroker: Rights{Asked: true},
 		Services: []string{"10.96.0.0/12"}, Pods: []string{fmt.Sprintf("10.%d.0.0/16", number)},
 		KubeProxy: &DaemonSet{Ready: 1, Wanted: 1}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
@@ -163,16 +164,16 @@ func TestEvaluate(t *testing.T) {
 		"definition deleted": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.Definitions = errors.New("not served") }, "ATOLL1003=error", "atoll join FILE --context c1",
 		},
-		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "of 1 nodes none"},
-		"agent has no role": {func(_ *Evidence, c1, _ *Cluster) { c1.Agent.Missing = []string{"list services"} }, "ATOLL1102=error", "may not list services"},
-		"dns has no role":   {func(_ *Evidence, c1, _ *Cluster) { c1.DNS.Missing = []string{"list x"} }, "ATOLL1103=error", "may not list x"},
+		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "none of 1 nodes"},
+		"agent has no role": {func(_ *Evidence, c1, _ *Cluster) { c1.Agent.Missing = []string{"list services"} }, "ATOLL1102=error", "missing: list services"},
+		"dns has no role":   {func(_ *Evidence, c1, _ *Cluster) { c1.DNS.Missing = []string{"list x"} }, "ATOLL1103=error", "missing: list x"},
 		"rights not known":  {func(_ *Evidence, c1, _ *Cluster) { c1.DNS = Rights{Err: errors.New("forbidden")} }, "ATOLL1103=skipped", "forbidden"},
 		"not on the broker": {func(_ *Evidence, c1, _ *Cluster) { c1.OnBroker.Missing = []string{"create leases"} }, "ATOLL1104=error", "atoll broker token create c1"},
 		"no pod of the agent is ready": {func(_ *Evidence, c1, _ *Cluster) {
 			d := c1.Survey.Cluster.Deployments[render.AgentName]
 			d.Status.ReadyReplicas = 0
 			c1.Survey.Cluster.Deployments[render.AgentName] = d
-		}, "ATOLL1202=error", "none of its pods"},
+		}, "ATOLL1202=error", "No atoll-agent pod is ready"},
 		"one pod of two": {func(_ *Evidence, c1, _ *Cluster) {
 			d := c1.Survey.Cluster.Deployments[render.DNSName]
 			d.Status.ReadyReplicas = 1
@@ -197,33 +198,33 @@ func TestEvaluate(t *testing.T) {
 			c1.Listener, c1.Seen, c1.Outpost = nil, nil, errors.New("forbidden")
 		}, "ATOLL1301=skipped ATOLL1401=warning ATOLL1402=skipped ATOLL1501=skipped ATOLL1505=skipped ATOLL2101=skipped ATOLL2101=skipped", "forbidden"},
 		"pods apart":    {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.1.0.9")) }, "ATOLL1401=error", "i/o timeout"},
-		"no kube-proxy": {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.101.0.8")) }, "ATOLL1402=error", "does not lead to its endpoint"},
+		"no kube-proxy": {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.101.0.8")) }, "ATOLL1402=error", "does not reach its endpoint"},
 		"kube-proxy on one node": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy.Wanted = 2 }, "ATOLL1403=warning", "on 1 of 2",
 		},
-		"no DaemonSet":     {func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy = nil }, "ATOLL1403=skipped", "something else routes"},
+		"no DaemonSet":     {func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy = nil }, "ATOLL1403=skipped", "another component may be routing"},
 		"pods in Services": {func(_ *Evidence, c1, _ *Cluster) { c1.Services = []string{"10.1.0.0/20"} }, "ATOLL1404=error", "10.1.0.0/16 and 10.1.0.0/20"},
 		"no DNS at all": {func(_ *Evidence, c1, _ *Cluster) {
 			for i := range c1.Seen.Answers {
 				c1.Seen.Answers[i].Values, c1.Seen.Answers[i].Error = nil, "timeout"
 			}
-		}, "ATOLL1501=error ATOLL1504=error ATOLL1505=error", "kubernetes.default.svc is not found"},
+		}, "ATOLL1501=error ATOLL1504=error ATOLL1505=error", "kubernetes.default.svc cannot be resolved"},
 		"not wired": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.Wired = nil
 			c1.silence("")
 			c1.silence("10.101.0.10")
-		}, "ATOLL1502=error ATOLL1505=error", "the cluster's DNS at 10.101.0.10 does not pass it on: no such name"},
+		}, "ATOLL1502=error ATOLL1505=error", "the cluster's DNS at 10.101.0.10 does not forward the query: the name does not exist"},
 		"NodeLocal not wired": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.NodeLocal, c1.Seen.Resolvers = true, []string{"169.254.20.10"}
 			c1.Survey.Cluster.DNS.Found = append(c1.Survey.Cluster.DNS.Found, dnswiring.NodeLocal)
 			c1.silence("")
 			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: versionName, Type: "TXT", Server: "169.254.20.10"}, Absent: true})
-		}, "ATOLL1503=error ATOLL1505=error", "has the answer, but pods ask 169.254.20.10"},
+		}, "ATOLL1503=error ATOLL1505=error", "answers, but pods use the DNS server 169.254.20.10"},
 		"atoll-dns is down": {func(_ *Evidence, c1, _ *Cluster) {
 			for _, server := range []string{"", "10.101.0.10", "10.101.0.53"} {
 				c1.silence(server)
 			}
-		}, "ATOLL1504=error ATOLL1505=error", "does not answer at 10.101.0.53"},
+		}, "ATOLL1504=error ATOLL1505=error", "no answer from 10.101.0.53"},
 		"atoll-dns has no Service": {func(_ *Evidence, c1, _ *Cluster) { c1.AtollDNS = nil }, "ATOLL1504=error", "it has no Service"},
 		"stock CoreDNS":            {func(_ *Evidence, c1, _ *Cluster) { c1.Stock = &Stock{Rights: Rights{Asked: true}} }, "", ""},
 		"stock CoreDNS without rights": {
@@ -231,7 +232,7 @@ func TestEvaluate(t *testing.T) {
 				c1.Stock = &Stock{Rights: Rights{Asked: true, Missing: []string{"list serviceimports"}}}
 			}, "ATOLL1506=error", "list serviceimports",
 		},
-		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "are one cluster"},
+		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "are the same cluster"},
 		"two clustersets":   {func(_ *Evidence, c1, c2 *Cluster) { c2.Survey.Clusterset = "other" }, "ATOLL2002=error", "c2 in other"},
 		"clocks":            {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "c2's clock is 10s ahead of c1's"},
 		"the same pods": {
@@ -249,7 +250,7 @@ func TestEvaluate(t *testing.T) {
 		}, "ATOLL2004=error", "pods of c3 (10.1.2.0/24) overlap pods of c1"},
 		"no family": {func(_ *Evidence, c1, c2 *Cluster) {
 			c2.Listener.Pod, c2.Listener.Service = []string{"fd00::2"}, []string{"fd00::3"}
-		}, "ATOLL1401=error ATOLL2005=error ATOLL2101=skipped ATOLL2101=skipped", "one has IPv4 alone"},
+		}, "ATOLL1401=error ATOLL2005=error ATOLL2101=skipped ATOLL2101=skipped", "one has only IPv4"},
 		"versions": {func(_ *Evidence, c1, c2 *Cluster) {
 			c1.Survey.Broker.Members[1].Spec.AgentVersion = "v2"
 			c2.Survey.Broker.Members[1].Spec.AgentVersion = "v2"
@@ -257,7 +258,7 @@ func TestEvaluate(t *testing.T) {
 		"no way from c1 to c2": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.fail(to("10.2."))
 			c1.fail(to("10.102."))
-		}, "ATOLL2101=error", "its pods are not reached: i/o timeout"},
+		}, "ATOLL2101=error", "its pods cannot be reached: i/o timeout"},
 		"pods are not reached, Services are": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.2.")) }, "ATOLL2101=error", "--advertise-mode cluster-ip",
 		},
@@ -271,7 +272,7 @@ func TestEvaluate(t *testing.T) {
 		}, "", ""},
 		"no UDP": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.fail(func(c probe.Connection) bool { return c.Network == "udp" })
-		}, "ATOLL2102=warning", "let UDP through"},
+		}, "ATOLL2102=warning", "Let UDP through"},
 		"small MTU": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.fail(func(c probe.Connection) bool { return c.Bytes > 0 })
 		}, "ATOLL2103=error", "MTU"},
@@ -282,7 +283,7 @@ func TestEvaluate(t *testing.T) {
 			e.Before, c1.Broker = true, ""
 			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}
 			c1.fail(to("10.2."))
-		}, "ATOLL1301=skipped ATOLL2101=warning", "join c2 with --advertise-mode cluster-ip"},
+		}, "ATOLL1301=skipped ATOLL2101=warning", "Join c2 with --advertise-mode cluster-ip"},
 		"may not install": {func(e *Evidence, c1, c2 *Cluster) {
 			e.Before = true
 			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}

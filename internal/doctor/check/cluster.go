@@ -8,6 +8,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (
@@ -23,21 +25,21 @@ const (
 func (ch *checker) api() {
 	c := ch.cluster
 	if len(c.Lacks) > 0 {
-		ch.say(APIVersions, Error, "upgrade the cluster: Atoll needs Kubernetes 1.30 or later", "it does not serve %s", list(c.Lacks))
+		ch.say(APIVersions, Error, "Upgrade the cluster: Atoll needs Kubernetes 1.30 or later.", "not served: %s", list(c.Lacks))
 	} else {
 		ch.ok(APIVersions, "")
 	}
 	switch {
 	case c.Definitions != nil && c.member():
-		ch.say(Definitions, Error, "install them again: atoll join FILE"+ch.on(), "%v", c.Definitions)
+		ch.say(Definitions, Error, "Install them again: "+c.On.Atoll("join FILE"), "%v", c.Definitions)
 	case c.Definitions != nil:
-		ch.say(Definitions, Error, "remove what has brought the others, or see atoll join --help about --replace-crds", "%v", c.Definitions)
+		ch.say(Definitions, Error, "Remove the product that installed the others, or replace them, which keeps their objects: "+c.On.Atoll("join FILE --replace-crds"), "%v", c.Definitions)
 	default:
 		ch.ok(Definitions, "")
 	}
 	switch {
 	case c.ReadyNodes == 0:
-		ch.say(Nodes, Error, "kubectl"+ch.on()+" describe nodes", "of %d nodes none is ready and open to pods", c.Nodes)
+		ch.say(Nodes, Error, c.On.Kubectl("describe nodes"), "none of %d nodes is ready and schedulable", c.Nodes)
 	default:
 		ch.ok(Nodes, "%d of %d", c.ReadyNodes, c.Nodes)
 	}
@@ -48,17 +50,17 @@ func (ch *checker) rights() {
 	switch {
 	case c.member() && !ch.evidence.Before: // it is installed
 	case c.MayInstall != nil:
-		ch.say(InstallRights, Error, "use a context with the rights of a cluster administrator", "%v", c.MayInstall)
+		ch.say(InstallRights, Error, "Use a context with the permissions of a cluster administrator.", "%v", c.MayInstall)
 	default:
 		ch.ok(InstallRights, "")
 	}
 	if !c.member() {
 		return
 	}
-	again := "install them again: atoll join FILE" + ch.on()
+	again := "Install them again: " + c.On.Atoll("join FILE")
 	ch.account(AgentRights, c.Agent, again)
 	ch.account(DNSRights, c.DNS, again)
-	ch.account(BrokerRights, c.OnBroker, "on the broker, as its administrator: atoll broker deploy; atoll broker token create "+c.Name)
+	ch.account(BrokerRights, c.OnBroker, "On the broker, install them again: "+command.Broker.Atoll("broker deploy -n %s", c.Survey.Clusterset)+". Then make a join file and join again: "+command.Broker.Atoll("broker token create %s -n %s", c.Survey.ClusterID, c.Survey.Clusterset))
 }
 
 func (ch *checker) account(id ID, rights Rights, hint string) {
@@ -66,9 +68,9 @@ func (ch *checker) account(id ID, rights Rights, hint string) {
 	case rights.Err != nil:
 		ch.skip(id, "%v", rights.Err)
 	case !rights.Asked:
-		ch.skip(id, "the broker can't be read from this machine")
+		ch.skip(id, "this machine cannot read the broker")
 	case len(rights.Missing) > 0:
-		ch.say(id, Error, hint, "it may not %s", list(rights.Missing))
+		ch.say(id, Error, hint, "missing: %s", list(rights.Missing))
 	default:
 		ch.ok(id, "")
 	}
@@ -81,7 +83,7 @@ func (ch *checker) installation() {
 		case c.Survey != nil && c.Survey.BrokerErr != nil && !errors.Is(c.Survey.BrokerErr, survey.ErrNotJoined):
 			ch.skip(Membership, "%v", c.Survey.BrokerErr)
 		case !ch.evidence.Before:
-			ch.say(Membership, Error, "get a join file from the broker's administrator (atoll broker token create), and run: atoll join FILE"+ch.on()+". Before that, atoll check --pre says whether it can", "it is none")
+			ch.say(Membership, Error, "Get a join file from the broker's administrator. Check the cluster: "+c.On.Atoll("check --pre")+". Then join: "+c.On.Atoll("join FILE"), "it is not a member")
 		}
 		return
 	}
@@ -103,7 +105,7 @@ func (ch *checker) runs(id ID, status report.Status, name string) {
 			severity = Error
 		}
 		if name == render.DNSName && ch.cluster.Stock != nil {
-			severity = OK // nobody asks it
+			severity = OK // CoreDNS does not forward to it
 		}
 		ch.say(id, severity, f.Do, "%s", f.Message)
 		return
@@ -114,18 +116,18 @@ func (ch *checker) runs(id ID, status report.Status, name string) {
 			return
 		}
 	}
-	ch.skip(id, "there is no Deployment to be seen")
+	ch.skip(id, "no Deployment was found")
 }
 
 func (ch *checker) credentials() {
 	s := ch.cluster.Survey
 	switch left := time.Until(s.Expires); {
 	case s.Expires.IsZero():
-		ch.skip(Credentials, "they can't be read")
+		ch.skip(Credentials, "they cannot be read")
 	case left <= 0:
-		ch.say(Credentials, Error, "get a new join file from the broker's administrator (atoll broker token create "+s.ClusterID.String()+"), and run: atoll join FILE"+ch.on(), "they expired %s ago", round(-left))
+		ch.say(Credentials, Error, "Make a new join file: "+command.Broker.Atoll("broker token create %s -n %s", s.ClusterID, s.Clusterset)+". Then join again: "+ch.cluster.On.Atoll("join FILE"), "they expired %s ago", round(-left))
 	case left < soon:
-		ch.say(Credentials, Warning, "the agents renew them as long as they reach the broker: kubectl"+ch.on()+" -n atoll-system logs deployment/atoll-agent", "they expire in %s, and were not renewed", round(left))
+		ch.say(Credentials, Warning, "The agents renew them while they reach the broker. Look at their log: "+ch.agentLog(), "they expire in %s and were not renewed", round(left))
 	default:
 		ch.ok(Credentials, "good for %s", round(left))
 	}
@@ -140,10 +142,10 @@ func round(d time.Duration) time.Duration {
 
 func (ch *checker) heartbeat(status report.Status) {
 	if ch.cluster.Survey.Broker == nil {
-		ch.skip(Heartbeat, "the broker can't be read from this machine")
+		ch.skip(Heartbeat, "this machine cannot read the broker")
 		return
 	}
-	logs := "kubectl" + ch.on() + " -n atoll-system logs deployment/atoll-agent"
+	logs := "Look at the agents' log: " + ch.agentLog()
 	for _, m := range status.Members {
 		switch {
 		case !m.Self:
@@ -158,29 +160,33 @@ func (ch *checker) heartbeat(status report.Status) {
 	ch.say(Heartbeat, Error, logs, "the broker has none")
 }
 
+func (ch *checker) agentLog() string {
+	return ch.cluster.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace)
+}
+
 func (ch *checker) broker() {
 	c := ch.cluster
 	if c.Broker == "" {
-		ch.skip(BrokerReached, "which broker? give the join file with --join-file")
+		ch.skip(BrokerReached, "the broker is not known: give the join file with --join-file")
 		return
 	}
 	if c.member() {
 		ch.brokerHere()
 	}
 	if c.Seen == nil {
-		ch.skip(BrokerReached, "nothing could be run in the cluster, see %s", PodsRun)
+		ch.skip(BrokerReached, "no pod could be run in the cluster: see %s", PodsRun)
 		return
 	}
 	for _, s := range c.Seen.Servers {
 		if s.Status == 0 {
-			ch.say(BrokerReached, Error, "let pods connect to it: routes, firewalls, NetworkPolicies of egress. If the broker has another address for them, make a join file with it: atoll broker token create "+c.Name+" --server URL", "%s", s.Error)
+			ch.say(BrokerReached, Error, "Let pods connect to the broker: check routes, firewalls and egress NetworkPolicies. If pods reach it at another URL, make a join file with that: "+command.Broker.Atoll("broker token create %s --server URL", c.Name), "%s", s.Error)
 			return
 		}
 		ch.ok(BrokerReached, "%s", s.URL)
 		took := time.Duration(s.Milliseconds * float64(time.Millisecond))
 		switch {
 		case took > slow:
-			ch.say(BrokerLatency, Warning, "everything works, and changes take some of this time to come: a broker that is nearer, or less busy, would help", "%s for a small request", took.Round(time.Millisecond))
+			ch.say(BrokerLatency, Warning, "Everything works, but each change takes several such requests to arrive. Use a broker that is nearer or less busy.", "%s for a small request", took.Round(time.Millisecond))
 		default:
 			ch.ok(BrokerLatency, "%.1f ms", s.Milliseconds)
 		}
@@ -193,7 +199,7 @@ func (ch *checker) brokerHere() {
 	case s.Broker != nil:
 		ch.ok(BrokerHere, "%d ms", s.Broker.RoundTrip.Milliseconds())
 	default:
-		ch.say(BrokerHere, Warning, "if only the cluster's pods reach it at that address, give the one for this machine with --broker-server URL; without, atoll's commands see less", "%v", s.BrokerErr)
+		ch.say(BrokerHere, Warning, "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. Without the broker, the commands of atoll show less.", "%v", s.BrokerErr)
 	}
 }
 
@@ -209,12 +215,12 @@ func clocks(ahead time.Duration, whose, than string) (status Status, hint, messa
 		by, word = -ahead, "behind"
 	}
 	message = fmt.Sprintf("%s clock is %s %s %s", whose, by.Round(time.Second), word, than)
-	const ntp = "have the machines' clocks set by NTP"
+	const ntp = "Synchronize the machines' clocks by NTP."
 	switch {
 	case by > wrong:
-		return Error, ntp + ": credentials and certificates are refused as not valid yet, or any more", message
+		return Error, ntp + " Credentials and certificates are refused as expired or not yet valid.", message
 	case by > apart:
-		return Warning, ntp + ": of exports that disagree, the oldest wins, and how old they are is by their clusters' clocks", message
+		return Warning, ntp + " When exports conflict, the oldest wins, and each cluster's clock says how old its export is.", message
 	}
 	return OK, "", ""
 }

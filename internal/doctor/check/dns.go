@@ -7,6 +7,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // dns follows a question from a pod's resolv.conf to the answer.
@@ -16,7 +18,7 @@ func (ch *checker) dns() {
 		ch.stock()
 	}
 	if c.Seen == nil {
-		ch.skip(OwnDNS, "nothing could be run in the cluster, see %s", PodsRun)
+		ch.skip(OwnDNS, "no pod could be run in the cluster: see %s", PodsRun)
 	} else {
 		ch.ownDNS()
 	}
@@ -25,7 +27,7 @@ func (ch *checker) dns() {
 	}
 	ch.wiring()
 	if c.Seen == nil {
-		ch.skip(Names, "nothing could be run in the cluster, see %s", PodsRun)
+		ch.skip(Names, "no pod could be run in the cluster: see %s", PodsRun)
 		return
 	}
 	if c.Stock == nil {
@@ -38,18 +40,18 @@ func (ch *checker) ownDNS() {
 	c := ch.cluster
 	answers := append(c.answers(ownName, "A"), c.answers(ownName, "AAAA")...)
 	if !answered(answers) {
-		ch.say(OwnDNS, Error, "the cluster's own DNS is broken, or pods may not reach it: kubectl"+ch.on()+" -n kube-system get pods,endpointslices -l k8s-app=kube-dns",
-			"%s is not found by way of %s: %s", ownName, list(c.Seen.Resolvers), answerError(answers))
+		ch.say(OwnDNS, Error, "The cluster's DNS is broken, or pods cannot reach it: "+c.On.Kubectl("get pods,endpointslices -n kube-system -l k8s-app=kube-dns"),
+			"%s cannot be resolved through %s: %s", ownName, list(c.Seen.Resolvers), answerError(answers))
 		return
 	}
-	ch.ok(OwnDNS, "by way of %s", list(c.Seen.Resolvers))
+	ch.ok(OwnDNS, "through %s", list(c.Seen.Resolvers))
 }
 
 // wiring is about what the cluster's DNS is configured to do.
 func (ch *checker) wiring() {
 	c := ch.cluster
 	if c.Stock != nil {
-		ch.ok(Wiring, "CoreDNS answers by itself, see %s", StockCoreDNS)
+		ch.ok(Wiring, "CoreDNS answers itself: see %s", StockCoreDNS)
 		return
 	}
 	dns := c.Survey.Cluster.DNS
@@ -62,16 +64,16 @@ func (ch *checker) wiring() {
 	}
 	switch {
 	case len(dns.Found) == 0:
-		ch.skip(Wiring, "it is of no kind that atoll knows: have it ask %s for %s", list(c.AtollDNS), survey.Zone)
+		ch.skip(Wiring, "this kind of DNS server is unknown: make it forward %[2]s to %[1]s", list(c.AtollDNS), survey.Zone)
 	case len(missing) > 0:
-		ch.say(Wiring, Error, "atoll dns install"+ch.on(), "it is not told to ask atoll-dns: %s", list(missing))
+		ch.say(Wiring, Error, c.On.Atoll("dns install"), "it does not forward to atoll-dns: %s", list(missing))
 	default:
-		ch.ok(Wiring, "by way of %s", forms(dns.Wired))
+		ch.ok(Wiring, "%s", forms(dns.Wired))
 	}
 	switch {
 	case !c.NodeLocal:
 	case slices.Contains(dns.Found, dnswiring.NodeLocal) && !wired(dnswiring.NodeLocal):
-		ch.say(NodeLocal, Error, "atoll dns install"+ch.on(), "it is not told to ask atoll-dns, and asks the cluster's DNS for the cluster's own names alone: pods on nodes with it find no name of the clusterset")
+		ch.say(NodeLocal, Error, c.On.Atoll("dns install"), "it does not forward to atoll-dns: pods on nodes that run it cannot resolve names of the clusterset")
 	default:
 		ch.ok(NodeLocal, "")
 	}
@@ -89,12 +91,12 @@ func forms(of []dnswiring.Form) string {
 func (ch *checker) atollDNS() {
 	c := ch.cluster
 	if len(c.AtollDNS) == 0 {
-		ch.say(ClustersetDNS, Error, "install it: atoll join FILE"+ch.on(), "it has no Service")
+		ch.say(ClustersetDNS, Error, "Install it: "+c.On.Atoll("join FILE"), "it has no Service")
 		return
 	}
 	answers := c.answers(versionName, "TXT", c.AtollDNS...)
 	if !answered(answers) {
-		ch.say(ClustersetDNS, Error, "kubectl"+ch.on()+" -n atoll-system describe pods -l app.kubernetes.io/name=atoll-dns", "it does not answer at %s: %s", list(c.AtollDNS), answerError(answers))
+		ch.say(ClustersetDNS, Error, c.On.Kubectl("describe pods -n %s -l %s=%s", names.SystemNamespace, render.LabelName, render.DNSName), "no answer from %s: %s", list(c.AtollDNS), answerError(answers))
 		return
 	}
 	ch.ok(ClustersetDNS, "at %s, %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)
@@ -104,7 +106,7 @@ func (ch *checker) atollDNS() {
 func (ch *checker) names() {
 	c := ch.cluster
 	if answers := c.answers(versionName, "TXT"); answered(answers) {
-		ch.ok(Names, "%s is answered", versionName)
+		ch.ok(Names, "%s is resolved", versionName)
 		return
 	}
 	where, hint := ch.lost()
@@ -116,18 +118,18 @@ func (ch *checker) lost() (where, hint string) {
 	c := ch.cluster
 	own := c.answers(versionName, "TXT", c.Seen.Resolvers...)
 	cluster := c.answers(versionName, "TXT", c.ClusterDNS...)
-	pods := fmt.Sprintf("pods ask %s", list(c.Seen.Resolvers))
+	pods := fmt.Sprintf("pods use the DNS server %s", list(c.Seen.Resolvers))
 	switch {
 	case c.Stock == nil && len(c.AtollDNS) > 0 && !answered(c.answers(versionName, "TXT", c.AtollDNS...)):
-		return "atoll-dns itself does not answer", "see " + string(ClustersetDNS)
+		return "atoll-dns does not answer", "See " + string(ClustersetDNS) + "."
 	case len(cluster) > 0 && !answered(cluster):
-		return fmt.Sprintf("%s; the cluster's DNS at %s does not pass it on: %s", pods, list(c.ClusterDNS), answerError(cluster)),
-			"see " + string(Wiring) + "; a cluster's DNS takes up to a minute to notice a change of its configuration"
+		return fmt.Sprintf("%s; the cluster's DNS at %s does not forward the query: %s", pods, list(c.ClusterDNS), answerError(cluster)),
+			"See " + string(Wiring) + ". DNS servers take up to a minute to read a changed configuration."
 	case answered(cluster) && !answered(own):
-		return fmt.Sprintf("the cluster's DNS at %s has the answer, but %s, which has not: %s", list(c.ClusterDNS), pods, answerError(own)),
-			"what pods ask is something else, as NodeLocal DNSCache: see " + string(NodeLocal)
+		return fmt.Sprintf("the cluster's DNS at %s answers, but %s, which does not: %s", list(c.ClusterDNS), pods, answerError(own)),
+			"Pods use another DNS server than the cluster's, for example NodeLocal DNSCache: see " + string(NodeLocal) + "."
 	}
-	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "ask by hand, in a pod: nslookup -type=txt " + versionName
+	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Try it in a pod: nslookup -type=txt " + versionName
 }
 
 // stock is about CoreDNS's own option multicluster.
@@ -135,7 +137,7 @@ func (ch *checker) stock() {
 	s := ch.cluster.Stock
 	switch {
 	case len(s.Rights.Missing) > 0:
-		ch.say(StockCoreDNS, Error, "give its ClusterRole the right, as docs/stock-coredns.md has it: without, CoreDNS never becomes ready, for the cluster's own names either", "its account may not %s", list(s.Rights.Missing))
+		ch.say(StockCoreDNS, Error, "Add the permission to its ClusterRole as docs/stock-coredns.md shows. Without it CoreDNS never becomes ready, also for the cluster's own names.", "its account lacks: %s", list(s.Rights.Missing))
 	case s.Rights.Err != nil:
 		ch.skip(StockCoreDNS, "%v", s.Rights.Err)
 	default:
@@ -151,10 +153,10 @@ func answerError(answers []probe.Answer) string {
 	for _, a := range answers {
 		switch {
 		case a.Absent:
-			return "no such name"
+			return "the name does not exist"
 		case a.Error != "":
 			return a.Error
 		}
 	}
-	return "there is no answer"
+	return "no answer"
 }

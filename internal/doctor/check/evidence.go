@@ -6,6 +6,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // Evidence is what was found out.
@@ -33,6 +34,8 @@ type Cluster struct {
 	Name string
 	// Context is that of the kubeconfig, empty for the current one.
 	Context string
+	// On is the cluster as commands name it.
+	On command.Cluster
 
 	// Unreached says why there is nothing else.
 	Unreached error

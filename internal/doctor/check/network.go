@@ -14,16 +14,16 @@ func (ch *checker) network() {
 	ch.routing()
 	switch d := c.KubeProxy; {
 	case d == nil:
-		ch.skip(KubeProxy, "there is no DaemonSet kube-proxy in kube-system: something else routes Services, or it is no pod here. %s says whether it works", Routing)
+		ch.skip(KubeProxy, "kube-proxy was not found in kube-system; another component may be routing Services. %s tests whether that works", Routing)
 	case d.Ready < d.Wanted:
-		ch.say(KubeProxy, Warning, "kubectl"+ch.on()+" -n kube-system describe pods -l k8s-app=kube-proxy", "on %d of %d nodes: pods on the others may not reach Services", d.Ready, d.Wanted)
+		ch.say(KubeProxy, Warning, c.On.Kubectl("describe pods -n kube-system -l k8s-app=kube-proxy"), "ready on %d of %d nodes: pods on the others may not reach Services", d.Ready, d.Wanted)
 	default:
 		ch.ok(KubeProxy, "%d nodes, %s", d.Ready, d.Image)
 	}
 	if found := overlaps(c.Pods, c.Services); len(found) > 0 {
-		ch.say(PodRanges, Error, "give the cluster other ranges: this one can't work as it is", "of pods and of Services: %s", list(found))
+		ch.say(PodRanges, Error, "Give the cluster other ranges. It cannot work with these.", "pods and Services: %s", list(found))
 	} else if len(c.Pods) == 0 || len(c.Services) == 0 {
-		ch.skip(PodRanges, "those of its pods are not known (--pod-cidr tells the agent), or those of its Services (before Kubernetes 1.33)")
+		ch.skip(PodRanges, "the ranges are not known: give the pods' to the agent with --pod-cidr; those of Services can be read since Kubernetes 1.33")
 	} else {
 		ch.ok(PodRanges, "pods %s, Services %s", list(c.Pods), list(c.Services))
 	}
@@ -33,11 +33,11 @@ func (ch *checker) pods() {
 	c := ch.cluster
 	switch {
 	case ch.evidence.NoPods:
-		ch.skip(PodsRun, "pods were not wanted (--no-pods)")
+		ch.skip(PodsRun, "--no-pods was given")
 	case c.Listener == nil || c.Seen == nil:
-		ch.say(PodsRun, Warning, "what needs a pod was not checked. If the image is elsewhere: --probe-image IMAGE. If you may not make namespaces and pods, ask somebody who may", "%v", c.Outpost)
+		ch.say(PodsRun, Warning, "Checks that need a pod were skipped. If the image has another name, add --probe-image IMAGE. If you lack the permission to create namespaces and pods, ask somebody who has it.", "%v", c.Outpost)
 	case !anyone(c.reached("tcp", 0, c.Listener.Pod)):
-		ch.say(PodsRun, Error, "the cluster's own network is broken, or a policy keeps pods apart: look at its network plugin", "one pod does not reach another, on %s: %s", c.Listener.Node, firstError(c.reached("tcp", 0, c.Listener.Pod)))
+		ch.say(PodsRun, Error, "The cluster's network is broken, or a NetworkPolicy separates pods. Look at its network plugin.", "a pod cannot reach another one on %s: %s", c.Listener.Node, firstError(c.reached("tcp", 0, c.Listener.Pod)))
 	default:
 		ch.ok(PodsRun, "from %s", c.Listener.Node)
 	}
@@ -48,12 +48,12 @@ func (ch *checker) pods() {
 func (ch *checker) routing() {
 	c := ch.cluster
 	if c.Listener == nil || c.Seen == nil {
-		ch.skip(Routing, "nothing could be run in the cluster, see %s", PodsRun)
+		ch.skip(Routing, "no pod could be run in the cluster: see %s", PodsRun)
 		return
 	}
 	if reached := c.reached("tcp", 0, c.Listener.Routed); !everyone(reached) {
-		ch.say(Routing, Error, "look at kube-proxy, or what takes its place: it has to route Services without selector by the EndpointSlices that others write",
-			"a Service without selector does not lead to its endpoint: %s", firstError(reached))
+		ch.say(Routing, Error, "Look at kube-proxy or its replacement: it must route Services without selector by EndpointSlices that other controllers write.",
+			"a Service without selector does not reach its endpoint: %s", firstError(reached))
 		return
 	}
 	ch.ok(Routing, "%s", list(c.Listener.Routed))
@@ -74,7 +74,7 @@ func firstError(of []probe.Reached) string {
 			return r.Error
 		}
 	}
-	return "it was not tried"
+	return "not tested"
 }
 
 // overlaps lists the pairs of ranges that have addresses in common.

@@ -27,14 +27,14 @@ func (p pair) families() {
 		p.say(Families, OK, "", "")
 		return
 	}
-	p.say(Families, Error, "one of them has to have both: a service is imported where its cluster and the importing one have a family in common", "one has IPv4 alone, the other IPv6")
+	p.say(Families, Error, "Make one of them dual-stack. A service is imported only where the exporting and the importing cluster have an IP family in common.", "one has only IPv4, the other only IPv6")
 }
 
 // connections are real ones, to a pod and to a Service of the other cluster. Which of them have to
 // come through is for the other's advertise mode.
 func (p pair) connections() {
 	if p.from.Seen == nil || p.to.Listener == nil {
-		p.say(Connections, Skipped, "", "nothing could be run in both clusters, see %s", PodsRun)
+		p.say(Connections, Skipped, "", "no pod could be run in both clusters: see %s", PodsRun)
 		return
 	}
 	mine, other := p.from.families(p.to.Listener.Pod), p.from.families(p.to.Listener.Service)
@@ -49,10 +49,10 @@ func (p pair) connections() {
 		p.say(Connections, Skipped, "", "they have no IP family in common")
 		return
 	case !everyone(want):
-		p.say(Connections, Error, p.hint(joined, services), "its %s are not reached: %s", which, firstError(want))
+		p.say(Connections, Error, p.hint(joined, services), "its %s cannot be reached: %s", which, firstError(want))
 		return
 	case which == "Services" && !joined:
-		p.say(Connections, Warning, "join "+p.to.Name+" with --advertise-mode cluster-ip, or have pods' addresses be routed", "its Services are reached, its pods are not: %s", firstError(pods))
+		p.say(Connections, Warning, "Join "+p.to.Name+" with --advertise-mode cluster-ip, or route the addresses of its pods.", "its Services can be reached, its pods cannot: %s", firstError(pods))
 	default:
 		p.say(Connections, OK, "", "its %s, %s", which, milliseconds(want[0]))
 	}
@@ -60,8 +60,8 @@ func (p pair) connections() {
 	if which == "Services" {
 		addresses = other
 	}
-	p.packets(LargeOnes, p.from.reached("tcp", large, addresses), "packets are lost that are too large for some part of the way: lower the MTU of the pods' network (a tunnel takes some of it), or let ICMP \"fragmentation needed\" through")
-	p.packets(Datagrams, p.from.reached("udp", 0, addresses), "let UDP through as well: firewalls and security groups tell them apart. Without, only services by TCP work")
+	p.packets(LargeOnes, p.from.reached("tcp", large, addresses), "Large packets are lost on the way. Lower the MTU of the pods' network, since tunnels take a part of it, or let ICMP \"fragmentation needed\" through.")
+	p.packets(Datagrams, p.from.reached("udp", 0, addresses), "Let UDP through firewalls and security groups. Without it only TCP services work.")
 }
 
 func (p pair) packets(id ID, reached []probe.Reached, hint string) {
@@ -92,9 +92,9 @@ func (p pair) mode() (mode brokerv1alpha1.AdvertiseMode, joined bool) {
 }
 
 func (p pair) hint(joined bool, services []probe.Reached) string {
-	const flat = "pods of all clusters have to reach each other: routes, peering, firewalls and security groups, NetworkPolicies"
+	const flat = "Pods of all clusters must reach each other. Check routes, peering, firewalls, security groups and NetworkPolicies."
 	if joined && everyone(services) {
-		return flat + ". Its Services are reached: have its agent run with --advertise-mode cluster-ip"
+		return flat + " Its Services can be reached: run its agent with --advertise-mode cluster-ip."
 	}
 	return flat
 }

@@ -32,14 +32,14 @@ func ranges(there []*Cluster, all *Results) {
 	switch {
 	case len(networks) < 2:
 	case len(found) > 0:
-		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "such addresses mean something else in each cluster, so that traffic to the other one stays: give one of them other ranges. " +
-			"Where only pods clash, and Services' ranges are routed between clusters, --advertise-mode cluster-ip does without the pods'"})
+		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "Traffic to these addresses does not leave the cluster. Give one of the clusters other ranges. " +
+			"If only pods' ranges overlap and Services' ranges are routed between the clusters, run the agents with --advertise-mode cluster-ip."})
 	default:
 		result := Result{ID: Ranges, Status: OK}
 		for _, n := range networks {
 			if len(n.pods) == 0 && !n.byService {
 				result.Status = Skipped
-				result.Message = fmt.Sprintf("the range of %s's pods is not known: its agent can be told with --pod-cidr", n.name)
+				result.Message = fmt.Sprintf("the range of pods in %s is not known: give it to its agent with --pod-cidr", n.name)
 			}
 		}
 		all.add(result)

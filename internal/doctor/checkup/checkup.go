@@ -18,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // answerTime is how long one answer of an API server is waited for.
@@ -27,7 +28,9 @@ const answerTime = 10 * time.Second
 type Target struct {
 	// Context is the kubeconfig's, for people; empty for its current one.
 	Context string
-	Config  *rest.Config
+	// On is the cluster as commands name it.
+	On     command.Cluster
+	Config *rest.Config
 }
 
 // String is the cluster for people.
@@ -63,7 +66,7 @@ func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.E
 	each(len(targets), func(i int) {
 		configs[i] = rest.CopyConfig(targets[i].Config)
 		configs[i].Timeout = answerTime
-		e.Clusters[i].Context = targets[i].Context
+		e.Clusters[i].Context, e.Clusters[i].On = targets[i].Context, targets[i].On
 		read(ctx, &e.Clusters[i], configs[i], o)
 	})
 	call(e)
@@ -129,7 +132,7 @@ func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options)
 	for _, part := range lacks {
 		c.Lacks = append(c.Lacks, part.String())
 	}
-	if c.Survey, err = survey.Read(ctx, config, survey.Scope{Installation: true, Rights: true, BrokerServer: o.BrokerServer}); err != nil {
+	if c.Survey, err = survey.Read(ctx, config, survey.Scope{Installation: true, Rights: true, BrokerServer: o.BrokerServer, On: c.On}); err != nil {
 		c.Unreached = err
 		return
 	}

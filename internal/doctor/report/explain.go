@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"net/netip"
 	"slices"
 
@@ -21,9 +22,9 @@ type Explanation struct {
 	Name string `json:"name"`
 	// Cluster is the asked one.
 	Cluster string `json:"cluster,omitempty"`
-	// Works tells whether a client there reaches an endpoint, as far as this can be told.
-	Works bool `json:"works"`
-	// Findings say why not, or what is not as somebody has meant it.
+	// Verdict says whether a client there reaches the service.
+	Verdict Verdict `json:"verdict"`
+	// Findings say why not, the worst first.
 	Findings Findings `json:"findings,omitempty"`
 	// Exports are those of the service, the one that wins conflicts first.
 	Exports []Export `json:"exports,omitempty"`
@@ -37,9 +38,25 @@ type Explanation struct {
 	Sources []Source `json:"sources,omitempty"`
 	// Records are what DNS answers.
 	Records []Record `json:"records,omitempty"`
-	// DNS are the places where the cluster's own DNS is told to ask atoll-dns.
+	// DNS are the cluster's DNS servers that forward clusterset.local to atoll-dns.
 	DNS []string `json:"dns,omitempty"`
 }
+
+// Verdict is whether a service works for clients in a cluster.
+type Verdict string
+
+// The verdicts.
+const (
+	// Works is said where clients resolve the name and reach ready endpoints, and all that this depends on was read.
+	Works Verdict = "works"
+	// WorksInPart is said where some of them do, or get less than what is exported: not all DNS servers know the name, a cluster's
+	// endpoints or ports are left out, or the import is out of date.
+	WorksInPart Verdict = "works in part"
+	// DoesNotWork is said where the name cannot be resolved or no endpoint is ready.
+	DoesNotWork Verdict = "does not work"
+	// CannotTell is said where nothing is known to be wrong but a part could not be read.
+	CannotTell Verdict = "cannot tell"
+)
 
 // Record is what DNS answers to one question.
 type Record struct {
@@ -68,11 +85,25 @@ func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
 	x.sources(s, service.Namespace, exports)
 	x.Records = x.records(s)
 	x.findings(s, service, exports)
-	for _, source := range x.Sources {
-		x.Works = x.Works || source.ReadyHere > 0
-	}
-	x.Works = x.Works && x.Import != nil && len(x.Records) > 0 && named(s) && !x.stale(s, exports)
+	x.Verdict = x.verdict(s, exports)
 	return x
+}
+
+func (x *Explanation) verdict(s *survey.Survey, exports []merge.Export) Verdict {
+	ready := slices.ContainsFunc(x.Sources, func(source Source) bool { return source.ReadyHere > 0 })
+	unread := s.BrokerErr != nil && !errors.Is(s.BrokerErr, survey.ErrNotJoined) || len(s.Unread) > 0
+	incomplete := func(f Finding) bool { return f.Severity != Pending }
+	switch {
+	case (x.Import == nil || !ready || len(x.Records) == 0) && len(s.Unread) > 0:
+		return CannotTell // it may be there
+	case x.Import == nil, !ready, len(x.Records) == 0, !resolves(s), x.stale(s, exports):
+		return DoesNotWork
+	case unread:
+		return CannotTell
+	case slices.ContainsFunc(x.Findings, incomplete), slices.ContainsFunc(x.Sources, Source.isHidden):
+		return WorksInPart
+	}
+	return Works
 }
 
 // constituents are the exports of the service for the clusterset, as the members merge them.

@@ -6,6 +6,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // Finding is something that is not as it should be.
@@ -42,15 +43,15 @@ func (f *Findings) add(severity Severity, about, message, do string) {
 	*f = append(*f, Finding{severity, about, message, do})
 }
 
-// notJoined is what there is to say of a cluster that is no member.
-func (f *Findings) notJoined() {
-	f.add(Error, "membership", survey.ErrNotJoined.Error(), "get a join file from the broker's administrator (atoll broker token create), and run: atoll join FILE")
+// notJoined says that the cluster is not a member.
+func (f *Findings) notJoined(on command.Cluster) {
+	f.add(Error, "membership", survey.ErrNotJoined.Error(), "Get a join file from the broker's administrator, then join: "+on.Atoll("join FILE"))
 }
 
 // unread adds what could not be read, beside the broker.
 func (f *Findings) unread(s *survey.Survey) {
 	for _, err := range s.Unread {
-		f.add(Warning, "this report", err.Error(), "ask for the right to read that, or have somebody run this who has it")
+		f.add(Warning, "this report", err.Error(), "Get the permission to read these objects, or ask somebody who has it to run the command.")
 	}
 }
 

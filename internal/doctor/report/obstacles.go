@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
@@ -21,7 +22,7 @@ import (
 func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	x.unread(s)
 	if idle(s, render.AgentName) {
-		x.Findings.add(Warning, "agent", "none of its pods is ready: what there is here stays as it is, and nothing that changes elsewhere comes", "atoll status")
+		x.Findings.add(Warning, "agent", "No atoll-agent pod is ready. Imported services keep working, but changes in other clusters do not arrive.", s.On.Atoll("status"))
 	}
 	x.exported(s, service, exports)
 	if len(exports) > 0 || x.Import != nil {
@@ -38,9 +39,9 @@ func (x *Explanation) unread(s *survey.Survey) {
 	switch {
 	case s.BrokerErr == nil:
 	case errors.Is(s.BrokerErr, survey.ErrNotJoined):
-		x.Findings.notJoined()
+		x.Findings.notJoined(s.On)
 	default:
-		x.Findings.add(Warning, "broker", s.BrokerErr.Error()+": what other clusters export can't be seen", "give the broker's URL as this machine reaches it with --broker-server URL")
+		x.Findings.add(Warning, "broker", "The broker cannot be read, so the exports of other clusters are unknown: "+s.BrokerErr.Error(), "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL.")
 	}
 	x.Findings.unread(s)
 }
@@ -50,26 +51,25 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 	for _, e := range x.Exports {
 		switch severity, wrong := e.severity(); {
 		case e.Status == notPermitted && e.Cluster != x.Cluster:
-			x.Findings.add(Warning, "export", fmt.Sprintf("Cluster %s may not export the namespace %s: the broker's administrators have not permitted it. Other clusters ignore its export.", e.Cluster, e.Namespace),
-				fmt.Sprintf("An administrator of the broker can see and change that: atoll broker members list %s --namespace %s", e.Cluster, s.Clusterset))
+			x.Findings.add(Warning, "export", fmt.Sprintf("The broker does not permit cluster %s to export namespace %s. Other clusters ignore its export.", e.Cluster, e.Namespace),
+				"To see what is permitted: "+command.Broker.Atoll("broker members list %s -n %s", e.Cluster, s.Clusterset))
 		case e.Cluster != x.Cluster || !wrong:
 		case severity == Warning:
-			x.Findings.add(Warning, "export", e.Message, "make the Services, and the ServiceExports' exported labels and annotations, alike in all clusters")
+			x.Findings.add(Warning, "export", e.Message, "Give the Services, and the exported labels and annotations of the ServiceExports, the same values in all clusters.")
 		default:
 			x.Findings.add(severity, "export", e.Message, "")
 		}
 	}
 	if len(exports) == 0 && len(x.Exports) > 0 && x.Import == nil && len(x.Findings) == 0 {
-		x.Findings.add(Warning, "export", "the service is exported for the hub's load balancers alone, or not on the broker yet: no cluster imports it", "")
+		x.Findings.add(Warning, "export", "No cluster imports this service: it is exported for the hub's load balancers alone, or has not reached the broker yet.", "")
 	}
 	if len(exports) > 0 || s.Broker == nil || len(x.Exports) > 0 {
 		return
 	}
-	do := fmt.Sprintf("in each cluster that has the Service: atoll export %s -n %s", service.Name, service.Namespace)
 	if hasService(s, service) {
-		x.Findings.add(Error, "export", "no cluster exports this service, although this one has a Service of the name", do)
+		x.Findings.add(Error, "export", "No cluster exports this service. This cluster has a Service of this name.", "To export it: "+s.On.Atoll("export %s -n %s", service.Name, service.Namespace))
 	} else {
-		x.Findings.add(Error, "export", "no cluster exports this service", do)
+		x.Findings.add(Error, "export", "No cluster exports this service.", "In a cluster that has the Service: "+command.Of("CLUSTER").Atoll("export %s -n %s", service.Name, service.Namespace))
 	}
 }
 
@@ -86,8 +86,8 @@ func (x *Explanation) missingRecords(s *survey.Survey) []string {
 // unrecorded is about exports that are imported although the broker does not have them any more.
 func (x *Explanation) unrecorded(s *survey.Survey) {
 	if missing := x.missingRecords(s); len(missing) > 0 {
-		x.Findings.add(Warning, "import", fmt.Sprintf("The broker has no record of the export from %s. This cluster keeps the last one that it has seen, with its type and ports, "+
-			"until the agents there confirm it or the cluster counts as lost", names.ListClusters(missing)), "see whether the agents of these clusters run: atoll status")
+		x.Findings.add(Warning, "import", fmt.Sprintf("The broker has no record of the export from %s. This cluster keeps the last record, with its type and ports, "+
+			"until the agents there confirm it or the cluster is lost.", names.ListClusters(missing)), "Look whether the agents there run: "+command.Of(missing[0]).Atoll("status"))
 	}
 }
 
@@ -105,33 +105,39 @@ func (x *Explanation) stale(s *survey.Survey, exports []merge.Export) bool {
 func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	namespace, readable := namespaceOf(s, service.Namespace)
 	if readable && namespace == nil {
-		x.Findings.add(Error, "import", "there is no namespace "+service.Namespace+" here, and services are imported into those that there are", "kubectl create namespace "+service.Namespace)
+		x.Findings.add(Error, "import", "This cluster has no namespace "+service.Namespace+". A service is imported only where its namespace exists.", s.On.Kubectl("create namespace %s", service.Namespace))
 		return
 	}
 	x.refused(s, service.Namespace, exports)
 	if s.Broker != nil && !policyOf(s, service).Consumes(x.Cluster) {
-		x.Findings.add(Error, "import", "the hub's MultiClusterService says that other clusters import this service, and this one does not", "add "+x.Cluster+" to its consumerClusters or range")
+		x.Findings.add(Error, "import", "The hub's MultiClusterService lets other clusters import this service, but not this one.", "Add "+x.Cluster+" to its consumerClusters or range.")
 	}
 	if x.Import == nil {
 		if len(x.Findings) == 0 {
-			x.Findings.add(Pending, "import", "there is no ServiceImport yet", "look at the agents: atoll status")
+			x.Findings.add(Pending, "import", "There is no ServiceImport yet.", "Look at the agents: "+s.On.Atoll("status"))
 		}
 		return
 	}
 	switch severity, wrong := x.Import.severity(); {
 	case x.Import.Status == foreign:
-		x.Findings.add(Error, "import", x.Import.Message, fmt.Sprintf("to have the service imported: kubectl -n %[1]s delete serviceimport %[2]s, or, to have Atoll take it over: kubectl -n %[1]s label serviceimport %[2]s %[3]s=%[4]s", service.Namespace, service.Name, names.LabelManagedBy, names.AgentManager))
+		x.Findings.add(Error, "import", x.Import.Message, takeOver(s, *x.Import))
 	case wrong:
 		x.Findings.add(severity, "import", x.Import.Message, "")
 	}
+}
+
+// takeOver says how a ServiceImport that is not Atoll's becomes Atoll's.
+func takeOver(s *survey.Survey, i Import) string {
+	return "If other clusters export the service, hand its ServiceImport over to Atoll: " +
+		s.On.Kubectl("label serviceimport %s -n %s %s=%s", i.Name, i.Namespace, names.LabelManagedBy, names.AgentManager)
 }
 
 // refused is about exports that the asked cluster's owner refuses.
 func (x *Explanation) refused(s *survey.Survey, namespace string, exports []merge.Export) {
 	rules := rulesIn(s, namespace)
 	if rules.Malformed != nil {
-		x.Findings.add(Warning, "import", fmt.Sprintf("annotation %s of namespace %s can't be read in full: %s", names.AnnotationRefuseImports, namespace, strings.ReplaceAll(rules.Malformed.Error(), "\n", ", ")),
-			fmt.Sprintf("kubectl annotate namespace %s --overwrite %s=ID,ID", namespace, names.AnnotationRefuseImports))
+		x.Findings.add(Warning, "import", fmt.Sprintf("Annotation %s of namespace %s has invalid entries, which are ignored: %s.", names.AnnotationRefuseImports, namespace, strings.ReplaceAll(rules.Malformed.Error(), "\n", ", ")),
+			s.On.Kubectl("annotate namespace %s --overwrite %s=ID,ID", namespace, names.AnnotationRefuseImports))
 	}
 	for _, e := range exports {
 		reason := rules.Reason(names.ClusterID(e.ClusterID))
@@ -142,8 +148,8 @@ func (x *Explanation) refused(s *survey.Survey, namespace string, exports []merg
 		if x.Import != nil {
 			severity = Warning // it comes from others
 		}
-		why, undo := reason.Explain(namespace)
-		x.Findings.add(severity, "import", fmt.Sprintf("what %s exports is not imported: %s", e.ClusterID, why), undo)
+		why, undo := reason.Explain(namespace, s.On)
+		x.Findings.add(severity, "import", fmt.Sprintf("The export of cluster %s is not imported: %s.", e.ClusterID, why), undo)
 	}
 }
 
@@ -179,35 +185,31 @@ func (x *Explanation) reachable(s *survey.Survey) {
 		ready += source.ReadyHere
 	}
 	if ready == 0 {
-		x.Findings.add(Error, "endpoints", "no endpoint is ready: connections to the service are refused", "see each cluster's reason below")
+		x.Findings.add(Error, "endpoints", "No endpoint is ready. Connections to the service are refused.", "The table of endpoints below has each cluster's reason.")
 	}
 	x.resolvable(s)
 }
 
 // resolvable is about the cluster's own DNS, and who answers it.
 func (x *Explanation) resolvable(s *survey.Survey) {
-	missing := unwired(s)
-	switch {
-	case len(missing) == 0:
-	case len(s.Cluster.DNS.Wired) == 0:
-		x.Findings.add(Error, "DNS", "the cluster's own DNS does not ask atoll-dns, so that pods do not find the name", "atoll dns install")
-	default:
-		x.Findings.add(Warning, "DNS", "only a part of the cluster's DNS asks atoll-dns: pods do not find the name by way of "+strings.Join(texts(missing), ", "), "atoll dns install")
+	if len(unwired(s)) > 0 {
+		severity, what := notForwarding(s)
+		x.Findings.add(severity, "DNS", what, s.On.Atoll("dns install"))
 	}
 	if len(s.Cluster.DNS.Wired) > 0 && idle(s, render.DNSName) {
-		x.Findings.add(Error, "DNS", "no pod of atoll-dns is ready, so that pods do not find the name", "atoll status")
+		x.Findings.add(Error, "DNS", "No atoll-dns pod is ready, so pods cannot resolve the name.", s.On.Atoll("status"))
 	}
 }
 
-// named tells whether pods of the asked cluster find the name. What is not known does not count.
-func named(s *survey.Survey) bool {
+// resolves tells whether pods of the asked cluster can resolve the name. DNS servers that are not known do not count.
+func resolves(s *survey.Survey) bool {
 	if len(s.Cluster.DNS.Found) == 0 {
 		return true
 	}
 	return len(s.Cluster.DNS.Wired) > 0 && !idle(s, render.DNSName)
 }
 
-// idle tells whether a program of Atoll's is there of which nothing is ready.
+// idle tells whether a program of Atoll's is installed and has no ready pod.
 func idle(s *survey.Survey, name string) bool {
 	d, ok := s.Cluster.Deployments[name]
 	return ok && d.Status.ReadyReplicas == 0

@@ -7,6 +7,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -48,8 +49,8 @@ func outside(s *survey.Survey, cluster string) (n int, may string) {
 func (x *Explanation) allowed(s *survey.Survey) {
 	for _, source := range x.Sources {
 		if n, may := outside(s, source.Cluster); n > 0 {
-			x.Findings.add(Warning, "endpoints", fmt.Sprintf("%d of the %d endpoints of cluster %s have addresses that the broker's administrators do not permit it, and other clusters leave them out; permitted are: %s",
-				n, source.Published, source.Cluster, may), "If these addresses are right, an administrator of the broker can permit them: atoll broker members set "+source.Cluster+" --ranges RANGE,... --namespace "+s.Clusterset)
+			x.Findings.add(Warning, "endpoints", fmt.Sprintf("%d of the %d endpoints of cluster %s have addresses that the broker does not permit to it. Other clusters do not import them. Permitted: %s.",
+				n, source.Published, source.Cluster, may), "If these addresses are right, permit them: "+command.Broker.Atoll("broker members set %s --ranges RANGE,... -n %s", source.Cluster, s.Clusterset))
 		}
 	}
 }

@@ -107,80 +107,80 @@ func told(findings []Finding) string {
 // What keeps a service from working is found, and nothing else is said.
 func TestExplainFindings(t *testing.T) {
 	for name, tt := range map[string]struct {
-		breaks func(*survey.Survey)
-		works  bool
-		want   string // parts of the findings, in their order, one in each line
+		breaks  func(*survey.Survey)
+		verdict Verdict
+		want    string // parts of the findings, in their order, one in each line
 	}{
-		"all is well": {func(*survey.Survey) {}, true, ""},
+		"all is well": {func(*survey.Survey) {}, Works, ""},
 		"nobody exports it": {func(s *survey.Survey) {
 			s.Broker.Exports, s.Broker.Slices, s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil, nil, nil
-		}, false, "error export: no cluster exports this service"},
+		}, DoesNotWork, "error export: No cluster exports this service."},
 		"nobody exports it, which is here": {func(s *survey.Survey) {
 			s.Broker.Exports, s.Broker.Slices, s.Cluster.Imports, s.Cluster.Slices = nil, nil, nil, nil
 			s.Cluster.Services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}
-		}, false, "error export: no cluster exports this service, although"},
+		}, DoesNotWork, "error export: No cluster exports this service. This cluster has"},
 		"no namespace": {func(s *survey.Survey) {
 			s.Cluster.Namespaces, s.Cluster.Imports, s.Cluster.Slices = s.Cluster.Namespaces[1:], nil, nil
-		}, false, "error import: there is no namespace shop here"},
+		}, DoesNotWork, "error import: This cluster has no namespace shop"},
 		"not imported yet": {func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil },
-			false, "pending import: there is no ServiceImport yet"},
+			DoesNotWork, "pending import: There is no ServiceImport yet"},
 		"somebody else's import": {func(s *survey.Survey) { s.Cluster.Imports[0].Labels, s.Cluster.Slices = nil, nil },
-			false, "error import: Atoll has not made this ServiceImport"},
+			DoesNotWork, "error import: Another tool or person created this ServiceImport"},
 		"an import that fails": {func(s *survey.Survey) {
 			s.Cluster.Imports[0].Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "IPFamilyNotSupported", Message: "no IPv6"}
-		}, true, "error import: no IPv6"},
+		}, WorksInPart, "error import: no IPv6"},
 		"not for this cluster": {func(s *survey.Survey) {
 			s.Cluster.Imports, s.Cluster.Slices = nil, nil
 			s.Broker.Policies = []brokerv1alpha1.ServicePolicy{{Spec: brokerv1alpha1.ServicePolicySpec{
 				ServiceNamespace: "shop", ServiceName: "web", Scope: brokerv1alpha1.ScopeClusterset, Consumers: []string{"c1"},
 			}}}
-		}, false, "error import: the hub's MultiClusterService says"},
-		"no endpoint is ready": {func(s *survey.Survey) {
+		}, DoesNotWork, "error import: The hub's MultiClusterService lets other"},
+		"No endpoint is ready": {func(s *survey.Survey) {
 			for i := range s.Cluster.Slices {
 				s.Cluster.Slices[i].Endpoints[0].Conditions.Ready = ptr.To(false)
 			}
-		}, false, "error endpoints: no endpoint is ready"},
-		"DNS is not wired": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil }, false, "error DNS: the cluster's own DNS does not ask"},
+		}, DoesNotWork, "error endpoints: No endpoint is ready"},
+		"DNS is not wired": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil }, DoesNotWork, "error DNS: This cluster's DNS servers do not forward"},
 		"DNS is wired in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
-			true, "warning DNS: only a part of the cluster's DNS asks atoll-dns: pods do not find the name by way of nodelocal"},
+			WorksInPart, "warning DNS: Only some of this cluster's DNS servers forward clusterset.local to atoll-dns. Pods cannot resolve its names through nodelocal"},
 		"atoll-dns has stopped": {func(s *survey.Survey) { s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{} },
-			false, "error DNS: no pod of atoll-dns is ready"},
+			DoesNotWork, "error DNS: No atoll-dns pod is ready"},
 		"what answers in its place": {func(s *survey.Survey) {
 			s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{}
 			s.Cluster.DNS = survey.DNS{}
-		}, true, ""},
+		}, Works, ""},
 		"no agent runs": {func(s *survey.Survey) { s.Cluster.Deployments[render.AgentName] = appsv1.Deployment{} },
-			true, "warning agent: none of its pods is ready"},
+			WorksInPart, "warning agent: No atoll-agent pod is ready"},
 		"no agent has imported it": {func(s *survey.Survey) {
 			s.Cluster.Deployments[render.AgentName] = appsv1.Deployment{}
 			s.Cluster.Imports, s.Cluster.Slices = nil, nil
-		}, false, "warning agent: none of its pods is ready"},
+		}, DoesNotWork, "warning agent: No atoll-agent pod is ready"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
-			true, "warning broker: timeout"},
+			CannotTell, "warning broker: The broker cannot be read"},
 		"no member": {func(s *survey.Survey) {
 			*s = survey.Survey{BrokerErr: survey.ErrNotJoined}
-		}, false, "error membership: this cluster is no member"},
+		}, DoesNotWork, "error membership: this cluster is not a member"},
 		"own export without a Service": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Valid", Status: "False", Reason: "NoService", Message: "there is none"})
-		}, true, "error export: there is none"},
+		}, WorksInPart, "error export: there is none"},
 		"own export in conflict": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Conflict", Status: "True", Reason: "PortConflict", Message: "ports"})
-		}, true, "warning export: ports"},
+		}, WorksInPart, "warning export: ports"},
 		"own export that is new": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Ready", Status: "False", Reason: "Pending", Message: "soon"})
-		}, true, "pending export: soon"},
+		}, Works, "pending export: soon"},
 	} {
 		s := clusterset()
 		tt.breaks(s)
 		x := Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"})
 		got := strings.Split(told(x.Findings), "\n")
 		want := strings.Split(tt.want, "\n")
-		ok := len(got) == len(want) && x.Works == tt.works
+		ok := len(got) == len(want) && x.Verdict == tt.verdict
 		for i := range want {
 			ok = ok && strings.HasPrefix(got[min(i, len(got)-1)], want[i])
 		}
 		if !ok || (tt.want == "") != (len(x.Findings) == 0) {
-			t.Errorf("%s: works %v, findings:\n%s\nwant works %v:\n%s", name, x.Works, told(x.Findings), tt.works, tt.want)
+			t.Errorf("%s: it %s, findings:\n%s\nwant: it %s:\n%s", name, x.Verdict, told(x.Findings), tt.verdict, tt.want)
 		}
 		for _, f := range x.Findings {
 			if f.Do == "" && f.Severity == Error && f.About != "export" && f.About != "import" {
@@ -208,7 +208,7 @@ func TestExplain(t *testing.T) {
 	if got, want := strings.Join(values, "; "), "session affinity None of c1, not map[c2:ClientIP]; port http 80/TCP of c1, not map[c2:http 8080/TCP]"; got != want {
 		t.Errorf("values: %s\nwant %s", got, want)
 	}
-	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Why:} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Why:none are imported here: see the findings, and Events of the ServiceImport}]"; got != want {
+	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Why:} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Why:no endpoint is imported: see the findings above and the Events of the ServiceImport}]"; got != want {
 		t.Errorf("sources: %s\nwant %s", got, want)
 	}
 	if len(x.Records) != 1 || x.Records[0].Type != "A" || x.Records[0].Values[0] != "10.96.0.9" {
@@ -246,11 +246,11 @@ func TestExplainAllowedRanges(t *testing.T) {
 		finding  string
 		why      string
 	}{
-		"not said":     {nil, false, "", "none are imported here"},
+		"not said":     {nil, false, "", "no endpoint is imported"},
 		"of another":   {permissions.Members{"c9": set("")}, true, "", ""},
 		"within":       {permissions.Members{"c2": set("10.2.0.0/16")}, true, "", ""},
-		"outside":      {permissions.Members{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker's administrators do not permit it", "1 of them are not imported, because the broker's administrators"},
-		"none allowed": {permissions.Members{"c2": set("")}, false, "permitted are: none", "1 of them are not imported, because the broker's administrators"},
+		"outside":      {permissions.Members{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker does not permit to it", "1 endpoints are not imported: the broker does not permit"},
+		"none allowed": {permissions.Members{"c2": set("")}, false, "Permitted: none", "1 endpoints are not imported: the broker does not permit"},
 	} {
 		s := clusterset()
 		s.Broker.Permissions = tt.allowed
@@ -258,7 +258,7 @@ func TestExplainAllowedRanges(t *testing.T) {
 			s.Cluster.Slices[1].Endpoints = nil
 		}
 		x := Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"})
-		if got := told(x.Findings); !strings.Contains(got, tt.finding) || (tt.finding == "") != !strings.Contains(got, "broker's administrators") {
+		if got := told(x.Findings); !strings.Contains(got, tt.finding) || (tt.finding == "") != !strings.Contains(got, "the broker does not permit") {
 			t.Errorf("%s: findings are %s", name, got)
 		}
 		if got := x.Sources[1].Why; !strings.HasPrefix(got, tt.why) || (got == "") != (tt.why == "") {
@@ -275,33 +275,33 @@ func TestStatus(t *testing.T) {
 	}{
 		"all is well": {func(*survey.Survey) {}, false, false, ""},
 		"a silent member": {func(s *survey.Survey) { s.Broker.At = now.Add(38 * time.Second) },
-			true, true, "error cluster c2: nothing has been heard of it for 40s\nerror cluster c3: nothing has been heard of it for 41s"},
+			true, true, "error cluster c2: No heartbeat from cluster c2 for 40s\nerror cluster c3: No heartbeat from cluster c3 for 41s"},
 		"a lost member": {func(s *survey.Survey) { s.Cluster.Withdrawn = map[string]string{"c1": "t"} },
-			true, true, "error cluster c1: nothing answers there"},
+			true, true, "error cluster c1: Cluster c1 is unreachable"},
 		"a member that joins": {func(s *survey.Survey) { s.Broker.Heartbeats = s.Broker.Heartbeats[1:] },
-			false, true, "pending cluster c1: it has not sent a heartbeat yet"},
+			false, true, "pending cluster c1: Cluster c1 has not sent a heartbeat yet"},
 		"no agent": {func(s *survey.Survey) {
 			d := s.Cluster.Deployments[render.AgentName]
 			d.Status.ReadyReplicas = 0
 			s.Cluster.Deployments[render.AgentName] = d
-		}, true, true, "error atoll-agent: none of its pods is ready"},
+		}, true, true, "error atoll-agent: No atoll-agent pod is ready"},
 		"one DNS server": {func(s *survey.Survey) {
 			d := s.Cluster.Deployments[render.DNSName]
 			d.Status.ReadyReplicas = 1
 			s.Cluster.Deployments[render.DNSName] = d
 		}, false, false, "warning atoll-dns: 1 of 2 pods are ready"},
 		"no DNS": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil },
-			true, true, "error DNS: the cluster's own DNS does not ask atoll-dns"},
+			true, true, "error DNS: This cluster's DNS servers do not forward"},
 		"an agent that is run otherwise": {func(s *survey.Survey) { delete(s.Cluster.Deployments, render.AgentName) },
-			false, false, "warning atoll-agent: there is no Deployment"},
+			false, false, "warning atoll-agent: Namespace atoll-system has no Deployment"},
 		"DNS in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
-			false, false, "warning DNS: only a part of the cluster's DNS asks atoll-dns"},
+			false, false, "warning DNS: Only some of this cluster's DNS servers forward"},
 		"not registered": {func(s *survey.Survey) { s.Broker.Members = s.Broker.Members[:2] },
-			false, true, "pending cluster c3: its agents have not registered it on the broker yet"},
+			false, true, "pending cluster c3: Its agents have not registered it on the broker yet"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
-			true, true, "error broker: timeout"},
+			true, true, "error broker: The broker cannot be read: timeout"},
 		"a record that is left over": {func(s *survey.Survey) { s.Broker.Exports = append(s.Broker.Exports, exported("c3", 9)) },
-			false, true, "pending export shop/web: it is still on the broker"},
+			false, true, "pending export shop/web: Its ServiceExport is gone"},
 		"the worst comes first": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Conflict", Status: "True", Reason: "PortConflict", Message: "ports"})
 			s.Cluster.Imports[0].Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "Failed", Message: "no"}
@@ -353,20 +353,20 @@ func TestExplainAnImportWithoutRecord(t *testing.T) {
 	service := types.NamespacedName{Namespace: "shop", Name: "web"}
 	s := clusterset()
 	s.Broker.Exports = s.Broker.Exports[:1]
-	const missing = `The broker has no record of the export from "c1". This cluster keeps the last one that it has seen`
-	explained := func() (text string, works bool) {
+	const missing = `The broker has no record of the export from "c1". This cluster keeps the last record`
+	explained := func() (text string, verdict Verdict) {
 		x := Explain(s, service)
 		for _, f := range x.Findings {
 			text += f.Message + "\n"
 		}
-		return text, x.Works
+		return text, x.Verdict
 	}
 	s.Cluster.Imports[0].Spec.Type, s.Cluster.Imports[0].Spec.Ports = mcsv1beta1.ClusterSetIP, s.Broker.Exports[0].Spec.Ports
-	if text, works := explained(); !works || !strings.Contains(text, missing) {
-		t.Errorf("of equal values: works %v: %s", works, text)
+	if text, verdict := explained(); verdict != WorksInPart || !strings.Contains(text, missing) {
+		t.Errorf("of equal values: it %s: %s", verdict, text)
 	}
 	s.Cluster.Imports[0].Spec.Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 4444}}
-	if text, works := explained(); works || !strings.Contains(text, missing) {
-		t.Errorf("of another port: works %v: %s", works, text)
+	if text, verdict := explained(); verdict != DoesNotWork || !strings.Contains(text, missing) {
+		t.Errorf("of another port: it %s: %s", verdict, text)
 	}
 }

@@ -53,7 +53,7 @@ func Exports(s *survey.Survey) []Export {
 				Ports: ports(e.Spec.Ports), ExportedAt: e.Spec.ExportedAt, Status: published,
 			}
 			if !mayExport(s, &e.Spec) {
-				row.Status, row.Message = notPermitted, "The broker's administrators do not let this cluster export this namespace."
+				row.Status, row.Message = notPermitted, "The broker does not permit this cluster to export this namespace."
 			}
 			rows[row.key()] = row
 		}
@@ -91,7 +91,7 @@ func exportStatus(conditions []metav1.Condition) (status, message string) {
 	if ready := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionReady)); ready != nil {
 		return ready.Type, ready.Message
 	}
-	return noStatus, "No agent has said anything of this export."
+	return noStatus, "No agent has processed this ServiceExport."
 }
 
 // noStatus is the status of what no agent has seen.
@@ -153,12 +153,12 @@ const foreign = "Foreign"
 
 func importStatus(i mcsv1beta1.ServiceImport) (status, message string) {
 	if i.Labels[names.LabelManagedBy] != names.AgentManager {
-		return foreign, "Atoll has not made this ServiceImport and leaves it alone."
+		return foreign, "Another tool or person created this ServiceImport. Atoll does not change it."
 	}
 	ready := meta.FindStatusCondition(i.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
 	switch {
 	case ready == nil:
-		return noStatus, "No agent has said anything of this import."
+		return noStatus, "No agent has processed this ServiceImport."
 	case ready.Status == metav1.ConditionTrue:
 		return ready.Type, ready.Message
 	}

@@ -25,6 +25,9 @@ type Source struct {
 	Why string `json:"why,omitempty"`
 }
 
+// isHidden tells that the cluster publishes endpoints and the asked one has none of them.
+func (s Source) isHidden() bool { return s.Published > 0 && s.Imported == 0 }
+
 func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merge.Export) {
 	clusters := merge.Precedence(exports)
 	count := func(list []discoveryv1.EndpointSlice, cluster string) (total, ready int) {
@@ -52,7 +55,7 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 			source.Published, ready = count(s.Broker.Slices, id)
 		}
 		source.Why = why(s, source, ready)
-		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace); because != "" && id != x.Cluster {
+		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace, s.On); because != "" && id != x.Cluster {
 			source.Why = because
 		}
 		x.Sources = append(x.Sources, source)
@@ -65,25 +68,25 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	out, _ := outside(s, source.Cluster)
 	switch {
 	case since != "" && source.ReadyHere == 0:
-		return "withdrawn: nothing has answered there since " + since
+		return "withdrawn: the cluster has been unreachable since " + since
 	case source.ReadyHere > 0 && source.Imported >= source.Published:
 		return ""
 	case s.Broker == nil:
-		return "what the cluster publishes can't be seen, for the broker can't be read"
+		return "unknown: the broker cannot be read"
 	case source.Published == 0:
-		return "the cluster publishes no endpoints: its Service selects no pods, or none of them has an address"
+		return "the cluster publishes no endpoints: its Service selects no pods, or no pod has an address"
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
-		return fmt.Sprintf("%d of them are not imported, because the broker's administrators do not permit that cluster their addresses", out)
+		return fmt.Sprintf("%d endpoints are not imported: the broker does not permit their addresses to that cluster", out)
 	case source.Imported < source.Published && ownOverBudget(s, source.Cluster):
-		return fmt.Sprintf("%s exceeds this cluster's budget for one member, so that the rest arrives late: export less there, or raise --member-budget here", source.Cluster)
+		return fmt.Sprintf("%s exceeds this cluster's budget for one member, so some endpoints arrive late: export less there, or raise --member-budget here", source.Cluster)
 	case source.Imported == 0:
-		return "none are imported here: see the findings, and Events of the ServiceImport"
+		return "no endpoint is imported: see the findings above and the Events of the ServiceImport"
 	case publishedReady == 0:
-		return "none of its pods is ready"
+		return "no pod is ready there"
 	case source.Imported < source.Published:
-		return "some are not imported: this cluster lacks their IP family, or has their addresses itself (see Events of the ServiceImport), or they are about to come"
+		return "some endpoints are not imported: this cluster lacks their IP family or uses their addresses itself (see the Events of the ServiceImport), or they are still on their way"
 	}
-	return "none of them is ready"
+	return "no endpoint is ready"
 }
 
 // ownOverBudget tells whether the asked cluster says that a member exceeds its budget.

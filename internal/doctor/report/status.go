@@ -13,6 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Status is what state everything is in, as one cluster sees it.
@@ -24,7 +26,7 @@ type Status struct {
 	// BrokerMilliseconds is how long it took for one small request; absent where it can't be reached.
 	BrokerMilliseconds *int64      `json:"brokerMilliseconds,omitempty"`
 	Components         []Component `json:"components"`
-	// DNS are the places where the cluster's own DNS is told to ask atoll-dns.
+	// DNS are the cluster's DNS servers that forward clusterset.local to atoll-dns.
 	DNS     []string `json:"dns,omitempty"`
 	Members []Member `json:"members,omitempty"`
 	// Exports are the asked cluster's own, Imports what it imports, by their status.
@@ -79,19 +81,19 @@ func (s *Status) components(of *survey.Survey) {
 		d, ok := of.Cluster.Deployments[name]
 		if !ok {
 			if of.Broker != nil && len(of.Unread) == 0 {
-				s.Findings.add(Warning, name, "there is no Deployment of this name in namespace atoll-system", "if it is not run in another way, install it: atoll join FILE")
+				s.Findings.add(Warning, name, fmt.Sprintf("Namespace %s has no Deployment %s.", names.SystemNamespace, name), "Unless it runs in another way, install it: "+of.On.Atoll("join FILE"))
 			}
 			continue
 		}
 		c := Component{Name: name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1), Image: image(d)}
 		s.Components = append(s.Components, c)
-		switch logs := "kubectl -n atoll-system describe pods -l app.kubernetes.io/name=" + name; {
+		switch look := of.On.Kubectl("describe pods -n %s -l %s=%s", names.SystemNamespace, render.LabelName, name); {
 		case c.Wanted == 0:
-			s.Findings.add(Error, name, "it is scaled to nothing", "kubectl -n atoll-system scale deployment "+name+" --replicas=2")
+			s.Findings.add(Error, name, "The Deployment is scaled to 0 replicas.", of.On.Kubectl("scale deployment %s -n %s --replicas=2", name, names.SystemNamespace))
 		case c.Ready == 0:
-			s.Findings.add(Error, name, "none of its pods is ready", logs)
+			s.Findings.add(Error, name, fmt.Sprintf("No %s pod is ready.", name), look)
 		case c.Ready < c.Wanted:
-			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready", c.Ready, c.Wanted), logs)
+			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready.", c.Ready, c.Wanted), look)
 		}
 	}
 }
@@ -107,10 +109,10 @@ func (s *Status) broker(of *survey.Survey) {
 	switch {
 	case of.BrokerErr == nil:
 	case errors.Is(of.BrokerErr, survey.ErrNotJoined):
-		s.Findings.notJoined()
+		s.Findings.notJoined(of.On)
 	default:
-		s.Findings.add(Error, "broker", of.BrokerErr.Error(),
-			"what is imported goes on working; changes of other clusters do not come. If only the cluster's pods reach the broker at that address, give the one for this machine with --broker-server URL")
+		s.Findings.add(Error, "broker", "The broker cannot be read: "+of.BrokerErr.Error(), "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. "+
+			"If the agents cannot reach it either, imported services keep working, but updates from other clusters are not received.")
 	}
 }
 
@@ -119,14 +121,20 @@ func (s *Status) dns(of *survey.Survey) {
 	if _, installed := of.Cluster.Deployments[render.DNSName]; !installed || len(missing) == 0 {
 		return
 	}
-	severity, what := Warning, "only a part of the cluster's DNS asks atoll-dns"
-	if len(of.Cluster.DNS.Wired) == 0 {
-		severity, what = Error, "the cluster's own DNS does not ask atoll-dns"
-	}
-	s.Findings.add(severity, "DNS", fmt.Sprintf("%s: names of %s are not found by way of %s", what, survey.Zone, strings.Join(texts(missing), ", ")), "atoll dns install")
+	severity, what := notForwarding(of)
+	s.Findings.add(severity, "DNS", what, of.On.Atoll("dns install"))
 }
 
-// unwired are the places where the cluster's own DNS could be told to ask atoll-dns, and is not.
+// notForwarding says which of the cluster's DNS servers do not forward clusterset.local, and how bad that is.
+func notForwarding(of *survey.Survey) (Severity, string) {
+	if len(of.Cluster.DNS.Wired) == 0 {
+		return Error, fmt.Sprintf("This cluster's DNS servers do not forward %s to %s, so pods cannot resolve its names.", survey.Zone, render.DNSName)
+	}
+	return Warning, fmt.Sprintf("Only some of this cluster's DNS servers forward %s to %s. Pods cannot resolve its names through %s.",
+		survey.Zone, render.DNSName, strings.Join(texts(unwired(of)), ", "))
+}
+
+// unwired are the DNS servers of the cluster that could forward clusterset.local to atoll-dns, and do not.
 func unwired(of *survey.Survey) []dnswiring.Form {
 	dns := of.Cluster.DNS
 	return slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) })
@@ -135,27 +143,28 @@ func unwired(of *survey.Survey) []dnswiring.Form {
 func (s *Status) members(of *survey.Survey) {
 	registered := func(m Member) bool { return m.Self }
 	if of.Broker != nil && of.ClusterID != "" && !slices.ContainsFunc(s.Members, registered) {
-		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "its agents have not registered it on the broker yet",
-			"if that lasts, see whether its pods reach the broker at "+of.Server+": kubectl -n atoll-system logs deployment/"+render.AgentName)
+		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "Its agents have not registered it on the broker yet.",
+			"If that takes more than a minute, look whether they reach the broker at "+of.Server+": "+of.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace))
 	}
 	for _, m := range s.Members {
 		about := "cluster " + m.Cluster
 		switch m.State {
 		case MemberSilent:
-			s.Findings.add(Error, about, "nothing has been heard of it for "+age(*m.HeartbeatSeconds), "look at its agents, in that cluster: atoll status")
+			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Look at its agents: "+command.Of(m.Cluster).Atoll("status"))
 		case MemberLost:
-			s.Findings.add(Error, about, "nothing answers there: its endpoints are withdrawn here", "if it is gone for good, on the broker: atoll broker remove "+m.Cluster)
+			s.Findings.add(Error, about, fmt.Sprintf("Cluster %s is unreachable. Its endpoints have been withdrawn from this cluster.", m.Cluster),
+				"If the cluster will not come back, remove it from the clusterset, with everything it exports: "+command.Broker.Atoll("broker remove %s -n %s", m.Cluster, of.Clusterset))
 		case MemberJoining:
-			s.Findings.add(Pending, about, "it has not sent a heartbeat yet", "look at its agents, in that cluster: atoll status")
+			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Look at its agents: "+command.Of(m.Cluster).Atoll("status"))
 		}
 		for _, other := range m.OverBudgetOf {
-			s.Findings.add(Warning, about, fmt.Sprintf("%s publishes more EndpointSlices than %s holds of one member, or changes more than it writes in time: some of it arrives late there", m.Cluster, other),
-				"export less in "+m.Cluster+", or raise --member-budget in "+other)
+			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the budget for one member in cluster %s, so some of its changes arrive late there.", m.Cluster, other),
+				fmt.Sprintf("Export fewer services or endpoints in %s, or raise --member-budget of the agents in %s.", m.Cluster, other))
 		}
 	}
 }
 
-// age writes a number of seconds as people say it.
+// age is a number of seconds in the form 1h2m3s.
 func age(seconds int64) string { return (time.Duration(seconds) * time.Second).String() }
 
 func (s *Status) exports(of *survey.Survey) {
@@ -165,10 +174,10 @@ func (s *Status) exports(of *survey.Survey) {
 		}
 		s.Exports[e.Status]++
 		service := e.Namespace + "/" + e.Name
-		next := "atoll explain " + service
+		next := of.On.Atoll("explain %s", service)
 		switch severity, wrong := e.severity(); {
 		case e.Status == published: // its ServiceExport is gone, and the agents are about to take it back
-			s.Findings.add(Pending, "export "+service, "it is still on the broker although there is no ServiceExport", next)
+			s.Findings.add(Pending, "export "+service, "Its ServiceExport is gone, but the broker still has the record. The agents are about to delete it.", next)
 		case severity == Error:
 			s.Findings.add(Error, "export "+service, e.Status+": "+e.Message, next)
 		case wrong:
@@ -181,10 +190,10 @@ func (s *Status) imports(of *survey.Survey) {
 	for _, i := range Imports(of) {
 		s.Imports[i.Status]++
 		service := i.Namespace + "/" + i.Name
-		next := "atoll explain " + service
+		next := of.On.Atoll("explain %s", service)
 		switch severity, wrong := i.severity(); {
 		case i.Status == foreign:
-			s.Findings.add(Warning, "import "+service, i.Message, "delete it, or hand it over to Atoll (docs/migration.md), to have the service imported, if other clusters export it")
+			s.Findings.add(Warning, "import "+service, i.Message, takeOver(of, i))
 		case severity == Error:
 			s.Findings.add(Error, "import "+service, i.Status+": "+i.Message, next)
 		case wrong:

@@ -22,11 +22,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // ErrNotJoined says that the cluster is no member of a clusterset.
-var ErrNotJoined = errors.New("this cluster is no member of a clusterset")
+var ErrNotJoined = errors.New("this cluster is not a member of a clusterset")
 
 // readBroker reads the clusterset's broker as the member that the cluster is.
 func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope Scope) (*Broker, error) {
@@ -45,7 +46,7 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	if claims, err := credential.ParseToken(m.Token); err == nil {
 		s.Expires = claims.Expires
 		if claims.IsJoiner(m.ClusterID, m.Clusterset) {
-			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or can't: see kubectl -n %s logs deployment/atoll-agent", names.SystemNamespace)
+			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or cannot. Look at its log: %s", s.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace))
 		}
 	}
 	config := broker.NewToken(m.Token, nil).Config(m)

@@ -28,6 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -47,11 +48,15 @@ type Scope struct {
 	Rights bool
 	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
 	BrokerServer string
+	// On is the cluster as commands name it.
+	On command.Cluster
 }
 
 // Survey is what was found. Its objects are as they were read, one kind after the other, so
 // that they may be of moments some milliseconds apart.
 type Survey struct {
+	// On is the cluster as commands name it, for messages.
+	On command.Cluster
 	// ClusterID is the cluster's id, empty where it is no member or does not say.
 	ClusterID names.ClusterID
 	// Clusterset is the name of its clusterset, and Server the broker's URL as members reach it.
@@ -129,7 +134,7 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	if err != nil {
 		return nil, err
 	}
-	s := &Survey{}
+	s := &Survey{On: scope.On}
 	if err := s.readCluster(ctx, cluster, scope); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -29,14 +30,14 @@ type Member struct {
 }
 
 // Read reads what member of a clusterset a cluster is. Its error says so where it is none.
-func Read(ctx context.Context, kubeContext string, config *rest.Config, brokerServer string) (Member, error) {
+func Read(ctx context.Context, kubeContext string, on command.Cluster, config *rest.Config, brokerServer string) (Member, error) {
 	// Of the system's namespace there are no exports: so few of the broker's endpoints are read, and what addresses are allowed is.
-	found, err := survey.Read(ctx, config, survey.Scope{Installation: true, Endpoints: true, Namespace: names.SystemNamespace, BrokerServer: brokerServer})
+	found, err := survey.Read(ctx, config, survey.Scope{Installation: true, Endpoints: true, Namespace: names.SystemNamespace, BrokerServer: brokerServer, On: on})
 	if err != nil {
 		return Member{}, err
 	}
 	if found.ClusterID == "" {
-		return Member{}, fmt.Errorf("%w. Before it joins, try: atoll check --pre", survey.ErrNotJoined)
+		return Member{}, fmt.Errorf("%w. Before it joins, check it: %s", survey.ErrNotJoined, on.Atoll("check --pre"))
 	}
 	return Member{Context: kubeContext, ID: found.ClusterID, Config: config, BrokerServer: brokerServer, Survey: found}, nil
 }
@@ -45,7 +46,7 @@ func Read(ctx context.Context, kubeContext string, config *rest.Config, brokerSe
 // can't be found out.
 func (m Member) Why(ctx context.Context, service types.NamespacedName) string {
 	found, err := survey.Read(context.WithoutCancel(ctx), m.Config, survey.Scope{
-		Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: m.BrokerServer,
+		Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: m.BrokerServer, On: m.Survey.On,
 	})
 	if err != nil {
 		return ""

@@ -14,6 +14,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -22,9 +23,9 @@ import (
 // what is in the way.
 func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience time.Duration, say Say) error {
 	say("waiting until the agent and the DNS server run, for %v at most (--wait)", patience)
-	const look = "kubectl -n " + names.SystemNamespace + " get pods; kubectl -n " + names.SystemNamespace + " logs deployment/atoll-agent"
+	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + cluster.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace)
 	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
-		return hint("what was installed stays, and goes on trying. Look at: "+look, "the cluster has joined, but %w", err)
+		return hint("What was installed keeps trying. Look at: "+look, "the cluster has joined, but %w", err)
 	}
 	if r.Offline {
 		return nil
@@ -52,7 +53,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 		return nil
 	})
 	if err != nil {
-		return hint("do the cluster's pods reach the broker at "+m.Server+"? Look at: "+look, "the cluster has joined, but its agents have not registered it on the broker: %w", err)
+		return hint("Check that the cluster's pods reach the broker at "+m.Server+". Look at: "+look, "the cluster has joined, but its agents have not registered it on the broker: %w", err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // whoAmI makes sure that the broker is the join file's, and accepts its token.
@@ -102,9 +103,9 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 	if have.Spec.ClusterUID == uid || have.Removed() {
 		return nil
 	}
-	return hint(fmt.Sprintf("the join file is used up. To join with another id, make a new one: atoll broker token create ID --namespace %[2]s."+
-		" If that cluster is gone for good: atoll broker remove %[1]s --namespace %[2]s, and then make a new join file for %[1]s", m.ClusterID, m.Clusterset),
-		"cluster id %q belongs to another cluster already (its kube-system namespace has UID %s, this one's %s; %s)",
+	return hint(fmt.Sprintf("The join file is used up. To join with another id, make a new one: %s. If the other cluster no longer exists, remove it, with everything it exports: %s. Then make a new join file for %s",
+		command.Broker.Atoll("broker token create ID -n %s", m.Clusterset), command.Broker.Atoll("broker remove %s -n %s", m.ClusterID, m.Clusterset), m.ClusterID),
+		"cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s; %s)",
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
 }
 

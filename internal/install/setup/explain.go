@@ -12,6 +12,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/joining"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // explain says what a failure to work with the broker means, and what to do. It is told who
@@ -36,7 +37,7 @@ func explain(err error, as credential.Membership, now time.Time) error {
 		return hint("is the URL the broker's? If its certificate authority has changed, "+fresh,
 			"the broker at %s is not who the join file says: its certificate is not signed by the authority in the file", as.Server)
 	case errors.As(err, &hostname):
-		return hint("make a join file with a URL that is in the certificate: atoll broker token create "+as.ClusterID.String()+" --server URL",
+		return hint("Make a join file with a URL that is in the certificate: "+command.Broker.Atoll("broker token create %s -n %s --server URL", as.ClusterID, as.Clusterset),
 			"the broker at %s has a certificate for other names: %w", as.Server, err)
 	case errors.As(err, &invalid):
 		return hint("check the clock of this machine, and the broker's certificate", "the broker at %s has a certificate that is not valid: %w", as.Server, err)
@@ -46,8 +47,8 @@ func explain(err error, as credential.Membership, now time.Time) error {
 		return hint("was the cluster removed from the clusterset? "+fresh,
 			"the broker at %s refuses cluster %s in clusterset %s: %w", as.Server, as.ClusterID, as.Clusterset, err)
 	case unreachable(err):
-		return hint("check that the URL is right and nothing is in the way. If the broker has another address seen from this machine, give it with --broker-server URL;"+
-			" if only the cluster's pods reach it, use --offline. For another address in the join file: atoll broker token create "+as.ClusterID.String()+" --server URL",
+		return hint("Check the URL, and firewalls between here and there. If this machine reaches the broker at another URL, add --broker-server URL. "+
+			"If only the cluster's pods reach it, add --offline. For another URL in the join file: "+command.Broker.Atoll("broker token create %s -n %s --server URL", as.ClusterID, as.Clusterset),
 			"the broker at %s can't be reached from here: %w", as.Server, err)
 	}
 	return fmt.Errorf("talking to the broker at %s: %w", as.Server, err)

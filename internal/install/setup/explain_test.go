@@ -36,7 +36,7 @@ func TestExplainAnswers(t *testing.T) {
 	as := func(account string, expires time.Duration) credential.Membership {
 		return credential.Membership{ClusterID: "c1", Clusterset: "set", Server: "https://b", Token: tokenOf(account, now.Add(expires))}
 	}
-	const fresh = "\nMake a new join file on the broker, and join with it: atoll broker token create c1 --namespace set --context CONTEXT_OF_BROKER --output c1.join"
+	const fresh = "\nMake a new join file, then join with it: atoll broker token create c1 -n set --output c1.join --context CONTEXT_OF_BROKER"
 	for name, c := range map[string]struct {
 		err  error
 		as   credential.Membership
@@ -50,8 +50,8 @@ func TestExplainAnswers(t *testing.T) {
 		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("member-c1", time.Hour),
 			"refuses cluster c1 in clusterset set"},
 		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
-			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is all it takes. Otherwise somebody else has joined as c1:" +
-				" cut them off first, with: atoll broker remove c1 --namespace set --context CONTEXT_OF_BROKER --force."},
+			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as c1." +
+				" Expel them first, which ends their exports in all clusters: atoll broker remove c1 -n set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "can't be reached from here"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},

@@ -30,7 +30,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 		if err != nil {
 			return err
 		}
-		return hint("remove that one first: atoll hub remove --namespace "+other,
+		return hint("Remove that one first, with the load balancers it manages: "+on.On.Atoll("hub remove -n %s", other),
 			"there is a hub on this API server already, of clusterset %s", other)
 	}
 	crds, objects := hub.Manifests()
@@ -41,8 +41,8 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 	case err != nil:
 		return err
 	case len(foreign) > 0 && !replaceCRDs:
-		return hint("see that no other controller acts on MultiClusterServices here (Karmada's does not with --feature-gates=MultiClusterService=false). "+
-			"Then put Atoll's definition in its place, which keeps the objects, but not what only the other one has: atoll hub deploy --replace-crds",
+		return hint("Make sure that no other controller acts on MultiClusterServices here (for Karmada: --feature-gates=MultiClusterService=false). "+
+			"Then replace the definition, which keeps the objects but not the fields that Atoll's definition lacks: "+on.On.Atoll("hub deploy -n %s --replace-crds", hub.Clusterset),
 			"%s is here already, and is not Atoll's", foreign[0])
 	case len(foreign) > 0:
 		if err := on.Apply(ctx, crds...); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -81,8 +82,8 @@ func warnDenied(ctx context.Context, onBroker *install.Target, m credential.Memb
 	}
 	permitted, _ := permissions.Read(config)
 	if may := permitted.Of(m.ClusterID).Namespaces; may != nil && len(may.Texts()) == 0 {
-		say("warning: the broker does not let cluster %[1]s export any namespace. It imports Services of other clusters all the same. An administrator of the broker "+
-			"permits namespaces with: atoll broker members set %[1]s --namespaces NAMESPACE,... --namespace %[2]s", m.ClusterID, m.Clusterset)
+		say("warning: the broker does not permit cluster %s to export any namespace. The cluster imports Services of other clusters. To permit namespaces: %s",
+			m.ClusterID, command.Broker.Atoll("broker members set %s --namespaces NAMESPACE,... -n %s", m.ClusterID, m.Clusterset))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -92,16 +93,19 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 // ownRecords prepares the removal of what the member has on the broker, and returns nil where
 // that is left to others.
 func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report install.Report, say Say) (*records, error) {
-	const others = "on the broker, run: atoll broker remove %s --namespace %s"
+	remove := command.Broker.Atoll("broker remove CLUSTER -n CLUSTERSET")
+	if state.joined != nil {
+		remove = command.Broker.Atoll("broker remove %s -n %s", state.joined.ClusterID, state.joined.Clusterset)
+	}
 	switch {
 	case state.broken != nil:
-		say("the cluster's membership can't be read (%v): if it has been a member, its records stay on the broker until its administrator removes them: atoll broker remove CLUSTER", state.broken)
+		say("the cluster's membership cannot be read (%v). If the cluster is a member, its records stay on the broker until an administrator removes them: %s", state.broken, remove)
 		return nil, nil
 	case state.joined == nil:
-		say("the cluster is no member of a clusterset: removing what is left of Atoll in it")
+		say("the cluster is not a member of a clusterset: removing what is left of Atoll in it")
 		return nil, nil
 	case r.Offline:
-		say("leaving the records on the broker: "+others, state.joined.ClusterID, state.joined.Clusterset)
+		say("leaving the records on the broker. An administrator removes them: %s", remove)
 		return nil, nil
 	}
 	m := *state.joined
@@ -114,7 +118,7 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 	if err != nil {
 		return nil, &Hint{
 			Err:  explain(err, m, time.Now()),
-			Next: fmt.Sprintf("to leave all the same, run: atoll leave --offline; then, "+others, m.ClusterID, m.Clusterset),
+			Next: "To leave without the broker: " + state.on.Atoll("leave --offline") + ". Then remove the cluster's records from the broker: " + remove,
 		}
 	}
 	if owner := found.owner(); owner != "" && owner != state.uid {

@@ -14,6 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -32,6 +33,8 @@ func memberManifests(member render.Member, m credential.Membership, state member
 
 // memberState is what a cluster is before it joins, or leaves.
 type memberState struct {
+	// on is the cluster as commands name it.
+	on command.Cluster
 	// uid is that of the kube-system namespace, which tells clusters apart.
 	uid string
 	// joined is the membership that it has, nil for none.
@@ -45,7 +48,7 @@ type memberState struct {
 }
 
 func readMember(ctx context.Context, cluster *install.Target) (memberState, error) {
-	state := memberState{properties: map[string]aboutv1beta1.ClusterProperty{}}
+	state := memberState{on: cluster.On, properties: map[string]aboutv1beta1.ClusterProperty{}}
 	kubeSystem, err := cluster.Namespace(ctx, metav1.NamespaceSystem)
 	switch {
 	case err != nil:

@@ -18,6 +18,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -144,7 +145,7 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 		return fmt.Errorf("reading the heartbeat of %s: %w", r.Cluster, err)
 	}
 	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
-		return hint(fmt.Sprintf("have it leave by itself: atoll leave, in %s. To expel it: atoll broker remove %[1]s --namespace %s --force", r.Cluster, r.Namespace),
+		return hint("Let it leave by itself: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel it, which ends its exports in all clusters: "+on.On.Atoll("broker remove %s -n %s --force", r.Cluster, r.Namespace),
 			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
 	}
 	on.DryRun = r.DryRun

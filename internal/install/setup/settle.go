@@ -1,13 +1,12 @@
 package setup
 
 import (
-	"fmt"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -16,11 +15,11 @@ import (
 // another id is another member: it leaves first.
 func settle(file credential.Membership, expected names.ClusterID, state memberState) error {
 	if expected != "" && expected != file.ClusterID {
-		return hint(fmt.Sprintf("make one for it: atoll broker token create %s --namespace %s", expected, file.Clusterset),
+		return hint("Make one for it: "+command.Broker.Atoll("broker token create %s -n %s", expected, file.Clusterset),
 			"the join file is for cluster %q, not for %q", file.ClusterID, expected)
 	}
 	if j := state.joined; j != nil {
-		const leave = "another id, or another clusterset, means to leave first: atoll leave; then join again"
+		leave := "To change its id or its clusterset, the cluster leaves first, which withdraws its exports and deletes its imports: " + state.on.Atoll("leave") + ". Then join again."
 		if j.ClusterID != file.ClusterID {
 			return hint(leave, "this cluster is a member already, as %q, and the join file is for %q", j.ClusterID, file.ClusterID)
 		}
@@ -36,11 +35,11 @@ func settle(file credential.Membership, expected names.ClusterID, state memberSt
 		if !ok || have.Spec.Value == wanted {
 			continue
 		}
-		next := "make a join file for that: atoll broker token create " + have.Spec.Value + " --namespace " + file.Clusterset
+		next := "Make a join file for that id: " + command.Broker.Atoll("broker token create %s -n %s", have.Spec.Value, file.Clusterset)
 		if property == aboutv1beta1.ClustersetProperty {
-			next = "make a join file for that clusterset: atoll broker token create " + file.ClusterID.String() + " --namespace " + have.Spec.Value
+			next = "Make a join file for that clusterset: " + command.Broker.Atoll("broker token create %s -n %s", file.ClusterID, have.Spec.Value)
 		}
-		return hint(next+". If nothing needs the property as it is: kubectl delete clusterproperty "+property,
+		return hint(next+". If nothing else uses the property, delete it and join again: "+state.on.Kubectl("delete clusterproperty %s", property),
 			"this cluster's ClusterProperty %s says %q, and the join file %q", property, have.Spec.Value, wanted)
 	}
 	return nil

@@ -130,8 +130,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 		return fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	if have != nil && have.Labels[names.LabelClusterset] == "" {
-		return hint(fmt.Sprintf("choose another one with --namespace NAME, or, if nothing else is in it: kubectl label namespace %s %s=%s",
-			namespace, names.LabelClusterset, namespace),
+		return hint("Choose another one with --namespace NAME, or, if nothing else is in it, mark it: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
 			"namespace %s is there already and is no clusterset's", namespace)
 	}
 	if have != nil && have.DeletionTimestamp != nil {
@@ -161,6 +160,6 @@ func clusterset(ctx context.Context, on *install.Target, namespace string) error
 		}
 		others = "; there are: " + strings.Join(found, ", ")
 	}
-	return hint("choose one with --namespace NAME, or make this one with: atoll broker deploy --namespace "+namespace,
+	return hint("Choose one with --namespace NAME, or make this one: "+on.On.Atoll("broker deploy -n %s", namespace),
 		"there is no clusterset %s on the API server %s%s", namespace, on.Config.Host, others)
 }

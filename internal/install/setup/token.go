@@ -105,8 +105,8 @@ func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string
 	for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}} {
 		switch err := on.Get(ctx, key, o); {
 		case apierrors.IsNotFound(err):
-			return hint("deploy it again, with all its admission policies: atoll broker deploy --namespace "+namespace,
-				"the broker's admission policy %s is missing, without which a join file could be used more than once: an older version of Atoll has deployed the broker, or somebody has deleted the policy", key.Name)
+			return hint("Deploy the broker again, with all its admission policies: "+on.On.Atoll("broker deploy -n %s", namespace),
+				"the broker's admission policy %s is missing: an older version of Atoll deployed the broker, or somebody deleted the policy. Without it a join file can be used more than once", key.Name)
 		case err != nil:
 			return fmt.Errorf("reading the broker's admission policy %s: %w", key.Name, err)
 		}

@@ -16,15 +16,14 @@ import (
 
 // What people are told of an API server that can't answer, and what to do about that.
 const (
-	unreached = "an API server is not reached, will try again: see whether it runs, whether its address is still that one, " +
-		"and whether the network lets this program through to it"
-	distrusted = "an API server's certificate is not trusted, will try again: see whether it is the right server, whether its certificate authority was " +
-		"changed (a member has the broker's from atoll join, which brings the new one), and what time it is here"
-	unaccepted = "an API server does not take this program's credentials, will try again with those that are renewed meanwhile: " +
-		"where this lasts, see whether its service account is still there; of the broker's, join the clusterset again with: atoll join"
-	unserved = "an API server does not serve a kind of object, will try again: install its custom resource definitions, as atoll join and the charts do"
-	busy     = "an API server can't answer now, will try again: where this lasts, see its own log, and whether its etcd and what it gives its clients by priority and fairness are enough"
-	strange  = "what an API server answers can't be made use of, will try again: see whether it is Kubernetes' own, of a version that this program knows"
+	unreached  = "An API server cannot be reached. The program retries. Check that the API server runs, that its address is right, and that the network lets this program connect to it."
+	distrusted = "An API server's certificate is not trusted. The program retries. Check the address, this machine's clock, and whether the certificate authority changed: " +
+		"a member gets the broker's new one with a new join file."
+	unaccepted = "An API server does not accept this program's credentials. The program retries with renewed ones. If this lasts, check its service account; " +
+		"for the broker, join the cluster again with a new join file."
+	unserved = "An API server does not serve a kind of object. The program retries. Install its CustomResourceDefinition, which atoll join and the charts contain."
+	busy     = "An API server cannot answer. The program retries. If this lasts, check its log, its etcd and its priority and fairness settings."
+	strange  = "An API server's answer is not valid. The program retries. Check that it is a Kubernetes API server of a supported version."
 )
 
 // failure is one kind of failure of one API server.

@@ -15,6 +15,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -54,10 +55,9 @@ func Validate(service *corev1.Service) Validity {
 func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validity {
 	return Validity{
 		Reason: reasonNamespaceNotPermitted,
-		Message: fmt.Sprintf("Cluster %q may not export the namespace %q: the broker's administrators have not permitted it. "+
-			"Other clusters send no traffic to this Service's endpoints in this cluster. "+
-			"An administrator of the broker can permit it. To see what is permitted, run on the broker: atoll broker members list %[1]s --namespace %[3]s",
-			cluster, namespace, clusterset),
+		Message: fmt.Sprintf("The broker does not permit cluster %q to export namespace %q. "+
+			"Other clusters send no traffic to this Service's endpoints in this cluster. An administrator of the broker can see and change what is permitted: %s",
+			cluster, namespace, command.Broker.Atoll("broker members list %s -n %s", cluster, clusterset)),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -90,16 +91,16 @@ func (r Rules) Reason(id names.ClusterID) Reason {
 }
 
 // Explain describes a reason in a namespace, and how to remove it.
-func (r Reason) Explain(namespace string) (why, undo string) {
+func (r Reason) Explain(namespace string, on command.Cluster) (why, undo string) {
 	switch r {
 	case SystemNamespace:
-		return fmt.Sprintf("nothing is imported into namespace %s, because each cluster has system Services of its own there", namespace),
-			fmt.Sprintf("kubectl label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
+		return fmt.Sprintf("namespace %s has each cluster's own system Services, so services are not imported into it", namespace),
+			on.Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
 	case ByNamespace:
-		return fmt.Sprintf("namespace %s refuses its exports (annotation %s)", namespace, names.AnnotationRefuseImports),
-			fmt.Sprintf("kubectl annotate namespace %s %s-", namespace, names.AnnotationRefuseImports)
+		return fmt.Sprintf("annotation %s of namespace %s refuses it", names.AnnotationRefuseImports, namespace),
+			on.Kubectl("annotate namespace %s %s-", namespace, names.AnnotationRefuseImports)
 	case ByAgent:
-		return "this cluster's atoll-agent refuses its exports (--" + Flag + ")", "run atoll-agent without it in --" + Flag
+		return "the flag --" + Flag + " of this cluster's atoll-agent refuses it", "Remove the cluster from --" + Flag + " of atoll-agent."
 	}
 	return "", ""
 }

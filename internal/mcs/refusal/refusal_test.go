@@ -56,7 +56,7 @@ func TestRules(t *testing.T) {
 		for _, id := range []names.ClusterID{"c1", "c2", "c3"} {
 			reason := rules.Reason(id)
 			got = append(got, string(reason))
-			if why, undo := reason.Explain(tt.namespace); (why == "") != (reason == "") || (undo == "") != (reason == "") {
+			if why, undo := reason.Explain(tt.namespace, ""); (why == "") != (reason == "") || (undo == "") != (reason == "") {
 				t.Errorf("%q is explained by %q and undone by %q", reason, why, undo)
 			}
 		}

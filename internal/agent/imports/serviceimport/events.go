@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
@@ -52,9 +53,8 @@ func (r *Reconciler) sayForeign(service types.NamespacedName, have *mcsv1beta1.S
 	}
 	if r.news("ForeignServiceImport", service, foreign) {
 		status.Say(r.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import", fmt.Sprintf(
-			"This ServiceImport was not made by Atoll, which leaves it alone and does not import the service. Delete it to have the service imported, "+
-				"or have Atoll take it over: kubectl label serviceimport -n %s %s %s=%s",
-			have.Namespace, have.Name, names.LabelManagedBy, names.AgentManager))
+			"Another tool or person created this ServiceImport, so the service is not imported. Delete it, or hand it over to Atoll: %s",
+			command.Here.Kubectl("label serviceimport %s -n %s %s=%s", have.Name, have.Namespace, names.LabelManagedBy, names.AgentManager)))
 	}
 }
 
@@ -71,13 +71,13 @@ func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exp
 	if !r.news("LeftOut", service, string(left.Reason)+left.Cluster) {
 		return
 	}
-	why, undo := left.Reason.Explain(service.Namespace)
+	why, undo := left.Reason.Explain(service.Namespace, command.Here)
 	eventType := corev1.EventTypeNormal // as the namespace's owner has it
 	if left.Reason == refusal.SystemNamespace {
 		eventType = corev1.EventTypeWarning
 	}
 	status.Say(r.recorder, namespaceOf(service), importOf(service), eventType, string(left.Reason), "Import", fmt.Sprintf(
-		"Cluster %q exports %s, which is not imported: %s. To import it: %s", left.Cluster, service.Name, why, undo))
+		"The export of %s from cluster %q is not imported: %s. To import it: %s", service.Name, left.Cluster, why, undo))
 }
 
 // sayMalformed says, on a namespace, what of its annotation about refused clusters cannot be read.
@@ -89,9 +89,8 @@ func (r *Reconciler) sayMalformed(namespace *corev1.Namespace) {
 	}
 	if r.news("MalformedRefusal", name, wrong) {
 		status.Say(r.recorder, namespaceOf(name), nil, corev1.EventTypeWarning, "MalformedRefusal", "Import", fmt.Sprintf(
-			"Annotation %[1]s can't be read in full: %[2]s. Imports from the clusters that can be read are refused, all others are not. "+
-				"Write cluster ids separated by commas, or \"*\": kubectl annotate namespace %[3]s --overwrite %[1]s=ID,ID",
-			names.AnnotationRefuseImports, wrong, name.Namespace))
+			"Annotation %s has invalid entries, which are ignored: %s. Write cluster ids separated by commas, or \"*\": %s",
+			names.AnnotationRefuseImports, wrong, command.Here.Kubectl("annotate namespace %s --overwrite %s=ID,ID", name.Namespace, names.AnnotationRefuseImports)))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -120,7 +121,7 @@ func Warnings(own local.Own, closed bool) []status.Warning {
 
 // systemNamespace says of an export from one of the system's namespaces who imports it, and how to change that.
 func systemNamespace(namespace string, closed bool) string {
-	label := fmt.Sprintf("kubectl label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
+	label := command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
 	message := fmt.Sprintf("Namespace %s is closed to imports in each cluster until it is labelled there. "+
 		"Clusters without the label do not import this Service. To allow it, run in each of them: %s", namespace, label)
 	if closed {

@@ -96,7 +96,7 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 func TestReadyNamesWhyNobodyImports(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}, Validity: contribution.Validity{Valid: true}}
 	const open = "Namespace default is closed to imports in each cluster until it is labelled there. Clusters without the label do not import this Service. " +
-		"To allow it, run in each of them: kubectl label namespace default --overwrite atoll.dev/exports=allowed"
+		"To allow it, run in each of them: kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"
 	const here = "Namespace default of this cluster has no such label: exports of the same name in other clusters are not imported here. "
 	for closed, want := range map[bool]string{false: open, true: here + open} {
 		if got := Warnings(own, closed); len(got) != 1 || got[0] != (status.Warning{Reason: "SystemNamespace", Message: want}) {

@@ -11,6 +11,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
@@ -92,7 +93,7 @@ func LeftOut(refused []local.LeftOut, namespace string) string {
 	var all []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[reason])
-		why, _ := reason.Explain(namespace)
+		why, _ := reason.Explain(namespace, command.Here)
 		all = append(all, fmt.Sprintf("Nothing is imported from %s: %s.", names.ListClusters(by[reason]), why))
 	}
 	return strings.Join(all, " ")
