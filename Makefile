@@ -45,7 +45,7 @@ build: ## Build the programs into bin/
 	@$(GO_BUILD) -o bin/ ./cmd/...
 	@ln -sf atoll bin/kubectl-atoll && ln -sf atoll bin/kubectl_complete-atoll
 
-# What is released, in dist/: docs/release.md. The same commit gives the same bytes, so nothing in it may be of the machine
+# What is released, in dist/: docs/contributing/release.md. The same commit gives the same bytes, so nothing in it may be of the machine
 # or the moment.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
 IMAGE_PLATFORMS ?= linux-amd64 linux-arm64
@@ -87,6 +87,18 @@ generate: ## Write the generated files anew
 	@$(TOOL) controller-gen object crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 	@go run ./charts/generate
 	@go run ./docs/reference/generate
+
+.PHONY: docs
+docs: mkdocs ## Serve the documentation as a site on http://127.0.0.1:8000
+	@mkdocs serve --quiet --dev-addr 127.0.0.1:8000
+
+.PHONY: site
+site: mkdocs ## Build the documentation as a site in dist/site
+	@mkdocs build --quiet --strict
+
+.PHONY: mkdocs
+mkdocs:
+	@command -v mkdocs >/dev/null || { echo "== installing mkdocs"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mkdocs >/dev/null; }
 
 .PHONY: clean
 clean: ## Remove what was built here; the user's cache of Kubernetes programs stays
@@ -153,7 +165,7 @@ test-scenarios: build ## One form of each scenario that is not long, in real clu
 .PHONY: nightly
 nightly: export ATOLL_NIGHTLY := 1
 nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, upgrade, clocks, benchmarks (as root)
-	@$(MAKE) --no-print-directory lint fuzz FUZZTIME=5m
+	@$(MAKE) --no-print-directory lint site fuzz FUZZTIME=5m
 	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)
 	@$(ANEW) -v -timeout 3h ./test/scenario
 	@go -C tools test -count=1 ./release
@@ -177,13 +189,13 @@ test-upgrade: kube ## Upgrade a clusterset from an older commit, cluster by clus
 	@scripts/test-upgrade $(FROM)
 
 .PHONY: test-clock
-test-clock: kube ## Have the clocks of one cluster be wrong by an hour, and set, under traffic: two rows for docs/faults.md (as root)
+test-clock: kube ## Have the clocks of one cluster be wrong by an hour, and set, under traffic: two rows for docs/explanation/faults.md (as root)
 	@scripts/test-clock
 
 ##@ Measuring
 
 .PHONY: faults
-faults: kube ## Measure what faults cost clients, for some 20 minutes: the table of docs/faults.md on stdout (as root)
+faults: kube ## Measure what faults cost clients, for some 20 minutes: the table of docs/explanation/faults.md on stdout (as root)
 	@rm -f bin/faults.md; ATOLL_FORMS=all ATOLL_FIGURES=$(CURDIR)/bin/faults.md \
 		go test -timeout 1h -v ./test/scenario -run 'TestScenarios/^faults$$' >&2
 	@printf '| Fault | Requests | Lost | Time to converge |\n|---|---|---|---|\n'; cat bin/faults.md

@@ -13,18 +13,18 @@ import (
 	"github.com/atoll-mcs/atoll/hub"
 )
 
-// The program in docs/load-balancers.md is one that the compiler takes, from outside of this module's internal packages.
+// The program in docs/how-to/load-balancers.md is one that the compiler takes, from outside of this module's internal packages.
 func TestDocumentedProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a program")
 	}
-	page, err := os.ReadFile(filepath.Join("..", "docs", "load-balancers.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "how-to", "load-balancers.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := regexp.MustCompile("(?s)```go\n(package main\n.*?)```").FindSubmatch(page)
 	if program == nil || !bytes.Contains(program[1], []byte("hub.Main()")) {
-		t.Fatal("docs/load-balancers.md has no program that calls hub.Main")
+		t.Fatal("docs/how-to/load-balancers.md has no program that calls hub.Main")
 	}
 	file := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(file, program[1], 0o600); err != nil {

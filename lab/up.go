@@ -1,5 +1,5 @@
 // Package lab runs labs: real Kubernetes clusters and a broker on one Linux
-// machine, in network namespaces, without Docker. See docs/lab.md.
+// machine, in network namespaces, without Docker. See docs/how-to/lab.md.
 package lab
 
 import (

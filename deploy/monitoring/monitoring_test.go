@@ -33,15 +33,15 @@ func TestRunbooks(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(read(t, "deploy", "monitoring", "alerts.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
-	page, alerts := read(t, "docs", "alerts.md"), 0
+	page, alerts := read(t, "docs", "reference", "alerts.md"), 0
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			alerts++
 			section := "## " + r.Alert + "\n\n*" + r.Labels["severity"] + "*, after " + r.For + " of `" + r.Expr + "`\n\n"
 			if !strings.Contains(page, section) {
-				t.Errorf("docs/alerts.md has no section that begins with\n%s", section)
+				t.Errorf("docs/reference/alerts.md has no section that begins with\n%s", section)
 			}
-			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/alerts.md#"+strings.ToLower(r.Alert)) || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/reference/alerts.md#"+strings.ToLower(r.Alert)) || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
 				t.Errorf("%s has the annotations %v", r.Alert, r.Annotations)
 			}
 		}
@@ -51,17 +51,17 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// Rules and dashboard ask for no metric of Atoll's that docs/metrics.md does not have.
+// Rules and dashboard ask for no metric of Atoll's that docs/reference/metrics.md does not have.
 func TestMetricsAreDocumented(t *testing.T) {
 	documented := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` ").FindAllStringSubmatch(read(t, "docs", "metrics.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` ").FindAllStringSubmatch(read(t, "docs", "reference", "metrics.md"), -1) {
 		documented[row[1]] = true
 	}
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
 		found := regexp.MustCompile(`\batoll_\w+`).FindAllString(read(t, "deploy", "monitoring", file), -1)
 		for _, metric := range found {
 			if !documented[metric] && !documented[strings.TrimSuffix(metric, "_bucket")] {
-				t.Errorf("%s: docs/metrics.md has no %s", file, metric)
+				t.Errorf("%s: docs/reference/metrics.md has no %s", file, metric)
 			}
 		}
 		if len(found) < 5 {

@@ -25,7 +25,7 @@ import (
 // remembered is of how many objects that were ended the revisions are remembered, so that a restored backup does not bring them back.
 const remembered = 100_000
 
-// Beliefs are what this process believes of other members' objects on the broker (docs/protocol.md). They outlive connections to it. Create them with
+// Beliefs are what this process believes of other members' objects on the broker (docs/explanation/protocol.md). They outlive connections to it. Create them with
 // NewBeliefs.
 type Beliefs struct {
 	// Suspicions are told of the members' Leases by whoever reads them.

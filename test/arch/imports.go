@@ -30,7 +30,7 @@ var (
 	controllers = []string{"./internal/broker", "./internal/kit", "github.com/spf13/pflag", "k8s.io/klog/v2"}
 )
 
-// table is the layout of the repository (docs/architecture.md). A folder that no row
+// table is the layout of the repository (docs/explanation/architecture.md). A folder that no row
 // names fails: say there first what it is for and what it may know. Of several
 // rows that fit, the first counts.
 var table = []row{

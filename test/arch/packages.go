@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// packagesPage is docs/packages.md: all packages, each with the first sentence of its comment.
+// packagesPage is docs/contributing/packages.md: all packages, each with the first sentence of its comment.
 func packagesPage(packages []Package) string {
 	var page strings.Builder
 	page.WriteString(`# Packages
 
 What each package is for, as the first sentence of its comment says; ` + "`go doc ./PACKAGE`" + ` has the rest. What they have to do with
-each other is in [architecture.md](architecture.md), and which may import which in ` + "`test/arch/imports.go`" + `.
+each other is in [architecture.md](../explanation/architecture.md), and which may import which in ` + "`test/arch/imports.go`" + `.
 
 This page is written by ` + "`go test ./test/arch -run TestPackagesPage -update`" + `.
 

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/packages.md")
+var update = flag.Bool("update", false, "write docs/contributing/packages.md")
 
-// TestPackagesPage keeps docs/packages.md what the packages say of themselves.
+// TestPackagesPage keeps docs/contributing/packages.md what the packages say of themselves.
 func TestPackagesPage(t *testing.T) {
-	path := filepath.Join(root, "docs", "packages.md")
+	path := filepath.Join(root, "docs", "contributing", "packages.md")
 	want := packagesPage(repository(t))
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -26,7 +26,7 @@ func TestPackagesPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(have), want); diff != "" {
-		t.Errorf("docs/packages.md is not current (go test ./test/arch -run TestPackagesPage -update):\n%s", diff)
+		t.Errorf("docs/contributing/packages.md is not current (go test ./test/arch -run TestPackagesPage -update):\n%s", diff)
 	}
 }
 

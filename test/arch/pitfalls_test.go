@@ -21,16 +21,16 @@ var (
 // notBuilt stands in the last cell of a row that nothing is to be shown of yet.
 const notBuilt = "not built yet"
 
-// TestPitfallsAreGuarded keeps docs/pitfalls.md true: each row names the tests that guard
+// TestPitfallsAreGuarded keeps docs/explanation/pitfalls.md true: each row names the tests that guard
 // against it, or says that its subject is not built; those tests name the row.
 func TestPitfallsAreGuarded(t *testing.T) {
 	root := filepath.Join("..", "..")
-	list, err := os.ReadFile(filepath.Join(root, "docs", "pitfalls.md"))
+	list, err := os.ReadFile(filepath.Join(root, "docs", "explanation", "pitfalls.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, problem := range unguarded(string(list), loadTests(t, root)) {
-		t.Errorf("docs/pitfalls.md: %s", problem)
+		t.Errorf("docs/explanation/pitfalls.md: %s", problem)
 	}
 }
 

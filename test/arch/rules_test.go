@@ -48,10 +48,10 @@ func (r rows) subject(thing, heading string) bool {
 	})
 }
 
-// TestRulesAreComplete has docs/rules.md name, with a test, every reason that the
+// TestRulesAreComplete has docs/reference/rules.md name, with a test, every reason that the
 // Multi-Cluster Services API has for a condition, and every property that is merged.
 func TestRulesAreComplete(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "rules.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "rules.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

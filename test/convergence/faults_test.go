@@ -208,7 +208,7 @@ func (p *faultTest) remove() {
 	p.do(p.admin.Update(p.ctx, member))
 }
 
-// What the rules on missing and older objects promise (docs/protocol.md), fault by fault: those that random worlds meet by chance alone, or never.
+// What the rules on missing and older objects promise (docs/explanation/protocol.md), fault by fault: those that random worlds meet by chance alone, or never.
 func TestFaults(t *testing.T) {
 	for name, f := range map[string]func(*faultTest){
 		// Of an export that ended after the backup nothing stays, and what was made since is there again, with versions that are all higher than any before.

@@ -206,7 +206,7 @@ func parseGo(text string) error {
 
 // queries checks that the page about metrics, or that about CoreDNS's, has those of a query.
 func (c *checker) queries(text string) error {
-	page, err := os.ReadFile(filepath.Join(c.root, "docs/metrics.md"))
+	page, err := os.ReadFile(filepath.Join(c.root, "docs/reference/metrics.md"))
 	if err != nil {
 		return err
 	}

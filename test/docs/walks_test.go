@@ -38,7 +38,7 @@ func wrongWalks(page string) (wrong []string, walks int) {
 }
 
 func TestWalks(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/walks.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/contributing/walks.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,9 +177,11 @@ func (c *checker) helm(args []string) error {
 var KubectlFlags = map[string]map[string]bool{
 	"annotate": {"--overwrite": false},
 	"apply":    {"-f": true, "-k": true, "--server-side": false, "--force-conflicts": false},
-	"create":   {"--hard": true, "--clusterrole": true, "--serviceaccount": true, "--verb": true, "--resource": true},
+	"create":   {"--image": true, "--hard": true, "--clusterrole": true, "--serviceaccount": true, "--verb": true, "--resource": true},
 	"delete":   {"--all": false, "-A": false, "-l": true, "--ignore-not-found": false, "--wait": true},
 	"describe": {"-l": true},
+	"exec":     {},
+	"expose":   {"--port": true, "--target-port": true},
 	"get":      {"-o": true, "-A": false, "-l": true, "--field-selector": true, "-L": true},
 	"label":    {"--overwrite": false, "-A": false, "--all": false},
 	"logs":     {"-l": true},
@@ -199,7 +201,7 @@ var builtIn = []string{
 }
 
 // withResources are kubectl's commands whose first word is a kind, or several with commas, or one with a name.
-var withResources = []string{"annotate", "create", "delete", "describe", "get", "label", "patch", "scale"}
+var withResources = []string{"annotate", "create", "delete", "describe", "expose", "get", "label", "patch", "scale"}
 
 func (c *checker) kubectl(args []string) error {
 	words, err := split("kubectl", args, KubectlFlags)

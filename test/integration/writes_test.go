@@ -20,7 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// The counts are what the design allows at least (docs/scale.md): KEP-0752's estimates, with
+// The counts are what the design allows at least (docs/explanation/scale.md): KEP-0752's estimates, with
 // clusters for nodes. One write more than here is a regression.
 
 // calm is how long nothing has been written when all has been: longer than agents hold any

@@ -19,10 +19,10 @@ var (
 	servedLabel      = regexp.MustCompile(`(\w+)="`)
 )
 
-// MetricsDocumented compares the agents' metrics, or else the hub's, as they are served with the tables of docs/metrics.md.
+// MetricsDocumented compares the agents' metrics, or else the hub's, as they are served with the tables of docs/reference/metrics.md.
 func MetricsDocumented(t *testing.T, hub bool, text string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(charts.Root(), "docs", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join(charts.Root(), "docs", "reference", "metrics.md"))
 	NoError(t, err)
 	table, hubs, _ := strings.Cut(string(page), "\n## The hub's\n")
 	if hub {
@@ -33,7 +33,7 @@ func MetricsDocumented(t *testing.T, hub bool, text string) {
 		maps.DeleteFunc(served, func(name, _ string) bool { return !strings.HasPrefix(name, "atoll_loadbalancer") })
 	}
 	if len(documented) == 0 || !maps.Equal(served, documented) {
-		t.Errorf("docs/metrics.md has\n%v\nand served are\n%v", documented, served)
+		t.Errorf("docs/reference/metrics.md has\n%v\nand served are\n%v", documented, served)
 	}
 }
 

@@ -14,26 +14,36 @@ import (
 
 // stepByStep are the pages whose commands people type one after the other: scenarios run them as they stand there.
 var stepByStep = []string{
-	"README.md", "charts/README.md", "charts/atoll-hub/README.md", "docs/concepts.md", "docs/dns.md", "docs/gitops.md", "docs/install.md",
-	"docs/membership.md", "docs/migration.md", "docs/multiclusterservice.md",
+	"README.md", "charts/README.md", "charts/atoll-hub/README.md", "docs/explanation/concepts.md", "docs/reference/dns.md", "docs/how-to/gitops.md", "docs/how-to/install.md",
+	"docs/how-to/membership.md", "docs/how-to/upgrade.md", "docs/how-to/backup.md", "docs/how-to/uninstall.md", "docs/tutorials/first-service.md", "docs/tutorials/failover.md", "docs/tutorials/conflict.md", "docs/how-to/migration.md", "docs/how-to/multiclusterservice.md",
 }
 
 // otherwise are blocks of these pages that no scenario runs as they stand there, with what is in place of that. A number is that of
 // the block in its section.
 var otherwise = map[string]string{
-	"README.md#see-it-work 1":           "the demo is run by hand: where it stands first, CI would build Kubernetes for it before any test could fail",
-	"README.md#install-it 1":            "make release is run by hand, and Go TestReproducible packs images",
-	"docs/gitops.md#the-clusters-dns 1": "it takes a file of the reader's: the tests of internal/cli/render",
-	"docs/install.md#kind 1":            "it needs Docker",
+	"README.md#see-it-work 1":                  "the demo is run by hand: where it stands first, CI would build Kubernetes for it before any test could fail",
+	"README.md#install-it 1":                   "make release is run by hand, and Go TestReproducible packs images",
+	"docs/how-to/gitops.md#the-clusters-dns 1": "it takes a file of the reader's: the tests of internal/cli/render",
+	"docs/how-to/install.md#kind 1":            "it needs Docker",
 
-	"docs/membership.md#join-files 1":                        "test/membership/joinfile_test.go",
-	"docs/membership.md#lost-members 1":                      "the scenario lost-member",
-	"docs/membership.md#two-clusters-with-one-id 1":          "test/membership/refused_test.go",
-	"docs/membership.md#when-the-broker-is-lost 1":           "the scenario broker-lost",
-	"docs/membership.md#when-the-broker-is-lost 2":           "the scenario broker-lost",
-	"docs/membership.md#what-members-can-do-to-each-other 1": "test/integration/strangers_test.go",
-	"docs/membership.md#how-much-of-a-member-is-taken 1":     "test/simulation/budget_test.go",
-	"docs/multiclusterservice.md#installing-the-hub 1":       "a lab's broker runs no pods: the scenario hub-in-pods, in a cluster that is a broker too",
+	"docs/tutorials/first-service.md#start-three-clusters 1": "the lab of every scenario",
+	"docs/tutorials/first-service.md#what-next 1":            "the lab of every scenario",
+	"docs/tutorials/failover.md#disconnect-c1 1":             "the scenario lost-member",
+	"docs/tutorials/failover.md#disconnect-c1 2":             "the scenario lost-member",
+	"docs/tutorials/failover.md#reconnect-c1 1":              "the scenario lost-member",
+
+	"docs/how-to/backup.md#what-to-back-up 1":                                     "reading a ConfigMap",
+	"docs/how-to/backup.md#after-everything-on-the-broker-is-gone 1":              "the scenario broker-lost",
+	"docs/how-to/backup.md#after-everything-on-the-broker-is-gone 2":              "the scenario lost-member",
+	"docs/how-to/backup.md#after-the-namespace-or-the-definitions-were-deleted 1": "the scenario broker-lost",
+	"docs/how-to/upgrade.md#the-broker 1":                                         "make test-upgrade",
+	"docs/how-to/uninstall.md#take-one-cluster-out 2":                             "the tests of test/membership",
+	"docs/how-to/membership.md#join-files 1":                                      "test/membership/joinfile_test.go",
+	"docs/how-to/membership.md#lost-members 1":                                    "the scenario lost-member",
+	"docs/how-to/membership.md#two-clusters-with-one-id 1":                        "test/membership/refused_test.go",
+	"docs/how-to/membership.md#what-members-can-do-to-each-other 1":               "test/integration/strangers_test.go",
+	"docs/how-to/membership.md#how-much-of-a-member-is-taken 1":                   "test/simulation/budget_test.go",
+	"docs/how-to/multiclusterservice.md#installing-the-hub 1":                     "a lab's broker runs no pods: the scenario hub-in-pods, in a cluster that is a broker too",
 }
 
 // Every command of the pages that are followed step by step is run by a scenario, or it is said what is in place of that. So a page
@@ -87,7 +97,7 @@ func TestPagesAreFollowed(t *testing.T) {
 // before any lab is started.
 func TestFollow(t *testing.T) {
 	lab := saying("done\n")
-	script := "follow c2 docs/concepts.md#a-first-export 1 shop=mine c1=c9\nstdout '^done$'\n"
+	script := "follow c2 docs/explanation/concepts.md#a-first-export 1 shop=mine c1=c9\nstdout '^done$'\n"
 	planes.NoError(t, execute(t, lab, script))
 	if !slices.Equal(lab.calls, []string{"c2 shell  atoll export web -n mine --context c9"}) {
 		t.Errorf("it ran %q", lab.calls)
@@ -95,16 +105,16 @@ func TestFollow(t *testing.T) {
 	lab.answer = func(string, Command) Result { return Result{Err: errors.New("exit status 1")} }
 	fails(t, execute(t, lab, script), 1, "exit status 1")
 	for line, want := range map[string]string{
-		"follow c1 docs/concepts.md":                       "which section",
-		"follow c1 docs/nosuch.md#a":                       "no such file",
-		"follow c1 docs/concepts.md#nosuch":                "no commands in a section #nosuch",
-		"follow c1 docs/concepts.md#a-first-export 9":      "no block 9",
-		"follow c1 docs/concepts.md#a-first-export x":      "neither",
-		"follow c7 docs/concepts.md#a-first-export":        `no cluster "c7"`,
-		"follow c1 docs/install.md#openshift":              "no commands", // what is not tried is not run
-		"! follow c1 docs/concepts.md#a-first-export 0 ":   "no block 0",
-		"follow c1 docs/migration.md#from-lighthouse 5":    "has 4 blocks",
-		"follow c1 docs/checks.md#what-atoll-check-checks": "",
+		"follow c1 docs/explanation/concepts.md":                     "which section",
+		"follow c1 docs/nosuch.md#a":                                 "no such file",
+		"follow c1 docs/explanation/concepts.md#nosuch":              "no commands in a section #nosuch",
+		"follow c1 docs/explanation/concepts.md#a-first-export 9":    "no block 9",
+		"follow c1 docs/explanation/concepts.md#a-first-export x":    "neither",
+		"follow c7 docs/explanation/concepts.md#a-first-export":      `no cluster "c7"`,
+		"follow c1 docs/how-to/install.md#openshift":                 "no commands", // what is not tried is not run
+		"! follow c1 docs/explanation/concepts.md#a-first-export 0 ": "no block 0",
+		"follow c1 docs/how-to/migration.md#from-lighthouse 5":       "has 4 blocks",
+		"follow c1 docs/reference/checks.md#what-atoll-check-checks": "",
 	} {
 		_, err := Parse("x.txtar", []byte(line+"\n"))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

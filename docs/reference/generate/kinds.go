@@ -9,15 +9,15 @@ import (
 
 // groups are the packages with kinds, in the order in which a reader wants them.
 var groups = []struct{ folder, version, where string }{
-	{"api/networking/v1alpha1", "networking.karmada.io/v1alpha1", "On the broker's API server, written by people: [multiclusterservice.md](../multiclusterservice.md)."},
-	{"api/broker/v1alpha1", "broker.atoll.dev/v1alpha1", "On the broker, written by agents and the hub, and by nobody else: [architecture.md](../architecture.md)."},
+	{"api/networking/v1alpha1", "networking.karmada.io/v1alpha1", "On the broker's API server, written by people: [multiclusterservice.md](../how-to/multiclusterservice.md)."},
+	{"api/broker/v1alpha1", "broker.atoll.dev/v1alpha1", "On the broker, written by agents and the hub, and by nobody else: [architecture.md](../explanation/architecture.md)."},
 	{"api/about/v1beta1", "about.k8s.io/v1beta1", "In each member, written by `atoll join`: [KEP-2149](https://github.com/kubernetes/enhancements/tree/master/keps/sig-multicluster/2149-clusterid)."},
 }
 
 const kindsIntro = `# Kinds
 
 These are Atoll's own kinds. ServiceExport and ServiceImport are the [Multi-Cluster Services API's](https://github.com/kubernetes-sigs/mcs-api), at the versions
-` + "`v1beta1` and `v1alpha1`" + `; what Atoll makes of their fields is in [rules.md](../rules.md). Labels and annotations are in [labels.md](labels.md).
+` + "`v1beta1` and `v1alpha1`" + `; what Atoll makes of their fields is in [rules.md](rules.md). Labels and annotations are in [labels.md](labels.md).
 
 Fields are required unless they are marked *optional*. Names of types without a link are Kubernetes' own.
 `

@@ -267,7 +267,7 @@ func history(t *rapid.T) {
 		"backup":       func(*rapid.T) { m.backups = append(m.backups, m.broker.copy()) },
 		"restore": func(t *rapid.T) {
 			m.reading = time.Time{} // connections end
-			if len(m.backups) > 0 { // to go back, and then forward again, within a minute is a known corner (docs/faults.md)
+			if len(m.backups) > 0 { // to go back, and then forward again, within a minute is a known corner (docs/explanation/faults.md)
 				i := rapid.IntRange(0, len(m.backups)-1).Draw(t, "backup")
 				m.broker, m.backups = m.backups[i].copy(), m.backups[:i+1]
 			}
@@ -275,7 +275,7 @@ func history(t *rapid.T) {
 				m.broker = broker{objects: map[string]object{}}
 			}
 		},
-		"delete": func(t *rapid.T) { // one object by hand: twice within a minute is a known corner (docs/faults.md)
+		"delete": func(t *rapid.T) { // one object by hand: twice within a minute is a known corner (docs/explanation/faults.md)
 			if n := name.Draw(t, "name"); m.since[n] == 0 {
 				delete(m.broker.objects, n)
 			}

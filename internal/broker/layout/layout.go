@@ -64,7 +64,7 @@ func Cluster(object metav1.Object) names.ClusterID {
 // Source returns the name, in its own cluster, of the EndpointSlice that a slice was made of.
 func Source(slice metav1.Object) string { return slice.GetAnnotations()[names.AnnotationSourceSlice] }
 
-// Withdrawn tells whether an object's owner has ended it (docs/protocol.md, rule 1).
+// Withdrawn tells whether an object's owner has ended it (docs/explanation/protocol.md, rule 1).
 func Withdrawn(object metav1.Object) bool {
 	return object.GetAnnotations()[names.AnnotationState] == names.StateWithdrawn
 }
@@ -105,7 +105,7 @@ func Withdraw(object metav1.Object, madeOf ...metav1.Object) {
 	SetRevision(object, Revision(object), madeOf...)
 }
 
-// Counter returns how often the member of a Lease says that it has compared what it publishes (docs/protocol.md, rule 3), 0 where it does not say so.
+// Counter returns how often the member of a Lease says that it has compared what it publishes (docs/explanation/protocol.md, rule 3), 0 where it does not say so.
 func Counter(lease *coordinationv1.Lease) belief.Counter {
 	count, err := strconv.ParseInt(lease.Annotations[names.AnnotationCompared], 10, 64)
 	if err != nil || count < 0 {

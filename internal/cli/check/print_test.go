@@ -25,7 +25,7 @@ cluster c1, DNS
 × ATOLL1502 the cluster's DNS asks
     it is not told to
     do: atoll dns install --context c1
-    see: docs/checks.md#atoll1502
+    see: docs/reference/checks.md#atoll1502
 
 cluster c2, network
 – ATOLL1403 kube-proxy runs on all nodes
@@ -35,7 +35,7 @@ between clusters
 ‼ ATOLL2102 UDP comes through from c1 to c2
     i/o timeout
     do: let UDP through
-    see: docs/checks.md#atoll2102
+    see: docs/reference/checks.md#atoll2102
 
 5 checks: 2 fine, 1 warnings, 1 errors, 1 could not be made
 `

@@ -23,7 +23,7 @@ func NewCommand() *cobra.Command {
 		Short: "Install the controller of MultiClusterServices on a broker",
 		Long: `The hub is optional: a clusterset works without it. It runs in the broker's own cluster, and
 does what the MultiClusterServices there say: it has the members share a Service and load
-balancers expose it. See docs/multiclusterservice.md.
+balancers expose it. See docs/how-to/multiclusterservice.md.
 
 These commands need the rights of a cluster administrator on the broker.`,
 		Example: `  atoll hub deploy --context broker
@@ -51,7 +51,7 @@ definition in its place, which keeps the objects.
 
 Load balancers listen at addresses that the hub's pods have already. With --host-network these are
 their nodes', which --node-selector chooses. With --haproxy-image a HAProxy runs beside the hub in
-each pod, and goes on when the hub's container ends. See docs/load-balancers.md.`,
+each pod, and goes on when the hub's container ends. See docs/how-to/load-balancers.md.`,
 		Example: `  atoll hub deploy --context broker
   atoll hub deploy --dry-run     # print the manifests
   atoll hub deploy --host-network --low-ports --node-selector edge=true \

@@ -30,7 +30,7 @@ install" would apply, and applies nothing: to standard output, or with --output-
 that kustomize takes. Only "render dns" asks a cluster for anything, and without --from alone.
 
 What checks these commands make, they make with the cluster before them: a definition of somebody
-else's is not looked for here. docs/gitops.md says how to go on.`,
+else's is not looked for here. docs/how-to/gitops.md says how to go on.`,
 		Example: `  atoll render broker --output-dir broker
   atoll render member --cluster-id c1 --output-dir c1
   atoll render secret c1.join | kubectl --context c1 apply --server-side -f -

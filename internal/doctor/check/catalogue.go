@@ -123,7 +123,7 @@ func entry(id ID) Entry {
 }
 
 // page is where the checks are documented.
-const page = "docs/checks.md"
+const page = "docs/reference/checks.md"
 
 // Anchor is where a check is documented.
 func (id ID) Anchor() string { return page + "#" + strings.ToLower(string(id)) }

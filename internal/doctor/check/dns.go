@@ -137,7 +137,7 @@ func (ch *checker) stock() {
 	s := ch.cluster.Stock
 	switch {
 	case len(s.Rights.Missing) > 0:
-		ch.say(StockCoreDNS, Error, "Add the permission to its ClusterRole as docs/stock-coredns.md shows. Without it CoreDNS never becomes ready, also for the cluster's own names.", "its account lacks: %s", list(s.Rights.Missing))
+		ch.say(StockCoreDNS, Error, "Add the permission to its ClusterRole as docs/how-to/stock-coredns.md shows. Without it CoreDNS never becomes ready, also for the cluster's own names.", "its account lacks: %s", list(s.Rights.Missing))
 	case s.Rights.Err != nil:
 		ch.skip(StockCoreDNS, "%v", s.Rights.Err)
 	default:

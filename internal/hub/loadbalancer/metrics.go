@@ -24,7 +24,7 @@ const (
 	opDelete = "delete"
 )
 
-// metrics are the hub's of load balancers. docs/metrics.md describes them.
+// metrics are the hub's of load balancers. docs/reference/metrics.md describes them.
 type metrics struct {
 	calls                                           *prometheus.HistogramVec
 	balancers, backends, connections, taken, failed *prometheus.Desc

@@ -24,7 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Published is what members have published, as far as it is believed (docs/protocol.md). The hub's cache has stubs of their EndpointSlices (package border):
+// Published is what members have published, as far as it is believed (docs/explanation/protocol.md). The hub's cache has stubs of their EndpointSlices (package border):
 // the content of those that load balancers need is read from the broker when its hash changes, and kept within a budget for each member. It outlives
 // connections to the broker, so that a load balancer keeps its backends when a broker is back and has lost them.
 type Published struct {

@@ -28,7 +28,7 @@ const (
 )
 
 // Voucher vouches for the hub's policies: it compares them with the MultiClusterServices, and counts in the hub's Lease how often it has found everything
-// right (docs/protocol.md, rule 3).
+// right (docs/explanation/protocol.md, rule 3).
 type Voucher struct {
 	// Client writes, Reader reads past the cache.
 	Client     client.Client

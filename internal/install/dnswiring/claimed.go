@@ -119,7 +119,7 @@ func (e *ClaimedError) Error() string {
 		return text + ": CoreDNS answers by itself then, which works too; take the option out first if atoll-dns shall answer"
 	}
 	if e.Lighthouse {
-		return text + ", which is Submariner's Lighthouse: to have atoll-dns answer instead, see docs/migration.md, and then use --replace-lighthouse" +
+		return text + ", which is Submariner's Lighthouse: to have atoll-dns answer instead, see docs/how-to/migration.md, and then use --replace-lighthouse" +
 			" (with --provider coredns where the Corefile imports coredns-custom)"
 	}
 	return text + ", which atoll has not written: remove that first"

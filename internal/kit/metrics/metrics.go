@@ -1,5 +1,5 @@
 // Package metrics has the metrics of an agent, beside those that controller-runtime and
-// client-go have. docs/metrics.md describes them all, and a test compares. None has a
+// client-go have. docs/reference/metrics.md describes them all, and a test compares. None has a
 // label whose values are addresses, for these have no bound; those of the cluster's own exports and imports
 // have their names.
 //
@@ -27,7 +27,7 @@ type Metrics struct {
 	// own cluster.
 	Exported, Imported *Slices
 	// Publish, Transit, Import and Total are how long a change of endpoints takes: the stages
-	// of which docs/metrics.md tells where they begin and end.
+	// of which docs/reference/metrics.md tells where they begin and end.
 	Publish, Transit, Import, Total prometheus.Observer
 
 	slices      sliceVectors

@@ -1,5 +1,5 @@
 // Package lb measures what forwarding costs: the providers embedded and haproxy beside connections
-// that go to the server directly, in the same run. See docs/load-balancers.md.
+// that go to the server directly, in the same run. See docs/how-to/load-balancers.md.
 package lb
 
 import (
