@@ -42,7 +42,7 @@ func parseEnds(text, first, last string) (Range, error) {
 func parsePrefix(text string) (Range, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || prefix != prefix.Masked() {
-		return Range{}, fmt.Errorf("%q is no prefix; it ends in zeros beyond its length", text)
+		return Range{}, fmt.Errorf("%q is not a prefix; it ends in zeros beyond its length", text)
 	}
 	r := Range{prefix.Addr(), lastOf(prefix)}
 	if prefix.Addr().Is4() && prefix.Bits() < 31 {

@@ -55,7 +55,7 @@ var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 // cloudprovider.Usable returned: HAProxy refuses the whole configuration for one server without a port.
 func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o cloudprovider.Options) (*balancer, error) {
 	if !label.MatchString(name.Namespace) || !label.MatchString(name.Name) {
-		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalid, Err: fmt.Errorf("%q is no name of a Service", name)}
+		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalid, Err: fmt.Errorf("%q is not the name of a Service", name)}
 	}
 	b := &balancer{Name: name, Addresses: at}
 	for _, port := range s.Ports {

@@ -147,7 +147,7 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 	}
 	if text := c.Options[optionMaxReloads]; text != "" {
 		if p.settings.MaxReloads, err = strconv.Atoi(text); err != nil || p.settings.MaxReloads < 1 || p.settings.MaxReloads > 1000 {
-			return fmt.Errorf("option %s: %q is no number from 1 to 1000", optionMaxReloads, text)
+			return fmt.Errorf("option %s: %q is not a number from 1 to 1000", optionMaxReloads, text)
 		}
 	}
 	p.settings.Dir, p.settings.LogSocket, p.settings.States = p.dir, p.logSocket(), p.stateFile()

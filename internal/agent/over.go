@@ -26,7 +26,7 @@ func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 			continue
 		}
 		if said = text; text == "" {
-			s.log.Info("this cluster is within the budget of all other clusters again")
+			s.log.Info("This cluster is within the budget of all other clusters again.")
 			continue
 		}
 		s.log.Warn(text)
@@ -42,6 +42,6 @@ func overBudgetOfText(by []string) string {
 	if len(by) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("This cluster publishes more EndpointSlices than other clusters hold of one member, or changes more than they write in time: %s. Its changes arrive late there. "+
-		"Export less, or raise --member-budget in those clusters.", names.ListClusters(by))
+	return fmt.Sprintf("This cluster exceeds the budget for one member in %s, so some of its changes arrive late there. "+
+		"Export fewer services or endpoints, or raise --member-budget of the agents there.", names.ListClusters(by))
 }

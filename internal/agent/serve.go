@@ -67,7 +67,7 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 			err = s.take(ctx, member, heartbeats, restored, config, &running, log)
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
-			log.Error("this cluster does not take part in the clusterset", "error", err)
+			log.Error("This cluster does not take part in the clusterset.", "error", err)
 			s.warn(context.WithoutCancel(ctx), "ClusterIDTaken", "Join", taken.Error())
 			if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", member.Check) {
 				return nil
@@ -137,8 +137,8 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 			}
 			named = append(named, id)
 			if !slices.Contains(published, id) {
-				text := fmt.Sprintf("Cluster %q publishes more EndpointSlices than this cluster holds of one member, or changes more than it writes in time: %d of its objects arrive late. "+
-					"Export less there, or raise --member-budget here.", id, over[id])
+				text := fmt.Sprintf("Cluster %q exceeds this cluster's budget for one member: %d of its objects arrive late. "+
+					"Export fewer services or endpoints there, or raise --member-budget here.", id, over[id])
 				s.log.Warn(text)
 				s.warn(ctx, "MemberOverBudget", "Import", text)
 			}

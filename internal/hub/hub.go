@@ -143,7 +143,7 @@ func (p *process) lead(ctx context.Context) error {
 	defer p.leading.Store(false)
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := p.published.Observe(ctx); err != nil {
-			p.log.Warn("Reading the members' Leases failed, and is tried again.", "error", err)
+			p.log.Warn("Reading the members' Leases failed. The hub retries.", "error", err)
 		}
 	}, 10*time.Second, 0.1, true)
 	return nil

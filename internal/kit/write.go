@@ -28,7 +28,7 @@ const (
 type TakenError struct{ Kind, Namespace, Name string }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("%s %s/%s exists already and was not made by Atoll: delete or rename it", e.Kind, e.Namespace, e.Name)
+	return fmt.Sprintf("%s %s/%s exists already and was not created by Atoll: delete or rename it", e.Kind, e.Namespace, e.Name)
 }
 
 // Outcome is what an error of a write means. A conflict says that the cache is behind, and a namespace that is being deleted refuses everything:

@@ -95,8 +95,8 @@ var table = []row{
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},
 	{folder: "deploy/...", allowed: []string{"sigs.k8s.io/mcs-api/config/crd"}}, // what is installed, embedded
-	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/mcs"}}, // and what generates them
-	{folder: "docs/..."},
+	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/mcs"}},               // and what generates them
+	{folder: "docs/...", allowed: []string{"./hub", "./internal/agent", "./internal/cli", "github.com/spf13/cobra", "github.com/spf13/pflag"}}, // what generates pages
 	{folder: "tools/...", open: true}, // a module of its own
 }
 

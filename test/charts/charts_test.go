@@ -246,7 +246,7 @@ func TestRefused(t *testing.T) {
 		{"atoll-agent", "", "clusterID is missing: set it, or at the first installation joinFile"},
 		{"atoll-agent", "--set clusterID=C1", "clusterID"},
 		{"atoll-agent", "--set clusterID=a.b.c", "clusterID"},
-		{"atoll-agent", "--set joinFile=hello", "joinFile is no join file"},
+		{"atoll-agent", "--set joinFile=hello", "joinFile is not a join file"},
 		{"atoll-agent", "--set clusterID=c2 --set-string joinFile.x=1", "joinFile"},
 		{"atoll-agent", "--set clusterID=c1 --set agent.replicas=0", "replicas"},
 		{"atoll-agent", "--set clusterID=c1 --set agent.replica=1", "replica"},

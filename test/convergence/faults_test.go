@@ -199,7 +199,7 @@ func (p *faultTest) keeps(f func(), addresses ...string) {
 	<-done
 }
 
-// remove has an administrator remove the exporter, as atoll broker remove does, after its agent has ended.
+// remove has an administrator remove the exporter, as atoll broker members remove does, after its agent has ended.
 func (p *faultTest) remove() {
 	p.Helper()
 	member := &brokerv1alpha1.MemberCluster{}

@@ -34,10 +34,10 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 		imported []string // meanwhile
 		changed  []string // and when that changes
 	}{
-		{"quota", corev1.ResourceServices, "0", "The derived Service can't be written, and is being tried again: ", nil, nil},
+		{"quota", corev1.ResourceServices, "0", "The derived Service cannot be written. The agent retries: ", nil, nil},
 		{
 			"quota-slices", "count/endpointslices.discovery.k8s.io", "1",
-			`Not all endpoints from "c1" can be written. It is being tried again: `, []string{"c1/10.1.1.1"}, []string{"c1/10.1.1.3"},
+			`Not all endpoints from "c1" can be written. The agent retries: `, []string{"c1/10.1.1.1"}, []string{"c1/10.1.1.3"},
 		},
 	} {
 		namespace(t, tt.ns, "c1", "c2")

@@ -62,7 +62,7 @@ func TestOwnerRefusesImports(t *testing.T) {
 	// What can be read of a mistake holds, and the rest is said.
 	refuse("C_1,c1,")
 	expectGone(t, "c2", objects.Import(ns, "web"))
-	planes.Told(t, on["c2"], ns, "Namespace", ns, "MalformedRefusal", `"C_1" is no cluster id, an entry is empty`)
+	planes.Told(t, on["c2"], ns, "Namespace", ns, "MalformedRefusal", `"C_1" is not a cluster id, an entry is empty`)
 	refuse("C_1")
 	expectImport(t, "c2", ns, "web", withPorts(from("c1"), 80))
 }

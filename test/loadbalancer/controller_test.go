@@ -111,7 +111,7 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	})
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
-	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/QuotaExceeded"); c.Message != "Provider steered, and it is being tried again: no more of them." {
+	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/QuotaExceeded"); c.Message != "Provider steered failed: no more of them. The hub retries." {
 		t.Error(c.Message)
 	}
 	expectEvent(t, ns, "QuotaExceeded")
@@ -165,7 +165,7 @@ func TestProviderThatCannotBeMade(t *testing.T) {
 	p.set(func(p *steered) { p.broken = errors.New("its folder is read-only") })
 	start(t)
 	c := expect(t, old, loadbalancer.ConditionReady, "False/ProviderFailed")
-	if !strings.Contains(c.Message, "what it carries is not known") || !strings.Contains(c.Message, "its folder is read-only") {
+	if !strings.Contains(c.Message, "The state of its load balancers is unknown") || !strings.Contains(c.Message, "its folder is read-only") {
 		t.Error(c.Message)
 	}
 	if len(old.Status.LoadBalancer.Ingress) != 1 || meta.FindStatusCondition(old.Status.Conditions, loadbalancer.ConditionReachable) != nil {

@@ -52,7 +52,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	has("a cluster is none any more", "80>c1/10.1.0.2:8080")
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
 	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
-		!strings.Contains(c.Message, "keeps what the Service had last") {
+		!strings.Contains(c.Message, "keeps its ports and backends") {
 		t.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
 	}
 
@@ -109,7 +109,7 @@ func TestFollowedByTheFormerProvider(t *testing.T) {
 	by("nobody")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
 	rolls("10.1.0.2")
-	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider"); !strings.Contains(c.Message, "Provider steered carries the traffic until then") {
+	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider"); !strings.Contains(c.Message, "Provider steered forwards traffic until then") {
 		t.Error(c.Message)
 	}
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")

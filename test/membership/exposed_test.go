@@ -39,7 +39,7 @@ func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restar
 	stop := runHub(t, options)
 	t.Cleanup(func() {
 		stop()
-		must(t, "", "hub remove --context broker")
+		must(t, "", "hub remove --yes --context broker")
 	})
 	return func() {
 		stop()
@@ -104,7 +104,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	expectImport(t, "c1", ns, "all", "c1")
 	expectPolicyExport(t, "c1", ns, "named", true)
 	expectCondition(t, all, "ClustersFound", metav1.ConditionTrue, "")
-	expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `until it joins: "c2.eu"`)
+	expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `until they join: "c2.eu"`)
 	if e := planes.Told(t, on[lab.Broker], ns, "MultiClusterService", "named", "NoSuchCluster", ""); e.Type != corev1.EventTypeWarning {
 		t.Errorf("the Event is %s", e.Type)
 	}
@@ -134,7 +134,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		}
 
 		stop() // as its pods are when their Deployment is deleted
-		must(t, "", "leave --context c2")
+		must(t, "", "leave --yes --context c2")
 		expectImport(t, "c1", ns, "all", "c1")
 		expectPolicyExport(t, "c2", ns, "all", false)
 		if round == 0 {
@@ -153,9 +153,9 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		expectPolicyExport(t, "c1", ns, mcs.Name, false)
 	}
 	stopFirst()
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 	for _, e := range []client.Object{export(ns, "own"), applied} {
 		planes.Delete(t, on["c2"], e)
 	}
-	must(t, "", "leave --context c2") // which has that definition still
+	must(t, "", "leave --yes --context c2") // which has that definition still
 }

@@ -36,7 +36,7 @@ func joined(t *testing.T, cluster string) {
 	deployBroker(t)
 	must(t, joinFile(t, cluster), "join - --wait 0 --context "+cluster)
 	t.Cleanup(func() {
-		must(t, "", "leave --context "+cluster)
+		must(t, "", "leave --yes --context "+cluster)
 	})
 }
 

@@ -40,7 +40,7 @@ func TestNodesSayWherePodsAre(t *testing.T) {
 	t.Cleanup(func() {
 		for _, c := range []string{"c1", "c2"} {
 			stop[c]()
-			must(t, "", "leave --context "+c)
+			must(t, "", "leave --yes --context "+c)
 		}
 	})
 	for _, c := range []string{"c1", "c2"} {

@@ -229,7 +229,7 @@ func attempts() []attempt {
 		badRecord("one port twice", ports(mcsv1beta1.ServicePort{Name: "a", Port: 80}, mcsv1beta1.ServicePort{Name: "b", Port: 80, Protocol: "TCP"})),
 		badRecord("one port name twice", ports(mcsv1beta1.ServicePort{Name: "a", Port: 80}, mcsv1beta1.ServicePort{Name: "a", Port: 81})),
 		badRecord("two ports, one without a name", ports(mcsv1beta1.ServicePort{Port: 80}, mcsv1beta1.ServicePort{Name: "a", Port: 81})),
-		badRecord("a port name that is no label", ports(mcsv1beta1.ServicePort{Name: "Not a label", Port: 80})),
+		badRecord("a port name that is not a label", ports(mcsv1beta1.ServicePort{Name: "Not a label", Port: 80})),
 		badRecord("a port name of 1,000 bytes", ports(mcsv1beta1.ServicePort{Name: strings.Repeat("a", 1000), Port: 80})),
 		badRecord("an application protocol of 64 KiB", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To(strings.Repeat("a", 64<<10))})),
 		badRecord("an application protocol that is none", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To("a b")})),

@@ -73,6 +73,8 @@ func TestJoinAndLeave(t *testing.T) {
 		!strings.Contains(plan, "delete ExportedService atoll-clusterset/web.shop.c1\n") || !strings.Contains(plan, "delete Namespace atoll-system\n") || !strings.Contains(plan, "change ConfigMap kube-system/coredns\n") {
 		t.Errorf("leave --dry-run printed\n%s", plan)
 	}
+	ends(t, 64, "", "leave --context c1", "Other clusters stop using the endpoints here of service shop/web.",
+		"Pods of this cluster can no longer reach service shop/web by the name or the clusterset IP.", "Standard input is not a terminal", "add --yes")
 	expectImport(t, "c1", ns, "web", all...)
 	others := objects.Published("c9", ns, "others", "others") // nothing of the clusterset's is touched on a broker that is a member
 	create(t, lab.Broker, others)
@@ -84,7 +86,7 @@ func TestJoinAndLeave(t *testing.T) {
 			}
 		}
 		stop[c]() // as its pods are when their Deployment is deleted
-		must(t, "", "leave --context "+c)
+		must(t, "", "leave --yes --context "+c)
 		if c == "c1" {
 			if err := on[c].Get(t.Context(), client.ObjectKeyFromObject(dns), dns); err != nil || dns.Data["Corefile"] != corefile {
 				t.Errorf("after leaving the Corefile is %q, %v", dns.Data["Corefile"], err)
@@ -110,7 +112,7 @@ func TestJoinAndLeave(t *testing.T) {
 		}
 		// Without it, nothing is left to do but to remove the definition.
 		planes.Delete(t, on[c], e)
-		must(t, "", "leave --context "+c)
+		must(t, "", "leave --yes --context "+c)
 	}
 	for _, c := range clusters {
 		for _, o := range []client.Object{service(ns, "web"), namespace(ns)} {

@@ -210,7 +210,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	} {
 		planes.Succeeds(t, what, err)
 	}
-	must(t, "", "leave --context c2")
+	must(t, "", "leave --yes --context c2")
 }
 
 func errorOf[T any](_ T, err error) error { return err }
@@ -233,14 +233,14 @@ func TestStolenJoinFile(t *testing.T) {
 	file := parsed(t, text)
 	thief := minted(t, file)
 	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, and not by this cluster",
-		"somebody else has joined as c1", "atoll broker remove c1 -n atoll-clusterset --force --context CONTEXT_OF_BROKER",
+		"somebody else has joined as c1", "atoll broker members remove c1 -n atoll-clusterset --force --context CONTEXT_OF_BROKER",
 		"atoll broker token create c1 -n atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	said := &planes.Log{To: t.Output()}
 	must(t, text, "join - --no-workloads --offline --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), said)
 	said.Expect(t, "no replica of this agent has stored what it got for it")
 	stop()
-	must(t, "", "leave --offline --context c1")
+	must(t, "", "leave --yes --offline --context c1")
 
 	// The thief can't have the use be forgotten without the file being worth nothing.
 	asThief := kubeAs(t, thief).CoreV1()
@@ -248,12 +248,12 @@ func TestStolenJoinFile(t *testing.T) {
 	noError(t, asThief.ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}))
 	refused(t, text, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 
-	must(t, "", "broker remove c1 --context broker --force")
+	must(t, "", "broker members remove c1 --yes --context broker --force")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	eventually(t, "the thief's token is not accepted", func() error { return unauthorized(accepted(t, thief)) })
 	m, _ := membershipOf(t, "c1")
 	planes.Succeeds(t, "the member's token", accepted(t, m))
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 }
 
 // registered waits until a member is there, whose agent has registered it.
@@ -303,7 +303,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 	must(t, second, "join - --no-workloads --context c1")
 	expectListedTokens(t, "c1", "used")
-	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker remove c1 -n atoll-clusterset --force --context broker")
+	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker members remove c1 -n atoll-clusterset --force --context broker")
 	before, _ := membershipOf(t, "c1")
 
 	// A new file does nothing to the member, nor does its being revoked.
@@ -340,7 +340,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 		return nil
 	})
 	expectListedTokens(t, "c1", "used")
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 	expectGone(t, lab.Broker, owned)
 	expectListedTokens(t, "c1")
 }
@@ -360,9 +360,9 @@ func TestWrongClustersJoinFile(t *testing.T) {
 	planes.Read(t, on[lab.Broker], &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}) // or else the join is taken for complete
 	planes.Succeeds(t, "the owner's token", accepted(t, owner))
 	stopWrong()
-	must(t, "", "leave --offline --context c2")
+	must(t, "", "leave --yes --offline --context c2")
 	stop()
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 }
 
 // Without the broker, join leaves the use of the join file to the agent, of which all replicas try.
@@ -385,7 +385,7 @@ func TestOfflineJoin(t *testing.T) {
 	registered(t, "c1")
 	stop()
 	stopSecond()
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 }
 
 // An agent that ended before it could give up the rights of the join file does so when it is started again.
@@ -407,7 +407,7 @@ func TestJoinIsEndedLater(t *testing.T) {
 	expectImport(t, "c1", "later", "web", "c1")
 	stop()
 	expectListedTokens(t, "c1", "unused", "used")
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 }
 
 // The file is for its owner alone, whatever the umask, and no other file is written over.

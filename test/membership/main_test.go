@@ -101,7 +101,7 @@ func ends(t *testing.T, status int, stdin, line string, words ...string) {
 // removedAfterwards has members removed after the test.
 func removedAfterwards(t *testing.T, ids ...string) {
 	for _, id := range ids {
-		t.Cleanup(func() { must(t, "", "broker remove "+id+" --context broker --force") })
+		t.Cleanup(func() { must(t, "", "broker members remove "+id+" --yes --context broker --force") })
 	}
 }
 

@@ -26,9 +26,9 @@ func TestPermissionsOfMembers(t *testing.T) {
 		"set c2 --namespaces Shop,shop,a*b": {`"Shop" is neither`, `"a*b" is neither`},
 		"set c2 --namespaces shop --no-namespaces": {"none of the others can be"},
 		"set c2 --ranges=":                         {"there is no range", "any"},
-		"set c2 --ranges 10.1.2.3":                 {`"10.1.2.3" is an address and no range`, "10.1.2.3/32"},
-		"set c2 --ranges 10.1.2.3/16,x":            {"10.1.0.0/16", `"x" is no range`},
-		"set c2 --namespaces shop --ranges x":      {`"x" is no range`}, // and nothing half written
+		"set c2 --ranges 10.1.2.3":                 {`"10.1.2.3" is an address, not a range`, "10.1.2.3/32"},
+		"set c2 --ranges 10.1.2.3/16,x":            {"10.1.0.0/16", `"x" is not a range`},
+		"set c2 --namespaces shop --ranges x":      {`"x" is not a range`}, // and nothing half written
 		"set C2 --ranges 10.1.0.0/16":              {"C2"},
 		"list c9":                                  {"there is no member c9"},
 		"set c2 --ranges 10.1.0.0/16 -o sheet":     {"json"},
@@ -121,7 +121,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 		if r.status != 0 || strings.Contains(r.stderr, "atoll broker members set c1 --namespaces") != (id == "c1") {
 			t.Errorf("joining %s: status %d\n%s", id, r.status, r.stderr)
 		}
-		must(t, "", "leave --context c1")
+		must(t, "", "leave --yes --context c1")
 	}
 	must(t, "", "broker deploy --default-exports allow"+at)
 	expectPermitted(t, map[string]string{"namespaces": "*", "namespaces.c3": "*"})

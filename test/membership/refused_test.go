@@ -35,7 +35,7 @@ func TestCommandsRefuse(t *testing.T) {
 	deployBroker(t)
 	refused(t, "", "broker deploy --context broker --namespace kube-system", "may write EndpointSlices and Leases", "--namespace NAME")
 	create(t, lab.Broker, namespace("taken"))
-	refused(t, "", "broker deploy --context broker --namespace taken", "is there already and is no clusterset's",
+	refused(t, "", "broker deploy --context broker --namespace taken", "is there already and is not a clusterset's",
 		"kubectl label namespace taken atoll.dev/clusterset=taken --context broker")
 	refused(t, "", "broker token create c1 --context broker", "which no other machine can", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
@@ -64,17 +64,17 @@ func TestCommandsRefuse(t *testing.T) {
 	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 -n atoll-clusterset")
 	limited(t)
 	refused(t, file, "join - --context limited", "may not create and patch: clusterproperties, clusterrolebindings, ", "rights of a cluster administrator: --context")
-	refused(t, "", "leave --context limited", "may not delete and list: clusterrolebindings, ")
+	refused(t, "", "leave --yes --context limited", "may not delete and list: clusterrolebindings, ")
 	expectInventory(t, "c1", before, "test-limited")
 
 	// c2 has taken the id.
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c2")
 	create(t, lab.Broker, objects.Member("c1"))
 	refused(t, file, "join - --context c1", "it was used, revoked or replaced by a newer join file")
-	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster`, "atoll broker remove c1")
+	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster`, "atoll broker members remove c1")
 	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave --context ")
 	expectInventory(t, "c1", before, "test-limited")
-	must(t, "", "leave --context c2")
+	must(t, "", "leave --yes --context c2")
 }
 
 // A cluster whose id is another one's, because its Secret was copied, leaves without touching what that one has on the
@@ -94,7 +94,7 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	copied.Data = owners.Data
 	noError(t, on["c2"].Update(t.Context(), copied))
 	for _, mode := range []string{"--dry-run ", ""} {
-		r := atoll("", "leave "+mode+"--context c2")
+		r := atoll("", "leave --yes "+mode+"--context c2")
 		if r.status != 0 || !strings.Contains(r.stderr, `cluster id "c1" belongs to another cluster`) || strings.Contains(r.stdout, "ExportedService") {
 			t.Errorf("leave %s: status %d\n%s\n%s", mode, r.status, r.stdout, r.stderr)
 		}
@@ -107,12 +107,12 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	}
 	create(t, "c1", service(ns, "late"), export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1") // the owner goes on
-	must(t, "", "broker remove c2 --context broker --force")
+	must(t, "", "broker members remove c2 --yes --context broker --force")
 	for _, name := range []string{"web", "late"} { // their definition stays as long as there are any
 		planes.Delete(t, on["c1"], export(ns, name))
 	}
 	stop()
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 }
 
 // limited adds a context for a user of c1's who may only read.
@@ -174,17 +174,17 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 			"does not serve v1beta1", "--replace-crds")
 	}
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1 --replace-crds")
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 
 	// The cluster has an id before it joins.
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	property := &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClusterIDProperty}}
 	planes.Change(t, on["c1"], property, func(p *aboutv1beta1.ClusterProperty) { p.Labels, p.Spec.Value = nil, "prod" }) // as if somebody else had made it
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 	planes.Succeeds(t, "somebody else's property", on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property))
 	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io says "prod"`, "atoll broker token create prod")
 	must(t, joinFile(t, "prod"), "join - --no-workloads --context c1")
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 	planes.Succeeds(t, "somebody else's property", on["c1"].Delete(t.Context(), property))
 }
 
@@ -210,11 +210,11 @@ func TestTwoClustersets(t *testing.T) {
 		expectForbidden(t, what, err)
 	}
 	stopFirst()
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 	expectImport(t, "c2", "sets", "web", "c1")
-	refused(t, "", "broker remove c1 --context broker --namespace staging", "seems to be alive", "--force")
+	refused(t, "", "broker members remove c1 --yes --context broker --namespace staging", "seems to be alive", "--force")
 	stopSecond()
-	must(t, "", "leave --context c2")
+	must(t, "", "leave --yes --context c2")
 	planes.Delete(t, on[lab.Broker], namespace("staging"))
 	expectGone(t, lab.Broker, namespace("staging"))
 	for _, c := range []string{"c1", "c2"} {

@@ -104,7 +104,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	create(t, "c1", export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1")
 	stop()
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 }
 
 // Pitfall 35: after a member is removed its writes are refused at once. Watches that it has
@@ -119,17 +119,18 @@ func TestRevocation(t *testing.T) {
 	open, err := as.Watch(t.Context(), &brokerv1alpha1.MemberClusterList{}, client.InNamespace(m.Clusterset))
 	noError(t, err)
 	defer open.Stop()
-	if plan := must(t, "", "broker remove c1 --context broker --dry-run"); !strings.Contains(plan, "delete RoleBinding atoll-clusterset/member-c1\n") ||
+	if plan := must(t, "", "broker members remove c1 --yes --context broker --dry-run"); !strings.Contains(plan, "delete RoleBinding atoll-clusterset/member-c1\n") ||
 		!strings.Contains(plan, "delete Lease atoll-clusterset/c1\n") {
 		t.Errorf("remove --dry-run printed\n%s", plan)
 	}
+	ends(t, 64, "", "broker members remove c1 --context broker", "add --yes")
 	lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 	noError(t, as.Update(t.Context(), lease))
-	refused(t, "", "broker remove c1 --context broker", "cluster c1 seems to be alive", "atoll leave", "--force")
+	refused(t, "", "broker members remove c1 --yes --context broker", "cluster c1 seems to be alive", "atoll leave", "--force")
 
 	revoked := time.Now()
 	removed := make(chan result, 1)
-	go func() { removed <- atoll("", "broker remove c1 --context broker --force") }()
+	go func() { removed <- atoll("", "broker members remove c1 --yes --context broker --force") }()
 	eventually(t, "writes are refused", func() error {
 		err := as.Create(t.Context(), objects.Lease("c1"))
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
@@ -147,5 +148,5 @@ func TestRevocation(t *testing.T) {
 			break // as documented
 		}
 	}
-	must(t, "", "leave --offline --context c1")
+	must(t, "", "leave --yes --offline --context c1")
 }

@@ -24,7 +24,7 @@ func member(t *testing.T) {
 	t.Helper()
 	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
-	t.Cleanup(func() { must(t, "", "leave --context c1") })
+	t.Cleanup(func() { must(t, "", "leave --yes --context c1") })
 }
 
 // What an agent needs of its own cluster may come later than the agent, and go.
@@ -90,7 +90,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 		lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 		return on["c1"].Update(t.Context(), lease)
 	})
-	said.Expect(t, "the controllers have ended and are started again")
+	said.Expect(t, "The controllers ended. They are restarted.")
 	create(t, "c1", export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1") // when the other's lease has run out
 

@@ -38,7 +38,7 @@ func TestJoinRunsAgentAndDNS(t *testing.T) {
 
 	// Again with other wishes: the same objects are changed.
 	must(t, joinFile(t, "c1"), "join - --wait 0 --replicas 1 --tag other --context c1")
-	must(t, "", "leave --context c1")
+	must(t, "", "leave --yes --context c1")
 	expectGone(t, "c1", namespace(names.SystemNamespace))
 }
 
@@ -73,6 +73,6 @@ func TestDeployRunsHub(t *testing.T) {
 	must(t, "", deploy)
 	letIn(false)
 	refused(t, "", deploy+" --low-ports", "--low-ports is for --host-network")
-	must(t, "", "hub remove --context broker")
+	must(t, "", "hub remove --yes --context broker")
 	expectGone(t, lab.Broker, namespace(names.HubNamespace))
 }

@@ -1,4 +1,4 @@
-// Command generate writes the reference of Atoll's own kinds, and of the labels and annotations that it knows, from the Go code
+// Command generate writes the reference of Atoll's own kinds, of the labels and annotations that it knows, of its messages and of its commands, from the Go code
 // that defines them: comments are descriptions, and the markers in them say what the API server checks.
 package main
 
@@ -11,7 +11,7 @@ import (
 
 const usage = `usage: go run ./docs/reference/generate          (or: make generate)
 
-Writes docs/reference/api.md and docs/reference/labels.md, from the repository's folder.
+Writes api.md, labels.md, messages.md and commands.md in docs/reference, from the repository's folder.
 `
 
 func main() {
@@ -41,7 +41,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // header begins every page.
-const header = "<!-- Made by make generate of the Go types. Do not edit. -->\n\n"
+const header = "<!-- Made by make generate of the Go code. Do not edit. -->\n\n"
 
 // generated are the pages, by name, of the repository in the folder root.
 func generated(root string) (map[string]string, error) {
@@ -50,5 +50,9 @@ func generated(root string) (map[string]string, error) {
 		return nil, err
 	}
 	labels, err := labelsPage(root)
-	return map[string]string{"api.md": header + kinds, "labels.md": header + labels}, err
+	if err != nil {
+		return nil, err
+	}
+	messages, err := messagesPage(root)
+	return map[string]string{"api.md": header + kinds, "labels.md": header + labels, "messages.md": header + messages, "commands.md": header + commandsPage()}, err
 }

@@ -59,7 +59,7 @@ func (s sessions) Start(ctx context.Context) error {
 		switch err := s.session(ctx); {
 		case errors.Is(err, errRestored), ctx.Err() != nil:
 		case err != nil:
-			s.Log.Error("The session with the broker has failed and is started again.", "error", err)
+			s.Log.Error("The session with the broker failed. It is restarted.", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait.Jitter(sessionPause, 0.5)):

@@ -176,7 +176,7 @@ func (c *Controller) step(ctx context.Context) time.Time {
 		c.renew()
 	}
 	if majoritySilent && !c.majoritySilent {
-		c.log.Warn("most members do not answer, so that this cluster may be what is cut off: nothing more is withdrawn", "withdrawn", withdrawn)
+		c.log.Warn("Most clusters do not answer, so this cluster itself may be disconnected. The agent withdraws no more endpoints.", "withdrawn", withdrawn)
 	}
 	c.majoritySilent = majoritySilent
 	c.note(withdrawn)
@@ -189,13 +189,13 @@ func (c *Controller) note(withdrawn []string) {
 	for _, id := range withdrawn {
 		if _, known := c.since[id]; !known {
 			c.since[id] = time.Now().UTC().Format(time.RFC3339)
-			c.log.Warn("a member is lost: its heartbeat is missing and nothing of it answers. Its endpoints are withdrawn", "member", id)
+			c.log.Warn("A cluster is unreachable: no heartbeat, and no endpoint answers. Its endpoints are withdrawn.", "member", id)
 		}
 	}
 	maps.DeleteFunc(c.since, func(id, since string) bool {
 		back := !slices.Contains(withdrawn, id)
 		if back {
-			c.log.Info("a member is lost no longer, and has its endpoints again", "member", id, "since", since)
+			c.log.Info("A cluster is back. Its endpoints are used again.", "member", id, "since", since)
 		}
 		return back
 	})

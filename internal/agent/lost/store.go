@@ -19,7 +19,7 @@ type store struct {
 	writer client.Writer
 }
 
-// read returns what is stored. What is no cluster id was written by somebody else.
+// read returns what is stored. What is not a cluster id was written by somebody else.
 func (s store) read(ctx context.Context) (map[string]string, error) {
 	have, err := s.get(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Who is lost is read as it was written, without what is no cluster id, and what stands already is not written again.
+// Who is lost is read as it was written, without what is not a cluster id, and what stands already is not written again.
 func TestStore(t *testing.T) {
 	writes := 0
 	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{

@@ -35,7 +35,7 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s). "+
 		"Until this cluster has its own id it exports and imports nothing new. To give it another id, leave, then join with a join file for that id: %s and %s. "+
 		"If the other cluster no longer exists, remove it, with everything it exports: %s",
-		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker remove %s -n %s", e.ID, e.Clusterset))
+		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker members remove %s -n %s", e.ID, e.Clusterset))
 }
 
 // New returns a membership that is to be filled in.
@@ -251,7 +251,7 @@ func (m *Membership) notice(lease *coordinationv1.Lease) {
 	now, last, had := heartbeatOf(lease), m.last, m.had
 	m.last, m.had = now, had || now.counter.Lease != ""
 	if had && (now.counter.Lease != last.counter.Lease || now.version < last.version || now.counter.Count < last.counter.Count) {
-		m.Log.Warn("The own heartbeat on the broker is not what it was, as if the broker had been wiped or restored from a backup. Everything is read and published again.")
+		m.Log.Warn("The heartbeat on the broker is not the last one that this cluster wrote: the broker may have been wiped or restored. The agent reads and publishes everything again.")
 		m.Restored()
 	}
 }

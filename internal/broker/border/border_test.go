@@ -73,7 +73,7 @@ func TestSlices(t *testing.T) {
 		"no source": {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) {
 			delete(s.Annotations, names.AnnotationSourceSlice)
 			s.Name = names.BrokerSlice("c2", "shop", "")
-		}), Refused, "no name of an EndpointSlice", 0},
+		}), Refused, "not the name of an EndpointSlice", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := here(NewBudget(0, nil))

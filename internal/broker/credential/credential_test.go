@@ -67,12 +67,12 @@ func TestParseJoinFileRefuses(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ file, want string }{
 		"nothing":          {" \n", "the join file is empty; make one with: atoll broker token create"},
-		"no YAML":          {"\t{", "this is no join file"},
+		"no YAML":          {"\t{", "this is not a join file"},
 		"a kubeconfig":     {"apiVersion: v1\nkind: Config\n", `its kind is "Config"`},
 		"a later version":  {replace("atoll.dev/v1alpha1", "atoll.dev/v9"), `of version "atoll.dev/v9"`},
 		"an unknown field": {replace("clusterset: ", "colour: blue\nclusterset: "), "unknown field"},
-		"a wrong id":       {replace("clusterID: c1.eu", "clusterID: C1"), "no DNS label"},
-		"another's id":     {replace("clusterID: c1.eu", "clusterID: c2"), `no account of cluster "c2"`},
+		"a wrong id":       {replace("clusterID: c1.eu", "clusterID: C1"), "not a DNS label"},
+		"another's id":     {replace("clusterID: c1.eu", "clusterID: c2"), `not an account of cluster "c2"`},
 		"another set":      {replace("clusterset: atoll-clusterset", "clusterset: other"), `in clusterset "other"`},
 		"no clusterset":    {replace("clusterset: atoll-clusterset", `clusterset: ""`), "the clusterset's name is missing"},
 		"no TLS":           {replace("https://broker", "http://broker"), "is not of the form https://HOST[:PORT]"},

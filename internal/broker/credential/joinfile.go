@@ -58,10 +58,10 @@ func ParseJoinFile(data []byte) (Membership, error) {
 		Kind       string `json:"kind"`
 	}
 	if err := yaml.Unmarshal(data, &kind); err != nil {
-		return Membership{}, fmt.Errorf("this is no join file: %w%s", err, again)
+		return Membership{}, fmt.Errorf("this is not a join file: %w%s", err, again)
 	}
 	if kind.Kind != joinFileKind {
-		return Membership{}, fmt.Errorf("this is no join file: its kind is %q, not %q%s", kind.Kind, joinFileKind, again)
+		return Membership{}, fmt.Errorf("this is not a join file: its kind is %q, not %q%s", kind.Kind, joinFileKind, again)
 	}
 	if kind.APIVersion != joinFileVersion {
 		return Membership{}, fmt.Errorf("the join file is of version %q, and this atoll reads %q: use the atoll that has made it", kind.APIVersion, joinFileVersion)

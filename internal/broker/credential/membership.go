@@ -56,7 +56,7 @@ func (m Membership) Validate() error {
 		return fmt.Errorf("the token: %w", err)
 	}
 	if !claims.MayAct(m.ClusterID, m.Clusterset) {
-		return fmt.Errorf("the token is one of %s, which is no account of cluster %q in clusterset %q", claims.Subject, m.ClusterID, m.Clusterset)
+		return fmt.Errorf("the token is one of %s, which is not an account of cluster %q in clusterset %q", claims.Subject, m.ClusterID, m.Clusterset)
 	}
 	return nil
 }
@@ -110,5 +110,5 @@ func (m Membership) NewFile() string {
 // UsedFile says what to do when a join file was used already, which its owner need not have done.
 func (m Membership) UsedFile() string {
 	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as %s. "+
-		"Expel them first, which ends their exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker remove %s -n %s --force", m.ClusterID, m.Clusterset), m.NewFile())
+		"Expel them first, which ends their exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s -n %s --force", m.ClusterID, m.Clusterset), m.NewFile())
 }

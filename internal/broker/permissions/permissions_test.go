@@ -90,7 +90,7 @@ func TestRead(t *testing.T) {
 	}
 	wanted := []string{
 		"c7: the key is neither namespaces.CLUSTER nor ranges.CLUSTER", "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
-		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is no range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ",
+		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is not a range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ",
 	}
 	if len(mistakes) != len(wanted) {
 		t.Fatalf("mistakes are %q", mistakes)

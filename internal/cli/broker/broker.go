@@ -11,7 +11,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
-	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -34,7 +33,7 @@ These commands need the rights of a cluster administrator on the broker.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o.AddFlags(command.PersistentFlags())
-	command.AddCommand(newDeploy(&o), newToken(&o), newMembers(&o), newRemove(&o))
+	command.AddCommand(newDeploy(&o), newToken(&o), newMembers(&o), newUndeploy(&o))
 	return command
 }
 
@@ -95,35 +94,41 @@ all namespaces.`,
 	return command
 }
 
-func newRemove(o *target.Clusterset) *cobra.Command {
-	var request setup.RemoveRequest
+func newUndeploy(o *target.Clusterset) *cobra.Command {
+	var dryRun, yes bool
 	command := &cobra.Command{
-		Use:   "remove CLUSTER",
-		Short: "Remove a member that is gone",
-		Long: `Removes a cluster that can't leave by itself, because it is gone: its rights and accounts,
-its heartbeat, and all it has exported. A cluster that is there leaves with "atoll leave".
+		Use:   "undeploy",
+		Short: "Remove a clusterset from its broker",
+		Long: `Deletes the namespace of a clusterset, with all that its members have published, and its admission
+policies. CustomResourceDefinitions, and what other clustersets use too, stay.
 
-With --force a cluster is expelled: whatever it writes or asks for is refused from that
-moment. Watches that its agents have open end within ten minutes. A client that means ill
-may have asked for a longer one: it ends when the broker's API server is started again.`,
-		Example: `  atoll broker remove c3 --context broker --dry-run
-  atoll broker remove c3 --context broker`,
-		Args: clusterID(&request.Cluster),
+All members leave first, with "atoll leave". Members that have not left keep what they have imported,
+but their changes no longer reach each other. The command lists them and asks for confirmation.`,
+		Example: `  atoll broker undeploy --context broker --dry-run
+  atoll broker undeploy --context broker`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Namespace = o.Name
-			on, err := o.Connect(steps.Report(cmd, request.DryRun))
+			on, err := o.Connect(steps.Report(cmd, dryRun))
 			if err != nil {
 				return err
 			}
-			if err := setup.Remove(cmd.Context(), on, request, steps.Say(cmd)); err != nil || request.DryRun {
+			if !dryRun {
+				impact, err := setup.UndeployImpact(cmd.Context(), on, o.Name)
+				if err != nil {
+					return err
+				}
+				if err := steps.Confirm(cmd, yes, "Clusterset "+o.Name+" is deleted.", impact); err != nil {
+					return err
+				}
+			}
+			if err := setup.UndeployBroker(cmd.Context(), on, o.Name, dryRun); err != nil || dryRun {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no longer a member of clusterset %s\n", request.Cluster, o.Name)
-			steps.Next(cmd, "if the cluster still exists, remove Atoll from it: "+command.Of(request.Cluster.String()).Atoll("leave --offline"))
+			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deleted from %s\n", o.Name, on.Config.Host)
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&request.DryRun, "dry-run", false, "list what would be deleted and change nothing")
-	command.Flags().BoolVar(&request.Force, "force", false, "remove it although it seems to be alive")
+	steps.AddYesFlag(command.Flags(), &yes)
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted and change nothing")
 	return command
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
@@ -22,7 +23,7 @@ import (
 func newMembers(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "members",
-		Short: "Permit members to export namespaces and addresses",
+		Short: "List, restrict and remove members",
 		Long: `By default a member may export Services of any namespace, with endpoints at any address. These
 commands restrict a member: to the namespaces that are its own, and to the ranges of its pods (in
 advertise mode cluster-ip, also of its Services). After "atoll broker deploy --default-exports deny"
@@ -36,7 +37,7 @@ only administrators of the broker can write it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	command.AddCommand(newMembersList(o), newMembersSet(o))
+	command.AddCommand(newMembersList(o), newMembersSet(o), newMembersRemove(o))
 	return command
 }
 
@@ -233,4 +234,52 @@ func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.Mem
 		output.Column[setup.MemberPermissions]{Header: "MISTAKES", Of: func(r setup.MemberPermissions) string { return output.Text(strings.Join(r.Mistakes, "; ")) }},
 		output.Column[setup.MemberPermissions]{Header: "EXAMPLES", Wide: true, Of: func(r setup.MemberPermissions) string { return output.List(r.Examples) }},
 	)
+}
+
+func newMembersRemove(o *target.Clusterset) *cobra.Command {
+	var request setup.RemoveRequest
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove CLUSTER",
+		Short: "Remove a member that no longer exists, or expel one",
+		Long: `Removes a cluster that cannot leave by itself because it no longer exists: its permissions and
+accounts, its heartbeat, and all it has exported. A cluster that exists leaves with "atoll leave".
+The command lists the services that clients lose and asks for confirmation.
+
+With --force a cluster is expelled: the broker refuses all its requests from then on. Watches that
+its agents have open end within ten minutes. A hostile client may have asked for a longer one, which
+ends when the broker's API server is restarted.`,
+		Example: `  atoll broker members remove c3 --context broker --dry-run
+  atoll broker members remove c3 --context broker`,
+		Args: clusterID(&request.Cluster),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request.Namespace = o.Name
+			on, err := o.Connect(steps.Report(cmd, request.DryRun))
+			if err != nil {
+				return err
+			}
+			if err := setup.CheckRemoval(cmd.Context(), on, request); err != nil {
+				return err
+			}
+			if !request.DryRun {
+				impact, err := setup.RemovalImpact(cmd.Context(), on, request)
+				if err != nil {
+					return err
+				}
+				if err := steps.Confirm(cmd, yes, fmt.Sprintf("Cluster %s is removed from clusterset %s.", request.Cluster, o.Name), impact); err != nil {
+					return err
+				}
+			}
+			if err := setup.Remove(cmd.Context(), on, request, steps.Say(cmd)); err != nil || request.DryRun {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no longer a member of clusterset %s\n", request.Cluster, o.Name)
+			steps.Next(cmd, "if the cluster still exists, remove Atoll from it: "+command.Of(request.Cluster.String()).Atoll("leave --offline"))
+			return nil
+		},
+	}
+	steps.AddYesFlag(cmd.Flags(), &yes)
+	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "list what would be deleted and change nothing")
+	cmd.Flags().BoolVar(&request.Force, "force", false, "remove it although it seems to be alive")
+	return cmd
 }

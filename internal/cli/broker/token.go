@@ -162,7 +162,7 @@ func newTokenList(o *target.Clusterset) *cobra.Command {
 		Short: "List join files: which can be used, have expired or were used",
 		Long: `Lists the join files of the clusterset. The user of a "used" file got the
 credentials of that cluster, at the time USED. If that was nobody of yours, cut them off with
-"atoll broker remove CLUSTER". A used file of a former join is listed until the next join is complete.`,
+"atoll broker members remove CLUSTER". A used file of a former join is listed until the next join is complete.`,
 		Example: `  atoll broker token list --context broker`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -200,7 +200,7 @@ func newTokenRevoke(o *target.Clusterset) *cobra.Command {
 		Use:   "revoke CLUSTER",
 		Short: "Revoke a join file",
 		Long: `Revokes the join file of a cluster at once. A cluster that has used the file before stays a member.
-To cut a member off, use "atoll broker remove".`,
+To expel a member, use "atoll broker members remove --force".`,
 		Example: `  atoll broker token revoke c1 --context broker`,
 		Args:    clusterID(&cluster),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -221,7 +221,7 @@ To cut a member off, use "atoll broker remove".`,
 			default:
 				say("the join file of cluster %s is revoked: it was %s. If the cluster is a member, it stays one", cluster, before.State)
 			}
-			steps.Next(cmd, "to expel a cluster that has joined with it, which ends its exports in all clusters: "+o.Command().Atoll("broker remove %s -n %s --force", cluster, o.Name))
+			steps.Next(cmd, "to expel a cluster that has joined with it, which ends its exports in all clusters: "+o.Command().Atoll("broker members remove %s -n %s --force", cluster, o.Name))
 			return nil
 		},
 	}

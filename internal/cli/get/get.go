@@ -4,6 +4,7 @@ package get
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -29,14 +30,14 @@ type options struct {
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get",
-		Short: "List the clusters, exports, imports or endpoints of a clusterset",
+		Short: "List the clusters, exports, conflicts, imports or endpoints of a clusterset",
 		Long: `Lists what there is in a clusterset, as one of its members sees it. The member is asked, and
 with the credentials that are kept in it, the broker. Where the broker can't be read, the lists of
 clusters and exports have what the member knows by itself, and the exit status is 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	command.AddCommand(newClusters(), newExports(), newImports(), newEndpoints())
+	command.AddCommand(newClusters(), newExports(), newConflicts(), newImports(), newEndpoints())
 	return command
 }
 
@@ -152,6 +153,27 @@ condition.`,
 		output.Column[report.Export]{Header: "STATUS", Of: func(e report.Export) string { return e.Status }},
 		output.Column[report.Export]{Header: "AGE", Of: func(e report.Export) string { return age(e.ExportedAt) }},
 		output.Column[report.Export]{Header: "MESSAGE", Wide: true, Of: func(e report.Export) string { return output.Text(e.Message) }},
+	)
+}
+
+func newConflicts() *cobra.Command {
+	return newSub("conflicts [SERVICE]", "List the conflicts of the clusterset", `Lists the properties in which exports of one service differ. The oldest export wins: USING is its
+value, and FROM its cluster. OTHERS are the clusters with another value, and those values.`,
+		"  atoll get conflicts -A\n  atoll get conflicts web -n shop -o yaml", true, cobra.MaximumNArgs(1),
+		report.Conflicts, func(*survey.Scope) {},
+		func(c report.Conflict) string { return c.Namespace + "/" + c.Name },
+		output.Column[report.Conflict]{Header: "NAMESPACE", Of: func(c report.Conflict) string { return c.Namespace }},
+		output.Column[report.Conflict]{Header: "NAME", Of: func(c report.Conflict) string { return c.Name }},
+		output.Column[report.Conflict]{Header: "PROPERTY", Of: func(c report.Conflict) string { return c.Property }},
+		output.Column[report.Conflict]{Header: "USING", Of: func(c report.Conflict) string { return output.Text(c.Using) }},
+		output.Column[report.Conflict]{Header: "FROM", Of: func(c report.Conflict) string { return c.From }},
+		output.Column[report.Conflict]{Header: "OTHERS", Of: func(c report.Conflict) string {
+			var others []string
+			for _, cluster := range slices.Sorted(maps.Keys(c.Others)) {
+				others = append(others, c.Others[cluster]+" from "+cluster)
+			}
+			return output.List(others)
+		}},
 	)
 }
 

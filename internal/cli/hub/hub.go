@@ -99,17 +99,17 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {
-	var dryRun bool
+	var dryRun, yes bool
 	command := &cobra.Command{
 		Use:   "remove",
 		Short: "Remove the hub of a clusterset",
-		Long: `Takes the hub away, and its policies: members remove the ServiceExports that they have made
-for MultiClusterServices. These objects themselves and their definition stay.
+		Long: `Removes the hub and its policies. Members then delete the ServiceExports that they made for
+MultiClusterServices. The MultiClusterServices and their definition stay.
 
-Delete the MultiClusterServices of the type LoadBalancer first, while the hub is there: it deletes
-their load balancers. Those that remain keep a finalizer, lb.atoll.dev/PROVIDER, with which they
-can't be deleted before there is a hub again, and their load balancers may be left over at the
-provider; HAProxy goes on with them. To take the finalizers away by hand:
+First delete the MultiClusterServices of the type LoadBalancer: the hub deletes their load
+balancers. A MultiClusterService that remains keeps the finalizer lb.atoll.dev/PROVIDER. It cannot
+be deleted without a hub, and its load balancer may be left over at the provider; HAProxy keeps
+serving it. To remove the finalizers by hand:
 
   kubectl patch mcs -n NAMESPACE NAME --type merge -p '{"metadata":{"finalizers":null}}'`,
 		Example: `  atoll hub remove --context broker --dry-run
@@ -120,13 +120,23 @@ provider; HAProxy goes on with them. To take the finalizers away by hand:
 			if err != nil {
 				return err
 			}
+			if !dryRun {
+				impact, err := setup.HubImpact(cmd.Context(), on)
+				if err != nil {
+					return err
+				}
+				if err := steps.Confirm(cmd, yes, "The hub of clusterset "+o.Name+" is removed.", impact); err != nil {
+					return err
+				}
+			}
 			if err := setup.RemoveHub(cmd.Context(), on, o.Name, dryRun); err != nil || dryRun {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s has no hub any more\n", o.Name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is removed\n", o.Name)
 			return nil
 		},
 	}
+	steps.AddYesFlag(command.Flags(), &yes)
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted and change nothing")
 	return command
 }

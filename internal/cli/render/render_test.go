@@ -124,9 +124,9 @@ func TestDirectory(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"broker -n kube-system":                   "can't be kube-system",
-		"broker -n A_B":                           "no name of a namespace",
+		"broker -n A_B":                           "not the name of a namespace",
 		"member":                                  "--cluster-id: a cluster id is needed",
-		"member --cluster-id C1":                  "is no DNS label",
+		"member --cluster-id C1":                  "is not a DNS label",
 		"member --cluster-id c1 --replicas 0":     "at least 1",
 		"hub -n default":                          "can't be default",
 		"secret -":                                "the join file is empty",

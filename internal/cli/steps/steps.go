@@ -3,12 +3,19 @@
 package steps
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 )
@@ -41,3 +48,31 @@ var planned = map[install.Change]string{install.Deleted: "delete", install.Chang
 
 // Next tells which command to run now.
 func Next(cmd *cobra.Command, command string) { fmt.Fprintln(cmd.ErrOrStderr(), "next: "+command) }
+
+// Confirm has a person agree to what a command ends, which impact lists: on a terminal by an answer, elsewhere by --yes.
+func Confirm(cmd *cobra.Command, yes bool, question string, impact []string) error {
+	for _, line := range impact {
+		fmt.Fprintln(cmd.ErrOrStderr(), "  "+line)
+	}
+	if yes {
+		return nil
+	}
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return fmt.Errorf("%w: %s Standard input is not a terminal, so nobody can confirm that: add --yes, or look first with --dry-run", target.ErrUsage, question)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s Type yes to continue: ", question)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// AddYesFlag lets a person confirm in advance.
+func AddYesFlag(flags *pflag.FlagSet, yes *bool) {
+	flags.BoolVar(yes, "yes", false, "do not ask for confirmation")
+}

@@ -55,7 +55,7 @@ func TestExplainRefused(t *testing.T) {
 		},
 		"what can't be read": {
 			func(s *survey.Survey) { annotated(s, "C 2") }, WorksInPart,
-			`warning import Annotation atoll.dev/refuse-imports of namespace shop has invalid entries, which are ignored: "C 2" is no cluster id`, "kubectl annotate namespace shop --overwrite", "",
+			`warning import Annotation atoll.dev/refuse-imports of namespace shop has invalid entries, which are ignored: "C 2" is not a cluster id`, "kubectl annotate namespace shop --overwrite", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -326,7 +326,12 @@ func TestStatus(t *testing.T) {
 func TestRows(t *testing.T) {
 	s := clusterset()
 	own(s, metav1.Condition{Type: "Ready", Status: "True", Reason: "Exported"})
-	var members, exports, imports []string
+	var members, exports, imports, conflicts []string
+	s.Broker.Exports[0].Spec.Ports[0].Port = 81
+	for _, c := range Conflicts(s) {
+		conflicts = append(conflicts, fmt.Sprintf("%s/%s %s %s %s %v", c.Namespace, c.Name, c.Property, c.Using, c.From, c.Others))
+	}
+	s.Broker.Exports[0].Spec.Ports[0].Port = 80
 	for _, m := range Members(s) {
 		members = append(members, fmt.Sprintf("%s %s %d %d %v", m.Cluster, m.State, *m.HeartbeatSeconds, m.Exports, m.Self))
 	}
@@ -337,6 +342,7 @@ func TestRows(t *testing.T) {
 		imports = append(imports, fmt.Sprintf("%s/%s %s %v %v %d/%d %s", i.Namespace, i.Name, i.Type, i.IPs, i.Clusters, i.ReadyEndpoints, i.Endpoints, i.Status))
 	}
 	for _, tt := range []struct{ got, want []string }{
+		{conflicts, []string{"shop/web port http 80/TCP c1 map[c2:http 81/TCP]"}},
 		{members, []string{"c1 Ready 1 1 false", "c2 Ready 2 1 false", "c3 Ready 3 0 true"}},
 		{exports, []string{"shop/web c1 Published [http:80/TCP]", "shop/web c2 Published [http:80/TCP]", "shop/web c3 Ready []"}},
 		{imports, []string{"shop/web ClusterSetIP [10.96.0.9] [c1 c2] 2/2 Ready"}},

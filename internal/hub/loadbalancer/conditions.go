@@ -63,14 +63,14 @@ func (o outcome) ready() metav1.Condition {
 	switch notCarried := o.notCarried(); {
 	case o.err != nil:
 		c.Reason = cloudprovider.Reason(o.err)
-		c.Message = fmt.Sprintf("Provider %s, and it is being tried again: %v.", o.provider, o.err)
+		c.Message = fmt.Sprintf("Provider %s failed: %v. The hub retries.", o.provider, o.err)
 	case o.status == nil || len(o.status.Ingress) == 0:
-		c.Reason, c.Message = cloudprovider.ReasonFailed, fmt.Sprintf("Provider %s says of no address.", o.provider)
+		c.Reason, c.Message = cloudprovider.ReasonFailed, fmt.Sprintf("Provider %s has assigned no address.", o.provider)
 	case len(notCarried) > 0:
 		c.Reason = reasonNotCarried
-		c.Message = fmt.Sprintf("Provider %s does not carry %s; the other ports it does, at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
+		c.Message = fmt.Sprintf("Provider %s does not forward ports %s. It forwards the other ports at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonProvisioned, fmt.Sprintf("Provider %s carries the traffic, at %s.", o.provider, o.at())
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonProvisioned, fmt.Sprintf("Provider %s forwards traffic at %s.", o.provider, o.at())
 	}
 	return c
 }
@@ -132,7 +132,7 @@ func (o outcome) reachable() metav1.Condition {
 		c.Reason, c.Message = reasonNoBackends, fmt.Sprintf("No provider cluster has a ready endpoint for port %s.", strings.Join(empty, ", "))
 	case !o.reports:
 		c.Status, c.Reason = metav1.ConditionUnknown, reasonUnknown
-		c.Message = fmt.Sprintf("Provider %s does not tell which backends answer.", o.provider)
+		c.Message = fmt.Sprintf("Provider %s does not report which backends answer.", o.provider)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "The backends answer the load balancer."
 	}
@@ -173,12 +173,12 @@ func unserved(f forwarding) metav1.Condition {
 	if errors.Is(f.missing, errExternalName) {
 		reason = reasonExternalName
 	}
-	since := "An existing load balancer keeps what the Service had last."
+	since := "An existing load balancer keeps its ports and backends."
 	if f.unknown {
-		since = "The hub has not seen the Service since the hub started, so it leaves an existing load balancer as it is."
+		since = "The hub has not read the Service since it started, so it does not change an existing load balancer."
 	}
 	return metav1.Condition{
-		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("What to forward is not known: %v. %s", f.missing, since),
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("The ports and backends are not known: %v. %s", f.missing, since),
 	}
 }
 
@@ -187,6 +187,6 @@ func unserved(f forwarding) metav1.Condition {
 func unknown(provider string, err error) metav1.Condition {
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: cloudprovider.Reason(err), Message: fmt.Sprintf(
-			"Provider %s can't be used, which is tried again, and what it carries is not known: %v.", provider, err),
+			"Provider %s failed: %v. The hub retries. The state of its load balancers is unknown.", provider, err),
 	}
 }

@@ -221,7 +221,7 @@ func TestConditions(t *testing.T) {
 			}
 		}
 	}
-	if got := (outcome{provider: "p", status: partly, forwarding: forwarding{service: half}}).ready().Message; got != "Provider p does not carry 81/UDP (ProtocolNotSupported); the other ports it does, at 192.0.2.1." {
+	if got := (outcome{provider: "p", status: partly, forwarding: forwarding{service: half}}).ready().Message; got != "Provider p does not forward ports 81/UDP (ProtocolNotSupported). It forwards the other ports at 192.0.2.1." {
 		t.Error(got)
 	}
 	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 and 2 more" {
@@ -270,7 +270,7 @@ func TestAdmit(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, want := range []string{
-		"refuses 8 of", `cluster c1: 5 (port "no" 70000: 70000 is not between 1 and 65535)`, `cluster c2: 1 (endpoint "198.51.100.1": is outside of the ranges`,
+		"refuses 8 of", `cluster c1: 5 (port "no" 70000: 70000 is not between 1 and 65535)`, `cluster c2: 1 (endpoint "198.51.100.1": is outside the ranges`,
 		`cluster c3: 2 (port "bad": 70000 is not between 1 and 65535; and 1 more)`,
 	} {
 		if !strings.Contains(c.Message, want) {

@@ -49,10 +49,10 @@ func newMetrics() *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
 		}, []string{"provider", "operation", "result"}),
 		balancers:   describe("loadbalancers", "Number of MultiClusterServices that have a load balancer."),
-		backends:    describe("loadbalancer_backends", "Number of backends of all ports of load balancers, by what they get: new connections, none any more, or none because they do not answer.", "state"),
-		connections: describe("loadbalancer_connections", "Number of connections that load balancers carry; of UDP, of clients.", "protocol"),
-		taken:       describe("loadbalancer_connections_total", "Number of connections that load balancers have taken.", "protocol"),
-		failed:      describe("loadbalancer_connections_failed_total", "Number of connections that load balancers have taken and for which no backend could be reached.", "protocol"),
+		backends:    describe("loadbalancer_backends", "Number of backends of all ports of load balancers, by state: in use, draining, or down.", "state"),
+		connections: describe("loadbalancer_connections", "Number of open connections of load balancers; for UDP, of clients.", "protocol"),
+		taken:       describe("loadbalancer_connections_total", "Number of connections that load balancers accepted.", "protocol"),
+		failed:      describe("loadbalancer_connections_failed_total", "Number of accepted connections for which no backend could be reached.", "protocol"),
 		known:       map[types.NamespacedName]tally{},
 	}
 }

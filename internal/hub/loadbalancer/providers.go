@@ -88,7 +88,7 @@ func NewProviders(standard string, addresses, options []string, log *slog.Logger
 // lister is what the providers are handed.
 type lister struct{ *Providers }
 
-var errNotYet = errors.New("the hub does not know its backends yet")
+var errNotYet = errors.New("the hub has not read its backends yet")
 
 // Service implements cloudprovider.Lister.
 func (l lister) Service(name types.NamespacedName) (cloudprovider.Service, error) {
@@ -186,7 +186,7 @@ func (p *Providers) StandDown() {
 	p.metrics.forgetAll()
 	clear(p.known) // the other one knows better from now on
 	p.made = map[string]cloudprovider.MCSLoadBalancer{}
-	p.log.Info("another replica is the leader: this one ends its load balancers", "providers", slices.Sorted(maps.Keys(made)))
+	p.log.Info("Another replica is the leader. This replica stops its load balancers.", "providers", slices.Sorted(maps.Keys(made)))
 	p.ending.Go(func() {
 		if err := closeAll(made); err != nil {
 			p.log.Error("ending the load balancers", "error", err)

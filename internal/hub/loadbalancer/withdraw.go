@@ -113,11 +113,11 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		options, _ := cloudprovider.OptionsOf(mcs)
 		if !options.Abandon && time.Since(since) < c.abandon {
 			condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
-				"The load balancer of provider %s can't be deleted, which is tried again for %v: %v. It is given up at once with the annotation %s: \"true\".",
+				"The load balancer of provider %s cannot be deleted: %[3]v. The hub retries for %[2]v. To give up at once, set the annotation %[4]s: \"true\".",
 				name, c.abandon, err, cloudprovider.AnnotationAbandon)}
 			return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition}))
 		}
-		c.event(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted, and may be there still: %v", name, err))
+		c.event(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted and may still exist: %v", name, err))
 	}
 	if err := c.drop(ctx, mcs, name); err != nil {
 		return err

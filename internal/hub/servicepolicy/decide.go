@@ -48,7 +48,7 @@ func (s state) serviceFound() metav1.Condition {
 	if s.service == nil {
 		c.Reason = networkingv1alpha1.ReasonNoService
 		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s: a MultiClusterService exposes the Service of its own name and namespace. "+
-			"Clusters share their Services of that name all the same, but a load balancer has no ports to serve. Create the Service there; it needs no pods.",
+			"Clusters still share their Services of that name, but a load balancer has no ports to serve. Create the Service there; it needs no pods.",
 			s.mcs.Namespace, s.mcs.Name)
 		return c
 	}
@@ -72,7 +72,7 @@ const maxNamed = 5
 // effect says what follows of that some of the ports that are named do not exist.
 func effect(missing, of int) string {
 	if missing == of {
-		return "Clusters export nothing of a Service that has none of the ports in spec.ports."
+		return "Clusters do not export a Service that has none of the ports in spec.ports."
 	}
 	return fmt.Sprintf("%d of %d ports in spec.ports do not exist and are not exposed.", missing, of)
 }
@@ -81,12 +81,12 @@ func (s state) clustersFound() metav1.Condition {
 	if unknown := s.unknown(); len(unknown) > 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNoSuchCluster,
-			Message: fmt.Sprintf("No member of the clusterset, and ignored until it joins: %s.", names.ListClusters(unknown)),
+			Message: fmt.Sprintf("Not in the clusterset, and ignored until they join: %s.", names.ListClusters(unknown)),
 		}
 	}
 	return metav1.Condition{
 		Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonFound,
-		Message: "All clusters that are named are members of the clusterset.",
+		Message: "All named clusters are members of the clusterset.",
 	}
 }
 

@@ -44,7 +44,7 @@ func (v *Voucher) Start(ctx context.Context) error {
 		right, err := v.compare(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			v.Log.Warn("Comparing the policies with the MultiClusterServices failed, and is tried again.", "error", err)
+			v.Log.Warn("Comparing the policies with the MultiClusterServices failed. The hub retries.", "error", err)
 		case right:
 			wrong, next = 0, interval
 		default:

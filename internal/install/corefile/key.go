@@ -12,7 +12,7 @@ type Address struct {
 	// Transport is dns, tls, grpc and the like.
 	Transport string
 	// Zones are in lower case and end without a dot; the root is empty. They are several
-	// where a key is a range of addresses that is no whole number of labels.
+	// where a key is a range of addresses that is not a whole number of labels.
 	Zones []string
 	// Port is as written, empty for the transport's own.
 	Port string

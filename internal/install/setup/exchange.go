@@ -104,7 +104,7 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 		return nil
 	}
 	return hint(fmt.Sprintf("The join file is used up. To join with another id, make a new one: %s. If the other cluster no longer exists, remove it, with everything it exports: %s. Then make a new join file for %s",
-		command.Broker.Atoll("broker token create ID -n %s", m.Clusterset), command.Broker.Atoll("broker remove %s -n %s", m.ClusterID, m.Clusterset), m.ClusterID),
+		command.Broker.Atoll("broker token create ID -n %s", m.Clusterset), command.Broker.Atoll("broker members remove %s -n %s", m.ClusterID, m.Clusterset), m.ClusterID),
 		"cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s; %s)",
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
 }

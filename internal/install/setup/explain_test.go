@@ -51,7 +51,7 @@ func TestExplainAnswers(t *testing.T) {
 			"refuses cluster c1 in clusterset set"},
 		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
 			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as c1." +
-				" Expel them first, which ends their exports in all clusters: atoll broker remove c1 -n set --force --context CONTEXT_OF_BROKER."},
+				" Expel them first, which ends their exports in all clusters: atoll broker members remove c1 -n set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "can't be reached from here"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},

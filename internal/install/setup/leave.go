@@ -93,9 +93,9 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 // ownRecords prepares the removal of what the member has on the broker, and returns nil where
 // that is left to others.
 func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report install.Report, say Say) (*records, error) {
-	remove := command.Broker.Atoll("broker remove CLUSTER -n CLUSTERSET")
+	remove := command.Broker.Atoll("broker members remove CLUSTER -n CLUSTERSET")
 	if state.joined != nil {
-		remove = command.Broker.Atoll("broker remove %s -n %s", state.joined.ClusterID, state.joined.Clusterset)
+		remove = command.Broker.Atoll("broker members remove %s -n %s", state.joined.ClusterID, state.joined.Clusterset)
 	}
 	switch {
 	case state.broken != nil:

@@ -133,9 +133,8 @@ type RemoveRequest struct {
 	DryRun bool
 }
 
-// Remove takes a member that is gone out of a clusterset, on the broker. First its rights, so
-// that whatever still runs there writes nothing more.
-func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) error {
+// CheckRemoval returns an error where there is no such clusterset, or the member seems to be alive and is not to be expelled.
+func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) error {
 	if err := clusterset(ctx, on, r.Namespace); err != nil {
 		return err
 	}
@@ -145,11 +144,17 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 		return fmt.Errorf("reading the heartbeat of %s: %w", r.Cluster, err)
 	}
 	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
-		return hint("Let it leave by itself: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel it, which ends its exports in all clusters: "+on.On.Atoll("broker remove %s -n %s --force", r.Cluster, r.Namespace),
+		return hint("Let it leave by itself: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel it, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s -n %s --force", r.Cluster, r.Namespace),
 			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
 	}
+	return nil
+}
+
+// Remove takes a member that is gone out of a clusterset, on the broker. First its rights, so
+// that whatever still runs there writes nothing more.
+func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) error {
 	on.DryRun = r.DryRun
-	say("taking away its rights")
+	say("deleting its permissions")
 	for _, kind := range []schema.GroupVersionKind{
 		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("Role"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 	} {
@@ -168,7 +173,7 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 	if err := on.DeleteAll(ctx, unstructuredSecrets(tokens)); err != nil {
 		return err
 	}
-	say("removing its records")
+	say("deleting its records")
 	found, err := findRecords(ctx, on, r.Namespace, r.Cluster)
 	if err != nil {
 		return fmt.Errorf("listing its records: %w", err)

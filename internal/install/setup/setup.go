@@ -103,7 +103,7 @@ func brokerCRDs() []*unstructured.Unstructured { return install.MustParse(deploy
 // CheckClusterset returns an error unless a namespace of that name can be a clusterset's.
 func CheckClusterset(namespace string) error {
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return hint("choose another one: --namespace NAME", "%q is no name of a namespace: %s", namespace, strings.Join(problems, "; "))
+		return hint("choose another one: --namespace NAME", "%q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
 	}
 	if strings.HasPrefix(namespace, "kube-") || namespace == corev1.NamespaceDefault {
 		return hint("choose a namespace of the clusterset's own: --namespace NAME",
@@ -131,7 +131,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 	}
 	if have != nil && have.Labels[names.LabelClusterset] == "" {
 		return hint("Choose another one with --namespace NAME, or, if nothing else is in it, mark it: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
-			"namespace %s is there already and is no clusterset's", namespace)
+			"namespace %s is there already and is not a clusterset's", namespace)
 	}
 	if have != nil && have.DeletionTimestamp != nil {
 		return hint("wait until it is gone, then try again", "namespace %s is being deleted", namespace)

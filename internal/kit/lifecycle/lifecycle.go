@@ -44,7 +44,7 @@ func Terms(ctx context.Context, log *slog.Logger, what string, served func(conte
 		if time.Since(began) > longTerm {
 			pause = firstPause
 		}
-		log.Warn("the controllers have ended and are started again", "error", err)
+		log.Warn("The controllers ended. They are restarted.", "error", err)
 		sleep(ctx, pause)
 	}
 }
@@ -70,7 +70,7 @@ func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Co
 
 // NoteElection logs when a manager's replica becomes the leader, if ctx lasts that long.
 func NoteElection(ctx context.Context, log *slog.Logger, mgr manager.Manager) {
-	log.Info("standing by until this replica is elected leader")
+	log.Info("This replica waits until it is elected leader.")
 	go func() {
 		select {
 		case <-ctx.Done():

@@ -8,7 +8,7 @@ import (
 )
 
 var connectedDesc = prometheus.NewDesc(namespace+"_broker_connected",
-	"Whether what this agent writes to the broker comes back by its watches.", nil, nil)
+	"Whether the agent's watches of the broker deliver its own writes.", nil, nil)
 
 // Connection has it be told whether the broker is there when the metrics are collected.
 func (m *Metrics) Connection(connected func() bool) {

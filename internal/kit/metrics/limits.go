@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
-		"Number of objects of the broker that arrive late because their cluster exports more than this one's budget for it, or changes more than it writes in time.", []string{"source_cluster"}, nil)
+		"Number of the broker's objects that arrive late because their cluster exceeds this cluster's budget for one member.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
 		"Number of Events that were not recorded because too many have to do with one other cluster.", []string{"source_cluster"}, nil)
 )

@@ -18,9 +18,9 @@ type Remote struct {
 
 var (
 	remoteReady = prometheus.NewDesc(namespace+"_remote_cluster_ready",
-		"Whether the heartbeat of another member is there, and its endpoints are not withdrawn.", []string{"cluster"}, nil)
+		"Whether another member sends heartbeats and its endpoints are in use.", []string{"cluster"}, nil)
 	remoteOver = prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
-		"Whether this cluster exceeds the budget that another member has for one, so that a part of what this one publishes arrives late there.", []string{"cluster"}, nil)
+		"Whether this cluster exceeds another member's budget for one member, so that some of its changes arrive late there.", []string{"cluster"}, nil)
 	remoteRenewed = prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",
 		"When the heartbeat of another member was last seen to have been renewed, by this agent's clock.", []string{"cluster"}, nil)
 )

@@ -50,7 +50,7 @@ func addresses(slice *discoveryv1.EndpointSlice) []netip.Prefix {
 	return all
 }
 
-// parse leaves out what is no range: what another cluster says is not trusted.
+// parse leaves out what is not a range: what another cluster says is not trusted.
 func parse(cidrs []string) []netip.Prefix {
 	var all []netip.Prefix
 	for _, cidr := range cidrs {

@@ -40,7 +40,7 @@ func ParseClusterID(s string) (ClusterID, error) {
 	}
 	for _, l := range labels {
 		if !label.MatchString(l) {
-			return "", fmt.Errorf("cluster id %q: %q is no DNS label (lower-case letters, digits and inner hyphens)", s, l)
+			return "", fmt.Errorf("cluster id %q: %q is not a DNS label (lower-case letters, digits and inner hyphens)", s, l)
 		}
 	}
 	return ClusterID(s), nil

@@ -144,7 +144,7 @@ const LostClusters = "atoll-lost-clusters"
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"
 
-// HubOwner stands for the hub among the owners of objects on the broker, and is the name of its Lease in the clusterset's namespace. It is no cluster id.
+// HubOwner stands for the hub among the owners of objects on the broker, and is the name of its Lease in the clusterset's namespace. It is not a cluster id.
 const HubOwner ClusterID = "hub.atoll.dev"
 
 // HubNamespace is the namespace of atoll-hub on a broker, HubAccount its service account there.

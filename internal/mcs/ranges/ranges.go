@@ -37,13 +37,13 @@ func parseRange(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
 		if a, noAddress := netip.ParseAddr(text); noAddress == nil && a.Zone() == "" {
-			return prefix, fmt.Errorf("%q is an address and no range: the range of it alone is %s", text, netip.PrefixFrom(a, a.BitLen()))
+			return prefix, fmt.Errorf("%q is an address, not a range; the range of this address alone is %s", text, netip.PrefixFrom(a, a.BitLen()))
 		}
-		return prefix, fmt.Errorf("%.50q is no range of addresses such as 10.1.0.0/16 or fd00:1::/48", text)
+		return prefix, fmt.Errorf("%.50q is not a range of addresses such as 10.1.0.0/16 or fd00:1::/48", text)
 	}
 	switch masked := prefix.Masked(); {
 	case prefix.Addr().Is4In6():
-		return prefix, fmt.Errorf("%q is no range of addresses: one of IPv4 is written as 10.1.0.0/16", text)
+		return prefix, fmt.Errorf("%q is not a range of addresses: one of IPv4 is written as 10.1.0.0/16", text)
 	case prefix != masked:
 		return prefix, fmt.Errorf("%q begins within its range: write %s for all of that, or %s for the address alone",
 			text, masked, netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))

@@ -34,7 +34,7 @@ func Parse(text string) (Clusters, error) {
 		default:
 			id, err := names.ParseClusterID(word)
 			if err != nil {
-				mistakes = append(mistakes, fmt.Errorf("%.70q is no cluster id", word))
+				mistakes = append(mistakes, fmt.Errorf("%.70q is not a cluster id", word))
 				continue
 			}
 			c.ids = append(c.ids, id)

@@ -14,11 +14,11 @@ func TestParse(t *testing.T) {
 		{" c1 , c2", "c1 c2", "c3", ""},
 		{"*", "c1 c2.eu", "", ""},
 		{"*,c1", "c1 c2", "", ""},
-		{"c1,C 2,c3", "c1 c3", "c2", `"C 2" is no cluster id`},
+		{"c1,C 2,c3", "c1 c3", "c2", `"C 2" is not a cluster id`},
 		{"", "", "c1", "empty"},
 		{"c1,", "c1", "c2", "empty"},
-		{"c*", "", "c1", `"c*" is no cluster id`},
-		{strings.Repeat("x", 5000) + ",c1", "c1", "x", "is no cluster id"},
+		{"c*", "", "c1", `"c*" is not a cluster id`},
+		{strings.Repeat("x", 5000) + ",c1", "c1", "x", "is not a cluster id"},
 	} {
 		c, err := Parse(tt.text)
 		for _, id := range strings.Fields(tt.has) {

@@ -41,7 +41,7 @@ func Address(family discoveryv1.AddressType, text string) (address netip.Addr, w
 	case address.IsMulticast():
 		return address, "is a multicast address"
 	case !address.IsGlobalUnicast():
-		return address, "is no unicast address"
+		return address, "is not a unicast address"
 	}
 	for _, s := range reserved {
 		if s.prefix.Contains(address) {

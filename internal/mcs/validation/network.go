@@ -43,7 +43,7 @@ func ParseNetwork(services, pods []string) (Network, error) {
 		for _, cidr := range list.from {
 			prefix, err := netip.ParsePrefix(cidr)
 			if err != nil {
-				return Network{}, fmt.Errorf("%q is no range of addresses such as 10.1.0.0/16: %w", cidr, err)
+				return Network{}, fmt.Errorf("%q is not a range of addresses such as 10.1.0.0/16: %w", cidr, err)
 			}
 			*list.to = append(*list.to, prefix.Masked())
 		}
@@ -113,7 +113,7 @@ func (n Network) addressProblem(source names.ClusterID, family discoveryv1.Addre
 	}
 	if n.Allowed != nil {
 		if allowed, fixed := n.Allowed(source); fixed && !allowed.Contains(address) {
-			return "is outside of the ranges that the broker's owner allows that cluster: " + describe(allowed)
+			return "is outside the ranges that the broker permits to that cluster: " + describe(allowed)
 		}
 	}
 	return ""

@@ -74,9 +74,9 @@ func TestRefusedAddresses(t *testing.T) {
 		{v4, "240.0.0.1", "reserved"},
 		{v4, "224.0.0.251", "multicast"},
 		{v6, "ff02::1", "multicast"},
-		{v4, "0.0.0.0", "no unicast"},
-		{v6, "::", "no unicast"},
-		{v4, "255.255.255.255", "no unicast"},
+		{v4, "0.0.0.0", "not a unicast"},
+		{v6, "::", "not a unicast"},
+		{v4, "255.255.255.255", "not a unicast"},
 		{v4, "10.96.0.1", "range 10.96.0.0/12 of Services"},
 		{v6, "fd00:96::1", "of Services"},
 		{v4, "10.244.7.7", "range 10.244.0.0/16 of pods"},
@@ -126,11 +126,11 @@ func TestAllowedRanges(t *testing.T) {
 		says   string
 	}{
 		{"c2", sliceAt(v4, "10.2.0.1"), "10.2.0.1", ""},
-		{"c2", sliceAt(v4, "10.2.0.1", "10.3.0.1", "10.2.0.2"), "10.2.0.1 10.2.0.2", `"10.3.0.1": is outside of the ranges that the broker's owner allows that cluster: 10.2.0.0/16, 10.96.0.0/12`},
+		{"c2", sliceAt(v4, "10.2.0.1", "10.3.0.1", "10.2.0.2"), "10.2.0.1 10.2.0.2", `"10.3.0.1": is outside the ranges that the broker permits to that cluster: 10.2.0.0/16, 10.96.0.0/12`},
 		{"c2", sliceAt(v4, "10.3.0.1", "10.2.0.1", "10.3.0.2"), "10.2.0.1", "; and 1 more"},
 		{"c2", sliceAt(v6, "fd00:2::1", "fd00:2::2"), "", `"fd00:2::1": is outside`},
 		{"c3", sliceAt(v6, "fd00:3::1", "fd00:4::1"), "fd00:3::1", `"fd00:4::1"`},
-		{"c4", sliceAt(v4, "10.2.0.1"), "", "allows that cluster: none at all"},
+		{"c4", sliceAt(v4, "10.2.0.1"), "", "permits to that cluster: none at all"},
 		{"c5", sliceAt(v4, "10.9.0.1"), "", "10.4.0.0/24 and 2 more ranges"},
 		{"c1", sliceAt(v4, "10.9.0.1"), "10.9.0.1", ""},
 		{"c3", sliceAt(v4, "127.0.0.1"), "", "loopback"},
@@ -157,7 +157,7 @@ func TestOverlaps(t *testing.T) {
 			t.Errorf("%s: %q, want %q", theirs, got, want)
 		}
 	}
-	if _, err := ParseNetwork(nil, []string{"10.1.0.0"}); err == nil || !strings.Contains(err.Error(), `"10.1.0.0" is no range`) {
+	if _, err := ParseNetwork(nil, []string{"10.1.0.0"}); err == nil || !strings.Contains(err.Error(), `"10.1.0.0" is not a range`) {
 		t.Errorf("an address as a range: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPo
 // portProblem says why neither a Service nor an EndpointSlice can have a port, "" where they can.
 func portProblem(name string, protocol corev1.Protocol, appProtocol *string) string {
 	if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
-		return "the name is no DNS label"
+		return "the name is not a DNS label"
 	}
 	switch protocol {
 	case "", corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:

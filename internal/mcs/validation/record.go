@@ -71,7 +71,7 @@ func IdentityProblem(spec brokerv1alpha1.ExportedServiceSpec) string {
 	}
 	for _, name := range []string{spec.ServiceNamespace, spec.ServiceName} {
 		if len(validation.IsDNS1123Label(name)) > 0 {
-			return quote(name) + " is no name of a Service or a namespace"
+			return quote(name) + " is not the name of a Service or a namespace"
 		}
 	}
 	switch spec.Type {

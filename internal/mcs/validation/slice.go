@@ -80,11 +80,11 @@ func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zo
 		refused = append(refused, Refused{"endpoint " + quote(canonical), fmt.Sprintf("has %d addresses, of which only the first is used", len(e.Addresses))})
 	}
 	if e.Hostname != nil && len(validation.IsDNS1123Label(*e.Hostname)) > 0 {
-		refused = append(refused, Refused{"host name " + quote(*e.Hostname), "is no DNS label"})
+		refused = append(refused, Refused{"host name " + quote(*e.Hostname), "is not a DNS label"})
 		clean.Hostname, same = nil, false
 	}
 	if e.Zone != nil && !zones.valid(*e.Zone) {
-		refused = append(refused, Refused{"zone " + quote(*e.Zone), "is no label value"}) // hints are made of it
+		refused = append(refused, Refused{"zone " + quote(*e.Zone), "is not a label value"}) // hints are made of it
 		clean.Zone, same = nil, false
 	}
 	return clean, refused, same
@@ -151,7 +151,7 @@ func originProblem(slice *discoveryv1.EndpointSlice) *Refused {
 	source := slice.Annotations[names.AnnotationSourceSlice]
 	name := strings.TrimSuffix(strings.TrimSuffix(source, ":ipv4"), ":ipv6") // as names.ClusterIPSlice has it
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return &Refused{"annotation " + names.AnnotationSourceSlice, quote(source) + " is no name of an EndpointSlice"}
+		return &Refused{"annotation " + names.AnnotationSourceSlice, quote(source) + " is not the name of an EndpointSlice"}
 	}
 	return nil
 }

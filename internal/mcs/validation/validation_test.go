@@ -51,8 +51,8 @@ func TestRecord(t *testing.T) {
 		{same, same, ""},
 		{add(mcsv1beta1.ServicePort{Name: "big", Port: 70000}), same, `port "big" 70000: 70000 is not between 1 and 65535`},
 		{add(mcsv1beta1.ServicePort{Name: "none"}), same, `port "none" 0: 0 is not`},
-		{add(mcsv1beta1.ServicePort{Name: "Web_1", Port: 81}), same, "the name is no DNS label"},
-		{add(mcsv1beta1.ServicePort{Name: strings.Repeat("x", 1<<16), Port: 81}), same, "the name is no DNS label"},
+		{add(mcsv1beta1.ServicePort{Name: "Web_1", Port: 81}), same, "the name is not a DNS label"},
+		{add(mcsv1beta1.ServicePort{Name: strings.Repeat("x", 1<<16), Port: 81}), same, "the name is not a DNS label"},
 		{add(mcsv1beta1.ServicePort{Name: "http", Port: 81}), same, "there is another port of this name"},
 		{add(mcsv1beta1.ServicePort{Name: "http2", Port: 80}), same, "there is another port 80/TCP"},
 		{add(mcsv1beta1.ServicePort{Name: "quic", Port: 80, Protocol: corev1.ProtocolUDP}), add(mcsv1beta1.ServicePort{Name: "quic", Port: 80, Protocol: corev1.ProtocolUDP}), ""},
@@ -100,12 +100,12 @@ func TestRecord(t *testing.T) {
 // A record of which it is not clear what it is an export of is refused as a whole.
 func TestIdentity(t *testing.T) {
 	for says, change := range map[string]func(*brokerv1alpha1.ExportedServiceSpec){
-		"cluster id":           func(s *brokerv1alpha1.ExportedServiceSpec) { s.ClusterID = "C 2" },
-		`"shop.eu" is no name`: func(s *brokerv1alpha1.ExportedServiceSpec) { s.ServiceNamespace = "shop.eu" },
-		`"" is no name`:        func(s *brokerv1alpha1.ExportedServiceSpec) { s.ServiceName = "" },
-		`type "Anycast"`:       func(s *brokerv1alpha1.ExportedServiceSpec) { s.Type = "Anycast" },
-		`scope "World"`:        func(s *brokerv1alpha1.ExportedServiceSpec) { s.Scope = "World" },
-		"exportedAt":           func(s *brokerv1alpha1.ExportedServiceSpec) { s.ExportedAt = metav1.Time{} },
+		"cluster id":                func(s *brokerv1alpha1.ExportedServiceSpec) { s.ClusterID = "C 2" },
+		`"shop.eu" is not the name`: func(s *brokerv1alpha1.ExportedServiceSpec) { s.ServiceNamespace = "shop.eu" },
+		`"" is not the name`:        func(s *brokerv1alpha1.ExportedServiceSpec) { s.ServiceName = "" },
+		`type "Anycast"`:            func(s *brokerv1alpha1.ExportedServiceSpec) { s.Type = "Anycast" },
+		`scope "World"`:             func(s *brokerv1alpha1.ExportedServiceSpec) { s.Scope = "World" },
+		"exportedAt":                func(s *brokerv1alpha1.ExportedServiceSpec) { s.ExportedAt = metav1.Time{} },
 	} {
 		if got := IdentityProblem(record(change)); !strings.Contains(got, says) {
 			t.Errorf("got %q, want %q", got, says)
@@ -143,7 +143,7 @@ func TestSlice(t *testing.T) {
 		{ports(port("zero", 0)), same, "0 is not between"},
 		{ports(port("minus", -1)), same, "-1 is not between"},
 		{ports(port("http", 81)), same, "another port of this name"},
-		{ports(port("UPPER", 81)), same, "no DNS label"},
+		{ports(port("UPPER", 81)), same, "not a DNS label"},
 		{ports(discoveryv1.EndpointPort{Name: ptr.To("x"), Protocol: ptr.To(corev1.Protocol("QUIC"))}), same, `protocol "QUIC"`},
 		{endpoint(at("127.0.0.1")), same, "not of the EndpointSlice's address type"},
 		{endpoint(at()), same, "has no address"},

@@ -137,5 +137,5 @@ func (r *Reconciler) sayTaken(imp *mcsv1beta1.ServiceImport, name string) {
 	}
 	others := &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: usual}}
 	status.Say(r.recorder, imp, others, corev1.EventTypeWarning, "NameTaken", "Import", fmt.Sprintf(
-		"Service %s was not made by Atoll and is left alone; the derived Service is named %s.", usual, name))
+		"Another tool or person created Service %s, so the derived Service is named %s.", usual, name))
 }

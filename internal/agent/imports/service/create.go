@@ -93,7 +93,7 @@ func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport,
 func (r *Reconciler) sayLost(imp *mcsv1beta1.ServiceImport, lost []string, refusal error) {
 	if len(lost) > 0 {
 		status.Say(r.recorder, imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import", fmt.Sprintf(
-			"The derived Service can't have its clusterset IP %s again: %v", strings.Join(lost, " and "), refusal))
+			"The derived Service cannot get its clusterset IP %s again: %v", strings.Join(lost, " and "), refusal))
 	}
 }
 

@@ -81,7 +81,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	var warnings []status.Warning
 	if count, summary := validation.RefusedOf(in.record); count > 0 {
 		warnings = []status.Warning{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
-			"Parts of the export of cluster %q are invalid and do not count here: %s. Correct them in that cluster.", req.Cluster, summary)}}
+			"Parts of the export of cluster %q are invalid and ignored here: %s. Correct them in that cluster.", req.Cluster, summary)}}
 	}
 	if in.state == border.Refused {
 		return decision{warnings: append(warnings, refused(req.Cluster, in.detail))}
@@ -93,7 +93,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	clean, gone := without(clean, in.out)
 	if gone > 0 {
 		warnings = append(warnings, status.Warning{Reason: ReasonEndpointsLost, Message: fmt.Sprintf(
-			"The heartbeat of cluster %q is missing. Endpoints of it that do not answer any more are withdrawn until they do: %d. The others are kept.", req.Cluster, gone)})
+			"No heartbeat from cluster %q. Endpoints that do not answer are withdrawn until they do: %d. The others are kept.", req.Cluster, gone)})
 	}
 	d := decision{warnings: warnings, want: endpoints.Import{
 		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
@@ -149,12 +149,12 @@ func keepRevision(have, want *discoveryv1.EndpointSlice) {
 
 func refused(cluster names.ClusterID, what string) status.Warning {
 	return status.Warning{Reason: ReasonEndpointsRefused, Message: fmt.Sprintf(
-		"Endpoints of cluster %q are not imported: %s. Its other endpoints are. Correct them in that cluster.", cluster, what)}
+		"Endpoints of cluster %q are not imported: %s. Its other endpoints are imported. Correct these in that cluster.", cluster, what)}
 }
 
 // LostMessage says of a cluster that it is lost.
 func LostMessage(cluster names.ClusterID) string {
-	return fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and none of its endpoints answers. Its endpoints are withdrawn until it is back.", cluster)
+	return fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and no endpoint answers. Its endpoints are withdrawn until it is back.", cluster)
 }
 
 func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {

@@ -105,7 +105,7 @@ func (v *Voucher) Start(ctx context.Context) error {
 		case errors.Is(err, errOutdated):
 			return err
 		case err != nil && ctx.Err() == nil:
-			v.Log.Warn("Comparing what is on the broker with what this cluster publishes failed, and is tried again.", "error", err)
+			v.Log.Warn("Comparing the objects on the broker with what this cluster publishes failed. The agent retries.", "error", err)
 		case right && n < first:
 			next = firstInterval
 		case right:

@@ -76,19 +76,19 @@ func ready(own local.Own, so Progress) metav1.Condition {
 	switch {
 	case so.Record.Failure != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
-		condition.Message = "The export did not reach the broker, and is being tried again: " + so.Record.Failure
+		condition.Message = "The export did not reach the broker. The agent retries: " + so.Record.Failure
 	case !own.Validity.Valid:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
-		condition.Message = "There is nothing to export as long as this ServiceExport is not valid."
+		condition.Message = "Nothing is exported while this ServiceExport is not valid."
 	case own.Withheld != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = own.Withheld
 	case so.Record.Waiting:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
-		condition.Message = "The broker has not been reached yet."
+		condition.Message = "The agent has not reached the broker yet."
 	case so.Endpoints.Failure != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
-		condition.Message = "Not all endpoints reached the broker. It is being tried again: " + so.Endpoints.Failure
+		condition.Message = "Not all endpoints reached the broker. The agent retries: " + so.Endpoints.Failure
 	default:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
@@ -122,10 +122,10 @@ func Warnings(own local.Own, closed bool) []status.Warning {
 // systemNamespace says of an export from one of the system's namespaces who imports it, and how to change that.
 func systemNamespace(namespace string, closed bool) string {
 	label := command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
-	message := fmt.Sprintf("Namespace %s is closed to imports in each cluster until it is labelled there. "+
-		"Clusters without the label do not import this Service. To allow it, run in each of them: %s", namespace, label)
+	message := fmt.Sprintf("Clusters import this Service only if namespace %s has a label there. "+
+		"To allow it, run in each cluster: %s", namespace, label)
 	if closed {
-		message = fmt.Sprintf("Namespace %s of this cluster has no such label: exports of the same name in other clusters are not imported here. %s", namespace, message)
+		message = fmt.Sprintf("Namespace %s of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported here. %s", namespace, message)
 	}
 	return message
 }

@@ -36,14 +36,14 @@ func TestReady(t *testing.T) {
 		},
 		{
 			"the record is refused", true, true, "no", status.Outcome{Failure: "not either"},
-			"False", "Failed", "The export did not reach the broker, and is being tried again: no",
+			"False", "Failed", "The export did not reach the broker. The agent retries: no",
 		},
 		{
 			"an endpoint is refused", true, true, "", status.Outcome{Failure: "no", Warnings: []status.Warning{cut}},
-			"False", "Failed", "Not all endpoints reached the broker. It is being tried again: no",
+			"False", "Failed", "Not all endpoints reached the broker. The agent retries: no",
 		},
-		{"nothing to export", false, true, "", status.Outcome{}, "False", "Pending", "There is nothing to export as long as this ServiceExport is not valid."},
-		{"no broker", true, false, "", status.Outcome{}, "False", "Pending", "The broker has not been reached yet."},
+		{"nothing to export", false, true, "", status.Outcome{}, "False", "Pending", "Nothing is exported while this ServiceExport is not valid."},
+		{"no broker", true, false, "", status.Outcome{}, "False", "Pending", "The agent has not reached the broker yet."},
 	} {
 		own := local.Own{Validity: contribution.Validity{Valid: tt.valid}}
 		got := ready(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Endpoints: tt.endpoints})
@@ -84,9 +84,9 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 	if got := Warnings(own, false); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
-	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is no label"}}
+	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is not a label"}}
 	got := Conditions(own, Progress{Endpoints: status.Outcome{Warnings: Warnings(own, false)}, Tried: true})
-	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `is exported label "team": is no label.`) {
+	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `is exported label "team": is not a label.`) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -95,9 +95,9 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 // whose ports a MultiClusterService leaves out is not called exported.
 func TestReadyNamesWhyNobodyImports(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}, Validity: contribution.Validity{Valid: true}}
-	const open = "Namespace default is closed to imports in each cluster until it is labelled there. Clusters without the label do not import this Service. " +
-		"To allow it, run in each of them: kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"
-	const here = "Namespace default of this cluster has no such label: exports of the same name in other clusters are not imported here. "
+	const open = "Clusters import this Service only if namespace default has a label there. " +
+		"To allow it, run in each cluster: kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"
+	const here = "Namespace default of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported here. "
 	for closed, want := range map[bool]string{false: open, true: here + open} {
 		if got := Warnings(own, closed); len(got) != 1 || got[0] != (status.Warning{Reason: "SystemNamespace", Message: want}) {
 			t.Errorf("closed %v: %+v", closed, got)
@@ -125,10 +125,10 @@ func TestConditionsStandUntilMoreIsKnown(t *testing.T) {
 		want                      string // the messages of Ready and Conflict, for what is said of them
 	}{
 		{"restarted, no broker", true, false, false, "", "before|opposed"},
-		{"new, no broker", false, false, false, "", "The broker has not been reached yet."},
+		{"new, no broker", false, false, false, "", "The agent has not reached the broker yet."},
 		{"restarted, endpoints untried", true, true, false, "", "before|All clusters that export this service agree."},
 		{"new, endpoints untried", false, true, false, "", "All clusters that export this service agree."},
-		{"the record is refused", true, true, false, "no", "The export did not reach the broker, and is being tried again: no|All clusters that export this service agree."},
+		{"the record is refused", true, true, false, "no", "The export did not reach the broker. The agent retries: no|All clusters that export this service agree."},
 		{"all is known", true, true, true, "", "The Service is exported to the clusterset.|All clusters that export this service agree."},
 	} {
 		own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}

@@ -16,15 +16,15 @@ func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
 	if slice, more := endpoints.FirstUnsupported(sources); slice != nil {
 		warnings = append(warnings, status.Warning{
 			Reason: "UnsupportedAddressType",
-			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for it holds addresses of type %s: only IP addresses can be exported.",
+			Message: fmt.Sprintf("EndpointSlice %s%s is not exported: it has addresses of type %s, and only IP addresses can be exported.",
 				slice.Name, and(more), slice.AddressType),
 		})
 	}
 	if slice, more := endpoints.FirstForeign(sources); slice != nil {
 		warnings = append(warnings, status.Warning{
 			Reason: "ForeignEndpoints",
-			Message: fmt.Sprintf("EndpointSlice %s%s is left out, for its labels say that another cluster's endpoints are in it (%s, or %s of Karmada's), "+
-				"and the Service has no others. If they are this cluster's own, take the label away.",
+			Message: fmt.Sprintf("EndpointSlice %s%s is not exported: its labels say that it has another cluster's endpoints (%s, or %s of Karmada's), "+
+				"and the Service has no others. If they are this cluster's own, remove the label.",
 				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
 		})
 	}
@@ -32,7 +32,7 @@ func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
 		warnings = append(warnings, status.Warning{
 			Reason: "EndpointsTruncated",
 			Message: fmt.Sprintf("The Endpoints object has reached the %d addresses that Kubernetes takes from one: "+
-				"any more are used neither in this cluster nor in others. Make EndpointSlices in its place.", endpoints.MaxMirrored),
+				"further addresses are used neither in this cluster nor in others. Create EndpointSlices instead.", endpoints.MaxMirrored),
 		})
 	}
 	return warnings

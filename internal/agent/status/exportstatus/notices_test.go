@@ -30,8 +30,8 @@ func TestNotices(t *testing.T) {
 		slice("a", discoveryv1.AddressTypeIPv4, 1000), slice("c", discoveryv1.AddressTypeFQDN, 1), slice("b", discoveryv1.AddressTypeFQDN, 1),
 	})
 	if diff := cmp.Diff([]status.Warning{
-		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is left out, for it holds addresses of type FQDN: only IP addresses can be exported."},
-		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one: any more are used neither in this cluster nor in others. Make EndpointSlices in its place."},
+		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is not exported: it has addresses of type FQDN, and only IP addresses can be exported."},
+		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one: further addresses are used neither in this cluster nor in others. Create EndpointSlices instead."},
 	}, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -39,8 +39,8 @@ func TestNotices(t *testing.T) {
 	foreign.Labels = map[string]string{names.LabelSourceCluster: "c2"}
 	if diff := cmp.Diff([]status.Warning{{
 		Reason: "ForeignEndpoints",
-		Message: "EndpointSlice a is left out, for its labels say that another cluster's endpoints are in it (multicluster.kubernetes.io/source-cluster, " +
-			"or endpointslice.kubernetes.io/managed-by of Karmada's), and the Service has no others. If they are this cluster's own, take the label away.",
+		Message: "EndpointSlice a is not exported: its labels say that it has another cluster's endpoints (multicluster.kubernetes.io/source-cluster, " +
+			"or endpointslice.kubernetes.io/managed-by of Karmada's), and the Service has no others. If they are this cluster's own, remove the label.",
 	}}, Notices([]*discoveryv1.EndpointSlice{foreign})); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -142,7 +142,7 @@ func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceI
 		lost := slice.LostMessage(names.ClusterID(c.Cluster))
 		if strings.Contains(before, lost) && !strings.Contains(ready.Message, lost) {
 			status.Say(r.recorder, have, r.cluster.Reference(names.ClusterID(c.Cluster)), corev1.EventTypeNormal, "ClusterBack", "Import",
-				fmt.Sprintf("Cluster %q is back, and so are its endpoints.", c.Cluster))
+				fmt.Sprintf("Cluster %q is back. Its endpoints are used again.", c.Cluster))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func renamed(imp *mcsv1beta1.ServiceImport) string {
 	if has == "" || has == usual {
 		return ""
 	}
-	return fmt.Sprintf(" Its derived Service is named %s, because Service %s/%s was not made by Atoll.", has, imp.Namespace, usual)
+	return fmt.Sprintf(" Its derived Service is named %s, because another tool or person created Service %s/%s.", has, imp.Namespace, usual)
 }
 
 // NotSupported is the condition of an import that has no IP family in common with this
@@ -71,7 +71,7 @@ func Portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 
 // Failed is the condition of an import whose derived Service the API server refused.
 func Failed(reason string) *metav1.Condition {
-	return Pending("The derived Service can't be written, and is being tried again: " + reason)
+	return Pending("The derived Service cannot be written. The agent retries: " + reason)
 }
 
 // Pending is the condition of an import that lacks something.

@@ -60,7 +60,7 @@ func TestMessages(t *testing.T) {
 		},
 		"refused": {
 			*Failed("exceeded quota"), metav1.ConditionFalse, "Pending",
-			"The derived Service can't be written, and is being tried again: exceeded quota",
+			"The derived Service cannot be written. The agent retries: exceeded quota",
 		},
 	} {
 		if tt.got != (metav1.Condition{Type: "Ready", Status: tt.status, Reason: tt.reason, Message: tt.message}) {

@@ -1,0 +1,56 @@
+package steps
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+)
+
+// What ends traffic is confirmed by an answer on a terminal, or by a flag.
+func TestConfirm(t *testing.T) {
+	for name, tt := range map[string]struct {
+		typed     string // on a terminal; "" where standard input is none
+		yes       bool
+		confirmed bool
+	}{
+		"a terminal: yes":       {"yes\n", false, true},
+		"a terminal: no":        {"no\n", false, false},
+		"a terminal: only y":    {"y\n", false, false},
+		"the flag":              {"", true, true},
+		"neither":               {"", false, false},
+		"the flag asks nothing": {"no\n", true, true},
+	} {
+		cmd, said := &cobra.Command{}, &bytes.Buffer{}
+		cmd.SetErr(said)
+		cmd.SetIn(strings.NewReader("yes\n")) // of a pipe, which is nobody's answer
+		if tt.typed != "" {
+			keyboard, terminal, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer keyboard.Close()
+			defer terminal.Close()
+			if _, err := io.WriteString(keyboard, tt.typed); err != nil {
+				t.Fatal(err)
+			}
+			cmd.SetIn(terminal)
+		}
+		err := Confirm(cmd, tt.yes, "It ends.", []string{"Clients lose web."})
+		if (err == nil) != tt.confirmed || !strings.Contains(said.String(), "Clients lose web.\n") {
+			t.Errorf("%s: %v, after\n%s", name, err, said)
+		}
+		if asked := strings.Contains(said.String(), "It ends. Type yes to continue: "); asked != (tt.typed != "" && !tt.yes) {
+			t.Errorf("%s: it said\n%s", name, said)
+		}
+		if tt.typed == "" && !tt.yes && (!errors.Is(err, target.ErrUsage) || !strings.Contains(err.Error(), "add --yes")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// LeaveImpact says what stops working when a cluster leaves: for a person to confirm.
+func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error) {
+	exports, imports := &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}
+	for _, list := range []client.ObjectList{exports, imports} {
+		if err := cluster.List(ctx, list); err != nil && !noSuchKind(err) {
+			return nil, fmt.Errorf("listing what the cluster exports and imports: %w", err)
+		}
+	}
+	var exported, imported []string
+	for _, e := range exports.Items {
+		exported = append(exported, client.ObjectKeyFromObject(&e).String())
+	}
+	for _, i := range imports.Items {
+		if i.Labels[names.LabelManagedBy] == names.AgentManager {
+			imported = append(imported, client.ObjectKeyFromObject(&i).String())
+		}
+	}
+	return impact(
+		"Other clusters stop using the endpoints here of %s.", exported,
+		"Pods of this cluster can no longer reach %s by the name or the clusterset IP.", imported,
+	), nil
+}
+
+// RemovalImpact says what stops working when a member is removed from the broker.
+func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]string, error) {
+	records := &brokerv1alpha1.ExportedServiceList{}
+	if err := on.List(ctx, records, client.InNamespace(r.Namespace)); err != nil && !noSuchKind(err) {
+		return nil, fmt.Errorf("listing what members export: %w", err)
+	}
+	exporters := map[string][]string{}
+	for _, e := range records.Items {
+		service := types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}.String()
+		exporters[service] = append(exporters[service], e.Spec.ClusterID)
+	}
+	var shared, alone []string
+	for service, clusters := range exporters {
+		switch {
+		case !slices.Contains(clusters, r.Cluster.String()):
+		case len(clusters) > 1:
+			shared = append(shared, service)
+		default:
+			alone = append(alone, service)
+		}
+	}
+	return impact(
+		"No other cluster exports %s: clients lose it.", alone,
+		"Clients lose the endpoints of "+r.Cluster.String()+" of %s, which other clusters export too.", shared,
+	), nil
+}
+
+// HubImpact says what stops working when the hub of a clusterset is removed.
+func HubImpact(ctx context.Context, on *install.Target) ([]string, error) {
+	all := &networkingv1alpha1.MultiClusterServiceList{}
+	if err := on.List(ctx, all); err != nil && !noSuchKind(err) {
+		return nil, fmt.Errorf("listing MultiClusterServices: %w", err)
+	}
+	var shared, balanced []string
+	for _, mcs := range all.Items {
+		key := client.ObjectKeyFromObject(&mcs).String()
+		if mcs.Spec.Has(networkingv1alpha1.ExposureTypeLoadBalancer) {
+			balanced = append(balanced, key)
+		}
+		if mcs.Spec.Has(networkingv1alpha1.ExposureTypeCrossCluster) {
+			shared = append(shared, key)
+		}
+	}
+	return impact(
+		"Members stop exporting %s for their MultiClusterServices.", shared,
+		"The load balancers of %s stay at their providers, and nothing updates them.", balanced,
+	), nil
+}
+
+// impact fills lists of services into sentences, those that have some.
+func impact(sentences ...any) []string {
+	var lines []string
+	for i := 0; i < len(sentences); i += 2 {
+		services := sentences[i+1].([]string)
+		if len(services) == 0 {
+			continue
+		}
+		slices.Sort(services)
+		lines = append(lines, fmt.Sprintf(sentences[i].(string), counted(services)))
+	}
+	return lines
+}
+
+// counted says how many services there are, and names the first.
+func counted(services []string) string {
+	if len(services) == 1 {
+		return "service " + services[0]
+	}
+	return fmt.Sprintf("%d services (%s)", len(services), some(services))
+}
+
+// some writes the first of a list.
+func some(list []string) string {
+	const most = 5
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:most], ", ") + ", …"
+}

@@ -1,0 +1,22 @@
+package membership
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/atoll-mcs/atoll/lab"
+)
+
+// A clusterset is deleted from its broker with everything that is its own, and nothing of another one's.
+func TestUndeploy(t *testing.T) {
+	deployBroker(t)
+	before := inventory(t, lab.Broker)
+	must(t, "", "broker deploy --context broker --namespace second")
+	ends(t, 64, "", "broker undeploy --context broker --namespace second", "Clusterset second is deleted.", "add --yes")
+	if plan := must(t, "", "broker undeploy --dry-run --context broker --namespace second"); !strings.Contains(plan, "delete Namespace second\n") || strings.Contains(plan, "atoll-clusterset") {
+		t.Errorf("undeploy --dry-run printed\n%s", plan)
+	}
+	must(t, "", "broker undeploy --yes --context broker --namespace second")
+	expectInventory(t, lab.Broker, before)
+	refused(t, "", "broker undeploy --yes --context broker --namespace second", "there is no clusterset second")
+}
