@@ -69,7 +69,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	start(t)
 	eventually(t, "it is told", func() error {
 		if c := expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
-			!strings.Contains(c.Message, "leaves an existing load balancer as it is") {
+			!strings.Contains(c.Message, "does not change an existing load balancer") {
 			return fmt.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
 		}
 		return nil

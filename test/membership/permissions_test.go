@@ -91,7 +91,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	config.BinaryData = map[string][]byte{"namespaces.c4": {0xff}}
 	noError(t, on[lab.Broker].Update(t.Context(), config))
 	table := must(t, "", members+"list"+at)
-	planes.Says(t, "the table", strings.Join(strings.Fields(table), " "), "range of it alone is 10.3.0.1/32", `"Team" is neither`, "Somebody", "c4 none 0 0 any")
+	planes.Says(t, "the table", strings.Join(strings.Fields(table), " "), "range of this address alone is 10.3.0.1/32", `"Team" is neither`, "Somebody", "c4 none 0 0 any")
 	must(t, "", members+"set c4 --namespaces shop,shop"+at)
 	must(t, "", members+"set c3 --namespaces *"+at)
 	must(t, "", members+"set c2 --namespaces * --ranges any"+at)
