@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,20 +32,21 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check [CONTEXT...]",
 		Short: "Check whether clusters can be members of a clusterset, and work as such",
-		Long: `Checks one cluster, or several and the ways between them: what their API servers serve, rights,
-what runs of Atoll, the way to the broker, clocks, address ranges, how Services are routed, DNS from a
-pod's resolv.conf to the answer, and the network, by real connections. For that it makes a namespace
-with two small pods in each cluster, and takes it away again; --no-pods does without.
+		Long: `Checks one cluster, or several and the network between them: API servers, permissions, Atoll's
+programs, the connection to the broker, clocks, address ranges, routing of Services, DNS, and real
+connections between clusters. For this it creates a namespace with two small pods in each cluster,
+and deletes it at the end; --no-pods skips what needs pods.
 
-With --pre it says whether clusters can join, before anything is installed; with --join-file, whether
-their pods reach the broker that the file names.
+With --pre it checks whether clusters can join, before anything is installed; with --join-file, also
+whether their pods reach the broker that the file names.
 
-  √  as it should be
-  ‼  a warning: it works, and not as well as it could
-  ×  an error, with what to do about it and where more about it stands
-  –  what could not be found out
+  √  passed
+  ‼  a warning: it works, but not as well as it could
+  ×  an error, with what to do and where it is documented
+  –  skipped: the check could not be made
 
-The exit status is 79 where a check has failed.`,
+Lines appear as soon as they are known, in colour on terminals unless NO_COLOR is set. The exit
+status is 79 if a check failed.`,
 		Example: `  atoll check --pre c1 c2 c3
   atoll check --pre --join-file c1.join --context c1
   atoll check c1 c2 c3
@@ -53,9 +55,9 @@ The exit status is 79 where a check has failed.`,
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
-	flags.BoolVar(&o.Before, "pre", false, "check whether the clusters can join, before they do")
+	flags.BoolVar(&o.Before, "pre", false, "check whether the clusters can join")
 	flags.StringVar(&o.joinFile, "join-file", "", "with --pre: the join file that is about to be used, or one of another cluster's for the same broker")
-	flags.BoolVar(&o.NoPods, "no-pods", false, "make nothing in the clusters, and leave out what takes pods")
+	flags.BoolVar(&o.NoPods, "no-pods", false, "create no pods, and skip the checks that need them")
 	target.AddImageFlag(flags, &o.Image)
 	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "how long all of it may take")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
@@ -77,6 +79,13 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	o.Options.BrokerServer, o.Say = o.Several.BrokerServer, steps.Say(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
 	defer cancel()
+	table := o.format == output.Table
+	p := printer{w: cmd.OutOrStdout()}
+	if table && !o.NoPods { // what needs no pods does not wait for them
+		o.Read = func(e check.Evidence) {
+			p.print(slices.DeleteFunc(check.Evaluate(e), func(r check.Result) bool { return r.ID.NeedsPods() }))
+		}
+	}
 	evidence, problems := checkup.Gather(ctx, clusters, o.Options)
 	for _, err := range problems {
 		fmt.Fprintln(cmd.ErrOrStderr(), "cleaning up:", err)
@@ -85,10 +94,16 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		return fmt.Errorf("it was ended before all was found out (--timeout %v): %w", o.Timeout, err)
 	}
 	results := check.Evaluate(*evidence)
-	if done, err := o.format.Structured(cmd.OutOrStdout(), results); err != nil {
+	if _, err := o.format.Structured(cmd.OutOrStdout(), results); err != nil {
 		return err
-	} else if !done {
-		print(cmd.OutOrStdout(), results)
+	}
+	if table {
+		rest := results
+		if o.Read != nil {
+			rest = slices.DeleteFunc(slices.Clone(results), func(r check.Result) bool { return !r.ID.NeedsPods() })
+		}
+		p.print(rest)
+		p.count(results)
 	}
 	if failed := results.Count(check.Error); failed > 0 {
 		return &target.FailedError{Failed: failed}
@@ -96,26 +111,34 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	return nil
 }
 
-var marks = map[check.Status]string{check.OK: "√", check.Warning: "‼", check.Error: "×", check.Skipped: "–"}
+var marks = map[check.Status]output.Mark{check.OK: output.Good, check.Warning: output.Warning, check.Error: output.Bad, check.Skipped: output.Skipped}
 
-// print writes results under headings, and how many there are of each kind.
-func print(w io.Writer, results check.Results) {
-	heading := ""
+// printer writes results under headings as they come.
+type printer struct {
+	w       io.Writer
+	heading string
+}
+
+func (p *printer) print(results check.Results) {
 	for _, r := range results {
-		h := r.Subject
+		heading := r.Subject
 		if r.Cluster != "" {
-			h = "cluster " + r.Cluster + ", " + r.Subject
+			heading = "cluster " + r.Cluster + ", " + r.Subject
 		}
-		if h != heading {
-			if heading != "" {
-				fmt.Fprintln(w)
+		if heading != p.heading {
+			if p.heading != "" {
+				fmt.Fprintln(p.w)
 			}
-			fmt.Fprintln(w, h)
-			heading = h
+			fmt.Fprintln(p.w, heading)
+			p.heading = heading
 		}
-		line(w, r)
+		line(p.w, r)
 	}
-	fmt.Fprintf(w, "\n%d checks: %d fine, %d warnings, %d errors, %d could not be made\n",
+}
+
+// count writes how many results there are of each kind.
+func (p *printer) count(results check.Results) {
+	fmt.Fprintf(p.w, "\n%d checks: %d passed, %d warnings, %d errors, %d skipped\n",
 		len(results), results.Count(check.OK), results.Count(check.Warning), results.Count(check.Error), results.Count(check.Skipped))
 }
 
@@ -128,7 +151,7 @@ func line(w io.Writer, r check.Result) {
 	if r.Message != "" && r.Status == check.OK {
 		message = ": " + r.Message
 	}
-	fmt.Fprintf(w, "%s %s %s%s%s\n", marks[r.Status], r.ID, r.Title, way, message)
+	fmt.Fprintf(w, "%s %s %s%s%s\n", marks[r.Status].On(w), r.ID, r.Title, way, message)
 	if r.Status == check.OK {
 		return
 	}

@@ -10,13 +10,17 @@ import (
 // TestPrint: headings, a line for each check, and below it what was found and what to do.
 func TestPrint(t *testing.T) {
 	var got bytes.Buffer
-	print(&got, check.Results{
+	p := printer{w: &got}
+	results := check.Results{
 		{ID: check.APIServer, Cluster: "c1", Subject: "API server", Title: "the API server answers", Status: check.OK, Message: "Kubernetes v1.36.0, 0.9 ms"},
 		{ID: check.APIVersions, Cluster: "c1", Subject: "API server", Title: "it serves what Atoll needs", Status: check.OK},
 		{ID: check.Wiring, Cluster: "c1", Subject: "DNS", Title: "the cluster's DNS asks", Status: check.Error, Message: "it is not told to", Hint: "atoll dns install --context c1", Documentation: check.Wiring.Anchor()},
 		{ID: check.KubeProxy, Cluster: "c2", Subject: "network", Title: "kube-proxy runs on all nodes", Status: check.Skipped, Message: "there is no DaemonSet", Documentation: check.KubeProxy.Anchor()},
 		{ID: check.Datagrams, From: "c1", To: "c2", Subject: "between clusters", Title: "UDP comes through", Status: check.Warning, Message: "i/o timeout", Hint: "let UDP through", Documentation: check.Datagrams.Anchor()},
-	})
+	}
+	p.print(results[:2])
+	p.print(results[2:])
+	p.count(results)
 	const want = `cluster c1, API server
 √ ATOLL1001 the API server answers: Kubernetes v1.36.0, 0.9 ms
 √ ATOLL1002 it serves what Atoll needs
@@ -37,7 +41,7 @@ between clusters
     do: let UDP through
     see: docs/reference/checks.md#atoll2102
 
-5 checks: 2 fine, 1 warnings, 1 errors, 1 could not be made
+5 checks: 2 passed, 1 warnings, 1 errors, 1 skipped
 `
 	if got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)

@@ -3,17 +3,40 @@ package output
 import (
 	"fmt"
 	"io"
+	"os"
+
+	"golang.org/x/term"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
-// marks stand in front of findings.
-var marks = map[report.Severity]string{report.Error: "×", report.Warning: "‼", report.Pending: "…"}
+// Mark stands in front of a line and says how it is.
+type Mark struct{ text, color string }
 
-// Findings writes what is not as it should be, each with what to do about it.
+// The marks, with their colours on terminals (ECMA-48, "Select Graphic Rendition").
+var (
+	Good    = Mark{"√", "32"}
+	Warning = Mark{"‼", "33"}
+	Bad     = Mark{"×", "31"}
+	Pending = Mark{"…", "36"}
+	Skipped = Mark{"–", "2"}
+)
+
+// On is the mark as w shows it: in colour on a terminal, unless the variable NO_COLOR is set (https://no-color.org).
+func (m Mark) On(w io.Writer) string {
+	if file, ok := w.(*os.File); ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd())) {
+		return "\x1b[" + m.color + "m" + m.text + "\x1b[0m"
+	}
+	return m.text
+}
+
+// marks stand in front of findings.
+var marks = map[report.Severity]Mark{report.Error: Bad, report.Warning: Warning, report.Pending: Pending}
+
+// Findings writes what is wrong, each with what to do about it.
 func Findings(w io.Writer, findings []report.Finding) {
 	for _, f := range findings {
-		fmt.Fprintf(w, "%s %s: %s\n", marks[f.Severity], f.About, f.Message)
+		fmt.Fprintf(w, "%s %s: %s\n", marks[f.Severity].On(w), f.About, f.Message)
 		if f.Do != "" {
 			fmt.Fprintf(w, "    %s\n", f.Do)
 		}

@@ -90,16 +90,16 @@ func print(w io.Writer, report verify.Report) {
 	for _, c := range report.Cases {
 		switch {
 		case c.Failure != "":
-			fmt.Fprintf(w, "× %s: %s\n    %s\n", c.Cluster, c.Name, c.Failure)
+			fmt.Fprintf(w, "%s %s: %s\n    %s\n", output.Bad.On(w), c.Cluster, c.Name, c.Failure)
 		case c.Skipped != "":
 			skipped++
-			fmt.Fprintf(w, "– %s: %s: %s\n", c.Cluster, c.Name, c.Skipped)
+			fmt.Fprintf(w, "%s %s: %s: %s\n", output.Skipped.On(w), c.Cluster, c.Name, c.Skipped)
 		default:
 			detail := c.Detail
 			if detail != "" {
 				detail = ", " + detail
 			}
-			fmt.Fprintf(w, "√ %s: %s (%.1f s)%s\n", c.Cluster, c.Name, c.Seconds, detail)
+			fmt.Fprintf(w, "%s %s: %s (%.1f s)%s\n", output.Good.On(w), c.Cluster, c.Name, c.Seconds, detail)
 		}
 	}
 	fmt.Fprintf(w, "\n%d cases: %d fine, %d failed, %d not tried\n", len(report.Cases), len(report.Cases)-report.Failed()-skipped, report.Failed(), skipped)

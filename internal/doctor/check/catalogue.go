@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -111,6 +112,12 @@ var Catalogue = []Entry{
 	{Datagrams, subjectBetween, "UDP datagrams arrive"},
 	{LargeOnes, subjectBetween, "large packets arrive"},
 }
+
+// needPods are the checks that pods in the clusters make.
+var needPods = []ID{BrokerReached, BrokerLatency, BrokerClock, PodsRun, Routing, OwnDNS, ClustersetDNS, Names, Families, Connections, Datagrams, LargeOnes}
+
+// NeedsPods tells whether pods in the clusters make the check, so that it takes longer than others.
+func (id ID) NeedsPods() bool { return slices.Contains(needPods, id) }
 
 // entry finds a check; one that is not in the catalogue is a mistake in this package.
 func entry(id ID) Entry {

@@ -56,6 +56,8 @@ type Options struct {
 	Timeout time.Duration
 	// Say tells a person what is being done.
 	Say func(format string, args ...any)
+	// Read gets what the API servers have said, before pods are started; nil for nobody.
+	Read func(check.Evidence)
 }
 
 // Gather finds out about clusters. What can't be found out is said in the evidence. Namespaces and
@@ -70,6 +72,9 @@ func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.E
 		read(ctx, &e.Clusters[i], configs[i], o)
 	})
 	call(e)
+	if o.Read != nil {
+		o.Read(*e)
+	}
 	if o.NoPods {
 		return e, nil
 	}
