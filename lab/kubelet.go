@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,7 +174,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		},
 		"authorization":            map[string]any{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + l.containerdSocket(c, n),
-		"clusterDomain":            clusterDomain, "clusterDNS": texts(c.DNS),
+		"clusterDomain":            clusterDomain, "clusterDNS": texts(c.DNS), "resolvConf": filepath.Join(l.Dir(c.Name), "node.conf"),
 		// What follows lets several kubelets share a machine, and its disk and memory with whatever else is there.
 		"cgroupDriver": "cgroupfs", "cgroupRoot": l.cgroupRoot(n), "failCgroupV1": false,
 		"enforceNodeAllocatable": []string{}, "failSwapOn": false, "localStorageCapacityIsolation": false, "oomScoreAdj": 0,
@@ -194,7 +195,8 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"--housekeeping-interval=5m", // labs use no metrics of containers
 	)
 	u.Namespace, u.Probe = n.Namespace, "tcp://"+address
-	u.Files = map[string]string{name + ".json": text(config)}
+	// Nodes have no DNS server but the cluster's, whatever the machine has.
+	u.Files = map[string]string{name + ".json": text(config), "node.conf": ""}
 	return u
 }
 
@@ -276,7 +278,7 @@ func raiseInotifyLimit() {
 func checkContainers() error {
 	var missing []string
 	programs := append([]string{
-		"containerd", "ctr", "runc", "busybox", "ldd", filepath.Join(cniPlugins, "ptp"), filepath.Join(cniPlugins, "host-local"), filepath.Join(cniPlugins, "loopback"),
+		"containerd", "containerd-shim-runc-v2", "ctr", "runc", "busybox", "ldd", filepath.Join(cniPlugins, "ptp"), filepath.Join(cniPlugins, "host-local"), filepath.Join(cniPlugins, "loopback"),
 	}, tools...)
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
@@ -297,9 +299,50 @@ func checkContainers() error {
 	if have, err := version.ParseGeneric(string(found[1])); err != nil || have.LessThan(version.MustParseGeneric(oldestContainerd)) {
 		return fmt.Errorf("containerd is %s, and nodes need %s or later: install a newer one", found[1], oldestContainerd)
 	}
-	// It may be a module that is loaded when it is mounted first, so a missing one is loaded.
-	if systems, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(systems), "\toverlay\n") && exec.Command("modprobe", "overlay").Run() != nil {
-		return errors.New("the kernel has no overlayfs, in which containers have their files: load its module overlay")
+	if err := checkOverlay(); err != nil {
+		return err
 	}
 	return cgroup.Prepare()
+}
+
+// maxSocket is how long the path of a socket may be (unix(7): sun_path, with a zero byte at its end).
+const maxSocket = 107
+
+// checkSockets returns an error where the folder of a lab is too deep for the sockets of its kubelets, the longest of which have a temporary name at first.
+func checkSockets(dir string, s Shape) error {
+	longest := filepath.Join(dir, fmt.Sprintf("c%d", s.Clusters), "nodes", fmt.Sprintf("c%d-n%d", s.Clusters, s.Nodes), "kubelet", "pod-resources", "0123456789")
+	if tooLong := len(longest) - maxSocket; tooLong > 0 {
+		return fmt.Errorf("%w: the folder %s is %d characters too long for sockets: choose a shorter --name, or a shorter XDG_STATE_HOME", ErrUsage, dir, tooLong)
+	}
+	return nil
+}
+
+// checkOverlay mounts an overlayfs, in which containers have their files, where labs have theirs: not every file system can be below one.
+func checkOverlay() error {
+	root, err := stateFolder()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return fmt.Errorf("making the folder of labs: %w", err)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(root), "overlay-")
+	if err != nil {
+		return fmt.Errorf("making a folder to try overlayfs in: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	for _, name := range []string{"lower", "upper", "work", "merged"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return fmt.Errorf("making a folder to try overlayfs in: %w", err)
+		}
+	}
+	merged := filepath.Join(dir, "merged")
+	options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir)
+	if err := unix.Mount("overlay", merged, "overlay", 0, options); err != nil {
+		return fmt.Errorf("containers need overlayfs, which cannot be mounted below %s: %w. Load the kernel module overlay, or set XDG_STATE_HOME to a folder on another file system (ext4 or xfs)", root, err)
+	}
+	if err := unix.Unmount(merged, 0); err != nil {
+		return fmt.Errorf("unmounting an overlayfs: %w", err)
+	}
+	return nil
 }

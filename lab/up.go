@@ -151,7 +151,11 @@ func (o *Options) complete() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a lab with nodes and pods makes network namespaces, which needs root: use sudo, or --control-plane-only")
 	}
-	return errors.Join(checkContainers(), network.CheckNft())
+	dir, err := labFolder(o.Name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkSockets(dir, o.Shape), checkContainers(), network.CheckNft())
 }
 
 // running returns the lab if it is up already, an error if one of another shape
@@ -187,7 +191,7 @@ func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 // revive starts units again, those first that others need, and what was killed of Atoll, and
 // waits until the lab is as it was.
 func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
-	order := []string{unitContainerd, unitAPIServer, unitEtcd} // from the last to the first
+	order := []string{unitContainerd, unitAPIServer, unitEtcd, unitGateway} // from the last to the first
 	rank := func(u Unit) int { return slices.IndexFunc(order, u.is) }
 	slices.SortStableFunc(dead, func(a, b Unit) int { return rank(b) - rank(a) })
 	for _, u := range dead {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,11 +74,16 @@ func withPods(ctx context.Context, client kubernetes.Interface, namespace, selec
 				say("it has no node", c.Reason, c.Message)
 			}
 		}
-		for _, c := range pod.Status.ContainerStatuses {
+		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			if c.Ready {
+				continue
+			}
 			if w := c.State.Waiting; w != nil {
 				say("container "+c.Name+" waits", w.Reason, w.Message)
+			} else if c.State.Running != nil {
+				say("container "+c.Name+" is not ready", "its probe fails")
 			}
-			if t := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated); t != nil {
+			if t := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated); t != nil && t.ExitCode != 0 {
 				say(fmt.Sprintf("container %s ended with exit status %d", c.Name, t.ExitCode), t.Reason, t.Message)
 			}
 		}
@@ -152,7 +158,23 @@ func (l *Lab) waitNodes(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	return l.wait(ctx, "the nodes of "+c.Name, l.podUnits(c.Name), func(ctx context.Context) error {
+	// All kubelets of a machine have one socket for device plugins (pluginapi.KubeletSocket). Of two that make it at once one ends, as one that has an init
+	// system to start it again may.
+	isKubelet := func(u Unit) bool { return u.is(unitKubelet) }
+	runtimes := slices.DeleteFunc(l.podUnits(c.Name), isKubelet)
+	restarts := 3 * len(c.Nodes)
+	return l.wait(ctx, "the nodes of "+c.Name, runtimes, func(ctx context.Context) error {
+		for _, u := range l.podUnits(c.Name) {
+			if !isKubelet(u) || l.alive(u) {
+				continue
+			}
+			if restarts--; restarts < 0 {
+				return l.failed(u)
+			}
+			if err := l.start(u); err != nil {
+				return err
+			}
+		}
 		for _, n := range c.Nodes {
 			node, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {

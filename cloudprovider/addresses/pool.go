@@ -217,7 +217,7 @@ func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr
 // refuses says why the ports can't be had on an address.
 func (p *Pool) refuses(a netip.Addr, ports []Port) error {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return r.Contains(a) }) {
-		return &cloudprovider.Error{Reason: cloudprovider.ReasonAddressRefused, Err: fmt.Errorf("%s is none of the addresses for load balancers, which the hub's --lb-addresses gives", a)}
+		return &cloudprovider.Error{Reason: cloudprovider.ReasonAddressRefused, Err: fmt.Errorf("%s is not among the hub's --lb-addresses", a)}
 	}
 	for _, port := range ports {
 		if owner, taken := p.on[a][port]; taken {

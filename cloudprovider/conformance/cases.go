@@ -283,7 +283,7 @@ func unreachable(b *bench) {
 	// It comes back where it was.
 	listener, err := net.Listen("tcp", servers[1].backend.Address.String())
 	if err != nil {
-		b.Skipf("the port of the server that was closed is not free any more: %v", err)
+		b.Skipf("another program took the port of the closed server: %v", err)
 	}
 	go ServeTCP(listener, "b")
 	defer listener.Close()
@@ -393,7 +393,7 @@ func unsupported(b *bench) {
 		delete(wrong, port)
 	}
 	if len(wrong) > 0 {
-		b.Errorf("the status has nothing of ports that can't be carried: %v", wrong)
+		b.Errorf("the status does not report unsupported ports: %v", wrong)
 	}
 }
 

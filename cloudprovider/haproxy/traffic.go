@@ -32,7 +32,7 @@ func parseStatistics(answer string) (cloudprovider.Traffic, error) {
 	sum := cloudprovider.Traffic{Protocol: corev1.ProtocolTCP}
 	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(answer, "# "))).ReadAll()
 	if err != nil || len(rows) == 0 {
-		return sum, errors.Join(errors.New("HAProxy's statistics can't be read"), err)
+		return sum, errors.Join(errors.New("HAProxy's statistics cannot be read"), err)
 	}
 	column := map[string]int{}
 	for i, name := range rows[0] {
@@ -47,7 +47,7 @@ func parseStatistics(answer string) (cloudprovider.Traffic, error) {
 		return n
 	}
 	if _, has := column["svname"]; !has {
-		return sum, fmt.Errorf("HAProxy's statistics can't be read: they begin with %q", rows[0])
+		return sum, fmt.Errorf("HAProxy's statistics cannot be read: they begin with %q", rows[0])
 	}
 	for _, row := range rows[1:] {
 		switch row[column["svname"]] {

@@ -56,7 +56,7 @@ func compareDefinition(want, have *apiextensionsv1.CustomResourceDefinition, rep
 	case len(missing) == 0:
 		return keep, "somebody else's, which serves the same versions"
 	case known:
-		return refuse, fmt.Sprintf("the one in the cluster is newer than this atoll, and does not serve %s any more: use a newer atoll", strings.Join(missing, ", "))
+		return refuse, fmt.Sprintf("the one in the cluster is newer than this atoll, and no longer serves %s: use a newer atoll", strings.Join(missing, ", "))
 	case replace:
 		return apply, ""
 	default:

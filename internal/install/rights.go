@@ -45,7 +45,7 @@ func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstruc
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("the user of this context may not %s: %s\nuse a context with the rights of a cluster administrator: --context NAME",
+		return fmt.Errorf("the user of this context lacks the permission to %s: %s\nUse a context with the permissions of a cluster administrator: --context NAME",
 			strings.Join(verbs, " and "), strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/atoll-mcs/atoll/lab/image"
@@ -88,9 +89,18 @@ func serveImages(ctx context.Context, registry http.Handler, in network.Namespac
 	return nil
 }
 
+// registriesOnly refuses addresses of the machine itself, and ports that registries do not have: the tunnel is no way around cuts.
+func registriesOnly(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || at.Addr().IsLoopback() || at.Addr().IsLinkLocalUnicast() || at.Port() != 443 {
+		return fmt.Errorf("a lab's nodes reach registries on port 443 only, not %s", address)
+	}
+	return nil
+}
+
 // tunnel connects a client of a proxy with the server that it asks for (RFC 9110, section 9.3.6).
 func tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	server, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", r.Host)
+	server, err := (&net.Dialer{Timeout: dialTimeout, Control: registriesOnly}).DialContext(ctx, "tcp", r.Host)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

@@ -269,7 +269,9 @@ var loaded = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$`)
 
 // libraries are the files that a program is linked with, none where it is linked statically or is a script.
 func libraries(program string) ([]string, error) {
-	out, err := exec.Command("ldd", program).CombinedOutput()
+	ldd := exec.Command("ldd", program)
+	ldd.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := ldd.CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "not a dynamic executable") {
 		return nil, fmt.Errorf("asking ldd what %s is linked with: %w: %s", program, err, strings.TrimSpace(string(out)))
 	}

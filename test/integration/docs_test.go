@@ -84,7 +84,7 @@ func TestDocumentedFlagsOfKubectl(t *testing.T) {
 		}
 		return string(output)
 	}
-	below := map[string][]string{"create": {"quota", "clusterrole", "clusterrolebinding", "namespace"}}
+	below := map[string][]string{"create": {"quota", "clusterrole", "clusterrolebinding", "deployment", "namespace"}}
 	for verb, flags := range docs.KubectlFlags {
 		text := ""
 		if verb == "" {

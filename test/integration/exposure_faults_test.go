@@ -121,7 +121,7 @@ func TestServicesThatComeAndGo(t *testing.T) {
 	expectImport(t, "c2", ns, "web", from("c1"))
 
 	change(t, lab.Broker, hubs, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
-	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, `no port "p81"; it has "p80" with number 80. Clusters export nothing`)
+	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, `no port "p81"; it has "p80" with number 80. Clusters do not export`)
 	remove(t, lab.Broker, hubs)
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, "no Service "+ns+"/web")
 	remove(t, "c1", service(ns, "web"))

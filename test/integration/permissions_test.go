@@ -117,7 +117,7 @@ func TestPermittedNamespaces(t *testing.T) {
 	expectGone(t, "c1", objects.Import(mine, "web"))
 	expectAggregate(t, mine, "later", "c1")
 	record := objects.Record("c2", mine, "other")
-	expectForbidden(t, "a namespace that is not permitted by default", asMember(t, "c2").Create(t.Context(), record), "c2 may not export the namespace "+mine)
+	expectForbidden(t, "a namespace that is not permitted by default", asMember(t, "c2").Create(t.Context(), record), "c2 is not permitted to export namespace "+mine)
 	permit(t, map[string]string{"namespaces": "permitted-m*"})
 	expectImport(t, "c1", mine, "web", from("c2"))
 	noError(t, asMember(t, "c2").Create(t.Context(), record, client.DryRunAll))

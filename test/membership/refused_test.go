@@ -35,7 +35,7 @@ func TestCommandsRefuse(t *testing.T) {
 	deployBroker(t)
 	refused(t, "", "broker deploy --context broker --namespace kube-system", "may write EndpointSlices and Leases", "--namespace NAME")
 	create(t, lab.Broker, namespace("taken"))
-	refused(t, "", "broker deploy --context broker --namespace taken", "is there already and is not a clusterset's",
+	refused(t, "", "broker deploy --context broker --namespace taken", "exists and is not a clusterset's",
 		"kubectl label namespace taken atoll.dev/clusterset=taken --context broker")
 	refused(t, "", "broker token create c1 --context broker", "which no other machine can", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
@@ -51,7 +51,7 @@ func TestCommandsRefuse(t *testing.T) {
 	refused(t, "kind: Config\napiVersion: v1", "join - --context c1", `its kind is "Config"`, "atoll broker token create CLUSTER")
 	refused(t, file, "join - --context c1 --cluster-id c7", `is for cluster "c1", not for "c7"`, "atoll broker token create c7")
 	wrong := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
-	refused(t, wrong, "join - --context c1", "can't be reached from here", "--broker-server URL", "--offline")
+	refused(t, wrong, "join - --context c1", "cannot be reached from here", "--broker-server URL", "--offline")
 	c2, err := theLab.Spec.Cluster("c2")
 	noError(t, err)
 	refused(t, strings.Replace(file, server(t), "https://"+c2.APIServer.String(), 1), "join - --context c1", "is not who the join file says")
@@ -63,8 +63,8 @@ func TestCommandsRefuse(t *testing.T) {
 	noError(t, err)
 	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 -n atoll-clusterset")
 	limited(t)
-	refused(t, file, "join - --context limited", "may not create and patch: clusterproperties, clusterrolebindings, ", "rights of a cluster administrator: --context")
-	refused(t, "", "leave --yes --context limited", "may not delete and list: clusterrolebindings, ")
+	refused(t, file, "join - --context limited", "lacks the permission to create and patch: clusterproperties, clusterrolebindings, ", "permissions of a cluster administrator: --context")
+	refused(t, "", "leave --yes --context limited", "lacks the permission to delete and list: clusterrolebindings, ")
 	expectInventory(t, "c1", before, "test-limited")
 
 	// c2 has taken the id.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -64,5 +65,40 @@ func TestUndocumentedField(t *testing.T) {
 	}
 	if err := s.writeType(&strings.Builder{}, "Thing", map[string]bool{}); err == nil || !strings.Contains(err.Error(), "Thing.name has no comment") {
 		t.Errorf("got %v", err)
+	}
+}
+
+var (
+	// unclear are words and phrases that make readers stop.
+	unclear = regexp.MustCompile(`\b(anew|taken? away|tried again|none of its|by way of|that which|no more of|any more|can't|isn't|doesn't|is there already|all the same)\b`)
+	inner   = regexp.MustCompile(`[.:;?] `)
+)
+
+const maxWords = 30 // of a sentence
+
+// Messages have short sentences, and words that people who run Kubernetes use.
+func TestMessagesArePlain(t *testing.T) {
+	page, err := messagesPage("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := 0
+	for line := range strings.Lines(page) {
+		text, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok {
+			continue
+		}
+		messages++
+		if word := unclear.FindString(text); word != "" {
+			t.Errorf("%q: say it without %q", text, word)
+		}
+		for _, s := range inner.Split(text, -1) {
+			if words := len(strings.Fields(s)); words > maxWords {
+				t.Errorf("%q: a sentence of %d words", text, words)
+			}
+		}
+	}
+	if messages < 300 {
+		t.Errorf("only %d messages", messages)
 	}
 }

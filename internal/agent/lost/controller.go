@@ -65,7 +65,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			break
 		}
 		retry.failed()
-		c.log.Error("reading which members are lost failed, will try again. Until then no EndpointSlice is imported", "error", err)
+		c.log.Error("reading which members are lost failed; retrying. Until then no EndpointSlice is imported", "error", err)
 		if !c.sleep(ctx, retry.at) {
 			return nil
 		}
@@ -88,7 +88,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			} else if ctx.Err() == nil {
 				retry.failed()
 				next = Earliest(next, retry.at)
-				c.log.Error("keeping which members are lost failed, will try again", "error", err)
+				c.log.Error("keeping which members are lost failed; retrying", "error", err)
 			}
 		}
 		if !c.sleep(ctx, next) {

@@ -102,7 +102,7 @@ func (m *Membership) Run(ctx context.Context) error {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			m.Log.Warn("renewing the membership failed, will try again", "error", err)
+			m.Log.Warn("renewing the membership failed; retrying", "error", err)
 		}
 		timer := time.NewTimer(wait.Jitter(interval, 0.1))
 		select {

@@ -208,7 +208,7 @@ func (c *Controller) renew(ctx context.Context, m credential.Membership, token *
 	if err != nil {
 		s.failures++
 		if !errors.Is(err, context.Canceled) {
-			c.log.Warn("renewing the token for the broker failed, will try again", "error", err, "in", retryAfter(s.failures))
+			c.log.Warn("renewing the token for the broker failed; retrying", "error", err, "in", retryAfter(s.failures))
 		}
 		return s
 	}
@@ -229,7 +229,7 @@ func (c *Controller) logUseFailure(m credential.Membership, s state, err error) 
 		c.log.Error("the join file was used already, and no replica of this agent has stored what it got for it. This cluster is not a member and imports nothing. "+
 			m.UsedFile(), "server", m.Server)
 	default:
-		c.log.Warn("using the join file failed, will try again", "error", err, "in", in)
+		c.log.Warn("using the join file failed; retrying", "error", err, "in", in)
 	}
 }
 
@@ -239,7 +239,7 @@ func (c *Controller) end(ctx context.Context, m credential.Membership, on kubern
 	defer cancel()
 	err := joining.End(ctx, on, m, bound)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		c.log.Warn("deleting the join file's account on the broker failed, will try again", "error", err)
+		c.log.Warn("deleting the join file's account on the broker failed; retrying", "error", err)
 	}
 	return err == nil
 }
@@ -256,6 +256,6 @@ func (c *Controller) store(ctx context.Context, token string) {
 	secret.Data[credential.KeyToken] = []byte(token)
 	_, err = c.local.CoreV1().Secrets(names.SystemNamespace).Update(ctx, secret, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsConflict(err) { // a newer one is on its way
-		c.log.Warn("storing the renewed token failed, will try again", "error", err)
+		c.log.Warn("storing the renewed token failed; retrying", "error", err)
 	}
 }

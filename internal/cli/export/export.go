@@ -75,7 +75,7 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 		return fmt.Errorf("reading Service %s: %w", key, err)
 	}
 	if verdict := contribution.Validate(service); !verdict.Valid {
-		return fmt.Errorf("the Service %s can't be exported: %s", key, verdict.Message)
+		return fmt.Errorf("the Service %s cannot be exported: %s", key, verdict.Message)
 	}
 	var opts []client.CreateOption
 	if o.dryRun {

@@ -99,14 +99,14 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 }
 
 func newClusters() *cobra.Command {
-	return newSub("clusters", "List the members of the clusterset", `Lists the members of the clusterset. STATE is
-  Ready    its heartbeat is renewed
-  Silent   its heartbeat is missing; its endpoints are still used
-  Lost     nothing answers there, and its endpoints are withdrawn here
-  Joining  it has never sent a heartbeat
-HEARTBEAT is the age of the last one by the broker's clock. OVER-BUDGET-OF are the clusters whose
---member-budget the member exceeds, so that a part of what it publishes arrives late there. With -o wide, MAY-EXPORT is which namespaces
-the broker's administrators let the member export, and ALLOWED-RANGES which addresses its endpoints may have.`,
+	return newSub("clusters", "List the members of the clusterset", `Lists the members of the clusterset. STATE is one of:
+  Ready:   it sends heartbeats.
+  Silent:  its heartbeat is missing. Its endpoints are still used.
+  Lost:    it does not answer. Its endpoints are withdrawn from this cluster.
+  Joining: it has never sent a heartbeat.
+HEARTBEAT is the age of the last heartbeat by the broker's clock. OVER-BUDGET-OF are the clusters whose
+--member-budget the member exceeds, where some of its changes arrive late. With -o wide, MAY-EXPORT are the
+namespaces that the broker permits the member to export, and ALLOWED-RANGES its permitted addresses.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
 		func(m report.Member) string { return m.Cluster },

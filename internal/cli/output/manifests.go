@@ -62,7 +62,7 @@ func (m *Manifests) files(cmd *cobra.Command, parts []Part) error {
 	have, err := os.ReadFile(place)
 	switch {
 	case err == nil && !strings.HasPrefix(string(have), header):
-		return fmt.Errorf("%s is there already, and not by this command: choose another directory with --output-dir", place)
+		return fmt.Errorf("%s exists and was not written by this command: choose another directory with --output-dir", place)
 	case err != nil && !os.IsNotExist(err):
 		return err
 	}

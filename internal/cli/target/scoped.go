@@ -9,7 +9,7 @@ import (
 )
 
 // ErrUsage is in the chain of errors that are the caller's own: what is asked for makes no sense.
-var ErrUsage = errors.New("this can't be asked for")
+var ErrUsage = errors.New("invalid request")
 
 // Scoped is a cluster, how to reach its broker from here, and what part of the cluster is
 // meant.

@@ -146,7 +146,7 @@ func (o outcome) accepted() metav1.Condition {
 	if len(o.tooMany) > 0 {
 		c.Reason = reasonTooMany
 		parts = append(parts, fmt.Sprintf("There are more backends than a load balancer uses (%d for a port, %d for all ports together): %s. "+
-			"Clusters take turns in which are used, and the others get no traffic. Expose fewer ports, or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
+			"Clusters take turns; backends that are not used get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
 	}
 	if n := o.refused.total(); n > 0 {
 		c.Reason = reasonRefused

@@ -58,7 +58,7 @@ func (h *Hosts) Start(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := h.read(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("the addresses of this machine and its API server can't be read. Backends are still checked against those read before; the hub retries", "error", err)
+			h.log.Warn("The addresses of this machine and its API server cannot be read. The hub retries, and checks backends against the addresses that it read before.", "error", err)
 		}
 	}
 }

@@ -200,7 +200,7 @@ func (p *Published) slice(ctx context.Context, service types.NamespacedName, nam
 		}
 	}
 	if have.slice == nil && p.budget.Waits(name) {
-		refused = "the hub keeps no more of its EndpointSlices: see --member-budget"
+		refused = "its EndpointSlices exceed the hub's --member-budget"
 	}
 	return have.slice, refused, nil
 }

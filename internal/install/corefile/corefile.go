@@ -40,7 +40,7 @@ type Directive struct {
 
 // errNoBraces says that the file is a single server block without braces, to which CoreDNS
 // takes everything that follows.
-var errNoBraces = errors.New("the server block has no braces, so that nothing can follow it; put { and } around its directives")
+var errNoBraces = errors.New("the server block has no braces: put { and } around its directives")
 
 // Parse reads a Corefile. Errors name the line. Environment variables and imports are left
 // as they are written.

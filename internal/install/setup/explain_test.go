@@ -53,7 +53,7 @@ func TestExplainAnswers(t *testing.T) {
 			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as c1." +
 				" Expel them first, which ends their exports in all clusters: atoll broker members remove c1 -n set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
-		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "can't be reached from here"},
+		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from here"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},
 	} {
 		if got := explain(c.err, c.as, now); got == nil || !strings.Contains(got.Error(), c.want) {
@@ -83,8 +83,8 @@ func TestExplainConnections(t *testing.T) {
 	}{
 		"another authority":   {server.URL, nil, "is not who the join file says"},
 		"another host name":   {"https://localhost:" + port, ca, "has a certificate for other names"},
-		"nothing listens":     {"https://127.0.0.1:1", ca, "can't be reached from here"},
-		"no such host":        {"https://broker.invalid", ca, "can't be reached from here"},
+		"nothing listens":     {"https://127.0.0.1:1", ca, "cannot be reached from here"},
+		"no such host":        {"https://broker.invalid", ca, "cannot be reached from here"},
 		"not an API server":   {server.URL, ca, "refuses cluster c1"},
 		"not a server of TLS": {strings.Replace(plain(t).URL, "http:", "https:", 1), ca, "talking to the broker"},
 	} {

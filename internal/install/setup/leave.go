@@ -102,7 +102,7 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 		say("the cluster's membership cannot be read (%v). If the cluster is a member, its records stay on the broker until an administrator removes them: %s", state.broken, remove)
 		return nil, nil
 	case state.joined == nil:
-		say("the cluster is not a member of a clusterset: removing what is left of Atoll in it")
+		say("the cluster is not a member of a clusterset: removing the remains of Atoll")
 		return nil, nil
 	case r.Offline:
 		say("leaving the records on the broker. An administrator removes them: %s", remove)
@@ -122,7 +122,7 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 		}
 	}
 	if owner := found.owner(); owner != "" && owner != state.uid {
-		say("cluster id %q belongs to another cluster (of UID %s), whose records on the broker stay", m.ClusterID, owner)
+		say("cluster id %q belongs to another cluster (UID %s). Its records on the broker stay", m.ClusterID, owner)
 		return nil, nil
 	}
 	return found, nil

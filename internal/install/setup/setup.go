@@ -131,7 +131,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 	}
 	if have != nil && have.Labels[names.LabelClusterset] == "" {
 		return hint("Choose another one with --namespace NAME, or, if nothing else is in it, mark it: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
-			"namespace %s is there already and is not a clusterset's", namespace)
+			"namespace %s exists and is not a clusterset's", namespace)
 	}
 	if have != nil && have.DeletionTimestamp != nil {
 		return hint("wait until it is gone, then try again", "namespace %s is being deleted", namespace)

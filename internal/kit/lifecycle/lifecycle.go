@@ -62,7 +62,7 @@ func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Co
 		}
 		if err.Error() != said {
 			said = err.Error()
-			log.Error(what+" failed, will try again", "error", err)
+			log.Error(what+" failed; retrying", "error", err)
 		}
 		sleep(ctx, pause)
 	}

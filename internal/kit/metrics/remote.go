@@ -20,7 +20,7 @@ var (
 	remoteReady = prometheus.NewDesc(namespace+"_remote_cluster_ready",
 		"Whether another member sends heartbeats and its endpoints are in use.", []string{"cluster"}, nil)
 	remoteOver = prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
-		"Whether this cluster exceeds another member's budget for one member, so that some of its changes arrive late there.", []string{"cluster"}, nil)
+		"Whether this cluster exceeds another member's budget for one member. Some of its changes arrive late there.", []string{"cluster"}, nil)
 	remoteRenewed = prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",
 		"When the heartbeat of another member was last seen to have been renewed, by this agent's clock.", []string{"cluster"}, nil)
 )

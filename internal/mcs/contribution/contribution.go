@@ -33,12 +33,12 @@ func Validate(service *corev1.Service) Validity {
 	case service == nil:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonNoService,
-			Message: "There is no Service of this name in this namespace. It will be exported as soon as it is created.",
+			Message: "There is no Service of this name in this namespace. It is exported when it is created.",
 		}
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonInvalidServiceType,
-			Message: "Services of type ExternalName can't be exported. Create one in each cluster that needs it.",
+			Message: "Services of type ExternalName cannot be exported. Create one in each cluster that needs it.",
 		}
 	case IsDerived(service):
 		return Validity{
@@ -56,7 +56,7 @@ func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validit
 	return Validity{
 		Reason: reasonNamespaceNotPermitted,
 		Message: fmt.Sprintf("The broker does not permit cluster %q to export namespace %q. "+
-			"Other clusters send no traffic to this Service's endpoints in this cluster. An administrator of the broker can see and change what is permitted: %s",
+			"Other clusters send no traffic to this Service's endpoints in this cluster. To see the permissions: %s",
 			cluster, namespace, command.Broker.Atoll("broker members list %s -n %s", cluster, clusterset)),
 	}
 }

@@ -44,7 +44,7 @@ const (
 )
 
 // errOutdated says that the cache does not show what is on the broker.
-var errOutdated = errors.New("the cache does not show what is on the broker, as if a watch were silent")
+var errOutdated = errors.New("the cache differs from the broker: a watch may be silent")
 
 // Publisher is a controller of what the member publishes. A key is what it has requests for.
 type Publisher interface {
