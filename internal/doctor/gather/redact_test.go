@@ -35,7 +35,7 @@ func TestRedact(t *testing.T) {
 		`"body":"{\"password\":\"hunter2\",\"user\":\"me\"}"`:                     `"body":"{\"password\":REDACTED,\"user\":\"me\"}"`,
 		`"password":"hun\"ter2","user":"me"`:                                      `"password":REDACTED,"user":"me"`,
 		"args:\n- --token\n- hunter2\n- --region\n- eu":                           "args:\n- --token\n- REDACTED\n- --region\n- eu",
-		"renewing the token failed; retrying":                               "renewing the token failed; retrying",
+		"renewing the token failed; retrying":                                     "renewing the token failed; retrying",
 		"automountServiceAccountToken: false":                                     "automountServiceAccountToken: false",
 		"secretName: atoll-broker":                                                "secretName: atoll-broker",
 		"10.1.2.3:8080 fd00::1 web.shop.svc.clusterset.local":                     "10.1.2.3:8080 fd00::1 web.shop.svc.clusterset.local",
