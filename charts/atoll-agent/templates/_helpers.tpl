@@ -20,7 +20,7 @@
 {{- $file := dict -}}
 {{- with .Values.joinFile -}}
 {{- $file = fromYaml . -}}
-{{- if ne (toString $file.kind) "JoinFile" }}{{ fail "joinFile is no join file: make one with atoll broker token create CLUSTER, and give it with --set-file joinFile=FILE" }}{{ end -}}
+{{- if ne (toString $file.kind) "JoinFile" }}{{ fail "joinFile is not a join file. Make one with atoll broker token create CLUSTER --context CONTEXT_OF_BROKER, and give it with --set-file joinFile=FILE" }}{{ end -}}
 {{- end -}}
 {{- $id := .Values.clusterID | default $file.clusterID | default (index $have "cluster-id" | default "" | b64dec) -}}
 {{- if not $id }}{{ fail "clusterID is missing: set it, or at the first installation joinFile (--set-file joinFile=FILE)" }}{{ end -}}
