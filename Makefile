@@ -96,6 +96,10 @@ docs: mkdocs ## Serve the documentation as a site on http://127.0.0.1:8000
 site: mkdocs ## Build the documentation as a site in dist/site
 	@mkdocs build --quiet --strict
 
+.PHONY: pictures
+pictures: root kube ## Draw the pictures of terminals in the documentation, in a lab (as root)
+	@scripts/pictures
+
 .PHONY: mkdocs
 mkdocs:
 	@command -v mkdocs >/dev/null || { echo "== installing mkdocs"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mkdocs >/dev/null; }

@@ -53,7 +53,7 @@ func TestReportsAreMadeOnce(t *testing.T) {
 		expectImport(t, "c2", ns, "web", withPorts(from("c1"), int32(90+i)))
 	}
 	expectAll()
-	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", "EndpointSlice web-fqdn is left out")
+	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", "EndpointSlice web-fqdn is not exported")
 	// Not any more: it is nothing to say; and again: it is.
 	remove(t, "c1", fqdn)
 	saysNoMore(t, e, "web-fqdn")
