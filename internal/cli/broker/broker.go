@@ -95,7 +95,7 @@ all namespaces.`,
 }
 
 func newUndeploy(o *target.Clusterset) *cobra.Command {
-	var dryRun, yes bool
+	var ending steps.Ending
 	command := &cobra.Command{
 		Use:   "undeploy",
 		Short: "Remove a clusterset from its broker",
@@ -108,27 +108,21 @@ but their changes no longer reach each other. The command lists them and asks fo
   atoll broker undeploy --context broker`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			on, err := o.Connect(steps.Report(cmd, dryRun))
+			on, err := o.Connect(steps.Report(cmd, ending.DryRun))
 			if err != nil {
 				return err
 			}
-			if !dryRun {
-				impact, err := setup.UndeployImpact(cmd.Context(), on, o.Name)
-				if err != nil {
-					return err
-				}
-				if err := steps.Confirm(cmd, yes, "Clusterset "+o.Name+" is deleted.", impact); err != nil {
-					return err
-				}
+			impact := func() ([]string, error) { return setup.UndeployImpact(cmd.Context(), on, o.Name) }
+			if err := ending.Confirm(cmd, "Clusterset "+o.Name+" is deleted.", impact); err != nil {
+				return err
 			}
-			if err := setup.UndeployBroker(cmd.Context(), on, o.Name, dryRun); err != nil || dryRun {
+			if err := setup.UndeployBroker(cmd.Context(), on, o.Name, ending.DryRun); err != nil || ending.DryRun {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deleted from %s\n", o.Name, on.Config.Host)
 			return nil
 		},
 	}
-	steps.AddYesFlag(command.Flags(), &yes)
-	command.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted and change nothing")
+	ending.AddFlags(command.Flags())
 	return command
 }

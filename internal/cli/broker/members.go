@@ -238,7 +238,7 @@ func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.Mem
 
 func newMembersRemove(o *target.Clusterset) *cobra.Command {
 	var request setup.RemoveRequest
-	var yes bool
+	var ending steps.Ending
 	cmd := &cobra.Command{
 		Use:   "remove CLUSTER",
 		Short: "Remove a member that no longer exists, or expel one",
@@ -253,22 +253,17 @@ ends when the broker's API server is restarted.`,
   atoll broker members remove c3 --context broker`,
 		Args: clusterID(&request.Cluster),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Namespace = o.Name
-			on, err := o.Connect(steps.Report(cmd, request.DryRun))
+			request.Namespace, request.DryRun = o.Name, ending.DryRun
+			on, err := o.Connect(steps.Report(cmd, ending.DryRun))
 			if err != nil {
 				return err
 			}
 			if err := setup.CheckRemoval(cmd.Context(), on, request); err != nil {
 				return err
 			}
-			if !request.DryRun {
-				impact, err := setup.RemovalImpact(cmd.Context(), on, request)
-				if err != nil {
-					return err
-				}
-				if err := steps.Confirm(cmd, yes, fmt.Sprintf("Cluster %s is removed from clusterset %s.", request.Cluster, o.Name), impact); err != nil {
-					return err
-				}
+			impact := func() ([]string, error) { return setup.RemovalImpact(cmd.Context(), on, request) }
+			if err := ending.Confirm(cmd, fmt.Sprintf("Cluster %s is removed from clusterset %s.", request.Cluster, o.Name), impact); err != nil {
+				return err
 			}
 			if err := setup.Remove(cmd.Context(), on, request, steps.Say(cmd)); err != nil || request.DryRun {
 				return err
@@ -278,8 +273,7 @@ ends when the broker's API server is restarted.`,
 			return nil
 		},
 	}
-	steps.AddYesFlag(cmd.Flags(), &yes)
-	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "list what would be deleted and change nothing")
+	ending.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&request.Force, "force", false, "remove it although it seems to be alive")
 	return cmd
 }

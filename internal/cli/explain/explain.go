@@ -73,7 +73,7 @@ The first line is the verdict, and the exit status follows it:
 }
 
 // exitStatus is what the command ends with.
-var exitStatus = map[report.Verdict]int{report.Works: 0, report.DoesNotWork: 79, report.WorksInPart: 80, report.CannotTell: 81}
+var exitStatus = map[report.Verdict]int{report.Works: 0, report.DoesNotWork: target.ExitFailed, report.WorksInPart: 80, report.CannotTell: 81}
 
 // parse reads NAMESPACE/SERVICE, or SERVICE in the namespace that is given otherwise.
 func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName, error) {

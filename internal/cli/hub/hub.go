@@ -99,7 +99,7 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {
-	var dryRun, yes bool
+	var ending steps.Ending
 	command := &cobra.Command{
 		Use:   "remove",
 		Short: "Remove the hub of a clusterset",
@@ -116,27 +116,21 @@ serving it. To remove the finalizers by hand:
   atoll hub remove --context broker`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			on, err := o.Connect(steps.Report(cmd, dryRun))
+			on, err := o.Connect(steps.Report(cmd, ending.DryRun))
 			if err != nil {
 				return err
 			}
-			if !dryRun {
-				impact, err := setup.HubImpact(cmd.Context(), on)
-				if err != nil {
-					return err
-				}
-				if err := steps.Confirm(cmd, yes, "The hub of clusterset "+o.Name+" is removed.", impact); err != nil {
-					return err
-				}
+			impact := func() ([]string, error) { return setup.HubImpact(cmd.Context(), on) }
+			if err := ending.Confirm(cmd, "The hub of clusterset "+o.Name+" is removed.", impact); err != nil {
+				return err
 			}
-			if err := setup.RemoveHub(cmd.Context(), on, o.Name, dryRun); err != nil || dryRun {
+			if err := setup.RemoveHub(cmd.Context(), on, o.Name, ending.DryRun); err != nil || ending.DryRun {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is removed\n", o.Name)
 			return nil
 		},
 	}
-	steps.AddYesFlag(command.Flags(), &yes)
-	command.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted and change nothing")
+	ending.AddFlags(command.Flags())
 	return command
 }

@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/lab/echo"
 )
@@ -70,29 +71,13 @@ func open(o *options) (*lab.Lab, error) {
 
 // next tells the person what to do now, on standard error.
 func next(cmd *cobra.Command, o *options, format string, args ...any) {
-	lab := quoted(cmd.Root().CommandPath()) + " lab"
+	lab := command.Quoted(cmd.Root().CommandPath()) + " lab"
 	flag := ""
 	if o.name != "" && cmd.Flag("name") != nil && cmd.Flag("name").Changed {
 		flag = " --name " + o.name
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", append([]any{lab, flag}, args...)...)
 }
-
-// quoted is a path as one word of a shell's.
-func quoted(path string) string {
-	if !strings.ContainsAny(path, " \t'\"\\$&;()*?[]<>|`#~!") {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
-
-// exitStatus passes the status of a program on that has run and failed.
-type exitStatus int
-
-func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
-
-// ExitStatus is what atoll ends with.
-func (s exitStatus) ExitStatus() int { return int(s) }
 
 // passOn turns the failure of a program into one of atoll's own, of the same
 // status: as a shell does, 128 and the number for a signal.
@@ -102,7 +87,7 @@ func passOn(err error) error {
 		return err
 	}
 	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return exitStatus(128 + int(w.Signal()))
+		return target.Exit(128 + int(w.Signal()))
 	}
-	return exitStatus(exit.ExitCode())
+	return target.Exit(exit.ExitCode())
 }

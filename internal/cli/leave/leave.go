@@ -15,7 +15,7 @@ import (
 func NewCommand() *cobra.Command {
 	var cluster target.Cluster
 	var request setup.LeaveRequest
-	var yes bool
+	var ending steps.Ending
 	command := &cobra.Command{
 		Use:   "leave",
 		Short: "Take a cluster out of its clusterset, and remove Atoll from it",
@@ -32,18 +32,14 @@ an interruption.`,
   atoll leave --context c1 --yes --offline      # the broker is gone, or removes the cluster itself`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			member, err := cluster.Connect(steps.Report(cmd, request.DryRun))
+			request.DryRun = ending.DryRun
+			member, err := cluster.Connect(steps.Report(cmd, ending.DryRun))
 			if err != nil {
 				return err
 			}
-			if !request.DryRun {
-				impact, err := setup.LeaveImpact(cmd.Context(), member)
-				if err != nil {
-					return err
-				}
-				if err := steps.Confirm(cmd, yes, "The cluster leaves its clusterset.", impact); err != nil {
-					return err
-				}
+			impact := func() ([]string, error) { return setup.LeaveImpact(cmd.Context(), member) }
+			if err := ending.Confirm(cmd, "The cluster leaves its clusterset.", impact); err != nil {
+				return err
 			}
 			if err := setup.Leave(cmd.Context(), member, request, steps.Say(cmd)); err != nil || request.DryRun {
 				return err
@@ -56,7 +52,6 @@ an interruption.`,
 	cluster.AddFlags(flags)
 	flags.StringVar(&request.BrokerServer, "broker-server", "", "the broker's URL as this machine reaches it, where that is not the cluster's")
 	flags.BoolVar(&request.Offline, "offline", false, "leave the cluster's records on the broker, where its administrator removes them")
-	steps.AddYesFlag(flags, &yes)
-	flags.BoolVar(&request.DryRun, "dry-run", false, "list what would be deleted and change nothing")
+	ending.AddFlags(flags)
 	return command
 }

@@ -49,12 +49,29 @@ var planned = map[install.Change]string{install.Deleted: "delete", install.Chang
 // Next tells which command to run now.
 func Next(cmd *cobra.Command, command string) { fmt.Fprintln(cmd.ErrOrStderr(), "next: "+command) }
 
-// Confirm has a person agree to what a command ends, which impact lists: on a terminal by an answer, elsewhere by --yes.
-func Confirm(cmd *cobra.Command, yes bool, question string, impact []string) error {
-	for _, line := range impact {
+// Ending are the flags of a command that ends traffic.
+type Ending struct{ DryRun, yes bool }
+
+// AddFlags lets a person look first, and confirm in advance.
+func (e *Ending) AddFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&e.yes, "yes", false, "do not ask for confirmation")
+	flags.BoolVar(&e.DryRun, "dry-run", false, "list what would be deleted and change nothing")
+}
+
+// Confirm has a person agree to what a command ends, which impact lists: on a terminal by an answer, elsewhere by --yes. Nothing
+// has to be confirmed of a dry run.
+func (e *Ending) Confirm(cmd *cobra.Command, question string, impact func() ([]string, error)) error {
+	if e.DryRun {
+		return nil
+	}
+	lines, err := impact()
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
 		fmt.Fprintln(cmd.ErrOrStderr(), "  "+line)
 	}
-	if yes {
+	if e.yes {
 		return nil
 	}
 	in, ok := cmd.InOrStdin().(*os.File)
@@ -70,9 +87,4 @@ func Confirm(cmd *cobra.Command, yes bool, question string, impact []string) err
 		return errors.New("nothing was changed")
 	}
 	return nil
-}
-
-// AddYesFlag lets a person confirm in advance.
-func AddYesFlag(flags *pflag.FlagSet, yes *bool) {
-	flags.BoolVar(yes, "yes", false, "do not ask for confirmation")
 }

@@ -42,7 +42,8 @@ func TestConfirm(t *testing.T) {
 			}
 			cmd.SetIn(terminal)
 		}
-		err := Confirm(cmd, tt.yes, "It ends.", []string{"Clients lose web."})
+		ending := &Ending{yes: tt.yes}
+		err := ending.Confirm(cmd, "It ends.", func() ([]string, error) { return []string{"Clients lose web."}, nil })
 		if (err == nil) != tt.confirmed || !strings.Contains(said.String(), "Clients lose web.\n") {
 			t.Errorf("%s: %v, after\n%s", name, err, said)
 		}

@@ -28,8 +28,8 @@ func AddImageFlag(flags *pflag.FlagSet, image *string) {
 	flags.StringVar(image, "probe-image", "", "image of the pods, in place of the one that the cluster's agents have, or the released one")
 }
 
-// exitFailed is the exit status when what was checked, or tried out, is not as it should be.
-const exitFailed = 79
+// ExitFailed is the exit status when what was checked, tried out or explained does not work.
+const ExitFailed = 79
 
 // FailedError says that something is not as it should be, which stands in the output already.
 type FailedError struct{ Failed int }
@@ -38,7 +38,7 @@ type FailedError struct{ Failed int }
 func (e *FailedError) Error() string { return fmt.Sprintf("%d have failed", e.Failed) }
 
 // ExitStatus is what the program ends with.
-func (*FailedError) ExitStatus() int { return exitFailed }
+func (*FailedError) ExitStatus() int { return ExitFailed }
 
 // Exit ends the program with a status. Its output has said why.
 type Exit int

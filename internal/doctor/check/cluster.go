@@ -9,7 +9,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (
@@ -127,7 +126,7 @@ func (ch *checker) credentials() {
 	case left <= 0:
 		ch.say(Credentials, Error, "Make a new join file: "+command.Broker.Atoll("broker token create %s -n %s", s.ClusterID, s.Clusterset)+". Then join again: "+ch.cluster.On.Atoll("join FILE"), "they expired %s ago", round(-left))
 	case left < soon:
-		ch.say(Credentials, Warning, "The agents renew them while they reach the broker. Look at their log: "+ch.agentLog(), "they expire in %s and were not renewed", round(left))
+		ch.say(Credentials, Warning, "The agents renew them while they reach the broker. Look at their log: "+render.ShowAgentLog(ch.cluster.On), "they expire in %s and were not renewed", round(left))
 	default:
 		ch.ok(Credentials, "good for %s", round(left))
 	}
@@ -145,7 +144,7 @@ func (ch *checker) heartbeat(status report.Status) {
 		ch.skip(Heartbeat, "this machine cannot read the broker")
 		return
 	}
-	logs := "Look at the agents' log: " + ch.agentLog()
+	logs := "Look at the agents' log: " + render.ShowAgentLog(ch.cluster.On)
 	for _, m := range status.Members {
 		switch {
 		case !m.Self:
@@ -158,10 +157,6 @@ func (ch *checker) heartbeat(status report.Status) {
 		}
 	}
 	ch.say(Heartbeat, Error, logs, "the broker has none")
-}
-
-func (ch *checker) agentLog() string {
-	return ch.cluster.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace)
 }
 
 func (ch *checker) broker() {

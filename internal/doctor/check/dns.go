@@ -8,7 +8,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install/render"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // dns follows a question from a pod's resolv.conf to the answer.
@@ -96,7 +95,7 @@ func (ch *checker) atollDNS() {
 	}
 	answers := c.answers(versionName, "TXT", c.AtollDNS...)
 	if !answered(answers) {
-		ch.say(ClustersetDNS, Error, c.On.Kubectl("describe pods -n %s -l %s=%s", names.SystemNamespace, render.LabelName, render.DNSName), "no answer from %s: %s", list(c.AtollDNS), answerError(answers))
+		ch.say(ClustersetDNS, Error, render.ShowPods(c.On, render.DNSName), "no answer from %s: %s", list(c.AtollDNS), answerError(answers))
 		return
 	}
 	ch.ok(ClustersetDNS, "at %s, %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)

@@ -87,7 +87,7 @@ func (s *Status) components(of *survey.Survey) {
 		}
 		c := Component{Name: name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1), Image: image(d)}
 		s.Components = append(s.Components, c)
-		switch look := of.On.Kubectl("describe pods -n %s -l %s=%s", names.SystemNamespace, render.LabelName, name); {
+		switch look := render.ShowPods(of.On, name); {
 		case c.Wanted == 0:
 			s.Findings.add(Error, name, "The Deployment is scaled to 0 replicas.", of.On.Kubectl("scale deployment %s -n %s --replicas=2", name, names.SystemNamespace))
 		case c.Ready == 0:
@@ -144,7 +144,7 @@ func (s *Status) members(of *survey.Survey) {
 	registered := func(m Member) bool { return m.Self }
 	if of.Broker != nil && of.ClusterID != "" && !slices.ContainsFunc(s.Members, registered) {
 		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "Its agents have not registered it on the broker yet.",
-			"If that takes more than a minute, look whether they reach the broker at "+of.Server+": "+of.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace))
+			"If that takes more than a minute, look whether they reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
 	}
 	for _, m := range s.Members {
 		about := "cluster " + m.Cluster

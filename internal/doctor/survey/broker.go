@@ -46,7 +46,7 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	if claims, err := credential.ParseToken(m.Token); err == nil {
 		s.Expires = claims.Expires
 		if claims.IsJoiner(m.ClusterID, m.Clusterset) {
-			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or cannot. Look at its log: %s", s.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace))
+			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or cannot. Look at its log: %s", render.ShowAgentLog(s.On))
 		}
 	}
 	config := broker.NewToken(m.Token, nil).Config(m)

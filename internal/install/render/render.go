@@ -12,6 +12,8 @@ import (
 	"github.com/atoll-mcs/atoll/deploy"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (
@@ -27,6 +29,16 @@ const (
 	// defaultReplicas survive the loss of one node.
 	defaultReplicas = 2
 )
+
+// ShowAgentLog is the command that shows the log of a cluster's agents.
+func ShowAgentLog(on command.Cluster) string {
+	return on.Kubectl("logs deployment/%s -n %s", AgentName, names.SystemNamespace)
+}
+
+// ShowPods is the command that shows the state of the pods of one of Atoll's programs in a member, and what happened to them.
+func ShowPods(on command.Cluster, program string) string {
+	return on.Kubectl("describe pods -n %s -l %s=%s", names.SystemNamespace, LabelName, program)
+}
 
 // Member is what a person chooses about what runs in a member cluster. The zero value is what
 // most have.

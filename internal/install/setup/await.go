@@ -23,7 +23,7 @@ import (
 // what is in the way.
 func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience time.Duration, say Say) error {
 	say("waiting until the agent and the DNS server run, for %v at most (--wait)", patience)
-	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + cluster.On.Kubectl("logs deployment/%s -n %s", render.AgentName, names.SystemNamespace)
+	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
 	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
 		return hint("What was installed keeps trying. Look at: "+look, "the cluster has joined, but %w", err)
 	}

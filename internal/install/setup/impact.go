@@ -34,8 +34,8 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 		}
 	}
 	return impact(
-		"Other clusters stop using the endpoints here of %s.", exported,
-		"Pods of this cluster can no longer reach %s by the name or the clusterset IP.", imported,
+		effect{"Other clusters stop using the endpoints here of %s.", exported},
+		effect{"Pods of this cluster can no longer reach %s by the name or the clusterset IP.", imported},
 	), nil
 }
 
@@ -61,8 +61,8 @@ func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]
 		}
 	}
 	return impact(
-		"No other cluster exports %s: clients lose it.", alone,
-		"Clients lose the endpoints of "+r.Cluster.String()+" of %s, which other clusters export too.", shared,
+		effect{"No other cluster exports %s: clients lose it.", alone},
+		effect{"Clients lose the endpoints of " + r.Cluster.String() + " of %s, which other clusters export too.", shared},
 	), nil
 }
 
@@ -83,21 +83,25 @@ func HubImpact(ctx context.Context, on *install.Target) ([]string, error) {
 		}
 	}
 	return impact(
-		"Members stop exporting %s for their MultiClusterServices.", shared,
-		"The load balancers of %s stay at their providers, and nothing updates them.", balanced,
+		effect{"Members stop exporting %s for their MultiClusterServices.", shared},
+		effect{"The load balancers of %s stay at their providers, and nothing updates them.", balanced},
 	), nil
 }
 
-// impact fills lists of services into sentences, those that have some.
-func impact(sentences ...any) []string {
+// effect is what happens to services, as a sentence with %s in their place.
+type effect struct {
+	sentence string
+	services []string
+}
+
+// impact writes the effects on services, where there are any.
+func impact(effects ...effect) []string {
 	var lines []string
-	for i := 0; i < len(sentences); i += 2 {
-		services := sentences[i+1].([]string)
-		if len(services) == 0 {
-			continue
+	for _, e := range effects {
+		if len(e.services) > 0 {
+			slices.Sort(e.services)
+			lines = append(lines, fmt.Sprintf(e.sentence, counted(e.services)))
 		}
-		slices.Sort(services)
-		lines = append(lines, fmt.Sprintf(sentences[i].(string), counted(services)))
 	}
 	return lines
 }

@@ -24,10 +24,10 @@ func Of(id string) Cluster { return Cluster(" --context CONTEXT_OF_" + id) }
 func At(kubeconfig, context string) Cluster {
 	var c Cluster
 	if kubeconfig != "" {
-		c += Cluster(" --kubeconfig " + quoted(kubeconfig))
+		c += Cluster(" --kubeconfig " + Quoted(kubeconfig))
 	}
 	if context != "" {
-		c += Cluster(" --context " + quoted(context))
+		c += Cluster(" --context " + Quoted(context))
 	}
 	return c
 }
@@ -42,8 +42,8 @@ func (c Cluster) Kubectl(format string, args ...any) string {
 	return "kubectl " + fmt.Sprintf(format, args...) + string(c)
 }
 
-// quoted is a word as shells read it.
-func quoted(word string) string {
+// Quoted is a word as shells read it.
+func Quoted(word string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
 	}
