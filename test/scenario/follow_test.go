@@ -114,7 +114,7 @@ func TestFollow(t *testing.T) {
 		"follow c1 docs/how-to/install.md#openshift":                 "no commands", // what is not tried is not run
 		"! follow c1 docs/explanation/concepts.md#a-first-export 0 ": "no block 0",
 		"follow c1 docs/how-to/migration.md#from-lighthouse 5":       "has 4 blocks",
-		"follow c1 docs/reference/checks.md#what-atoll-check-checks": "",
+		"follow c1 docs/reference/checks.md#checks-of-atoll-check":   "",
 	} {
 		_, err := Parse("x.txtar", []byte(line+"\n"))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
