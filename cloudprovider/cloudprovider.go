@@ -1,5 +1,5 @@
-// Package cloudprovider is the interface between Atoll's hub and what carries the traffic of a
-// MultiClusterService from outside the clusters to its pods: a load balancer.
+// Package cloudprovider is the interface between the hub and providers of load balancers for
+// MultiClusterServices.
 //
 // A provider is made by a Factory that is registered by name, in the init function of a package
 // of anybody's that is compiled into the hub. The package conformance has the tests that it

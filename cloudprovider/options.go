@@ -12,21 +12,21 @@ import (
 
 // Annotations of a MultiClusterService that say what its load balancer is to be like.
 const (
-	// AnnotationPrefix is that of all of them. One with it that is not known is an error.
+	// AnnotationPrefix is the prefix of these annotations. An unknown annotation with it is an error.
 	AnnotationPrefix = "lb.atoll.dev/"
-	// AnnotationProvider names the provider, in place of the hub's default.
+	// AnnotationProvider is the name of the provider. The default is the hub's.
 	AnnotationProvider = AnnotationPrefix + "provider"
-	// AnnotationAddress asks for an address, or for one of each IP family, joined by a comma.
+	// AnnotationAddress is the requested address, or one of each IP family, separated by a comma.
 	AnnotationAddress = AnnotationPrefix + "address"
-	// AnnotationProxyProtocol has TCP connections to backends begin with the client's address,
-	// in version v1 or v2 of the PROXY protocol.
+	// AnnotationProxyProtocol is the version of the PROXY protocol, v1 or v2, with which TCP connections to
+	// backends begin.
 	AnnotationProxyProtocol = AnnotationPrefix + "proxy-protocol"
-	// AnnotationMaxConnections limits the connections that each port has at a time.
+	// AnnotationMaxConnections is the maximum number of connections of each port.
 	AnnotationMaxConnections = AnnotationPrefix + "max-connections"
-	// AnnotationConnectionRate limits the new connections of each port in a second.
+	// AnnotationConnectionRate is the maximum number of new connections of each port in a second.
 	AnnotationConnectionRate = AnnotationPrefix + "connection-rate"
-	// AnnotationAbandon, with the value "true", has the hub let a MultiClusterService be deleted
-	// whose load balancer can't be.
+	// AnnotationAbandon set to "true" lets a MultiClusterService be deleted although its load balancer cannot
+	// be.
 	AnnotationAbandon = AnnotationPrefix + "abandon"
 )
 

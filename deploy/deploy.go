@@ -1,4 +1,4 @@
-// Package deploy holds the manifests with which Atoll is installed.
+// Package deploy embeds the manifests of Atoll.
 package deploy
 
 import (

@@ -1,5 +1,5 @@
-// Package hub is the program atoll-hub, for who compiles one with providers of load balancers of his own: a main package that
-// imports these, each of which registers itself (cloudprovider.Register), and calls Main.
+// Package hub is the program atoll-hub, for building one with your own load-balancer providers: import them and
+// call Main.
 package hub
 
 import (

@@ -15,6 +15,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
@@ -126,7 +127,7 @@ func (l *Lab) Rename(ctx context.Context, cluster, id string) error {
 	if err != nil {
 		return err
 	}
-	request := setup.LeaveRequest{BrokerServer: "https://" + brokerCluster.Loopback.String()}
+	request := setup.LeaveRequest{Broker: credential.At("https://" + brokerCluster.Loopback.String())}
 	if err := setup.Leave(ctx, member, request, func(string, ...any) {}); err != nil {
 		return fmt.Errorf("having %s leave: %w", c.Name, err)
 	}
@@ -163,7 +164,7 @@ func (l *Lab) join(ctx context.Context, c *Cluster, name string) error {
 		return err
 	}
 	request := setup.JoinRequest{
-		File: file, BrokerServer: "https://" + brokerCluster.Loopback.String(),
+		File: file, Broker: credential.At("https://" + brokerCluster.Loopback.String()),
 		Member: render.Member{NoWorkloads: l.Spec.ControlPlaneOnly, Replicas: replicas, AgentArgs: l.agentArgs(c)},
 	}
 	return setup.Join(ctx, member, request, func(string, ...any) {})

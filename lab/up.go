@@ -1,5 +1,5 @@
-// Package lab runs labs: real Kubernetes clusters and a broker on one Linux
-// machine, in network namespaces, without Docker. See docs/how-to/lab.md.
+// Package lab runs labs: real Kubernetes clusters and a broker in network namespaces on one Linux machine,
+// without Docker. See docs/how-to/lab.md.
 package lab
 
 import (

@@ -1,6 +1,6 @@
-// Command generate writes the parts of the Helm charts that are made of the code with which the commands install Atoll:
-// custom resource definitions, and the templates of all objects but a cluster's membership. So charts and commands can't
-// differ. What is chosen by values stands in what the code makes as a placeholder, and becomes a template's action.
+// Command generate generates the Helm charts' CustomResourceDefinitions and templates from the code that the
+// commands use. So charts and commands can't differ. What is chosen by values stands in what the code makes as a
+// placeholder, and becomes a template's action.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package addresses keeps which load balancer has which address, of those that there are. It is
-// for providers that have to share out addresses by themselves.
+// Package addresses assigns addresses to load balancers. It is for providers that have to share out addresses by
+// themselves.
 package addresses
 
 import (

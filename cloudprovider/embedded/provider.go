@@ -1,5 +1,5 @@
-// Package embedded is the load-balancer provider within the hub: it listens on the addresses of
-// load balancers by itself, and forwards TCP connections and UDP datagrams to the backends.
+// Package embedded is the load-balancer provider inside the hub: it listens on the addresses, and forwards TCP
+// connections and UDP datagrams to the backends.
 //
 // The addresses must be the machine's already. Traffic stops when the hub does.
 package embedded

@@ -1,6 +1,6 @@
-// Package haproxy is the load-balancer provider that has a HAProxy (2.6 or later) carry the
-// traffic. It writes HAProxy's configuration, changes backends by its runtime socket, and has it
-// reload, without a break, where ports or addresses change.
+// Package haproxy is the load-balancer provider that configures HAProxy 2.6 or later. It writes HAProxy's
+// configuration, changes backends by its runtime socket, and has it reload, without a break, where ports or
+// addresses change.
 //
 // A container or a service of its own runs HAProxy (Arguments): it goes on when the hub ends, and the next
 // hub finds it again by the files in the provider's directory. It carries TCP only. The addresses must be the machine's already.

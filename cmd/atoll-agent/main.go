@@ -1,4 +1,4 @@
-// Command atoll-agent is the mcs-controller of a member cluster.
+// Command atoll-agent runs the MCS controllers of a member cluster.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command atoll-hub is the controller of MultiClusterServices.
+// Command atoll-hub runs the controllers of MultiClusterServices.
 package main
 
 import "github.com/atoll-mcs/atoll/hub"

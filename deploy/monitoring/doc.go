@@ -1,2 +1,3 @@
-// Package monitoring holds rules for Prometheus and a dashboard for Grafana, and compares them with what docs say.
+// Package monitoring has the Prometheus rules and the Grafana dashboard, and tests that the documentation
+// matches them.
 package monitoring

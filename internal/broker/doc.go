@@ -1,5 +1,5 @@
-// Package broker is how the broker is reached (client.go, token.go), what its administrators permit members (permissions.go), and what is believed
-// of members' objects (beliefs.go).
+// Package broker connects to the broker (client.go, token.go), reads members' permissions (permissions.go), and
+// decides which objects of members to believe (beliefs.go).
 //
 // The broker is a Kubernetes API server that stores what is ours, and runs nothing of it. Each object has one writer: the member cluster that it is about,
 // or the hub. The packages below have the protocol (docs/explanation/protocol.md): what objects are like (layout), what of them enters a cache (border), what is

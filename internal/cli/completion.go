@@ -34,7 +34,7 @@ var names = map[string]func() client.ObjectList{
 
 // complete has the shell complete contexts, namespaces, names and formats in a command and all below it.
 func complete(command *cobra.Command) {
-	for flag, with := range map[string]completer{"context": contexts, "broker-context": contexts, "namespace": namespaces, "output": formats} {
+	for flag, with := range map[string]completer{"context": contexts, "namespace": namespaces, "output": formats} {
 		if command.LocalFlags().Lookup(flag) != nil {
 			// It fails only for a flag that is not there, or has one already.
 			_ = command.RegisterFlagCompletionFunc(flag, with)

@@ -53,20 +53,20 @@ type Options struct {
 
 // AddFlags adds the options to a flag set, with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; without it, the pod's own service account is used")
-	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "have one of several replicas do the work; the others stand by")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; default is the pod's ServiceAccount")
+	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "namespace of the clusterset on the broker")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the others stand by")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
-	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics by TLS, with a certificate that signs itself and is another one after each start")
+	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics over TLS with a self-signed certificate that changes at each start")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
-	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, which anybody who reaches it may take; 0 for none")
-	flags.StringVar(&o.Provider, "lb-provider", embedded.Name, "provider of load balancers, where a MultiClusterService names no other: "+strings.Join(cloudprovider.Names(), ", "))
-	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20, with PROVIDER= in front where they are another provider's; may be given several times")
-	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "an option of a provider, as [PROVIDER.]NAME=VALUE; may be given several times")
-	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of the node that this pod runs on: load balancers refuse them as backends, as they do the addresses of this machine's interfaces and of the API server")
-	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "how long a MultiClusterService is kept from going because its load balancer can't be deleted")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("how many times %d MiB of one member's EndpointSlices the hub keeps for load balancers; it uses none beyond that; 0 for no limit", border.DefaultBudget>>20))
-	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log in detail")
+	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, without authentication; 0 for none")
+	flags.StringVar(&o.Provider, "lb-provider", embedded.Name, "default provider of load balancers: "+strings.Join(cloudprovider.Names(), ", "))
+	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, such as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20, with the prefix PROVIDER= for another provider; may be repeated")
+	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "option of a provider, as [PROVIDER.]NAME=VALUE; may be repeated")
+	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of this pod's node, which load balancers refuse as backends, like those of this machine's interfaces and of the API server")
+	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted although its load balancer cannot be")
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("budget for the EndpointSlices of each member, in units of %d MiB; the hub ignores slices beyond it; 0 for no limit", border.DefaultBudget>>20))
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 
 // Validate returns an error that says what to do about the first wrong option.

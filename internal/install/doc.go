@@ -1,4 +1,4 @@
-// Package install puts objects on an API server and takes them away again, in a person's name: what the commands that install Atoll have in common. What is
+// Package install applies and deletes objects on an API server for the commands that install Atoll. What is
 // there already, and current, is not written again, so that every command can be repeated.
 //
 // The folders are what is installed: setup makes clustersets and members, render says which objects that are (charts and manifests are made of it too),

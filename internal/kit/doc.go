@@ -1,5 +1,6 @@
-// Package kit holds what any controller needs: options, sources of requests (source.go), what an error of a write means (write.go), in which order a burst is
-// written (stages.go), and what caches keep (trim.go, strip.go). Folders have what a process needs: lifecycle, metrics, status, version.
+// Package kit has what every controller needs: options, sources of requests (source.go), writes and their errors
+// (write.go), the order of bursts (stages.go), and trimmed caches (trim.go, strip.go). Folders have what a
+// process needs: lifecycle, metrics, status, version.
 //
 // Nothing here knows what a multi-cluster service is, but for what of an object is worth keeping. Start with kit.New and source.go; internal/agent/catalogue is a
 // small controller that uses most of it.

@@ -1,5 +1,4 @@
-// Package audit reads the log of writes that the API servers of a lab keep where
-// lab.Options.Audit is set: who has written what, and what came of it.
+// Package audit reads the audit log of a lab's API servers (lab.Options.Audit).
 package audit
 
 import (

@@ -1,4 +1,4 @@
-// Package cgroup makes and removes the control groups of a lab's nodes, below which their pods have theirs.
+// Package cgroup creates and deletes the control groups of a lab's nodes.
 package cgroup
 
 import (

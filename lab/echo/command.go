@@ -12,16 +12,15 @@ func NewCommand() *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
 		Use:   "echo",
-		Short: "Serve lines that say which pod answers (for pods in the lab)",
-		Long: `Answer over HTTP, TCP and UDP with one line that says who answers:
+		Short: "Serve a line that says which pod answers (for pods in labs)",
+		Long: `Answers over HTTP, TCP and UDP with one line:
 
   pod=web-0 cluster=c1 node=c1-n1 remote=10.2.1.5 proto=http
 
-Pods in the lab run it as image atoll.dev/lab/echo. Over HTTP there are also
-/hostname (the pod's name alone), /healthz with /fail and /recover as its
-switch, and /delay?ms=NUMBER. The names come from POD_NAME (or else the host
-name), ATOLL_LAB_CLUSTER and NODE_NAME (or else ATOLL_LAB_NODE), which the lab
-sets. An empty address listens to nothing.`,
+Pods in a lab run it as image atoll.dev/lab/echo. Over HTTP it also serves /hostname (the name of the
+pod), /healthz, which /fail and /recover switch, and /delay?ms=NUMBER. The names come from POD_NAME (or
+the host name), ATOLL_LAB_CLUSTER and NODE_NAME (or ATOLL_LAB_NODE), which the lab sets. An empty address
+turns a protocol off.`,
 		Example: "  atoll lab echo --http :8080 --tcp :9000 --udp :9000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -1,6 +1,6 @@
-// Package echo is the small server that the lab's test and demo pods run. Each
-// of its answers is one line that says which pod, cluster and node gave it, to
-// whom and by which protocol, so that a test can tell which backend it reached.
+// Package echo is the small server in the test and demo pods of labs. Each of its answers is one line that says
+// which pod, cluster and node gave it, to whom and by which protocol, so that a test can tell which backend it
+// reached.
 package echo
 
 import (

@@ -1,6 +1,5 @@
-// Package gateway lets programs on the machine into the networks of a lab: it
-// listens on the loopback interface and passes TCP connections on to servers in
-// network namespaces. And it serves the lab's images in these.
+// Package gateway forwards TCP connections from the loopback interface to servers in the network namespaces of a
+// lab. And it serves the lab's images in these.
 package gateway
 
 import (

@@ -1,4 +1,5 @@
-// Package image makes container images of programs that are on this machine, and serves them to a lab's nodes as a registry does.
+// Package image builds container images from programs of this machine, and serves them to a lab's nodes as a
+// registry.
 //
 // Nothing is downloaded for that, nor is Docker needed: an image is layers of programs, with the libraries that they are linked with.
 package image

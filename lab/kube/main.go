@@ -1,6 +1,5 @@
-// Command kube is etcd and the Kubernetes programs that the lab runs, in one
-// multi-call program: the name that it is called by chooses the program. kubectl is
-// a program of its own, because it starts a thousand times in a run of all tests.
+// Command kube is etcd and the Kubernetes programs of labs in one multi-call program, which chooses by its name.
+// kubectl is a program of its own, because it starts a thousand times in a run of all tests.
 //
 // One program instead of five links once instead of five times, and the
 // processes of all clusters share its pages in memory. The package kubebin

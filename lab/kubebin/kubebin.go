@@ -1,5 +1,4 @@
-// Package kubebin provides the programs that the lab's clusters are made of:
-// etcd, the Kubernetes programs, kubectl and stock CoreDNS.
+// Package kubebin provides etcd, the Kubernetes programs, kubectl and stock CoreDNS, and builds them if needed.
 //
 // They are built from the Go module registry, once for each version, into the
 // user's cache folder. Somebody who has such programs already points to their

@@ -1,7 +1,5 @@
-// Package network makes the lab's network out of Linux network namespaces:
-// namespaces, the links and routes between them, and cuts that stop all
-// traffic between two of its parts. Nothing here touches an interface, a rule
-// or a setting of the namespace that the caller runs in.
+// Package network creates a lab's network namespaces, links and routes, and cuts traffic between parts of it.
+// Nothing here touches an interface, a rule or a setting of the namespace that the caller runs in.
 //
 // All of it needs root.
 package network

@@ -1,7 +1,5 @@
-// Package process starts programs that outlive their starter, records which
-// process each became, and finds and ends exactly that process later, also from
-// another program: a process id that the kernel has given to something else in
-// the meantime is never signalled.
+// Package process starts programs that outlive their starter, records them, and later ends exactly these
+// processes.
 package process
 
 import (

@@ -1,7 +1,6 @@
-// Package clusterset is a CoreDNS plugin that answers for the services of a
-// Kubernetes clusterset, by the Multi-Cluster Services API's DNS specification.
-// It reads the ServiceImports and EndpointSlices of its own cluster and of no
-// other. README.md is its manual.
+// Package clusterset is a CoreDNS plugin that serves the names of the Multi-Cluster Services API's DNS
+// specification. It reads the ServiceImports and EndpointSlices of its own cluster and of no other. README.md is
+// its manual.
 package clusterset
 
 import (

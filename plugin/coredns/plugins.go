@@ -1,4 +1,4 @@
-// Package coredns is CoreDNS with the plugins that Atoll's DNS server has.
+// Package coredns is CoreDNS with the plugins of atoll-dns.
 package coredns
 
 import (

@@ -1,7 +1,6 @@
-// Package arch holds the laws of this repository's architecture: which
-// package may import what, how long a file may be, what must be documented. A
-// law is a function from parsed packages to the places that break it, so that
-// its own test can show that it is able to fail.
+// Package arch tests the architecture of this repository: allowed imports, lengths of files, required
+// documentation. A law is a function from parsed packages to the places that break it, so that its own test can
+// show that it is able to fail.
 package arch
 
 import (

@@ -1,4 +1,4 @@
-// Command bench measures Atoll against floors that are measured in the same run.
+// Command bench compares Atoll with baselines that it measures in the same run.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package charts has the Helm charts tested: that they give what the commands apply. Other tests render them by this
-// package.
+// Package charts tests that the Helm charts give the same objects as the commands. Other tests render them by
+// this package.
 package charts
 
 import (

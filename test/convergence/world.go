@@ -1,5 +1,4 @@
-// Package convergence breaks a clusterset at random and then looks whether it has become what
-// it should be.
+// Package convergence injects random faults into a simulated clusterset and tests that it converges.
 //
 // A world is some member clusters with a broker, all in memory, in which the real agents and
 // DNS servers run (package simulation has the API servers). Users change their Services,

@@ -1,4 +1,4 @@
-// Package docs tells of what pages of documentation have people run and apply whether it could be.
+// Package docs tests that the commands, manifests and links in the documentation work.
 package docs
 
 import (

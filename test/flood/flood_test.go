@@ -1,5 +1,5 @@
-// Package flood tests what a member can do to the others by writing to the broker without pause, in a lab of API servers with real
-// agents.
+// Package flood tests what a member that writes without pause does to other members, with real agents and API
+// servers.
 package flood
 
 import (

@@ -3,13 +3,11 @@ package integration
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -29,37 +27,6 @@ func exposed(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClus
 	mcs := objects.Exposed(namespace, "web")
 	noError(t, yaml.UnmarshalStrict([]byte(spec), &mcs.Spec))
 	return mcs
-}
-
-// What the document asks of a MultiClusterService is asked by the API server, each in words that say what to do.
-func TestMultiClusterServiceIsValidated(t *testing.T) {
-	const ns = "exposure-rules"
-	namespace(t, ns, lab.Broker)
-	for _, tt := range []struct{ spec, want string }{
-		{"{types: [CrossCluster], range: {clusterNames: [member2]}}", ""}, // the document's example
-		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is called LoadBalancer"},
-		{"{types: [Other]}", "there are the types CrossCluster and LoadBalancer"},
-		{"{types: []}", "should have at least 1 item"},
-		{"{types: [CrossCluster, CrossCluster]}", "Duplicate value"},
-		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "needs CrossCluster"},
-		{"{types: [LoadBalancer], consumerClusters: [{name: c1}]}", "needs CrossCluster"},
-		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "say the same thing"},
-		{"{types: [CrossCluster], range: {clusterNames: [Member_2]}}", "one or two DNS labels"},
-		{"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}", "one or two DNS labels"},
-		{"{types: [CrossCluster], providerClusters: [{name: ''}]}", "one or two DNS labels"},
-		{"{types: [CrossCluster], ports: [{port: 70000}]}", "should be less than or equal to 65535"},
-		{"{types: [CrossCluster], ports: [{}]}", "by its name, its number or both"},
-		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},
-		{"{types: [CrossCluster], ports: [{name: p82}]}", ""}, // the condition ServiceFound reports it
-	} {
-		u := &unstructured.Unstructured{} // whatever is in it
-		text := fmt.Sprintf("apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {namespace: %s, name: web}\nspec: %s", ns, tt.spec)
-		noError(t, yaml.Unmarshal([]byte(text), &u.Object))
-		err := on[lab.Broker].Create(t.Context(), u, client.DryRunAll)
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("%s: %v, want %q", tt.spec, err, tt.want)
-		}
-	}
 }
 
 // expectExposed waits for a condition of a MultiClusterService.

@@ -1,6 +1,5 @@
-// Package integration tests the agents with real API servers: a lab of control planes
-// only, in which the agents are processes with no more rights than they have in a real
-// installation. There are no pods, so the tests make EndpointSlices themselves.
+// Package integration tests agents with real API servers and the permissions of a real installation. There are
+// no pods, so the tests make EndpointSlices themselves.
 package integration
 
 import (

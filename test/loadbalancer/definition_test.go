@@ -23,24 +23,24 @@ func TestDefinitionRefuses(t *testing.T) {
 	create(t, objects.Namespace(ns))
 	for _, tt := range []struct{ spec, want string }{
 		{"{types: [CrossCluster], range: {clusterNames: [member2]}}", ""}, // the document's example
-		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is called LoadBalancer"},
-		{"{types: [Other]}", "there are the types CrossCluster and LoadBalancer"},
+		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is LoadBalancer"},
+		{"{types: [Other]}", "must be CrossCluster or LoadBalancer"},
 		{"{types: []}", "spec.types"},
 		{"{}", "spec.types"},
 		{"{types: [CrossCluster, CrossCluster]}", "Duplicate"},
 		{"{types: [CrossCluster, LoadBalancer], range: {clusterNames: [c1]}}", ""},
-		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "needs CrossCluster"},
+		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "add CrossCluster"},
 		{"{types: [LoadBalancer], range: {}}", ""}, // as Go clients of the document's types write it
-		{"{types: [LoadBalancer], consumerClusters: [{name: c1}]}", "needs CrossCluster"},
+		{"{types: [LoadBalancer], consumerClusters: [{name: c1}]}", "add CrossCluster"},
 		{"{types: [LoadBalancer], providerClusters: [{name: c1}]}", ""},
-		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "say the same thing"},
+		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "have the same meaning"},
 		{"{types: [CrossCluster], consumerClusters: [{name: c1}], providerClusters: [{name: c2.eu}]}", ""},
 		{"{types: [CrossCluster], range: {clusterNames: [Member_2]}}", "one or two DNS labels"},
 		{"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}", "one or two DNS labels"},
 		{"{types: [CrossCluster], providerClusters: [{name: \"\"}]}", "one or two DNS labels"},
 		{"{types: [CrossCluster], ports: [{port: 70000}]}", "65535"},
 		{"{types: [CrossCluster], ports: [{port: -1}]}", "greater than or equal to 1"},
-		{"{types: [CrossCluster], ports: [{}]}", "by its name, its number or both"},
+		{"{types: [CrossCluster], ports: [{}]}", "the name of the port, its number, or both"},
 		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},
 		{"{types: [CrossCluster], ports: [{name: nobody}]}", ""}, // the condition ServiceFound reports it
 	} {

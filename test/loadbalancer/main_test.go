@@ -1,5 +1,4 @@
-// Package loadbalancer tests the hub's controller of load balancers against a real API server,
-// with a provider that does as it is told.
+// Package loadbalancer tests the hub's load-balancer controller with a real API server and a fake provider.
 package loadbalancer
 
 import (

@@ -345,7 +345,7 @@ const asAdministrator = "acting as an administrator"
 // is its own, and nothing else.
 func TestHostileMember(t *testing.T) {
 	deployBroker(t)
-	must(t, "", "broker deploy --context broker --namespace staging")
+	must(t, "", "broker deploy --context broker --clusterset staging")
 	asMembers, memberships := map[string]client.Client{}, map[string]credential.Membership{}
 	for _, id := range []string{"c1", "c2", "eu", "c1.eu"} {
 		memberships[id] = invited(t, id)

@@ -233,8 +233,8 @@ func TestStolenJoinFile(t *testing.T) {
 	file := parsed(t, text)
 	thief := minted(t, file)
 	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, and not by this cluster",
-		"somebody else has joined as c1", "atoll broker members remove c1 -n atoll-clusterset --force --context CONTEXT_OF_BROKER",
-		"atoll broker token create c1 -n atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
+		"somebody else has joined as c1", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context CONTEXT_OF_BROKER",
+		"atoll broker token create c1 --clusterset atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	said := &planes.Log{To: t.Output()}
 	must(t, text, "join - --no-workloads --offline --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), said)
@@ -297,13 +297,13 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	says(t, "", "broker token revoke c1 --context broker", "the join file of cluster c1 is revoked: it was unused")
 	expectListedTokens(t, "c1")
 	refused(t, first, "join - --no-workloads --context c1", "does not accept the token: it was used, revoked or replaced by a newer join file",
-		"atoll broker token create c1 -n atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
+		"atoll broker token create c1 --clusterset atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	first = joinFile(t, "c1")
 	second := joinFile(t, "c1")
 	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 	must(t, second, "join - --no-workloads --context c1")
 	expectListedTokens(t, "c1", "used")
-	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker members remove c1 -n atoll-clusterset --force --context broker")
+	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context broker")
 	before, _ := membershipOf(t, "c1")
 
 	// A new file does nothing to the member, nor does its being revoked.

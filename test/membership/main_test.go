@@ -1,5 +1,4 @@
-// Package membership tests how clusters join a clusterset, stay in it and leave it: the
-// commands of atoll, run as a person does, and the agents, against real API servers.
+// Package membership tests joining, leaving and credentials with the real commands, agents and API servers.
 package membership
 
 import (

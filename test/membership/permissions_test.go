@@ -14,7 +14,7 @@ import (
 
 // The broker's administrators say what members are permitted, see what is left out, and take it back.
 func TestPermissionsOfMembers(t *testing.T) {
-	refused(t, "", "broker members list --context broker --namespace nowhere", "there is no clusterset nowhere", "atoll broker deploy")
+	refused(t, "", "broker members list --context broker --clusterset nowhere", "there is no clusterset nowhere", "atoll broker deploy")
 	deployBroker(t)
 	permitAllAfterwards(t)
 	const members = "broker members "

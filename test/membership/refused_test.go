@@ -30,12 +30,12 @@ import (
 // id that another cluster has can't be taken.
 func TestCommandsRefuse(t *testing.T) {
 	before := inventory(t, "c1")
-	refused(t, "", "broker token create c1 --context broker --namespace none --server https://b",
-		"there is no clusterset none on the API server", "atoll broker deploy -n none --context broker")
+	refused(t, "", "broker token create c1 --context broker --clusterset none --server https://b",
+		"there is no clusterset none on the API server", "atoll broker deploy --clusterset none --context broker")
 	deployBroker(t)
-	refused(t, "", "broker deploy --context broker --namespace kube-system", "may write EndpointSlices and Leases", "--namespace NAME")
+	refused(t, "", "broker deploy --context broker --clusterset kube-system", "may write EndpointSlices and Leases", "--clusterset NAME")
 	create(t, lab.Broker, namespace("taken"))
-	refused(t, "", "broker deploy --context broker --namespace taken", "exists and is not a clusterset's",
+	refused(t, "", "broker deploy --context broker --clusterset taken", "exists and is not a clusterset's",
 		"kubectl label namespace taken atoll.dev/clusterset=taken --context broker")
 	refused(t, "", "broker token create c1 --context broker", "which no other machine can", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
@@ -43,7 +43,7 @@ func TestCommandsRefuse(t *testing.T) {
 	// Without the policy that governs join files none is handed out.
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: objects.Meta("", rights.JoinerPolicyName(place))}
 	planes.Delete(t, on[lab.Broker], policy)
-	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy -n atoll-clusterset")
+	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --clusterset atoll-clusterset")
 	must(t, "", "broker deploy --context broker")
 
 	file := joinFile(t, "c1")
@@ -61,7 +61,7 @@ func TestCommandsRefuse(t *testing.T) {
 	m.Token = forge(t, m.Token, -2*3600, -3600)
 	expired, err := m.JoinFile()
 	noError(t, err)
-	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 -n atoll-clusterset")
+	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 --clusterset atoll-clusterset")
 	limited(t)
 	refused(t, file, "join - --context limited", "lacks the permission to create and patch: clusterproperties, clusterrolebindings, ", "permissions of a cluster administrator: --context")
 	refused(t, "", "leave --yes --context limited", "lacks the permission to delete and list: clusterrolebindings, ")
@@ -191,11 +191,11 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 // One broker holds several clustersets, whose members have nothing to do with each other.
 func TestTwoClustersets(t *testing.T) {
 	deployBroker(t)
-	must(t, "", "broker deploy --context broker --namespace staging")
-	refused(t, "", "broker token create c1 --context broker --namespace other --server "+server(t), "there are: atoll-clusterset, staging")
+	must(t, "", "broker deploy --context broker --clusterset staging")
+	refused(t, "", "broker token create c1 --context broker --clusterset other --server "+server(t), "there are: atoll-clusterset, staging")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
-	must(t, joinFile(t, "c1", "--namespace staging"), "join - --no-workloads --context c2")
-	refused(t, joinFile(t, "c1", "--namespace staging"), "join - --context c1", `of clusterset "atoll-clusterset" already`, "atoll leave --context ")
+	must(t, joinFile(t, "c1", "--clusterset staging"), "join - --no-workloads --context c2")
+	refused(t, joinFile(t, "c1", "--clusterset staging"), "join - --context c1", `of clusterset "atoll-clusterset" already`, "atoll leave --context ")
 	stopFirst, stopSecond := startAgent(t, asAgent(t, "c1"), t.Output()), startAgent(t, asAgent(t, "c2"), t.Output())
 	for _, c := range []string{"c1", "c2"} {
 		create(t, c, namespace("sets"), service("sets", "web"), export("sets", "web"))
@@ -212,7 +212,7 @@ func TestTwoClustersets(t *testing.T) {
 	stopFirst()
 	must(t, "", "leave --yes --context c1")
 	expectImport(t, "c2", "sets", "web", "c1")
-	refused(t, "", "broker members remove c1 --yes --context broker --namespace staging", "seems to be alive", "--force")
+	refused(t, "", "broker members remove c1 --yes --context broker --clusterset staging", "seems to be alive", "--force")
 	stopSecond()
 	must(t, "", "leave --yes --context c2")
 	planes.Delete(t, on[lab.Broker], namespace("staging"))

@@ -11,12 +11,12 @@ import (
 func TestUndeploy(t *testing.T) {
 	deployBroker(t)
 	before := inventory(t, lab.Broker)
-	must(t, "", "broker deploy --context broker --namespace second")
-	ends(t, 64, "", "broker undeploy --context broker --namespace second", "Clusterset second is deleted.", "add --yes")
-	if plan := must(t, "", "broker undeploy --dry-run --context broker --namespace second"); !strings.Contains(plan, "delete Namespace second\n") || strings.Contains(plan, "atoll-clusterset") {
+	must(t, "", "broker deploy --context broker --clusterset second")
+	ends(t, 64, "", "broker undeploy --context broker --clusterset second", "Clusterset second is deleted.", "add --yes")
+	if plan := must(t, "", "broker undeploy --dry-run --context broker --clusterset second"); !strings.Contains(plan, "delete Namespace second\n") || strings.Contains(plan, "atoll-clusterset") {
 		t.Errorf("undeploy --dry-run printed\n%s", plan)
 	}
-	must(t, "", "broker undeploy --yes --context broker --namespace second")
+	must(t, "", "broker undeploy --yes --context broker --clusterset second")
 	expectInventory(t, lab.Broker, before)
-	refused(t, "", "broker undeploy --yes --context broker --namespace second", "there is no clusterset second")
+	refused(t, "", "broker undeploy --yes --context broker --clusterset second", "there is no clusterset second")
 }

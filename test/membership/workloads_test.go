@@ -59,8 +59,8 @@ func TestDeployRunsHub(t *testing.T) {
 	const deploy = "hub deploy --context broker --replicas 1 --haproxy-image haproxy:2.6 --hub-arg --lb-addresses=haproxy=192.0.2.1"
 	must(t, "", deploy)
 	letIn(false)
-	must(t, "", "broker deploy --context broker --namespace second")
-	refused(t, "", deploy+" --namespace second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove -n atoll-clusterset --context broker")
+	must(t, "", "broker deploy --context broker --clusterset second")
+	refused(t, "", deploy+" --clusterset second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove --clusterset atoll-clusterset --context broker")
 	planes.Delete(t, on[lab.Broker], namespace("second"))
 	eventually(t, "a pod that may run as root is forbidden", func() error { // the namespace has said so just now
 		if err := on[lab.Broker].Create(t.Context(), objects.Pod(names.HubNamespace, "root"), client.DryRunAll); !apierrors.IsForbidden(err) {

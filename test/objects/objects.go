@@ -1,4 +1,4 @@
-// Package objects makes the objects that tests create: those of users in a cluster, and those of members on the broker.
+// Package objects builds the Kubernetes objects that tests create.
 package objects
 
 import (

@@ -1,5 +1,4 @@
-// Package pages reads what the documentation has people run and apply, so that tests can try it: every fenced block of
-// README.md, docs and the manuals of charts and plugin, and every command line and link within the text.
+// Package pages extracts blocks, command lines and links from the documentation for tests.
 package pages
 
 import (

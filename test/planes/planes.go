@@ -1,5 +1,4 @@
-// Package planes has what tests against real API servers, without nodes, have in common: a lab of control planes for as long as
-// a package's tests run, an administrator's clients for it, and how to wait.
+// Package planes starts API servers for the tests of a package, and has clients and helpers for waiting.
 package planes
 
 import (

@@ -1,6 +1,5 @@
-// Package simulation runs many member clusters in one process: the same agents as
-// anywhere, each with a cluster of its own that is an API server in memory. Their broker
-// is a real one, so that it can be seen how it bears them, or one in memory too.
+// Package simulation runs the agents of many member clusters in one process with in-memory API servers. Their
+// broker is a real one, so that it can be seen how it bears them, or one in memory too.
 package simulation
 
 import (

@@ -1,6 +1,5 @@
-// Package zonefile is what tests compare DNS servers with: a zone written out from the API
-// objects after the multicluster DNS specification, name by name, and searched from end to end
-// for every question. It is slow and obvious, and shares no code with any server.
+// Package zonefile builds the expected zone from API objects by the multicluster DNS specification, for
+// comparison with DNS servers. It is slow and obvious, and shares no code with any server.
 package zonefile
 
 import (

@@ -1,6 +1,5 @@
-// Command release makes what a release consists of, of programs that were built before: container images without Docker,
-// each with a bill of materials, archives of the command line program, charts, manifests and checksums. The same commit
-// gives the same bytes.
+// Command release packs a release from built programs: images without Docker, bills of materials, archives,
+// charts, manifests and checksums. The same commit gives the same bytes.
 package main
 
 import (

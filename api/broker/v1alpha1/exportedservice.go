@@ -9,10 +9,9 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// ExportedService is one cluster's export of one Service: everything about its
-// Service and ServiceExport that other clusters need to merge it with the
-// exports of the same Service from elsewhere (KEP-1645, "Constraints and
-// Conflict Resolution"). Its endpoints are in EndpointSlices beside it.
+// ExportedService is the export of one Service by one cluster. It has everything that other clusters need to
+// merge it with other exports of the same Service (KEP-1645, "Constraints and Conflict Resolution"). Its
+// endpoints are in EndpointSlices in the same namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=5"
@@ -29,33 +28,32 @@ type ExportedService struct {
 	Spec              ExportedServiceSpec `json:"spec"`
 }
 
-// ExportedServiceSpec is what the exporting cluster says of its Service.
+// ExportedServiceSpec describes the exported Service.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.exportedLabels) ? self.exportedLabels.map(k, size(k) + size(self.exportedLabels[k])).sum() : 0) + (has(self.exportedAnnotations) ? self.exportedAnnotations.map(k, size(k) + size(self.exportedAnnotations[k])).sum() : 0) <= 65536",message="exported labels and annotations must not be longer than 65536 bytes together"
+// +kubebuilder:validation:XValidation:rule="(has(self.exportedLabels) ? self.exportedLabels.map(k, size(k) + size(self.exportedLabels[k])).sum() : 0) + (has(self.exportedAnnotations) ? self.exportedAnnotations.map(k, size(k) + size(self.exportedAnnotations[k])).sum() : 0) <= 65536",message="exported labels and annotations must have at most 65536 bytes in total"
 type ExportedServiceSpec struct {
-	// ClusterID is the exporting cluster's id. It must be the writer's own.
+	// ClusterID is the id of the exporting cluster, which must be the writer's own.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	ClusterID string `json:"clusterID"`
-	// ServiceNamespace is the Service's namespace in the member clusters.
+	// ServiceNamespace is the namespace of the Service in the member clusters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ServiceNamespace string `json:"serviceNamespace"`
-	// ServiceName is the Service's name. From Kubernetes 1.34 on it may begin with a digit.
+	// ServiceName is the name of the Service. With Kubernetes 1.34 or later it may begin with a digit.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ServiceName string `json:"serviceName"`
-	// ExportedAt is the creation time of the ServiceExport: the oldest export wins
-	// conflicts.
+	// ExportedAt is the creation time of the ServiceExport. The oldest export wins conflicts.
 	ExportedAt metav1.Time `json:"exportedAt"`
 
 	// Type is Headless for a Service without a cluster IP, else ClusterSetIP.
 	// +kubebuilder:validation:Enum=ClusterSetIP;Headless
 	Type mcsv1beta1.ServiceImportType `json:"type"`
-	// Ports are the Service's ports as its clients see them. The admission policy for members has the rules about their names.
+	// Ports are the ports of the Service. The admission policy for members restricts their names.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -63,51 +61,51 @@ type ExportedServiceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP', 'SCTP'])",message="protocols must be TCP, UDP or SCTP"
 	// +kubebuilder:validation:XValidation:rule="self.all(p, (!has(p.name) || size(p.name) <= 63) && (!has(p.appProtocol) || size(p.appProtocol) <= 317))",message="a port's name has at most 63 bytes, its application protocol at most 317"
 	Ports []mcsv1beta1.ServicePort `json:"ports,omitempty"`
-	// IPFamilies are the Service's, the primary one first.
+	// IPFamilies are the IP families of the Service, the primary one first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:Enum=IPv4;IPv6
-	// +kubebuilder:validation:XValidation:rule="size(self) < 2 || self[0] != self[1]",message="an IP family must be there once only"
+	// +kubebuilder:validation:XValidation:rule="size(self) < 2 || self[0] != self[1]",message="an IP family must not be repeated"
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
-	// SessionAffinity is the Service's, ClientIP or None.
+	// SessionAffinity is the session affinity of the Service.
 	// +optional
 	// +kubebuilder:validation:Enum=ClientIP;None
 	SessionAffinity corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
-	// SessionAffinityConfig is the Service's.
+	// SessionAffinityConfig is the configuration of session affinity of the Service.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.clientIP) || !has(self.clientIP.timeoutSeconds) || self.clientIP.timeoutSeconds >= 1 && self.clientIP.timeoutSeconds <= 86400",message="the timeout must be between 1 and 86400 seconds"
 	SessionAffinityConfig *corev1.SessionAffinityConfig `json:"sessionAffinityConfig,omitempty"`
-	// InternalTrafficPolicy is the Service's.
+	// InternalTrafficPolicy is the internal traffic policy of the Service.
 	// +optional
 	// +kubebuilder:validation:Enum=Cluster;Local
 	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
-	// TrafficDistribution is the Service's.
+	// TrafficDistribution is the traffic distribution of the Service.
 	// +optional
 	// +kubebuilder:validation:Enum=PreferClose;PreferSameZone;PreferSameNode
 	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
-	// ExportedLabels are those of the ServiceExport's spec, never of metadata.
+	// ExportedLabels are the labels in the spec of the ServiceExport.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=1000
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a label's key has at most 317 bytes, its value at most 63"
 	ExportedLabels map[string]string `json:"exportedLabels,omitempty"`
-	// ExportedAnnotations are those of the ServiceExport's spec, never of metadata.
+	// ExportedAnnotations are the annotations in the spec of the ServiceExport.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=1000
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317)",message="an annotation's key has at most 317 bytes"
 	ExportedAnnotations map[string]string `json:"exportedAnnotations,omitempty"`
-	// OnClusterLoss is what importing clusters do with this cluster's endpoints when they
-	// take it for dead: withdraw them, which is the default, or keep them.
+	// OnClusterLoss tells importing clusters whether to withdraw or to keep this cluster's endpoints when the
+	// cluster is lost. The default is withdraw.
 	// +optional
 	// +kubebuilder:validation:Enum=withdraw;keep
 	OnClusterLoss string `json:"onClusterLoss,omitempty"`
-	// Scope says what the Service is exported for: the clusterset, which is the default, or the
-	// hub alone, and then nobody imports it.
+	// Scope is Clusterset, the default, or Hub for an export that only the hub uses.
 	// +optional
 	// +kubebuilder:validation:Enum=Clusterset;Hub
 	Scope ExportScope `json:"scope,omitempty"`
-	// Consumers are the ids of the clusters that import the service from this one, by the policy that the export was made for. Empty means all. They hold
-	// while the policy itself is not known, as after the loss of the broker.
+	// Consumers are the ids of the clusters that may import the service from this cluster, by the policy that
+	// created the export. Empty means all. They apply while the policy itself is missing, for example after
+	// the loss of the broker.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -115,12 +113,12 @@ type ExportedServiceSpec struct {
 	Consumers []string `json:"consumers,omitempty"`
 }
 
-// Consumes tells whether a cluster may import the service from this one.
+// Consumes reports whether a cluster may import the service from this cluster.
 func (s *ExportedServiceSpec) Consumes(cluster string) bool {
 	return len(s.Consumers) == 0 || slices.Contains(s.Consumers, cluster)
 }
 
-// Service is the exported Service, in the member clusters.
+// Service returns the namespace and name of the exported Service in the member clusters.
 func (s *ExportedServiceSpec) Service() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.ServiceNamespace, Name: s.ServiceName}
 }

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MemberCluster is a member's description of itself. Its name is the cluster's
-// id, and the Lease of the same name beside it is the member's heartbeat.
+// MemberCluster describes one member of the clusterset. Its name is the cluster id. The Lease of the same
+// name is the heartbeat of the member.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=5"
@@ -23,71 +23,72 @@ type MemberCluster struct {
 	Spec              MemberClusterSpec `json:"spec"`
 }
 
-// AdvertiseMode says what addresses a member publishes as its endpoints.
+// AdvertiseMode is the kind of addresses that a member publishes as endpoints.
 type AdvertiseMode string
 
 const (
-	// AdvertisePods publishes the pods' addresses, for a flat network.
+	// AdvertisePods publishes the addresses of pods, for a flat network.
 	AdvertisePods AdvertiseMode = "pods"
-	// AdvertiseClusterIP publishes the Services' cluster IPs in place of their pods'
-	// addresses, for a network in which only the ranges of Services are routed between
-	// clusters. Headless Services, which have none, are published as their pods.
+	// AdvertiseClusterIP publishes the cluster IPs of Services instead of the addresses of their pods, for
+	// networks that route only Service ranges between clusters. Headless Services are published with their
+	// pods' addresses.
 	AdvertiseClusterIP AdvertiseMode = "cluster-ip"
 )
 
-// MemberClusterSpec is what a member says of itself.
+// MemberClusterSpec describes a member.
 type MemberClusterSpec struct {
-	// ClusterID is the cluster's id within the clusterset, and this object's name.
+	// ClusterID is the id of the cluster in the clusterset, and the name of this object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	ClusterID string `json:"clusterID"`
-	// ClusterUID is the UID of the cluster's kube-system namespace, which tells two
-	// clusters apart that claim the same id.
+	// ClusterUID is the UID of the namespace kube-system of the cluster. It distinguishes two clusters that
+	// use the same id.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	ClusterUID string `json:"clusterUID"`
-	// KubernetesVersion is what the cluster's API server reports, such as v1.36.3.
+	// KubernetesVersion is the version that the API server of the cluster reports, such as v1.36.3.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// AgentVersion is the version of the agent that wrote this.
+	// AgentVersion is the version of the agent that wrote this object.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	AgentVersion string `json:"agentVersion,omitempty"`
-	// Region is where the cluster is, for preference by locality.
+	// Region is the region of the cluster, for topology-aware routing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Region string `json:"region,omitempty"`
-	// PodCIDRs are the ranges of the cluster's pod addresses, where they are known.
+	// PodCIDRs are the pod address ranges of the cluster, if known.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=43
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
-	// ServiceCIDRs are the ranges of the cluster's Service addresses.
+	// ServiceCIDRs are the Service address ranges of the cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=43
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
-	// IPFamilies are those in which the cluster gives Services addresses, the
-	// default one first.
+	// IPFamilies are the IP families of Services in the cluster, the default one first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:Enum=IPv4;IPv6
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
-	// AdvertiseMode says what addresses the member publishes as its endpoints.
+	// AdvertiseMode is the kind of addresses that the member publishes as endpoints.
 	// +kubebuilder:validation:Enum=pods;cluster-ip
 	// +kubebuilder:default=pods
 	AdvertiseMode AdvertiseMode `json:"advertiseMode"`
-	// State is Removed once the member is not one any more. The others then drop everything of it, as they do not when this object is deleted. When a
-	// cluster joins under this id, its agent writes the object anew.
+	// State is Removed after the member was removed or has left. Other members then drop everything from it,
+	// which they do not when this object is deleted. When a cluster joins with this id, its agent writes the
+	// object again.
 	// +optional
 	// +kubebuilder:validation:Enum=Removed
 	State MemberState `json:"state,omitempty"`
-	// OverBudget are the cluster ids of other members that exceed this member's budget for one member: what is beyond it is imported late.
+	// OverBudget are the ids of members that exceed the budget of this member, so that some of their changes
+	// arrive late here.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -97,10 +98,10 @@ type MemberClusterSpec struct {
 	OverBudget []string `json:"overBudget,omitempty"`
 }
 
-// MemberState is whether a member takes part in the clusterset. It does where it has none.
+// MemberState is Removed, or empty for a member that takes part in the clusterset.
 type MemberState string
 
-// Removed tells whether the cluster is a member no longer.
+// Removed reports whether the cluster is no longer a member.
 func (m *MemberCluster) Removed() bool { return m.Spec.State == MemberRemoved }
 
 // MemberRemoved is the state of a member that has left, or was removed by an administrator.

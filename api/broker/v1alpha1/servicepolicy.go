@@ -8,9 +8,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// ServicePolicy is a MultiClusterService as the members' agents see it: which clusters provide
-// a Service, which import it, and with which ports. Its name is <service>.<namespace>. The
-// hub writes it, and members read it.
+// ServicePolicy tells agents about a MultiClusterService: which clusters provide the Service, which import
+// it, and which ports. Its name is <service>.<namespace>. The hub writes it, and members read it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
@@ -28,49 +27,48 @@ type ServicePolicy struct {
 	Spec              ServicePolicySpec `json:"spec"`
 }
 
-// ServicePolicySpec is what holds for one Service.
+// ServicePolicySpec is the policy for one Service.
 type ServicePolicySpec struct {
-	// ServiceNamespace is the Service's namespace in the member clusters.
+	// ServiceNamespace is the namespace of the Service in the member clusters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	ServiceNamespace string `json:"serviceNamespace"`
-	// ServiceName is the Service's name.
+	// ServiceName is the name of the Service.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	ServiceName string `json:"serviceName"`
-	// Scope says what the Service is exported for.
+	// Scope is Clusterset for importing clusters, or Hub for load balancers only.
 	// +kubebuilder:validation:Enum=Clusterset;Hub
 	Scope ExportScope `json:"scope"`
-	// Providers are the ids of the clusters in which the Service is exported. Empty means all
-	// that have it.
+	// Providers are the ids of the clusters that export the Service. Empty means all clusters that have it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Providers []string `json:"providers,omitempty"`
-	// Consumers are the ids of the clusters that import the service, where the scope is
-	// Clusterset. Empty means all.
+	// Consumers are the ids of the clusters that import the service, with the scope Clusterset. Empty means
+	// all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Consumers []string `json:"consumers,omitempty"`
-	// Ports are those that are exposed. Empty means all.
+	// Ports are the exposed ports. Empty means all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Ports []PolicyPort `json:"ports,omitempty"`
 }
 
-// ExportScope says what a Service is exported for.
+// ExportScope is the purpose of an export.
 type ExportScope string
 
 const (
-	// ScopeClusterset is the scope of what the members import. It is the usual one.
+	// ScopeClusterset is the scope of exports that members import. It is the default.
 	ScopeClusterset ExportScope = "Clusterset"
-	// ScopeHub is the scope of what nobody imports: the hub's load balancers use it.
+	// ScopeHub is the scope of exports that only the hub's load balancers use.
 	ScopeHub ExportScope = "Hub"
 )
 
-// PolicyPort chooses a port by its name, its number or both.
+// PolicyPort selects a port by name, by number or by both.
 type PolicyPort struct {
 	// Name is the port's name in the Service.
 	// +optional

@@ -2,27 +2,27 @@ package v1alpha1
 
 // Conditions of a MultiClusterService.
 const (
-	// ConditionServiceFound says whether there is the Service, with the ports that are named,
-	// beside the MultiClusterService.
+	// ConditionServiceFound reports whether the Service, and the ports that the MultiClusterService selects,
+	// exist on the same API server.
 	ConditionServiceFound = "ServiceFound"
-	// ConditionClustersFound says whether all clusters that are named are members.
+	// ConditionClustersFound reports whether all selected clusters are members.
 	ConditionClustersFound = "ClustersFound"
-	// ConditionExported says whether any cluster exports the Service.
+	// ConditionExported reports whether at least one cluster exports the Service.
 	ConditionExported = "Exported"
 )
 
 // Reasons of these conditions.
 const (
-	// ReasonFound is that of what is as it should be.
+	// ReasonFound is the reason of ServiceFound and ClustersFound when they are True.
 	ReasonFound = "Found"
-	// ReasonNoService says that there is no Service of this name.
+	// ReasonNoService means that no Service of this name exists.
 	ReasonNoService = "NoService"
-	// ReasonNoSuchPort says that the Service lacks a port that is named.
+	// ReasonNoSuchPort means that the Service does not have a selected port.
 	ReasonNoSuchPort = "NoSuchPort"
-	// ReasonNoSuchCluster says that a cluster that is named is no member, so far.
+	// ReasonNoSuchCluster means that a selected cluster is not a member.
 	ReasonNoSuchCluster = "NoSuchCluster"
-	// ReasonExported says that there are clusters that export the Service.
+	// ReasonExported means that at least one cluster exports the Service.
 	ReasonExported = "Exported"
-	// ReasonNotExported says that there are none.
+	// ReasonNotExported means that no cluster exports the Service.
 	ReasonNotExported = "NotExported"
 )

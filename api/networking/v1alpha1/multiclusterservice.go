@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MultiClusterService says how a Service is exposed beyond its cluster: to other clusters of
-// the clusterset, by a load balancer, or both. It bears the Service's name and is in its
-// namespace; Services of that name in the member clusters are one service.
+// MultiClusterService exposes a Service outside its cluster: to other clusters of the clusterset, through a
+// load balancer, or both. It has the name and namespace of the Service. Services of that name in all member
+// clusters form one service.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
@@ -20,68 +20,68 @@ type MultiClusterService struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Spec is what is wanted.
+	// Spec is the desired exposure.
 	Spec MultiClusterServiceSpec `json:"spec"`
-	// Status is what there is: the load balancer's addresses and conditions.
+	// Status has the addresses of the load balancer, and the conditions.
 	// +optional
 	Status corev1.ServiceStatus `json:"status,omitempty"`
 }
 
-// MultiClusterServiceSpec is what is wanted of a MultiClusterService.
+// MultiClusterServiceSpec is the desired exposure of a Service.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.range) || !has(self.range.clusterNames) || size(self.range.clusterNames) == 0 || 'CrossCluster' in self.types",fieldPath=".range",message="range names clusters that import the service: it needs CrossCluster among the types"
-// +kubebuilder:validation:XValidation:rule="!has(self.consumerClusters) || size(self.consumerClusters) == 0 || 'CrossCluster' in self.types",fieldPath=".consumerClusters",message="consumerClusters names clusters that import the service: it needs CrossCluster among the types"
-// +kubebuilder:validation:XValidation:rule="!has(self.consumerClusters) || size(self.consumerClusters) == 0 || !has(self.range) || !has(self.range.clusterNames) || size(self.range.clusterNames) == 0",fieldPath=".range",message="range and consumerClusters say the same thing: leave one of them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.range) || !has(self.range.clusterNames) || size(self.range.clusterNames) == 0 || 'CrossCluster' in self.types",fieldPath=".range",message="range selects clusters that import the service: add CrossCluster to types"
+// +kubebuilder:validation:XValidation:rule="!has(self.consumerClusters) || size(self.consumerClusters) == 0 || 'CrossCluster' in self.types",fieldPath=".consumerClusters",message="consumerClusters selects clusters that import the service: add CrossCluster to types"
+// +kubebuilder:validation:XValidation:rule="!has(self.consumerClusters) || size(self.consumerClusters) == 0 || !has(self.range) || !has(self.range.clusterNames) || size(self.range.clusterNames) == 0",fieldPath=".range",message="range and consumerClusters have the same meaning: set only one of them"
 type MultiClusterServiceSpec struct {
-	// Types says how the Service is exposed: CrossCluster, LoadBalancer or both.
+	// Types are the ways in which the Service is exposed: CrossCluster, LoadBalancer or both.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	Types []ExposureType `json:"types"`
 
-	// Ports are those of the Service's that are exposed; no others are, neither to other
-	// clusters nor by a load balancer. Without any, all are.
+	// Ports are the ports of the Service to expose, to other clusters and by the load balancer. The default
+	// is all ports.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Ports []ExposurePort `json:"ports,omitempty"`
 
-	// Range says which clusters import the Service, with the type CrossCluster. Without
-	// any, all clusters of the clusterset do, those too that join later.
+	// Range selects the clusters that import the Service. It needs the type CrossCluster. The default is all
+	// clusters, including clusters that join later.
 	// +optional
 	Range ExposureRange `json:"range,omitempty"`
 
-	// ProviderClusters are those whose endpoints the service has. Without any, it is all
-	// clusters that have the Service, those too that join later.
+	// ProviderClusters are the clusters whose endpoints the service uses. The default is all clusters that
+	// have the Service, including clusters that join later.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	ProviderClusters []ClusterSelector `json:"providerClusters,omitempty"`
 
-	// ConsumerClusters are those that import the Service, with the type CrossCluster. It is
-	// the newer form of Range.
+	// ConsumerClusters are the clusters that import the Service. It needs the type CrossCluster, and replaces
+	// Range.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	ConsumerClusters []ClusterSelector `json:"consumerClusters,omitempty"`
 }
 
-// ExposureType says to whom a Service is exposed.
+// ExposureType is a way in which a Service is exposed.
 //
 // +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:XValidation:rule="self in ['CrossCluster', 'LoadBalancer']",messageExpression="self == 'LoadBalance' ? 'the type is called LoadBalancer' : 'there are the types CrossCluster and LoadBalancer'"
+// +kubebuilder:validation:XValidation:rule="self in ['CrossCluster', 'LoadBalancer']",messageExpression="self == 'LoadBalance' ? 'the type is LoadBalancer, not LoadBalance' : 'the type must be CrossCluster or LoadBalancer'"
 type ExposureType string
 
 const (
 	// ExposureTypeCrossCluster exposes a Service to other clusters of the clusterset.
 	ExposureTypeCrossCluster ExposureType = "CrossCluster"
-	// ExposureTypeLoadBalancer exposes a Service by an external load balancer.
+	// ExposureTypeLoadBalancer exposes a Service through an external load balancer.
 	ExposureTypeLoadBalancer ExposureType = "LoadBalancer"
 )
 
-// ExposurePort is a port of the Service's, by its name, its number or both.
+// ExposurePort selects a port of the Service by name, by number or by both.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0 || has(self.port)",message="a port is chosen by its name, its number or both"
+// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0 || has(self.port)",message="set the name of the port, its number, or both"
 type ExposurePort struct {
 	// Name is the port's name in the Service.
 	// +optional
@@ -94,9 +94,9 @@ type ExposurePort struct {
 	Port int32 `json:"port,omitempty"`
 }
 
-// ExposureRange chooses clusters.
+// ExposureRange selects clusters.
 type ExposureRange struct {
-	// ClusterNames are the clusters' ids in the clusterset.
+	// ClusterNames are the cluster ids.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -105,9 +105,9 @@ type ExposureRange struct {
 	ClusterNames []string `json:"clusterNames,omitempty"`
 }
 
-// ClusterSelector chooses a cluster.
+// ClusterSelector selects a cluster.
 type ClusterSelector struct {
-	// Name is the cluster's id in the clusterset.
+	// Name is the cluster id.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="a cluster's name is one or two DNS labels: lower-case letters, digits and inner hyphens"

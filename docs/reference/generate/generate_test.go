@@ -22,13 +22,13 @@ func TestCurrent(t *testing.T) {
 	}
 	for _, want := range []string{
 		"### MultiClusterService\n", "### MemberCluster\n", "### ClusterProperty\n", "| `types` | list of ExposureType |", "`CrossCluster`, `LoadBalancer`",
-		"| `range` | [ExposureRange](#exposurerange) |", "- range and consumerClusters say the same thing", "*in a namespace, `kubectl get mcs`*", "default `pods`", "(*optional*",
+		"| `range` | [ExposureRange](#exposurerange) |", "- range and consumerClusters have the same meaning", "*in a namespace, `kubectl get mcs`*", "default `pods`", "(*optional*",
 	} {
 		if !strings.Contains(pages["api.md"], want) {
 			t.Errorf("api.md has no %q", want)
 		}
 	}
-	for _, want := range []string{"| `multicluster.kubernetes.io/source-cluster` | Is the id of the cluster", "| `lb.atoll.dev/provider` |", "| `atoll.dev/managed-by` | Marks", "| `ServiceFound` |"} {
+	for _, want := range []string{"| `multicluster.kubernetes.io/source-cluster` | The id of the cluster", "| `lb.atoll.dev/provider` |", "| `atoll.dev/managed-by` | Set on", "| `ServiceFound` |"} {
 		if !strings.Contains(pages["labels.md"], want) {
 			t.Errorf("labels.md has no %q", want)
 		}

@@ -9,17 +9,18 @@ import (
 
 // groups are the packages with kinds, in the order in which a reader wants them.
 var groups = []struct{ folder, version, where string }{
-	{"api/networking/v1alpha1", "networking.karmada.io/v1alpha1", "On the broker's API server, written by people: [multiclusterservice.md](../how-to/multiclusterservice.md)."},
-	{"api/broker/v1alpha1", "broker.atoll.dev/v1alpha1", "On the broker, written by agents and the hub, and by nobody else: [architecture.md](../explanation/architecture.md)."},
+	{"api/networking/v1alpha1", "networking.karmada.io/v1alpha1", "On the broker's API server, written by users: [MultiClusterService](../how-to/multiclusterservice.md)."},
+	{"api/broker/v1alpha1", "broker.atoll.dev/v1alpha1", "On the broker, written only by agents and the hub: [Architecture](../explanation/architecture.md)."},
 	{"api/about/v1beta1", "about.k8s.io/v1beta1", "In each member, written by `atoll join`: [KEP-2149](https://github.com/kubernetes/enhancements/tree/master/keps/sig-multicluster/2149-clusterid)."},
 }
 
 const kindsIntro = `# Kinds
 
-These are Atoll's own kinds. ServiceExport and ServiceImport are the [Multi-Cluster Services API's](https://github.com/kubernetes-sigs/mcs-api), at the versions
-` + "`v1beta1` and `v1alpha1`" + `; what Atoll makes of their fields is in [rules.md](rules.md). Labels and annotations are in [labels.md](labels.md).
+These are Atoll's own kinds. ServiceExport and ServiceImport belong to the [Multi-Cluster Services
+API](https://github.com/kubernetes-sigs/mcs-api), versions ` + "`v1beta1` and `v1alpha1`" + `; [Rules](rules.md) describes how Atoll uses their
+fields. See also [labels and annotations](labels.md).
 
-Fields are required unless they are marked *optional*. Names of types without a link are Kubernetes' own.
+Fields are required unless marked *optional*. Types without a link are those of Kubernetes.
 `
 
 // kindsPage is the reference of all kinds.
@@ -159,7 +160,7 @@ func (s *source) describe(field *ast.Field, c comment, of fieldType, key string)
 		text = "The object's metadata."
 	}
 	if text == "" {
-		text = "What it says."
+		text = "The content."
 	}
 	var notes []string
 	if _, optional := c.marker("optional"); optional {
@@ -186,11 +187,14 @@ func (s *source) describe(field *ast.Field, c comment, of fieldType, key string)
 	return strings.ReplaceAll(text, "|", `\|`)
 }
 
-// withoutName leaves the field's Go name out, with which a comment begins.
+// withoutName leaves out the Go name with which a comment begins, and "is".
 func withoutName(text, name string) string {
 	rest, ok := strings.CutPrefix(text, name+" ")
 	if !ok || rest == "" {
 		return text
+	}
+	for _, verb := range []string{"is ", "are "} {
+		rest = strings.TrimPrefix(rest, verb)
 	}
 	return strings.ToUpper(rest[:1]) + rest[1:]
 }

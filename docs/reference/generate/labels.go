@@ -9,8 +9,8 @@ import (
 
 const labelsIntro = `# Labels, annotations and conditions
 
-Those that Atoll writes or reads, as far as they are its own or of the Multi-Cluster Services API. Objects' names and kinds are in [architecture.md](../explanation/architecture.md), the conditions of
-ServiceExports and ServiceImports in [rules.md](rules.md).
+The labels, annotations and conditions of Atoll and of the Multi-Cluster Services API that Atoll writes or reads.
+[Architecture](../explanation/architecture.md) lists the objects. The conditions of ServiceExports and ServiceImports are in [Rules](rules.md).
 `
 
 // sections are the tables of the page: the constants of a package whose names begin so.

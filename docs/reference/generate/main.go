@@ -1,5 +1,4 @@
-// Command generate writes the reference of Atoll's own kinds, of the labels and annotations that it knows, of its messages and of its commands, from the Go code
-// that defines them: comments are descriptions, and the markers in them say what the API server checks.
+// Command generate generates the reference pages of kinds, labels, messages and commands from the Go code.
 package main
 
 import (

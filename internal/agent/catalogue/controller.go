@@ -1,5 +1,5 @@
-// Package catalogue keeps the clusterset's catalogue on the broker: a ServiceImport for each exported service, with the clusters that export it, for
-// people and tools to read. Each entry is kept by one member: the first exporter in precedence order whose heartbeat is not missing.
+// Package catalogue keeps one ServiceImport for each exported service on the broker, for people and tools to
+// read. Each entry is kept by one member: the first exporter in precedence order whose heartbeat is not missing.
 package catalogue
 
 import (

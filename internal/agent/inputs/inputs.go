@@ -1,5 +1,5 @@
-// Package inputs reads what the agent's controllers decide on: what this cluster exports, from its own objects, and what other clusters export, from
-// the cache of the broker.
+// Package inputs reads the inputs of the agent's controllers: this cluster's exports, and other clusters'
+// exports from the cache of the broker.
 package inputs
 
 import (

@@ -1,4 +1,4 @@
-// Package local is the member's own cluster as the controllers see it.
+// Package local gives controllers access to the member's own cluster.
 //
 // local.go and exports.go have what it has to do with a service and how it gives addresses, lists.go what was imported, zones.go and hosts.go its nodes.
 package local

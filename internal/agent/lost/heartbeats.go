@@ -1,4 +1,5 @@
-// Package lost tells which members are lost, so that their endpoints are withdrawn in this cluster (docs/adr/0026-lost-members.md).
+// Package lost decides which members are lost, so that their endpoints are withdrawn in this cluster
+// (docs/adr/0026-lost-members.md).
 package lost
 
 import (

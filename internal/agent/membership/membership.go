@@ -1,4 +1,4 @@
-// Package membership keeps this cluster's own entry on the broker: its MemberCluster and its heartbeat.
+// Package membership keeps this cluster's MemberCluster and heartbeat on the broker.
 package membership
 
 import (
@@ -35,7 +35,7 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s). "+
 		"Until this cluster has its own id it exports and imports nothing new. To give it another id, leave, then join with a join file for that id: %s and %s. "+
 		"If the other cluster no longer exists, remove it, with everything it exports: %s",
-		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker members remove %s -n %s", e.ID, e.Clusterset))
+		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker members remove %s --clusterset %s", e.ID, e.Clusterset))
 }
 
 // New returns a membership that is to be filled in.

@@ -1,6 +1,6 @@
-// Package pace spaces the writes of one thing by a token bucket, so that a rolling update is a few writes and a single change does not wait: the
-// first changes are written at once, and each takes a token; a following one is written when there is a token again, together with what has come
-// up meanwhile. A change after which clients must not use something any more does not wait for long, whether there is a token or not.
+// Package pace limits the rate of writes of one object with a token bucket: the first changes are written at
+// once, later ones when a token is available. A change after which clients must not use something any more does
+// not wait for long, whether there is a token or not.
 package pace
 
 import (

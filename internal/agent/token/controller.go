@@ -1,5 +1,5 @@
-// Package token keeps the member's token for the broker: it has the agent's clients use the
-// one in the cluster's Secret, and renews that long before it expires.
+// Package token renews the member's token for the broker, and makes the agent's clients use the token in the
+// Secret.
 package token
 
 import (

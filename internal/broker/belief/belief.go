@@ -1,5 +1,5 @@
-// Package belief decides what to make of an object on the broker that is missing, or older than before: the broker may have been wiped, restored from a
-// backup or edited, and what its owner has ended must be told from what somebody else has lost.
+// Package belief decides what to do about an object on the broker that is missing or older than before, because
+// its owner ended it or because the broker was wiped, restored or edited.
 //
 // Removal is something that an owner writes; everything else is suspicious until the owner vouches for what is there (Suspicions). docs/explanation/protocol.md has
 // the rules. Nothing here reads or writes.

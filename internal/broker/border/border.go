@@ -1,4 +1,5 @@
-// Package border decides what of other members' objects on the broker enters an importing cluster's cache, and how much of it.
+// Package border decides which objects of other members enter an importing cluster's cache, and how much of each
+// member.
 //
 // Border.Transform is the transform of that cache, so nothing invalid is ever in it and controllers do not validate. A transform cannot drop an
 // object. Of an object that must not be used it leaves a refused stub, with the reason; of an EndpointSlice that this cluster does not need, or whose

@@ -1,6 +1,4 @@
-// Package credential is what a member cluster keeps to prove to the broker who it is, in the
-// two forms that it has: the join file, which a broker's administrator hands out, and the
-// Secret, from which the member's agents read it.
+// Package credential reads and writes a member's credentials: the join file, and the Secret that agents use.
 //
 // Everything here is pure: no package that talks to an API server is needed to read either.
 package credential
@@ -104,11 +102,11 @@ func (m Membership) From(file Membership) bool {
 
 // NewFile says how to get a new join file for the cluster.
 func (m Membership) NewFile() string {
-	return "Make a new join file, then join with it: " + command.Broker.Atoll("broker token create %[1]s -n %[2]s --output %[1]s.join", m.ClusterID, m.Clusterset)
+	return "Make a new join file, then join with it: " + command.Broker.Atoll("broker token create %[1]s --clusterset %[2]s --output %[1]s.join", m.ClusterID, m.Clusterset)
 }
 
 // UsedFile says what to do when a join file was used already, which its owner need not have done.
 func (m Membership) UsedFile() string {
 	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as %s. "+
-		"Expel them first, which ends their exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s -n %s --force", m.ClusterID, m.Clusterset), m.NewFile())
+		"Expel them first, which ends their exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s --clusterset %s --force", m.ClusterID, m.Clusterset), m.NewFile())
 }

@@ -1,5 +1,5 @@
-// Package joining is what a cluster does on the broker to become a member with a join file: it uses the file up (Use),
-// gets tokens of the member's account (Token), and gives up the file's rights (End). `atoll join` does it, or the agent.
+// Package joining joins a cluster on the broker: it uses the join file (Use), requests tokens (Token), and ends
+// the permissions of the file (End). `atoll join` does it, or the agent.
 package joining
 
 import (

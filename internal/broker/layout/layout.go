@@ -1,5 +1,5 @@
-// Package layout says how the objects of a clusterset are kept in its namespace on the broker: what they are named and labelled, which revision they
-// have, and by what a cache of them is indexed.
+// Package layout defines how a clusterset's objects are stored on the broker: names, labels, revisions and
+// indexes.
 package layout
 
 import (

@@ -1,5 +1,5 @@
-// Package permissions decides what the broker's administrators permit each member: which namespaces it may export, and which
-// addresses its endpoints may have (docs/adr/0033-permissions-of-members.md).
+// Package permissions decides which namespaces each member may export and which addresses its endpoints may have
+// (docs/adr/0033-permissions-of-members.md).
 package permissions
 
 import (

@@ -1,7 +1,5 @@
-// Package rights is who may do what on a broker: the objects that give members, those who join and the hub their rights in a
-// clusterset's namespace (access.go, accounts.go), and the admission policies by which a member writes what is its own
-// (admission.go), entries of the catalogue that name it (catalogue.go), no more than the limits (limits.go), and only of
-// namespaces that it is permitted to export (namespaces.go); and how the API server is shared among members (fairness.go).
+// Package rights builds the RBAC objects and admission policies of a broker, for members, joining clusters and
+// the hub.
 package rights
 
 import (

@@ -1,5 +1,4 @@
-// Package broker is the command `atoll broker`: what the administrator of a clusterset does
-// on its broker.
+// Package broker is the command `atoll broker`, for the administrator of a clusterset.
 package broker
 
 import (
@@ -19,12 +18,12 @@ func NewCommand() *cobra.Command {
 	var o target.Clusterset
 	command := &cobra.Command{
 		Use:   "broker",
-		Short: "Make a clusterset, and manage its members",
-		Long: `The broker is any Kubernetes API server that all members reach: it stores what they tell
-each other, and runs nothing of Atoll's. It may be one of the members. A clusterset is a
-namespace on it, and one broker holds any number of them.
+		Short: "Create a clusterset, and manage its members",
+		Long: `The broker is any Kubernetes API server that all members reach. It stores what members publish, and no
+program of Atoll runs there. It may be the API server of a member. A clusterset is a namespace on the
+broker; one broker can have several clustersets.
 
-These commands need the rights of a cluster administrator on the broker.`,
+These commands need the permissions of a cluster administrator on the broker.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker token create c1 --context broker --output c1.join
   atoll join c1.join --context c1
@@ -52,16 +51,16 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 	var defaultExports setup.DefaultExports
 	command := &cobra.Command{
 		Use:   "deploy",
-		Short: "Make a clusterset on a broker",
-		Long: `Puts on the broker what a clusterset needs: custom resource definitions, the clusterset's
-namespace, the members' Role, and admission policies that let a member write only what is
-its own. Nothing of Atoll's runs there. It can be repeated, for instance to upgrade.
+		Short: "Create a clusterset on a broker, or upgrade it",
+		Long: `Installs on the broker what a clusterset needs: CustomResourceDefinitions, the namespace, the Role of
+members, and admission policies that let a member write only its own objects. No program of Atoll runs
+there. Repeat the command to upgrade.
 
 With --default-exports deny, a member may export nothing until "atoll broker members set" permits
-it namespaces. Without the flag the setting stays as it is; on a new broker all members may export
-all namespaces.`,
+namespaces. Without the flag the setting does not change. On a new broker all members may export all
+namespaces.`,
 		Example: `  atoll broker deploy --context broker
-  atoll broker deploy --context broker --namespace staging   # a second clusterset
+  atoll broker deploy --context broker --clusterset staging   # a second clusterset
   atoll broker deploy --context broker --default-exports deny
   atoll broker deploy --dry-run                           # print the manifests`,
 		Args: cobra.NoArgs,
@@ -84,13 +83,13 @@ all namespaces.`,
 				}
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
-			steps.Next(cmd, o.Command().Atoll("broker token create CLUSTER -n %s --output CLUSTER.join", o.Name))
+			steps.Next(cmd, o.Command().Atoll("broker token create CLUSTER --clusterset %s --output CLUSTER.join", o.Name))
 			return nil
 		},
 	}
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
 	command.Flags().Var(&defaultExports, "default-exports", setup.DefaultExportsUsage)
-	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
+	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other installations that lack a version that Atoll needs")
 	return command
 }
 

@@ -274,6 +274,6 @@ ends when the broker's API server is restarted.`,
 		},
 	}
 	ending.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&request.Force, "force", false, "remove it although it seems to be alive")
+	cmd.Flags().BoolVar(&request.Force, "force", false, "expel the member although it still sends heartbeats")
 	return cmd
 }

@@ -23,7 +23,7 @@ import (
 func newToken(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke join files",
+		Short: "Create, list and revoke join files",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -37,7 +37,7 @@ func newTokenCreate(o *target.Clusterset) *cobra.Command {
 	var force bool
 	command := &cobra.Command{
 		Use:   "create CLUSTER",
-		Short: "Make a join file, with which one cluster joins once",
+		Short: "Create a join file, with which one cluster joins once",
 		Long: `Creates accounts on the broker for a cluster id, which is one or two DNS labels, and a join
 file: the broker's URL and certificate authority, and a token. The file works once, for this
 cluster id only, until it expires. Anybody who has it can use it, so keep it secret. An earlier
@@ -98,10 +98,10 @@ standard output.`,
 	}
 	flags := command.Flags()
 	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("how long the join file can be used, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
-	flags.StringVarP(&file, "output", "o", "", "file to write, which only you can read, in place of standard output")
+	flags.StringVarP(&file, "output", "o", "", "file to write, which only you can read; default is standard output")
 	flags.BoolVar(&force, "force", false, "replace the file of --output")
-	flags.StringVar(&request.Server, "server", "", "the broker's URL as the member reaches it, in place of the kubeconfig's")
-	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member, in place of the kubeconfig's")
+	flags.StringVar(&request.Server, "server", "", "URL at which the member reaches the broker; default is the kubeconfig's")
+	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member; default is the kubeconfig's")
 	return command
 }
 
@@ -221,7 +221,7 @@ To expel a member, use "atoll broker members remove --force".`,
 			default:
 				say("the join file of cluster %s is revoked: it was %s. If the cluster is a member, it stays one", cluster, before.State)
 			}
-			steps.Next(cmd, "to expel a cluster that has joined with it, which ends its exports in all clusters: "+o.Command().Atoll("broker members remove %s -n %s --force", cluster, o.Name))
+			steps.Next(cmd, "to expel a cluster that has joined with it, which ends its exports in all clusters: "+o.Command().Atoll("broker members remove %s --clusterset %s --force", cluster, o.Name))
 			return nil
 		},
 	}

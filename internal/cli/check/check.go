@@ -31,7 +31,7 @@ func NewCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "check [CONTEXT...]",
-		Short: "Check whether clusters can be members of a clusterset, and work as such",
+		Short: "Check whether clusters can join a clusterset, and whether members work",
 		Long: `Checks one cluster, or several and the network between them: API servers, permissions, Atoll's
 programs, the connection to the broker, clocks, address ranges, routing of Services, DNS, and real
 connections between clusters. For this it creates a namespace with two small pods in each cluster,
@@ -56,10 +56,10 @@ status is 79 if a check failed.`,
 	flags := command.Flags()
 	o.AddFlags(flags)
 	flags.BoolVar(&o.Before, "pre", false, "check whether the clusters can join")
-	flags.StringVar(&o.joinFile, "join-file", "", "with --pre: the join file that is about to be used, or one of another cluster's for the same broker")
+	flags.StringVar(&o.joinFile, "join-file", "", "with --pre: a join file for the broker that the clusters will use")
 	flags.BoolVar(&o.NoPods, "no-pods", false, "create no pods, and skip the checks that need them")
 	target.AddImageFlag(flags, &o.Image)
-	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "how long all of it may take")
+	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "maximum duration")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
 }
@@ -76,7 +76,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		}
 		o.JoinFile = &file
 	}
-	o.Options.BrokerServer, o.Say = o.Several.BrokerServer, steps.Say(cmd)
+	o.Options.Broker, o.Say = o.Several.Broker(), steps.Say(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
 	defer cancel()
 	table := o.format == output.Table

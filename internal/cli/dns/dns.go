@@ -19,7 +19,7 @@ import (
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "dns",
-		Short: "Point a cluster's own DNS at atoll-dns, or no longer",
+		Short: "Make a cluster's DNS forward clusterset.local to atoll-dns, or no longer",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,20 +39,20 @@ type common struct {
 	place client.ObjectKey
 }
 
-const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal, several by commas`
+const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal, or several, separated by commas`
 
 func (o *common) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.addPlaceFlags(flags)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
-	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; text, and diff with --dry-run, unless given")
+	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; default is text, or diff with --dry-run")
 }
 
 // addPlaceFlags lets a person choose the cluster, and what to edit there.
 func (o *common) addPlaceFlags(flags *pflag.FlagSet) {
 	o.AddFlags(flags)
-	flags.StringSliceVar(&o.providers, "provider", []string{"auto"}, "what to edit in place of what is found: "+providersHelp)
-	flags.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with CoreDNS's Corefile, where it is not one of the usual ones")
+	flags.StringSliceVar(&o.providers, "provider", []string{"auto"}, "what to change: "+providersHelp+"; default is what the cluster has")
+	flags.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with CoreDNS's Corefile, if Atoll does not find it")
 }
 
 // complete checks the flags.

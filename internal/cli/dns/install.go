@@ -28,22 +28,21 @@ func newInstall() *cobra.Command {
 	var o installOptions
 	command := &cobra.Command{
 		Use:   "install",
-		Short: "Have a cluster's own DNS ask atoll-dns for the clusterset's names",
-		Long: `Adds the clusterset's zone to the configuration of the cluster's own DNS, so that pods
-resolve it: a marked part, in whatever form the cluster has it. Everything else stays as
-it is, to the byte, and "atoll dns uninstall" takes the part away again.
+		Short: "Make a cluster's DNS forward clusterset.local to atoll-dns",
+		Long: `Adds the zone to the configuration of the cluster's own DNS, in a marked part. The rest of the
+configuration does not change. "atoll dns uninstall" removes the part. The command changes:
 
   coredns         a server block in the Corefile of kube-system/coredns
-  coredns-custom  a key of kube-system/coredns-custom, where the Corefile imports those (AKS, k3s)
+  coredns-custom  a key of kube-system/coredns-custom, if the Corefile imports it (AKS, k3s)
   openshift       a server in dns.operator.openshift.io default
   kube-dns        a stub domain in kube-system/kube-dns (GKE)
-  nodelocal       a server block in the Corefile of NodeLocal DNSCache, which asks
-                  the cluster's DNS for nothing but cluster.local
+  nodelocal       a server block in the Corefile of NodeLocal DNSCache, which forwards only
+                  cluster.local to the cluster's DNS
 
-Nothing is written when the cluster is wired so already, nor when the zone is somebody
-else's: of another multi-cluster DNS, or of CoreDNS's own option multicluster. With
---replace-lighthouse Submariner's Lighthouse is replaced, while Submariner's operator is stopped:
-it would write Lighthouse's part again, and CoreDNS does not start with both.`,
+The command writes nothing if the cluster forwards the zone already. It refuses if another multi-cluster
+DNS, or CoreDNS's own option multicluster, serves the zone. With --replace-lighthouse it replaces
+Submariner's Lighthouse. Scale the Deployment submariner-operator to zero first: it would restore
+Lighthouse's part, and CoreDNS does not start with both.`,
 		Example: `  atoll dns install --dry-run
   atoll dns install --context c1
   atoll dns install --zone clusterset.local --zone 100.10.in-addr.arpa`,
@@ -57,10 +56,10 @@ it would write Lighthouse's part again, and CoreDNS does not start with both.`,
 
 // addWiringFlags lets a person choose what the cluster's DNS is told.
 func (o *installOptions) addWiringFlags(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones that atoll-dns answers, in place of those of an earlier install")
-	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns, in place of its Service's")
+	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones to forward to atoll-dns; replaces the zones of an earlier install")
+	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default are those of its Service")
 	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
-	flags.BoolVar(&o.wiring.ReplaceLighthouse, "replace-lighthouse", false, "put Atoll's part in the place of that of Submariner's Lighthouse, by one change")
+	flags.BoolVar(&o.wiring.ReplaceLighthouse, "replace-lighthouse", false, "replace the configuration of Submariner's Lighthouse")
 }
 
 func (o *installOptions) complete() error {

@@ -20,11 +20,10 @@ func NewRender(to *output.Manifests) *cobra.Command {
 	var from string
 	command := &cobra.Command{
 		Use:   "dns",
-		Short: "Render what `atoll dns install` makes of a cluster's DNS configuration",
-		Long: `Renders the objects that "atoll dns install" would change, whole and as they would be then: of
-the cluster that the flags name, or, with --from, of a file in which you keep them. Such a file
-has the ConfigMap of CoreDNS, or whatever the cluster has in its place; see atoll dns install --help.
-The Service of atoll-dns is asked for its address, unless --server gives it.`,
+		Short: "Render a cluster's DNS configuration as `atoll dns install` changes it",
+		Long: `Renders the objects that "atoll dns install" would change, complete and with the change: of the cluster, or
+with --from of a file. The file has the ConfigMap of CoreDNS, or the object that the cluster has instead; see
+atoll dns install --help. The command reads the address of atoll-dns from its Service, unless --server has it.`,
 		Example: `  atoll render dns --context c1 > coredns.yaml
   atoll render dns --from coredns.yaml --server 10.96.0.53`,
 		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),
@@ -50,7 +49,7 @@ The Service of atoll-dns is asked for its address, unless --server gives it.`,
 	flags := command.Flags()
 	o.addPlaceFlags(flags)
 	o.addWiringFlags(flags)
-	flags.StringVar(&from, "from", "", "YAML file with the objects that the cluster's DNS is configured by, in place of asking the cluster")
+	flags.StringVar(&from, "from", "", "YAML file with the DNS configuration objects; default is to read them from the cluster")
 	return command
 }
 

@@ -12,10 +12,9 @@ func newUninstall() *cobra.Command {
 	var o common
 	command := &cobra.Command{
 		Use:   "uninstall",
-		Short: "Take back what `atoll dns install` has done",
-		Long: `Removes what "atoll dns install" has added to the configuration of the cluster's own DNS,
-wherever it is, and leaves that as it was before. Pods no longer resolve the clusterset's
-names then. atoll-dns itself is not touched.`,
+		Short: "Undo `atoll dns install`",
+		Long: `Removes what "atoll dns install" added to the configuration of the cluster's own DNS. Pods then no longer
+resolve names below clusterset.local. atoll-dns itself keeps running.`,
 		Example: `  atoll dns uninstall --dry-run
   atoll dns uninstall --context c1`,
 		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),

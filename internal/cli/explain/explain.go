@@ -25,17 +25,17 @@ func NewCommand() *cobra.Command {
 	var namespace string
 	command := &cobra.Command{
 		Use:   "explain [NAMESPACE/]SERVICE",
-		Short: "Explain where a service's name leads to from a cluster, and why",
-		Long: `Follows one service from the clusters that export it to what a pod in one cluster gets for its
-name: which clusters export it and since when, for each property the value that won and whose it
-is, what the cluster has imported, where the endpoints are and why they are not, and what DNS
-answers. What keeps the service from working stands first.
+		Short: "Explain what a service's name resolves to in a cluster, and why",
+		Long: `Follows one service from the clusters that export it to what a pod in one cluster gets for its name: which
+clusters export it and since when, the value of each property and its cluster, what the cluster has
+imported, where the endpoints are, and what DNS answers. Problems are first.
 
 The first line is the verdict, and the exit status follows it:
+
    0  works: pods resolve the name and reach ready endpoints
   79  does not work
   80  works in part: some pods cannot resolve the name, or endpoints or ports are left out
-  81  cannot tell: nothing is known to be wrong, but a part, such as the broker, could not be read`,
+  81  cannot tell: no fault was found, but a part, such as the broker, could not be read`,
 		Example: `  atoll explain shop/web --context c2
   atoll explain web -n shop -o json`,
 		Args: cobra.ExactArgs(1),
@@ -49,7 +49,7 @@ The first line is the verdict, and the exit status follows it:
 				return err
 			}
 			found, err := survey.Read(cmd.Context(), config, survey.Scope{
-				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: cluster.BrokerServer, On: cluster.Command(),
+				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Broker: cluster.Broker(), On: cluster.Command(),
 			})
 			if err != nil {
 				return err
@@ -67,7 +67,7 @@ The first line is the verdict, and the exit status follows it:
 		},
 	}
 	cluster.AddFlags(command.Flags())
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "the service's namespace, in place of the context's")
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the service; default is the context's")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }

@@ -30,8 +30,8 @@ type options struct {
 
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.AddFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the Service's namespace, in place of the context's")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the API server check it, and change nothing")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the Service; default is the context's")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "validate the request on the API server and change nothing")
 }
 
 // connect returns the cluster, and the name in it that is meant.
@@ -50,8 +50,8 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "export SERVICE",
 		Short: "Export a Service to the clusterset",
-		Long: `Makes a ServiceExport for a Service: every cluster of the clusterset that has its namespace then
-imports it. It can be repeated.`,
+		Long: `Creates a ServiceExport for a Service. Every cluster of the clusterset that has its namespace then imports
+the Service. You can repeat the command.`,
 		Example: "  atoll export web -n shop --context c1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,9 +95,9 @@ func NewUnexport() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "unexport SERVICE",
-		Short: "Export a Service no longer",
-		Long: `Deletes a Service's ServiceExport: the other clusters lose this one's endpoints, and the import
-too where no other cluster exports it. The Service stays. It can be repeated.`,
+		Short: "Stop exporting a Service",
+		Long: `Deletes the ServiceExport of a Service. Other clusters lose this cluster's endpoints, and the ServiceImport if
+no other cluster exports the service. The Service stays. You can repeat the command.`,
 		Example: "  atoll unexport web -n shop --context c1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -42,24 +42,24 @@ func NewCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "gather [CONTEXT...]",
-		Short: "Put all that is needed to help into one file",
-		Long: `Writes a tar.gz with what somebody needs who is to find out why a clusterset does not work: Atoll's
-objects in the clusters and on their broker, those of the clusters' DNS, Events, the logs of Atoll's
-programs, versions, and what atoll status and atoll check have to say.
+		Short: "Collect everything that helps to find a fault in one file",
+		Long: `Writes a tar.gz for somebody who is to find out why a clusterset does not work: Atoll's objects in the
+clusters and on their broker, the configuration of the clusters' DNS, Events, the logs of Atoll's programs,
+versions, and the output of atoll status and atoll check.
 
-No Secret is in it, values of environment variables are left out, and tokens, private keys and
-passwords are taken out of all texts. Names and addresses of your services and nodes are in it: look
-through it before you send it to somebody. It changes nothing in the clusters, unless --pods has
-atoll check make its pods there.`,
+The file has no Secrets and no values of environment variables. Tokens, private keys and passwords are
+removed from all texts. It has the names and addresses of your services and nodes: read it before you
+send it to anybody. The command changes nothing in the clusters, unless --pods makes atoll check create
+its pods.`,
 		Example: `  atoll gather c1 c2
   atoll gather --file c1.tar.gz --context c1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
-	flags.StringVarP(&o.file, "file", "f", "", "the file to write, in place of atoll-gather-TIME.tar.gz in this folder")
-	flags.BoolVar(&o.pods, "pods", false, "have atoll check make its pods in the clusters, for what can be found out from there alone")
-	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long all of it may take")
+	flags.StringVarP(&o.file, "file", "f", "", "file to write; default atoll-gather-TIME.tar.gz in the current directory")
+	flags.BoolVar(&o.pods, "pods", false, "also run the checks of atoll check that need pods in the clusters")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "maximum duration")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
 }
@@ -103,7 +103,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 	archive.Add("versions.txt", []byte("atoll "+version.String()+"\n"))
 	say("checking")
 	evidence, problems := checkup.Gather(ctx, clusters, checkup.Options{
-		NoPods: !o.pods, BrokerServer: o.BrokerServer, Timeout: o.timeout, Say: say,
+		NoPods: !o.pods, Broker: o.Broker(), Timeout: o.timeout, Say: say,
 	})
 	for _, err := range problems {
 		archive.Miss("cleaning up: %v", err)
@@ -116,7 +116,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 	for i, c := range clusters {
 		folder := evidence.Clusters[i].Name
 		say("collecting from %s", c)
-		found, err := survey.Read(ctx, c.Config, survey.Scope{Installation: true, Endpoints: true, BrokerServer: o.BrokerServer, On: c.On})
+		found, err := survey.Read(ctx, c.Config, survey.Scope{Installation: true, Endpoints: true, Broker: o.Broker(), On: c.On})
 		if err != nil {
 			archive.Miss("%s: %v", folder, err)
 			found = nil // what is ill needs help most: there are its logs

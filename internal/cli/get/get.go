@@ -31,9 +31,9 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get",
 		Short: "List the clusters, exports, conflicts, imports or endpoints of a clusterset",
-		Long: `Lists what there is in a clusterset, as one of its members sees it. The member is asked, and
-with the credentials that are kept in it, the broker. Where the broker can't be read, the lists of
-clusters and exports have what the member knows by itself, and the exit status is 1.`,
+		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
+credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports have
+what the member knows, and the exit status is 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -84,7 +84,7 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 	if err != nil {
 		return nil, err
 	}
-	of.BrokerServer = o.BrokerServer
+	of.Broker = o.Broker()
 	scope(&of)
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
@@ -139,9 +139,8 @@ func heartbeat(m report.Member) string {
 }
 
 func newExports() *cobra.Command {
-	return newSub("exports [SERVICE]", "List the exports of the clusterset", `Lists which cluster exports which Service. STATUS is Published for other clusters' exports; for
-those of the cluster itself it is Ready, or why not: the reason of the ServiceExport's
-condition.`,
+	return newSub("exports [SERVICE]", "List the exports of the clusterset", `Lists which cluster exports which Service. STATUS is Published for exports of other clusters. For exports
+of this cluster it is Ready, or the reason of the ServiceExport's condition that is not True.`,
 		"  atoll get exports -A\n  atoll get exports web -n shop -o wide", true, cobra.MaximumNArgs(1),
 		report.Exports, func(*survey.Scope) {},
 		func(e report.Export) string { return e.Namespace + "/" + e.Name + "/" + e.Cluster },

@@ -1,5 +1,4 @@
-// Package hub is the command `atoll hub`: the optional controller of MultiClusterServices, which
-// runs beside a broker.
+// Package hub is the command `atoll hub`.
 package hub
 
 import (
@@ -21,11 +20,10 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hub",
 		Short: "Install the controller of MultiClusterServices on a broker",
-		Long: `The hub is optional: a clusterset works without it. It runs in the broker's own cluster, and
-does what the MultiClusterServices there say: it has the members share a Service and load
-balancers expose it. See docs/how-to/multiclusterservice.md.
+		Long: `The hub is optional. It runs in the broker's cluster and implements the MultiClusterServices there:
+members share Services, and load balancers expose them. See docs/how-to/multiclusterservice.md.
 
-These commands need the rights of a cluster administrator on the broker.`,
+These commands need the permissions of a cluster administrator on the broker.`,
 		Example: `  atoll hub deploy --context broker
   atoll hub remove --context broker`,
 		Args: cobra.NoArgs,
@@ -42,16 +40,16 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Install the hub of a clusterset",
-		Long: `Puts on the broker what MultiClusterServices need: their custom resource definition, a namespace
-atoll-hub with the program and its rights. It can be repeated, for instance to upgrade.
+		Long: `Installs on the broker the CustomResourceDefinition of MultiClusterServices, and the namespace atoll-hub
+with the program and its permissions. Repeat the command to upgrade.
 
-Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed, for
-two controllers would act on them. Once the other one does not, --replace-crds puts Atoll's
-definition in its place, which keeps the objects.
+If another installation, such as Karmada, has defined MultiClusterServices, the command installs nothing,
+because two controllers would act on them. When the other controller has stopped, --replace-crds replaces
+the definition. The objects stay.
 
-Load balancers listen at addresses that the hub's pods have already. With --host-network these are
-their nodes', which --node-selector chooses. With --haproxy-image a HAProxy runs beside the hub in
-each pod, and goes on when the hub's container ends. See docs/how-to/load-balancers.md.`,
+Load balancers listen on addresses that the hub's pods have. With --host-network these are the addresses
+of their nodes, which --node-selector chooses. With --haproxy-image, HAProxy runs in a second container
+of each pod, and continues when the hub's container ends. See docs/how-to/load-balancers.md.`,
 		Example: `  atoll hub deploy --context broker
   atoll hub deploy --dry-run     # print the manifests
   atoll hub deploy --host-network --low-ports --node-selector edge=true \
@@ -80,22 +78,22 @@ each pod, and goes on when the hub's container ends. See docs/how-to/load-balanc
 	}
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
-	flags.BoolVar(&replace, "replace-crds", false, "replace a definition of MultiClusterServices that somebody else has installed")
+	flags.BoolVar(&replace, "replace-crds", false, "replace the CustomResourceDefinition of MultiClusterServices of another installation")
 	AddFlags(flags, &hub)
 	return command
 }
 
 // AddFlags lets a person choose what runs of the hub, and how.
 func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
-	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "where the image is")
-	flags.StringVar(&hub.Tag, "tag", "", "the image's tag, in place of this program's version")
-	flags.Int32Var(&hub.Replicas, "replicas", 2, "how many pods there are, of which one works and the others stand by")
+	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "registry of the image")
+	flags.StringVar(&hub.Tag, "tag", "", "tag of the image; default is the version of this program")
+	flags.Int32Var(&hub.Replicas, "replicas", 2, "number of pods; one is active and the others stand by")
 	flags.StringArrayVar(&hub.Args, "hub-arg", nil, "argument of atoll-hub; may be repeated")
-	flags.StringVar(&hub.HAProxyImage, "haproxy-image", "", "an image with haproxy, 2.6 or later, to run beside the hub in its pods, for the provider haproxy")
-	flags.BoolVar(&hub.HostNetwork, "host-network", false, "have the pods be in their nodes' network, and load balancers at these' addresses; their namespace is let do so")
-	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network, let load balancers listen below 1024: as user 0, with no capability but that")
+	flags.StringVar(&hub.HAProxyImage, "haproxy-image", "", "image with HAProxy 2.6 or later to run in the hub's pods, for the provider haproxy")
+	flags.BoolVar(&hub.HostNetwork, "host-network", false, "run the pods in their nodes' network, so that load balancers can use the nodes' addresses")
+	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network: let load balancers listen on ports below 1024 (user 0, capability NET_BIND_SERVICE only)")
 	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
-	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "leave out the program, which is run otherwise")
+	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "do not install the program, which you run elsewhere")
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {

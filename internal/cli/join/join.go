@@ -21,19 +21,18 @@ import (
 func NewCommand() *cobra.Command {
 	var cluster target.Cluster
 	var request setup.JoinRequest
-	var clusterID string
+	var clusterID, brokerServer string
 	var dryRun bool
 	var wait time.Duration
 	var member MemberFlags
 	command := &cobra.Command{
 		Use:   "join FILE|-",
 		Short: "Make a cluster a member of a clusterset",
-		Long: `Joins a cluster to the clusterset that a join file is for, which the broker's administrator
-makes with "atoll broker token create". Joining uses the file up: it works once.
+		Long: `Joins a cluster to a clusterset with a join file from "atoll broker token create". The file works once.
 
-It checks first what can be checked, and changes nothing before that. It can be repeated, to
-upgrade, or with a new file to renew credentials that have expired while the cluster was
-off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or later.`,
+The command first checks the prerequisites, and changes nothing if one is missing. Repeat it to upgrade,
+or with a new file if the credentials expired while the cluster was off. It needs the permissions of a
+cluster administrator, and Kubernetes 1.30 or later.`,
 		Example: `  atoll join c1.join --context c1
   atoll broker token create c1 --context broker | atoll join - --context c1
   atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,
@@ -43,7 +42,7 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 			if err != nil {
 				return err
 			}
-			request.File, request.ClusterID = file, names.ClusterID(clusterID)
+			request.File, request.ClusterID, request.Broker = file, names.ClusterID(clusterID), credential.At(brokerServer)
 			to, err := cluster.Connect(steps.Report(cmd, dryRun))
 			if err != nil {
 				return err
@@ -70,11 +69,11 @@ off. It needs the rights of a cluster administrator, and Kubernetes 1.30 or late
 	}
 	flags := command.Flags()
 	cluster.AddFlags(flags)
-	flags.StringVar(&clusterID, "cluster-id", "", "the id that the cluster is to have, to make sure that it is the join file's")
-	flags.StringVar(&request.BrokerServer, "broker-server", "", "the broker's URL as this machine reaches it, where that is not the join file's")
-	flags.BoolVar(&request.Offline, "offline", false, "do not talk to the broker from this machine: the agent exchanges the token, and checks that the id is free")
-	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "overwrite custom resource definitions of others that lack a version which Atoll needs")
-	flags.DurationVar(&wait, "wait", 2*time.Minute, "how long to wait until the agent and the DNS server run; 0 not to")
+	flags.StringVar(&clusterID, "cluster-id", "", "expected cluster id; the command fails if the join file has another")
+	flags.StringVar(&brokerServer, "broker-server", "", "URL at which this machine reaches the broker, if it differs from the join file's")
+	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker from this machine; the agent exchanges the token and checks that the id is free")
+	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other installations that lack a version that Atoll needs")
+	flags.DurationVar(&wait, "wait", 2*time.Minute, "maximum time to wait until agent and DNS server run; 0 does not wait")
 	member.AddFlags(flags)
 	flags.BoolVar(&dryRun, "dry-run", false, "check, print the manifests and change nothing")
 	return command

@@ -21,14 +21,14 @@ type MemberFlags struct {
 
 // AddFlags lets a person choose.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&m.region, "region", "", "where the cluster is: members of one region come before others where a Service's trafficDistribution prefers what is near")
-	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses, as told to the other members; may be repeated; without, the ranges that the nodes have")
-	flags.StringVar(&m.advertise, "advertise-mode", "pods", "what the other clusters send traffic to: pods, where they reach this cluster's, or cluster-ip, where they reach its Service addresses only")
-	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "a further argument of the agent, as --agent-arg=--lease-timeout=60s; may be repeated")
-	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "where the images atoll-agent and atoll-dns are")
-	flags.StringVar(&m.member.Tag, "tag", "", "tag of the images, in place of this program's version")
-	flags.Int32Var(&m.member.Replicas, "replicas", 2, "how many pods there are of the agent, of which one leads, and of the DNS server")
-	flags.BoolVar(&m.member.NoWorkloads, "no-workloads", false, "leave out what runs: agent and DNS server are run by other means")
+	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service's trafficDistribution prefers members of the same region")
+	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses; may be repeated; default are the ranges of the nodes")
+	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if they reach only this cluster's Service addresses")
+	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "further argument of the agent, such as --agent-arg=--lease-timeout=60s; may be repeated")
+	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "registry of the images atoll-agent and atoll-dns")
+	flags.StringVar(&m.member.Tag, "tag", "", "tag of the images; default is the version of this program")
+	flags.Int32Var(&m.member.Replicas, "replicas", 2, "number of pods of the agent, and of the DNS server")
+	flags.BoolVar(&m.member.NoWorkloads, "no-workloads", false, "do not install agent and DNS server, which you run by other means")
 }
 
 // Complete checks the flags as the agent itself will, and makes them what is rendered.

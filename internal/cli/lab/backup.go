@@ -9,8 +9,8 @@ import (
 func newSnapshot(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "snapshot NAME",
-		Short:   "Keep a copy of all that the broker stores, as a backup would",
-		Long:    "Keeps a copy of all that the broker's API server stores. One of the same name is replaced.",
+		Short:   "Save a copy of everything that the broker stores",
+		Long:    "Saves everything that the broker's API server stores. A snapshot of the same name is replaced.",
 		Example: "  atoll lab snapshot before",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,9 +30,9 @@ func newSnapshot(o *options) *cobra.Command {
 func newRestore(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore NAME",
-		Short: "Put the broker back to a snapshot",
-		Long: `Puts the broker back to what "lab snapshot" kept: what was written since is gone, and what
-was deleted since is there again.`,
+		Short: "Restore the broker from a snapshot",
+		Long: `Restores the broker from a snapshot of "lab snapshot". Later changes are lost, and objects that were deleted
+later exist again.`,
 		Example: "  atoll lab restore before",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,9 +48,9 @@ was deleted since is there again.`,
 func newWipe(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "wipe",
-		Short: "Take everything from the broker",
-		Long: `Has the broker be a new API server at the old address, without a clusterset and without
-accounts. The members' credentials are worthless then, until "lab rejoin".`,
+		Short: "Delete everything on the broker",
+		Long: `Replaces the broker by a new API server at the same address, without a clusterset and accounts. The members'
+credentials do not work until "lab rejoin".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := open(o)
@@ -69,9 +69,9 @@ accounts. The members' credentials are worthless then, until "lab rejoin".`,
 func newRejoin(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rejoin CLUSTER...",
-		Short: "Have clusters join the clusterset with new join files",
-		Long: `Makes a clusterset on the broker where there is none, and has clusters join it, by what is
-behind "atoll broker deploy", "atoll broker token create" and "atoll join".`,
+		Short: "Make clusters join the clusterset with new join files",
+		Long: `Creates a clusterset on the broker if there is none, and makes clusters join it, with the code of "atoll
+broker deploy", "atoll broker token create" and "atoll join".`,
 		Example: "  atoll lab rejoin c1 c2 c3",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,10 +14,9 @@ import (
 func newCut(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cut A B",
-		Short: "Cut two clusters off from each other, or one from the broker",
-		Long: `Drops all packets between two clusters, or a cluster and the broker: of nodes and
-pods, both ways, of established connections too. Senders get no error, as on a broken
-line. This machine's kubectl still reaches both.`,
+		Short: "Disconnect two clusters from each other, or a cluster from the broker",
+		Long: `Drops all packets between two clusters, or a cluster and the broker: of nodes and pods, in both directions,
+also of established connections. Senders get no error. kubectl on this machine still reaches both.`,
 		Example: `  atoll lab cut c1 c2
   atoll lab cut c3 broker`,
 		Args: cobra.ExactArgs(2),

@@ -118,8 +118,8 @@ func newStatus(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show the units of a lab and whether they run",
-		Long: `Shows each unit of a lab with its process id, its state, its share of the machine's
-memory, and where it listens; then what runs of Atoll in pods, and what is cut off.`,
+		Long: `Shows the process id, state, memory and addresses of each unit of a lab, then Atoll's pods and the
+disconnected clusters.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Open(o.name)
@@ -241,7 +241,7 @@ func newLogs(o *options) *cobra.Command {
 			return show(cmd.Context(), cmd.OutOrStdout(), f, follow)
 		},
 	}
-	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until interrupted")
+	command.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until interrupted")
 	return command
 }
 

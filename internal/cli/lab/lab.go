@@ -33,14 +33,12 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "lab",
 		Short: "Run real Kubernetes clusters on this machine",
-		Long: `A lab is some Kubernetes clusters, c1 to cN, and a broker on one Linux machine,
-without Docker: each cluster has its own etcd, kube-apiserver, kube-controller-manager
-and kube-scheduler, and each node a kubelet, containerd and kube-proxy, in network
-namespaces. All pods of all clusters reach each other, until you cut them off.
+		Long: `A lab is a set of Kubernetes clusters, c1 to cN, and a broker on one Linux machine without Docker. Each
+cluster has its own etcd, kube-apiserver, kube-controller-manager and kube-scheduler. Each node has a
+kubelet, containerd and kube-proxy in a network namespace. Pods of all clusters reach each other.
 
 Pods and nodes need root, containerd, runc, CNI plugins and nft. The Kubernetes programs are built from
-source once, which takes some minutes, unless --kube-bin or ATOLL_KUBE_BIN points to
-a folder with them.`,
+source once, which takes some minutes, unless --kube-bin or ATOLL_KUBE_BIN is a directory that has them.`,
 		Example: `  atoll lab up --clusters 2
   export KUBECONFIG=$(atoll lab kubeconfig)
   kubectl --context c1 get nodes
@@ -50,7 +48,7 @@ a folder with them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	command.PersistentFlags().StringVar(&o.name, "name", cmp.Or(os.Getenv("ATOLL_LAB"), lab.DefaultName), "the lab's name, else that in ATOLL_LAB; several labs run side by side")
+	command.PersistentFlags().StringVar(&o.name, "name", cmp.Or(os.Getenv("ATOLL_LAB"), lab.DefaultName), "name of the lab; default from ATOLL_LAB. Several labs can run at the same time")
 	command.AddCommand(
 		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newPrograms(), newExec(&o), newLogs(&o),
 		newCut(&o), newHeal(&o), newKill(&o), newStart(&o), newLoad(&o), newSnapshot(&o), newRestore(&o), newWipe(&o), newRejoin(&o),

@@ -11,13 +11,12 @@ import (
 func newLoad(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load IMAGE.tar",
-		Short: "Give images of one's own to all nodes",
-		Long: `Gives the images of an archive to the nodes of all clusters, where pods run them by their
-names, which are printed. The archive is what "docker save" writes, or an OCI layout in a
-tar file.
+		Short: "Load your own images into all nodes",
+		Long: `Loads the images of an archive into the nodes of all clusters, and prints their names. The archive is what
+"docker save" writes, or an OCI layout in a tar file.
 
-With the tag latest, or none, kubelets pull the image from its registry, and the pod does
-not start where that fails, unless it has imagePullPolicy: IfNotPresent.`,
+With the tag latest, or none, a kubelet pulls the image from its registry, and the pod does not start if
+that fails, unless it has imagePullPolicy: IfNotPresent.`,
 		Example: `  docker save my-app:1 > my-app.tar
   atoll lab load my-app.tar
   kubectl --context c1 create deployment my-app --image=my-app:1`,

@@ -16,7 +16,7 @@ func newPrograms() *cobra.Command {
 	var folder string
 	command := &cobra.Command{
 		Use:   "programs",
-		Short: "Print the folder of the Kubernetes programs, built first where they are not",
+		Short: "Print the directory of the Kubernetes programs, and build them if needed",
 		Long: fmt.Sprintf(`Prints the path of the folder with the programs that labs are made of:
 %s.
 
@@ -34,6 +34,6 @@ version, which takes some minutes; progress goes to standard error.`, strings.Jo
 			return nil
 		},
 	}
-	command.Flags().StringVar(&folder, "kube-bin", "", "a folder that has the programs already")
+	command.Flags().StringVar(&folder, "kube-bin", "", "directory that has the programs already")
 	return command
 }

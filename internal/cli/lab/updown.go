@@ -16,12 +16,11 @@ func newUp(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start a lab and wait until it is ready",
-		Long: `Starts a lab and returns when it is ready: API servers answer, nodes are ready and
-each cluster's DNS answers. The lab goes on until "lab down".
+		Long: `Starts a lab and returns when API servers answer, nodes are ready and the DNS of each cluster answers. The
+lab runs until "lab down".
 
-A lab that runs already, and is of the same shape, is left as it is; programs of it
-that were killed are started again. What a lab has left that crashed or was
-interrupted is removed first.`,
+If a lab of the same shape runs already, the command only starts its programs that were killed. It first
+removes what a crashed or interrupted lab left.`,
 		Example: `  atoll lab up
   atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
   atoll lab up --name mixed --clusters 3 --ip-family ipv4,ipv6,dual
@@ -44,17 +43,17 @@ interrupted is removed first.`,
 		},
 	}
 	flags := command.Flags()
-	flags.IntVar(&up.Clusters, "clusters", up.Clusters, "how many clusters")
-	flags.IntVar(&up.Nodes, "nodes", up.Nodes, "how many nodes in each cluster, in three zones by turns")
-	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "addresses of nodes, pods and services: ipv4, ipv6 or dual; or one for each cluster, as ipv4,ipv6,dual")
-	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "only API servers and controllers, on the loopback interface; needs no root")
-	flags.BoolVar(&up.Bare, "bare", false, "leave the clusters without Atoll")
-	flags.BoolVar(&up.Hub, "hub", false, "run a hub beside the broker, for MultiClusterServices")
+	flags.IntVar(&up.Clusters, "clusters", up.Clusters, "number of clusters")
+	flags.IntVar(&up.Nodes, "nodes", up.Nodes, "nodes of each cluster, in three zones")
+	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "IP families of nodes, pods and services: ipv4, ipv6 or dual; or one for each cluster, such as ipv4,ipv6,dual")
+	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "run only API servers and controllers, on the loopback interface; needs no root")
+	flags.BoolVar(&up.Bare, "bare", false, "do not install Atoll")
+	flags.BoolVar(&up.Hub, "hub", false, "run a hub for MultiClusterServices")
 	flags.StringArrayVar(&up.HubArgs, "hub-arg", nil, "argument of the hub; may be repeated")
-	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "what clusters publish: pods, in a flat network, or cluster-ip, where other clusters reach their Services only; a list by commas gives c1, c2, … a mode each")
-	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "what answers for clusterset.local in the clusters' DNS: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")
-	flags.BoolVar(&up.Audit, "audit", false, "have the API servers log every write, with who it was, to logs/audit.log in each cluster's folder")
-	flags.StringVar(&up.Programs, "kube-bin", "", "folder with the Kubernetes programs, in place of building them")
+	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "addresses that clusters publish: pods, or cluster-ip if other clusters reach only their Services; or one for each cluster, separated by commas")
+	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "server of clusterset.local: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")
+	flags.BoolVar(&up.Audit, "audit", false, "log every write and its user to logs/audit.log in each cluster's directory")
+	flags.StringVar(&up.Programs, "kube-bin", "", "directory with the Kubernetes programs; default is to build them")
 	return command
 }
 
@@ -62,9 +61,9 @@ func newDown(o *options) *cobra.Command {
 	var all bool
 	command := &cobra.Command{
 		Use:   "down",
-		Short: "Remove a lab with all that it has made",
-		Long: `Ends all processes of a lab, removes its network namespaces and its files. It works
-in whatever state the lab is, and touches nothing that the lab has not made.`,
+		Short: "Remove a lab and everything that it created",
+		Long: `Ends all processes of a lab and deletes its network namespaces and files, in whatever state the lab is.
+The command changes nothing that the lab did not create.`,
 		Example: `  atoll lab down
   atoll lab down --all`,
 		Args: cobra.NoArgs,

@@ -13,12 +13,12 @@ import (
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
-	var cluster target.Cluster
+	var cluster target.Scoped
 	var request setup.LeaveRequest
 	var ending steps.Ending
 	command := &cobra.Command{
 		Use:   "leave",
-		Short: "Take a cluster out of its clusterset, and remove Atoll from it",
+		Short: "Remove a cluster from its clusterset, and Atoll from the cluster",
 		Long: `Removes a cluster from its clusterset: first its agents, then its accounts and all it has
 exported from the broker, then what it has imported, and Atoll itself. Pods of this cluster can
 no longer reach services of other clusters by their clusterset names, and other clusters lose this
@@ -32,7 +32,7 @@ an interruption.`,
   atoll leave --context c1 --yes --offline      # the broker is gone, or removes the cluster itself`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.DryRun = ending.DryRun
+			request.DryRun, request.Broker = ending.DryRun, cluster.Broker()
 			member, err := cluster.Connect(steps.Report(cmd, ending.DryRun))
 			if err != nil {
 				return err
@@ -50,8 +50,7 @@ an interruption.`,
 	}
 	flags := command.Flags()
 	cluster.AddFlags(flags)
-	flags.StringVar(&request.BrokerServer, "broker-server", "", "the broker's URL as this machine reaches it, where that is not the cluster's")
-	flags.BoolVar(&request.Offline, "offline", false, "leave the cluster's records on the broker, where its administrator removes them")
+	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker; its administrator removes the cluster there")
 	ending.AddFlags(flags)
 	return command
 }

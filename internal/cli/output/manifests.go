@@ -35,7 +35,7 @@ type Part struct {
 // AddFlags lets a person choose.
 func (m *Manifests) AddFlags(flags *pflag.FlagSet) {
 	AddFlag(flags, &m.format, YAML, JSON)
-	flags.StringVar(&m.dir, "output-dir", "", "directory for YAML files and a kustomization.yaml, in place of standard output")
+	flags.StringVar(&m.dir, "output-dir", "", "directory for YAML files and a kustomization.yaml; default is standard output")
 }
 
 // Write writes the parts, those without objects excepted.

@@ -1,5 +1,4 @@
-// Package output writes what commands find out as tables for people, and as JSON or YAML for
-// programs.
+// Package output prints results as tables, JSON or YAML.
 package output
 
 import (
@@ -39,7 +38,7 @@ type flag struct {
 func AddFlag(flags *pflag.FlagSet, format *Format, allowed ...Format) {
 	*format = allowed[0]
 	f := flag{format, allowed}
-	flags.VarP(f, "output", "o", "how to write it: "+f.list())
+	flags.VarP(f, "output", "o", "output format: "+f.list())
 }
 
 // String is the chosen format.

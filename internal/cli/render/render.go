@@ -1,5 +1,4 @@
-// Package render is the command `atoll render`: the objects that the commands which install Atoll apply, as manifests for
-// GitOps. They come from the same code.
+// Package render is the command `atoll render`, which prints manifests for GitOps. They come from the same code.
 package render
 
 import (
@@ -24,13 +23,13 @@ func NewCommand() *cobra.Command {
 	var to output.Manifests
 	command := &cobra.Command{
 		Use:   "render",
-		Short: "Write the manifests of what Atoll installs, for GitOps",
-		Long: `Writes the objects that "atoll broker deploy", "atoll join", "atoll hub deploy" and "atoll dns
-install" would apply, and applies nothing: to standard output, or with --output-dir into a directory
-that kustomize takes. Only "render dns" asks a cluster for anything, and without --from alone.
+		Short: "Print the manifests of what Atoll installs, for GitOps",
+		Long: `Prints the objects that "atoll broker deploy", "atoll join", "atoll hub deploy" and "atoll dns install" would
+apply, or writes them with --output-dir into a directory for kustomize, and applies nothing. Only "render
+dns" without --from reads from a cluster.
 
-What checks these commands make, they make with the cluster before them: a definition of somebody
-else's is not looked for here. docs/how-to/gitops.md says how to go on.`,
+These commands do not check the cluster, for example whether another installation has the same
+CustomResourceDefinitions. See docs/how-to/gitops.md.`,
 		Example: `  atoll render broker --output-dir broker
   atoll render member --cluster-id c1 --output-dir c1
   atoll render secret c1.join | kubectl --context c1 apply --server-side -f -
@@ -62,7 +61,7 @@ func newBroker(to *output.Manifests) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "broker",
 		Short:   "Render what `atoll broker deploy` applies",
-		Example: "  atoll render broker\n  atoll render broker --namespace staging --output-dir broker",
+		Example: "  atoll render broker\n  atoll render broker --clusterset staging --output-dir broker",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setup.CheckClusterset(namespace); err != nil {
@@ -84,10 +83,10 @@ func newMember(to *output.Manifests) *cobra.Command {
 	var onBroker bool
 	command := &cobra.Command{
 		Use:   "member --cluster-id ID",
-		Short: "Render what `atoll join` applies, but the Secret",
-		Long: `Renders what "atoll join" applies in a cluster, but the Secret with the membership: "atoll render
-secret" makes that of a join file. The agent exchanges the join file's token by itself, and makes sure
-that the id is free. It keeps the token in that Secret new, so nothing else may go on writing it.`,
+		Short: "Render what `atoll join` applies, except the Secret",
+		Long: `Renders what "atoll join" applies in a cluster, except the Secret, which "atoll render secret" renders from a
+join file. The agent exchanges the token of the join file and checks that the id is free. It then renews the
+token in the Secret, so nothing else may keep writing that Secret.`,
 		Example: `  atoll render member --cluster-id c1 --region eu --output-dir c1`,
 		Args:    cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return member.Complete(&what) }),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,8 +100,8 @@ that the id is free. It keeps the token in that Secret new, so nothing else may 
 	}
 	target.AddClustersetFlag(command.Flags(), &clusterset)
 	flags := command.Flags()
-	flags.StringVar(&clusterID, "cluster-id", "", "the id that the cluster has, or is to have")
-	flags.BoolVar(&onBroker, "on-broker", false, "the cluster holds clustersets, too")
+	flags.StringVar(&clusterID, "cluster-id", "", "cluster id")
+	flags.BoolVar(&onBroker, "on-broker", false, "the cluster is also a broker")
 	member.AddFlags(flags)
 	return command
 }
@@ -110,10 +109,10 @@ that the id is free. It keeps the token in that Secret new, so nothing else may 
 func newSecret(to *output.Manifests) *cobra.Command {
 	return &cobra.Command{
 		Use:   "secret FILE|-",
-		Short: "Render the Secret that makes a cluster a member, of a join file",
-		Long: `Renders the Secret that "atoll join" makes of a join file. It is good for as long as the file is, and
-once. Apply it before or after the rest, once, or seal it with what you have for that: whoever reads
-it can make a cluster of his own a member. The agent writes its own token into the Secret then.`,
+		Short: "Render the Secret of a member from a join file",
+		Long: `Renders the Secret that "atoll join" creates from a join file. It works once, and as long as the join file is
+valid. Apply it once, before or after the other objects, or seal it: whoever reads it can join a cluster of
+their own. The agent then writes its own token into the Secret.`,
 		Example: `  atoll broker token create c1 --context broker | atoll render secret - | kubectl --context c1 apply --server-side -f -`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -56,8 +56,8 @@ func named(objects []*unstructured.Unstructured) (all []string) {
 func TestTheSameAsTheCommands(t *testing.T) {
 	member := render.Member{Registry: "registry.test/mirror", Tag: "v9", Replicas: 3, AgentArgs: []string{"--region=eu", "--lease-timeout=60s"}}
 	for line, manifests := range map[string]func() (crds, objects []*unstructured.Unstructured){
-		"broker -n staging": func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests("staging", "") },
-		"member --cluster-id c1 -n staging --registry registry.test/mirror --tag v9 --replicas 3 --region eu --agent-arg --lease-timeout=60s": func() (_, _ []*unstructured.Unstructured) {
+		"broker --clusterset staging": func() (_, _ []*unstructured.Unstructured) { return setup.BrokerManifests("staging", "") },
+		"member --cluster-id c1 --clusterset staging --registry registry.test/mirror --tag v9 --replicas 3 --region eu --agent-arg --lease-timeout=60s": func() (_, _ []*unstructured.Unstructured) {
 			return setup.MemberManifests(member, "c1", "staging", false)
 		},
 		"member --cluster-id c1.eu --on-broker --no-workloads": func() (_, _ []*unstructured.Unstructured) {
@@ -123,12 +123,12 @@ func TestDirectory(t *testing.T) {
 // What can't be is said before anything is written.
 func TestRefused(t *testing.T) {
 	for line, want := range map[string]string{
-		"broker -n kube-system":                   "can't be kube-system",
-		"broker -n A_B":                           "not the name of a namespace",
+		"broker --clusterset kube-system":         "can't be kube-system",
+		"broker --clusterset A_B":                 "not the name of a namespace",
 		"member":                                  "--cluster-id: a cluster id is needed",
 		"member --cluster-id C1":                  "is not a DNS label",
 		"member --cluster-id c1 --replicas 0":     "at least 1",
-		"hub -n default":                          "can't be default",
+		"hub --clusterset default":                "can't be default",
 		"secret -":                                "the join file is empty",
 		"dns --server 10.96.0.53 --from /no/file": "no such file",
 		"dns --server x":                          "no IP address",

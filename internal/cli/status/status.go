@@ -31,7 +31,7 @@ func NewCommand() *cobra.Command {
 	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "status",
-		Short: "Show what state a cluster and its clusterset are in",
+		Short: "Show the state of a cluster and its clusterset",
 		Long: `Shows the parts of Atoll that run in a cluster, whether its broker can be reached and its DNS
 forwards clusterset.local to atoll-dns, the members of the clusterset, and how many services are
 exported and imported. Problems follow, with what to do about each:
@@ -48,7 +48,7 @@ The exit status is 1 if there is an error.`,
 			if err != nil {
 				return err
 			}
-			scope := survey.Scope{Installation: true, Endpoints: false, BrokerServer: cluster.BrokerServer, On: cluster.Command()}
+			scope := survey.Scope{Installation: true, Endpoints: false, Broker: cluster.Broker(), On: cluster.Command()}
 			look := func(ctx context.Context) (report.Status, error) {
 				found, err := survey.Read(ctx, config, scope)
 				if err != nil {
@@ -76,7 +76,7 @@ The exit status is 1 if there is an error.`,
 	}
 	cluster.AddFlags(command.Flags())
 	command.Flags().BoolVar(&wait, "wait", false, "repeat until there is no error and nothing is pending; standard error says what is missing")
-	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait, with --wait")
+	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "maximum time to wait, with --wait")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }

@@ -1,5 +1,5 @@
-// Package steps tells a person what a command that installs or removes something is doing,
-// and what to do next. It writes to standard error; standard output is for data.
+// Package steps reports the progress of commands that install or remove, and the next steps. It writes to
+// standard error; standard output is for data.
 package steps
 
 import (

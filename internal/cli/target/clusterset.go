@@ -22,7 +22,7 @@ func (c *Clusterset) AddFlags(flags *pflag.FlagSet) {
 
 // AddClustersetFlag lets a person choose the clusterset alone.
 func AddClustersetFlag(flags *pflag.FlagSet, name *string) {
-	flags.StringVarP(name, "namespace", "n", broker.DefaultNamespace, "the clusterset, which is a namespace on the broker")
+	flags.StringVar(name, "clusterset", broker.DefaultNamespace, "the clusterset: its namespace on the broker")
 }
 
 // Connect returns the cluster, of which changes are reported to report, nil for nobody.

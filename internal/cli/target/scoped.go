@@ -3,9 +3,12 @@ package target
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 )
 
 // ErrUsage is in the chain of errors that are the caller's own: what is asked for makes no sense.
@@ -15,8 +18,7 @@ var ErrUsage = errors.New("invalid request")
 // meant.
 type Scoped struct {
 	Cluster
-	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
-	BrokerServer string
+	brokerServer string
 
 	namespace string
 	all       bool
@@ -25,12 +27,34 @@ type Scoped struct {
 // AddFlags lets a person choose the cluster and the way to the broker.
 func (s *Scoped) AddFlags(flags *pflag.FlagSet) {
 	s.Cluster.AddFlags(flags)
-	flags.StringVar(&s.BrokerServer, "broker-server", "", "the broker's URL as this machine reaches it, where that is not the cluster's")
+	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; default is that of the kubeconfig's context with the broker's certificate authority, or else the cluster's")
+}
+
+// Broker locates the broker of the cluster's clusterset: by the flag, or else by the certificate authorities in the kubeconfig.
+func (s *Scoped) Broker() credential.Locate {
+	return func(m credential.Membership) string {
+		raw, err := s.loader().RawConfig()
+		if s.brokerServer != "" || err != nil {
+			return s.brokerServer
+		}
+		known := map[string][]byte{}
+		for _, cluster := range raw.Clusters {
+			if cluster.TLSServerName != "" || cluster.ProxyURL != "" {
+				continue // its URL alone does not reach it
+			}
+			ca := cluster.CertificateAuthorityData
+			if len(ca) == 0 && cluster.CertificateAuthority != "" {
+				ca, _ = os.ReadFile(cluster.CertificateAuthority) // a file that cannot be read identifies no broker
+			}
+			known[cluster.Server] = ca
+		}
+		return m.ByCA(known)
+	}
 }
 
 // AddNamespaceFlags lets a person choose one namespace, or all.
 func (s *Scoped) AddNamespaceFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace, in place of the context's")
+	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace; default is the context's")
 	flags.BoolVarP(&s.all, "all-namespaces", "A", false, "all namespaces")
 }
 

@@ -25,7 +25,7 @@ func (s *Several) AddFlags(flags *pflag.FlagSet) {
 
 // AddImageFlag lets a person choose what the pods of a command run.
 func AddImageFlag(flags *pflag.FlagSet, image *string) {
-	flags.StringVar(image, "probe-image", "", "image of the pods, in place of the one that the cluster's agents have, or the released one")
+	flags.StringVar(image, "probe-image", "", "image of the test pods; default is the image of the cluster's agents, or the released one")
 }
 
 // ExitFailed is the exit status when what was checked, tried out or explained does not work.
@@ -77,7 +77,7 @@ func (s *Several) Members(ctx context.Context, contexts []string, image string) 
 	}
 	var all []trial.Member
 	for _, c := range clusters {
-		m, err := trial.Read(ctx, c.Context, c.On, c.Config, s.BrokerServer)
+		m, err := trial.Read(ctx, c.Context, c.On, c.Config, s.Broker())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
 		}

@@ -1,4 +1,4 @@
-// Package target has the flags that say which cluster a command is about.
+// Package target has the flags that select clusters.
 package target
 
 import (
@@ -18,8 +18,8 @@ type Cluster struct {
 
 // AddFlags lets a person choose.
 func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file, in place of $KUBECONFIG and ~/.kube/config")
-	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig, in place of its current one")
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; default $KUBECONFIG or ~/.kube/config")
+	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig; default is the current context")
 }
 
 // Command is the cluster as commands name it, with the current context where none is chosen, for that may be another one when the command runs.

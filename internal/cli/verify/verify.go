@@ -30,24 +30,24 @@ func NewCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "verify [CONTEXT...]",
-		Short: "Try a clusterset out from one end to the other",
-		Long: `Makes a namespace in each of the clusters that are named, with a pod that listens and two Services:
-one that all the clusters export, and one that this cluster alone does. Then it waits until every
-cluster has imported them all, has a pod in each ask DNS for their names and connect to them by TCP
-and UDP, looks who has answered, ends the exports, and waits until no cluster imports them any more.
+		Short: "Test a clusterset from end to end",
+		Long: `Creates a namespace in each of the clusters, with a pod and two Services: one that all clusters export, and
+one that only this cluster exports. When every cluster has imported them, a pod in each resolves their names
+and connects to them by TCP and UDP. The command checks which pods answer, deletes the exports, and waits
+until the imports are gone.
 
-It takes all of that away again, whatever comes of it, and also when it is interrupted. Everything
-takes a bounded time. The exit status is 79 where something has failed.`,
+It deletes everything that it created, also after a failure or an interruption. The exit status is 79 if a
+step failed.`,
 		Example: `  atoll verify c1 c2 c3
   atoll verify c1 c2 c3 --junit verify.xml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
-	flags.StringVar(&o.junit, "junit", "", "write a JUnit report into this file")
+	flags.StringVar(&o.junit, "junit", "", "write a JUnit report to this file")
 	target.AddImageFlag(flags, &o.image)
-	flags.DurationVar(&o.Patience, "wait", 2*time.Minute, "how long one step may take: for so long it may take a cluster's DNS to follow atoll dns install")
-	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long all of them may take, without cleaning up, which takes a minute at most")
+	flags.DurationVar(&o.Patience, "wait", 2*time.Minute, "maximum duration of one step; a cluster's DNS may need two minutes to apply atoll dns install")
+	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "maximum duration, without the clean-up, which takes at most a minute")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
 }

@@ -1,6 +1,5 @@
-// Package bench measures a clusterset as it is: how long an export, the change of an endpoint and the end of an export take
-// until other clusters have it, as its users' watches see it. Beside it stands its floor, measured by turns with it: the least that the same
-// API servers need for the same objects, without any logic between.
+// Package bench measures how long exports, changes of endpoints and unexports take to reach other clusters, with
+// users' watches.
 package bench
 
 import (
@@ -12,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
@@ -23,8 +21,6 @@ import (
 const (
 	// commandName is the command's name, for its namespaces.
 	commandName = "bench"
-	// brokerName is how the broker is called.
-	brokerName = "broker"
 
 	// maxRounds and maxEndpoints bound what is asked of other people's API servers, maxPause how long it takes.
 	maxRounds, maxEndpoints, maxPause = 1000, 100, time.Minute
@@ -40,12 +36,6 @@ type Options struct {
 	Pause time.Duration
 	// Patience is how long each thing may take, Timeout all of them.
 	Patience, Timeout time.Duration
-	// NoFloor leaves the floor out.
-	NoFloor bool
-	// Broker is the broker's API server, as a user who may make a namespace there, for the floor. Without it, the floor
-	// does without a broker. BrokerContext is that of the kubeconfig, for people.
-	Broker        *rest.Config
-	BrokerContext string
 	// Say tells a person what is being done.
 	Say func(format string, args ...any)
 }
@@ -65,9 +55,6 @@ func (o Options) Validate() error {
 	if o.Patience <= 0 || o.Timeout <= 0 {
 		wrong = append(wrong, errors.New("--wait and --timeout are times, as 30s"))
 	}
-	if o.NoFloor && o.BrokerContext != "" {
-		wrong = append(wrong, errors.New("--broker-context is for the floor: leave out one or the other, it or --no-floor"))
-	}
 	return errors.Join(wrong...)
 }
 
@@ -77,7 +64,6 @@ type bench struct {
 	namespace string
 	from      *site
 	to        []*site
-	broker    *site // of the floor; nil without
 	// family is that of the exporting cluster's Services, endpoints the addresses that they have, and one more.
 	family    corev1.IPFamily
 	endpoints []string
@@ -105,10 +91,6 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 			b.to = append(b.to, s)
 		}
 	}
-	if o.Broker != nil && !o.NoFloor {
-		// It may be one of the members' clusters.
-		b.broker = &site{name: brokerName, context: o.BrokerContext, namespace: b.namespace + "-" + brokerName, config: o.Broker}
-	}
 	limited, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	err := b.measure(limited)
@@ -125,7 +107,7 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 // together tells what keeps members from being measured with each other.
 func together(members []trial.Member) error {
 	if len(members) < 2 {
-		return errors.New("it takes two clusters at least: the first one exports, the others import")
+		return errors.New("name at least two clusters: the first one exports, the others import")
 	}
 	first := members[0]
 	for i, m := range members {
@@ -146,13 +128,7 @@ func clusterset(m trial.Member) string {
 	return m.Survey.Clusterset
 }
 
-func (b *bench) sites() []*site {
-	sites := append([]*site{b.from}, b.to...)
-	if b.broker != nil {
-		sites = append(sites, b.broker)
-	}
-	return sites
-}
+func (b *bench) sites() []*site { return append([]*site{b.from}, b.to...) }
 
 // measure makes all rounds.
 func (b *bench) measure(ctx context.Context) error {
@@ -178,10 +154,8 @@ func (b *bench) measure(ctx context.Context) error {
 	}
 	b.Say("measuring: %d rounds from %s, after one that does not count", b.Rounds, b.from.name)
 	for round := range b.Rounds + 1 {
-		for _, w := range b.ways(round) {
-			if err := b.round(ctx, w, round > 0); err != nil {
-				return err
-			}
+		if err := b.round(ctx, fmt.Sprintf("bench-%d", round), round > 0); err != nil {
+			return err
 		}
 		b.done = round
 		if tenths := 10 * round / b.Rounds; round > 0 && tenths > 10*(round-1)/b.Rounds {
@@ -195,16 +169,6 @@ func (b *bench) measure(ctx context.Context) error {
 func (b *bench) look(ctx context.Context) error {
 	if err := each(b.to, func(_ int, s *site) error { return s.followImports(ctx) }); err != nil {
 		return err
-	}
-	if !b.NoFloor {
-		if err := b.from.followTriggers(ctx); err != nil {
-			return err
-		}
-	}
-	if b.broker != nil {
-		if err := b.broker.followRecords(ctx); err != nil {
-			return err
-		}
 	}
 	for _, s := range b.sites() {
 		took, err := s.roundTrip(ctx)
@@ -236,7 +200,7 @@ func (b *bench) choose(ctx context.Context) error {
 	}
 	if b.virtual {
 		restricted = false // nobody sees these addresses
-		b.notes = append(b.notes, fmt.Sprintf("%s advertises cluster IPs, so that no change of an endpoint reaches the others", b.from.name))
+		b.notes = append(b.notes, fmt.Sprintf("Cluster %s advertises cluster IPs, so changes of endpoints are not published and not measured.", b.from.name))
 	}
 	var err error
 	b.endpoints, err = addresses(b.family, allowed, restricted, b.Endpoints+1)
@@ -244,18 +208,11 @@ func (b *bench) choose(ctx context.Context) error {
 }
 
 func (b *bench) report() Report {
-	r := Report{Namespace: b.namespace, From: b.from.name, To: []string{}, Rounds: b.done, Endpoints: b.Endpoints, Floor: OverBroker, RoundTrips: b.roundTrips, Notes: b.notes}
-	switch {
-	case b.NoFloor:
-		r.Floor = None
-	case b.broker == nil:
-		r.Floor = Direct
-		r.Notes = append(r.Notes, "the floor leads from cluster to cluster, without a broker, so that the ratios are higher than they would be: with rights on the broker, name its context with --broker-context")
-	}
+	r := Report{Namespace: b.namespace, From: b.from.name, To: []string{}, Rounds: b.done, Endpoints: b.Endpoints, RoundTrips: b.roundTrips, Notes: b.notes}
 	for _, s := range b.to {
 		r.To = append(r.To, s.name)
 	}
-	r.Figures = b.found.figures(r.To)
+	r.Figures = b.found.figures(r.To, b.roundTrips)
 	return r
 }
 

@@ -4,46 +4,39 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/doctor/trial"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// TestFigures: a figure for each thing and cluster that was measured, in their order, beside the floor of the same.
+// TestFigures: a figure for each thing and cluster that was measured, in their order, beside the time of a request.
 func TestFigures(t *testing.T) {
 	s := samples{}
 	for i := 1; i <= 3; i++ {
-		s.add(sample{Export, "c2", true}, time.Duration(i)*time.Millisecond)
-		s.add(sample{Export, "c2", false}, time.Duration(3*i)*time.Millisecond)
-		s.add(sample{Export, "c3", false}, time.Duration(i)*time.Second)
-		s.add(sample{Unexport, "c2", false}, time.Millisecond)
-		s.add(sample{Unexport, "c2", true}, 0)
-		s.add(sample{Change, "c3", true}, time.Millisecond) // of which there is nothing to compare
+		s.add(sample{Export, "c2"}, time.Duration(3*i)*time.Millisecond)
+		s.add(sample{Export, "c3"}, time.Duration(i)*time.Second)
+		s.add(sample{Unexport, "c2"}, time.Millisecond)
 	}
-	got := s.figures([]string{"c3", "c2"})
+	got := s.figures([]string{"c3", "c2"}, []RoundTrip{{"c1", 1}, {"c2", 2}})
 	if len(got) != 3 {
 		t.Fatalf("%+v", got)
 	}
-	if f := got[0]; f.What != Export || f.To != "c3" || f.Atoll.P50 != 2000 || f.Atoll.N != 3 || f.Floor != nil || f.Ratio != nil {
-		t.Errorf("without a floor: %+v", f)
+	if f := got[0]; f.What != Export || f.To != "c3" || f.Took.P50 != 2000 || f.Took.N != 3 || f.Requests != 0 {
+		t.Errorf("without the time of a request: %+v", f)
 	}
-	if f := got[1]; f.What != Export || f.To != "c2" || f.Atoll.P50 != 6 || f.Floor.P50 != 2 || *f.Ratio != 3 {
+	if f := got[1]; f.What != Export || f.To != "c2" || f.Took.P50 != 6 || f.Requests != 3 {
 		t.Errorf("%+v", f)
-	}
-	if f := got[2]; f.What != Unexport || f.Floor == nil || f.Ratio != nil {
-		t.Errorf("by a floor of nothing: %+v", f)
 	}
 }
 
@@ -53,13 +46,12 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	for want, spoil := range map[string]func(*Options){
-		"--rounds":         func(o *Options) { o.Rounds = 1001 },
-		"from 1 to 1000":   func(o *Options) { o.Rounds = 0 },
-		"--endpoints":      func(o *Options) { o.Endpoints = 101 },
-		"--pause":          func(o *Options) { o.Pause = time.Hour },
-		"--wait":           func(o *Options) { o.Patience = 0 },
-		"--timeout":        func(o *Options) { o.Timeout = -1 },
-		"--broker-context": func(o *Options) { o.NoFloor, o.BrokerContext = true, "hub" },
+		"--rounds":       func(o *Options) { o.Rounds = 1001 },
+		"from 1 to 1000": func(o *Options) { o.Rounds = 0 },
+		"--endpoints":    func(o *Options) { o.Endpoints = 101 },
+		"--pause":        func(o *Options) { o.Pause = time.Hour },
+		"--wait":         func(o *Options) { o.Patience = 0 },
+		"--timeout":      func(o *Options) { o.Timeout = -1 },
 	} {
 		o := good
 		spoil(&o)
@@ -127,7 +119,7 @@ func TestSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSight()
 		meta := metav1.ObjectMeta{Name: "web"}
-		slice := endpointSlice(metav1.ObjectMeta{Name: "web-x"}, corev1.IPv4Protocol, []string{"10.0.0.1", "10.0.0.2"}, map[string]string{"of": "web"})
+		slice := endpointSlice(metav1.ObjectMeta{Name: "web-x"}, corev1.IPv4Protocol, []string{"10.0.0.1", "10.0.0.2"}, map[string]string{names.LabelServiceName: "web"})
 		imported := &mcsv1beta1.ServiceImport{ObjectMeta: meta}
 		s.note(imported, true)
 		s.note(&corev1.ConfigMap{ObjectMeta: meta}, true)
@@ -139,7 +131,7 @@ func TestSight(t *testing.T) {
 			addressed.Spec.IPs = []string{"10.9.9.9"}
 			s.note(addressed, true)
 		}()
-		at, err := s.await(t.Context(), all(usable("web"), endpoints("of", "web", "10.0.0.2", "10.0.0.1")))
+		at, err := s.await(t.Context(), all(usable("web"), endpoints("web", "10.0.0.2", "10.0.0.1")))
 		if err != nil || at.Sub(began) != time.Second {
 			t.Errorf("seen after %v, %v", at.Sub(began), err)
 		}
@@ -147,12 +139,10 @@ func TestSight(t *testing.T) {
 			state state
 			so    bool
 		}{
-			"an address that is not there": {endpoints("of", "web", "10.0.0.3"), false},
-			"of another Service":           {endpoints("of", "api", "10.0.0.1"), false},
-			"an object":                    {exists[*corev1.ConfigMap]("web"), true},
-			"another kind of that name":    {exists[*discoveryv1.EndpointSlice]("web"), false},
-			"one that is there":            {gone[*mcsv1beta1.ServiceImport]("web"), false},
-			"one that is not":              {gone[*mcsv1beta1.ServiceImport]("api"), true},
+			"an address that is not there": {endpoints("web", "10.0.0.3"), false},
+			"of another Service":           {endpoints("api", "10.0.0.1"), false},
+			"one that is there":            {gone("web"), false},
+			"one that is not":              {gone("api"), true},
 		} {
 			if c.state(s.objects) != c.so {
 				t.Errorf("%s: %v", name, !c.so)
@@ -165,23 +155,4 @@ func TestSight(t *testing.T) {
 			t.Errorf("awaiting what is gone: %v", err)
 		}
 	})
-}
-
-// TestWays: the floor and Atoll have the same things measured, by turns.
-func TestWays(t *testing.T) {
-	b := &bench{Options: Options{Endpoints: 1}, from: &site{name: "c1"}, endpoints: []string{"a", "b"}}
-	var names, whats []string
-	for _, w := range b.ways(7) {
-		names = append(names, w.name)
-		for _, s := range w.steps {
-			whats = append(whats, s.what)
-		}
-	}
-	if !slices.Equal(names, []string{"floor-7", "bench-7"}) || !slices.Equal(whats, []string{Export, Change, Unexport, Export, Change, Unexport}) {
-		t.Errorf("%v, %v", names, whats)
-	}
-	b.NoFloor = true
-	if w := b.ways(1); len(w) != 1 || w[0].floor {
-		t.Errorf("%+v", w)
-	}
 }

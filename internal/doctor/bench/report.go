@@ -16,16 +16,6 @@ const (
 	Unexport = "unexport"
 )
 
-// What the floor leads over.
-const (
-	// OverBroker is the broker, as Atoll's way does.
-	OverBroker = "broker"
-	// Direct is from cluster to cluster, with two writes the less.
-	Direct = "direct"
-	// None is that there is no floor.
-	None = "none"
-)
-
 // Report is what came of it.
 type Report struct {
 	// Namespace is the one that was made in each cluster.
@@ -36,8 +26,6 @@ type Report struct {
 	// Rounds is how many were measured, Endpoints how many the Services had.
 	Rounds    int `json:"rounds"`
 	Endpoints int `json:"endpoints"`
-	// Floor is what the floor led over.
-	Floor string `json:"floor"`
 	// RoundTrips are how long each API server takes for a small request from here.
 	RoundTrips []RoundTrip `json:"roundTrips"`
 	Figures    []Figure    `json:"figures"`
@@ -55,43 +43,36 @@ type RoundTrip struct {
 // Figure is how long something took, in milliseconds.
 type Figure struct {
 	// What was measured, and To which cluster.
-	What  string        `json:"what"`
-	To    string        `json:"to"`
-	Atoll spread.Spread `json:"atoll"`
-	// Floor is what the same took without Atoll, Ratio Atoll's median by the floor's; nil without a floor.
-	Floor *spread.Spread `json:"floor,omitempty"`
-	Ratio *float64       `json:"ratio,omitempty"`
+	What string        `json:"what"`
+	To   string        `json:"to"`
+	Took spread.Spread `json:"took"`
+	// Requests is the median divided by the duration of a small request to the cluster.
+	Requests float64 `json:"requests"`
 }
 
-// sample is of what, to where, and whether of the floor.
-type sample struct {
-	what, to string
-	floor    bool
-}
+// sample names a measurement: of what, and to which cluster.
+type sample struct{ what, to string }
 
-// samples are what was measured, in milliseconds.
+// samples are measurements in milliseconds.
 type samples map[sample][]float64
 
 func (s samples) add(of sample, took time.Duration) {
 	s[of] = append(s[of], float64(took)/float64(time.Millisecond))
 }
 
-// figures are what samples come to, for each thing that was measured and each cluster in their order.
-func (s samples) figures(to []string) []Figure {
+// figures summarizes the samples for each measurement and cluster, in their order.
+func (s samples) figures(to []string, requests []RoundTrip) []Figure {
 	all := []Figure{}
 	for _, what := range []string{Export, Change, Unexport} {
 		for _, cluster := range to {
-			values := s[sample{what, cluster, false}]
+			values := s[sample{what, cluster}]
 			if len(values) == 0 {
 				continue
 			}
-			f := Figure{What: what, To: cluster, Atoll: spread.Of(values)}
-			if least := s[sample{what, cluster, true}]; len(least) > 0 {
-				floor := spread.Of(least)
-				f.Floor = &floor
-				if floor.P50 > 0 {
-					ratio := f.Atoll.P50 / floor.P50
-					f.Ratio = &ratio
+			f := Figure{What: what, To: cluster, Took: spread.Of(values)}
+			for _, r := range requests {
+				if r.Cluster == cluster && r.Milliseconds > 0 {
+					f.Requests = f.Took.P50 / r.Milliseconds
 				}
 			}
 			all = append(all, f)

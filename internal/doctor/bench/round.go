@@ -12,18 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
-
-// way is how a Service comes to other clusters in one round: by Atoll, or by the floor.
-type way struct {
-	name  string
-	floor bool
-	// prepare makes what there is before, clear takes away what is left after.
-	prepare, clear func(context.Context) error
-	steps          []step
-}
 
 // step is something whose time is taken: from when begin is called, until the importing clusters are in a state.
 type step struct {
@@ -32,82 +21,47 @@ type step struct {
 	until state
 }
 
-// ways are those of a round.
-func (b *bench) ways(round int) []way {
-	atoll := b.atoll(fmt.Sprintf("bench-%d", round))
-	if b.NoFloor {
-		return []way{atoll}
-	}
-	return []way{b.floor(fmt.Sprintf("floor-%d", round)), atoll}
-}
-
-// atoll is the way by a ServiceExport.
-func (b *bench) atoll(name string) way {
+// round exports a Service, changes its endpoints and ends the export, and keeps the times if they count.
+func (b *bench) round(ctx context.Context, name string, counts bool) error {
 	meta := metav1.ObjectMeta{Namespace: b.namespace, Name: name}
-	export := &mcsv1beta1.ServiceExport{ObjectMeta: meta}
-	made := service(meta)
+	export, made := &mcsv1beta1.ServiceExport{ObjectMeta: meta}, service(meta)
 	n := len(b.endpoints) - 1
 	slice := func(addresses []string) *discoveryv1.EndpointSlice {
 		return endpointSlice(meta, b.family, addresses, map[string]string{discoveryv1.LabelServiceName: name, discoveryv1.LabelManagedBy: "bench.atoll.dev"})
 	}
-	w := way{
-		name: name,
-		prepare: func(ctx context.Context) error {
-			return errors.Join(b.from.create(ctx, made), b.from.create(ctx, slice(b.endpoints[:n])))
-		},
-		clear: func(ctx context.Context) error {
-			return errors.Join(b.from.remove(ctx, made), b.from.remove(ctx, slice(nil)))
-		},
+	if err := errors.Join(b.from.create(ctx, made), b.from.create(ctx, slice(b.endpoints[:n]))); err != nil {
+		return err
 	}
-	w.steps = []step{
-		{Export, func(ctx context.Context) error { return b.from.create(ctx, export) }, func(have objects) bool {
-			wanted := b.endpoints[:n]
-			if b.virtual {
-				wanted = made.Spec.ClusterIPs[:1]
-			}
-			return all(usable(name), endpoints(names.LabelServiceName, name, wanted...))(have)
-		}},
-		{Change, func(ctx context.Context) error { return b.from.update(ctx, slice(b.endpoints[1:])) }, endpoints(names.LabelServiceName, name, b.endpoints[n])},
-		{Unexport, func(ctx context.Context) error { return b.from.remove(ctx, export) }, gone[*mcsv1beta1.ServiceImport](name)},
+	wanted := b.endpoints[:n]
+	if b.virtual {
+		wanted = made.Spec.ClusterIPs[:1]
 	}
-	return w
-}
-
-// round goes a way once, and keeps the times if they count.
-func (b *bench) round(ctx context.Context, w way, counts bool) error {
-	if err := w.prepare(ctx); err != nil {
-		return w.told(err)
-	}
-	for _, s := range w.steps {
+	for _, s := range []step{
+		{Export, func(ctx context.Context) error { return b.from.create(ctx, export) }, all(usable(name), endpoints(name, wanted...))},
+		{Change, func(ctx context.Context) error { return b.from.update(ctx, slice(b.endpoints[1:])) }, endpoints(name, b.endpoints[n])},
+		{Unexport, func(ctx context.Context) error { return b.from.remove(ctx, export) }, gone(name)},
+	} {
 		if s.what == Change && b.virtual {
 			continue
 		}
 		if err := pause(ctx, b.Pause); err != nil {
 			return err
 		}
-		took, err := b.time(ctx, w, s)
+		took, err := b.time(ctx, name, s)
 		if err != nil {
-			return w.told(err)
+			return err
 		}
 		for i, site := range b.to {
 			if counts {
-				b.found.add(sample{s.what, site.name, w.floor}, took[i])
+				b.found.add(sample{s.what, site.name}, took[i])
 			}
 		}
 	}
-	return w.told(w.clear(ctx))
-}
-
-// told says what has failed where that is not Atoll's way.
-func (w way) told(err error) error {
-	if err == nil || !w.floor {
-		return err
-	}
-	return fmt.Errorf("the floor: %w; --no-floor does without it", err)
+	return errors.Join(b.from.remove(ctx, made), b.from.remove(ctx, slice(nil)))
 }
 
 // time takes the time of one step to each importing cluster.
-func (b *bench) time(ctx context.Context, w way, s step) ([]time.Duration, error) {
+func (b *bench) time(ctx context.Context, name string, s step) ([]time.Duration, error) {
 	limited, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
 	took := make([]time.Duration, len(b.to))
@@ -123,7 +77,7 @@ func (b *bench) time(ctx context.Context, w way, s step) ([]time.Duration, error
 	err := each(b.to, func(i int, to *site) error {
 		at, err := to.sight.await(limited, s.until)
 		if err != nil {
-			return b.late(ctx, w, s, to, err)
+			return b.late(ctx, name, s, to, err)
 		}
 		took[i] = at.Sub(began)
 		return nil
@@ -135,15 +89,12 @@ func (b *bench) time(ctx context.Context, w way, s step) ([]time.Duration, error
 }
 
 // late says of a cluster that has not seen something in time what may be the reason.
-func (b *bench) late(ctx context.Context, w way, s step, to *site, err error) error {
+func (b *bench) late(ctx context.Context, name string, s step, to *site, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err // it was interrupted, or something else has failed
 	}
-	why := ""
-	if !w.floor && to.member != nil {
-		why = to.member.Why(ctx, types.NamespacedName{Namespace: b.namespace, Name: w.name})
-	}
-	return fmt.Errorf("%s has not seen the %s of %s/%s within %v (--wait)%s", to.name, s.what, b.namespace, w.name, b.Patience, why)
+	why := to.member.Why(ctx, types.NamespacedName{Namespace: b.namespace, Name: name})
+	return fmt.Errorf("%s has not seen the %s of %s/%s within %v (--wait)%s", to.name, s.what, b.namespace, name, b.Patience, why)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

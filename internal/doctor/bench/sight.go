@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // sight is what there is in a namespace, as watches show it.
@@ -105,24 +107,18 @@ func (s *sight) await(ctx context.Context, wanted state) (time.Time, error) {
 	}
 }
 
-// exists is that there is an object.
-func exists[T client.Object](name string) state {
-	key := key[T](name)
-	return func(have objects) bool { return have[key] != nil }
+// gone is that there is no ServiceImport.
+func gone(name string) state {
+	key := key[*mcsv1beta1.ServiceImport](name)
+	return func(have objects) bool { return have[key] == nil }
 }
 
-// gone is that there is none.
-func gone[T client.Object](name string) state {
-	there := exists[T](name)
-	return func(have objects) bool { return !there(have) }
-}
-
-// endpoints is that the EndpointSlices with a label have these addresses, among others.
-func endpoints(label, value string, addresses ...string) state {
+// endpoints is that the imported EndpointSlices of a service have these addresses, among others.
+func endpoints(service string, addresses ...string) state {
 	return func(have objects) bool {
 		found := map[string]bool{}
 		for _, o := range have {
-			if slice, ok := o.(*discoveryv1.EndpointSlice); ok && slice.Labels[label] == value {
+			if slice, ok := o.(*discoveryv1.EndpointSlice); ok && slice.Labels[names.LabelServiceName] == service {
 				for _, e := range slice.Endpoints {
 					found[e.Addresses[0]] = true
 				}

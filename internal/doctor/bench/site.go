@@ -9,12 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
@@ -28,7 +26,7 @@ const smallRequests = 5
 type site struct {
 	name, context, namespace string
 	config                   *rest.Config
-	member                   *trial.Member // nil of a broker
+	member                   *trial.Member
 	client                   client.WithWatch
 	post                     *outpost.Outpost
 	sight                    *sight
@@ -77,23 +75,6 @@ func (s *site) followImports(ctx context.Context) error {
 		s.sight.follow(ctx, s.client, s.namespace, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}),
 		s.sight.follow(ctx, s.client, s.namespace, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}),
 	))
-}
-
-// followTriggers follows what the floor exports from the site.
-func (s *site) followTriggers(ctx context.Context) error {
-	return s.told(errors.Join(
-		s.sight.follow(ctx, s.client, s.namespace, &corev1.ConfigMap{}, &corev1.ConfigMapList{}),
-		s.sight.follow(ctx, s.client, s.namespace, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}),
-	))
-}
-
-// followRecords follows what the floor publishes on the site.
-func (s *site) followRecords(ctx context.Context) error {
-	err := s.sight.follow(ctx, s.client, s.namespace, &brokerv1alpha1.ExportedService{}, &brokerv1alpha1.ExportedServiceList{})
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("--broker-context %s is not the broker's: %w", s.context, err)
-	}
-	return s.told(errors.Join(err, s.sight.follow(ctx, s.client, s.namespace, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{})))
 }
 
 // told says where something has failed.

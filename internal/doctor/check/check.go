@@ -1,5 +1,4 @@
-// Package check decides whether clusters can be, or are, members of a clusterset, by what was found
-// out about them (package checkup): values in, results out.
+// Package check decides the results of `atoll check` from the facts that package checkup collected.
 //
 // Its results, written as JSON, are what programs read: fields are added to them, and none changes
 // its meaning.

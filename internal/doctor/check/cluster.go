@@ -59,7 +59,7 @@ func (ch *checker) rights() {
 	again := "Install them again: " + c.On.Atoll("join FILE")
 	ch.account(AgentRights, c.Agent, again)
 	ch.account(DNSRights, c.DNS, again)
-	ch.account(BrokerRights, c.OnBroker, "On the broker, install them again: "+command.Broker.Atoll("broker deploy -n %s", c.Survey.Clusterset)+". Then make a join file and join again: "+command.Broker.Atoll("broker token create %s -n %s", c.Survey.ClusterID, c.Survey.Clusterset))
+	ch.account(BrokerRights, c.OnBroker, "On the broker, install them again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then make a join file and join again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
 }
 
 func (ch *checker) account(id ID, rights Rights, hint string) {
@@ -124,7 +124,7 @@ func (ch *checker) credentials() {
 	case s.Expires.IsZero():
 		ch.skip(Credentials, "they cannot be read")
 	case left <= 0:
-		ch.say(Credentials, Error, "Make a new join file: "+command.Broker.Atoll("broker token create %s -n %s", s.ClusterID, s.Clusterset)+". Then join again: "+ch.cluster.On.Atoll("join FILE"), "they expired %s ago", round(-left))
+		ch.say(Credentials, Error, "Make a new join file: "+command.Broker.Atoll("broker token create %s --clusterset %s", s.ClusterID, s.Clusterset)+". Then join again: "+ch.cluster.On.Atoll("join FILE"), "they expired %s ago", round(-left))
 	case left < soon:
 		ch.say(Credentials, Warning, "The agents renew them while they reach the broker. Look at their log: "+render.ShowAgentLog(ch.cluster.On), "they expire in %s and were not renewed", round(left))
 	default:

@@ -1,5 +1,4 @@
-// Package checkup finds out about clusters what package check judges: it asks their API servers,
-// and has pods ask and connect from where users' pods are.
+// Package checkup collects the facts for package check from API servers and from pods.
 package checkup
 
 import (
@@ -46,8 +45,8 @@ type Options struct {
 	// Before tells that the clusters are about to join, JoinFile with what, where that is known.
 	Before   bool
 	JoinFile *credential.Membership
-	// BrokerServer is the broker's URL as this program reaches it; empty means the members'.
-	BrokerServer string
+	// Broker locates the broker for this program.
+	Broker credential.Locate
 	// NoPods leaves out what has to be found out from within.
 	NoPods bool
 	// Image is the one that pods run, empty for that of the cluster's agents, or the released one.
@@ -137,7 +136,7 @@ func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options)
 	for _, part := range lacks {
 		c.Lacks = append(c.Lacks, part.String())
 	}
-	if c.Survey, err = survey.Read(ctx, config, survey.Scope{Installation: true, Rights: true, BrokerServer: o.BrokerServer, On: c.On}); err != nil {
+	if c.Survey, err = survey.Read(ctx, config, survey.Scope{Installation: true, Rights: true, Broker: o.Broker, On: c.On}); err != nil {
 		c.Unreached = err
 		return
 	}

@@ -1,6 +1,5 @@
-// Package gather collects what is needed to help somebody whose clusterset does not work: objects
-// of Atoll's and those that it depends on, logs, Events, and what atoll status and atoll check have to
-// say. It reads no Secret for that, and takes out of everything what looks like one.
+// Package gather collects the objects, logs and Events for `atoll gather`. It reads no Secret for that, and
+// takes out of everything what looks like one.
 package gather
 
 import (

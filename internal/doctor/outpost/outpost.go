@@ -1,5 +1,4 @@
-// Package outpost has a namespace of a command's own in a cluster for the time that the command
-// runs, with pods in it that find out how things look from there (package probe).
+// Package outpost runs the test pods of a command in a temporary namespace.
 package outpost
 
 import (

@@ -1,6 +1,6 @@
-// Package probe is what a pod does for `atoll check` and `atoll verify`: it listens for others of
-// its kind, or carries out a plan of questions and connections from where it is and prints what
-// came of them. The program is atoll-agent, whose image is in every cluster with Atoll.
+// Package probe is the program in the test pods of `atoll check` and `atoll verify`: it listens, or runs a plan
+// of queries and connections and prints the results. The program is atoll-agent, whose image is in every cluster
+// with Atoll.
 package probe
 
 import (

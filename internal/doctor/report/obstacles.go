@@ -52,7 +52,7 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 		switch severity, wrong := e.severity(); {
 		case e.Status == notPermitted && e.Cluster != x.Cluster:
 			x.Findings.add(Warning, "export", fmt.Sprintf("The broker does not permit cluster %s to export namespace %s. Other clusters ignore its export.", e.Cluster, e.Namespace),
-				"To see its permissions: "+command.Broker.Atoll("broker members list %s -n %s", e.Cluster, s.Clusterset))
+				"To see its permissions: "+command.Broker.Atoll("broker members list %s --clusterset %s", e.Cluster, s.Clusterset))
 		case e.Cluster != x.Cluster || !wrong:
 		case severity == Warning:
 			x.Findings.add(Warning, "export", e.Message, "Give the Services, and the exported labels and annotations of the ServiceExports, the same values in all clusters.")

@@ -1,5 +1,5 @@
-// Package report says what a survey of a cluster and its clusterset means: lists of what
-// there is, a status with what is wrong and what to do, and the explanation of one service.
+// Package report turns a survey into lists, a status with problems and fixes, and the explanation of one
+// service.
 //
 // Its types, written as JSON, are what programs read: fields are added to them, and none
 // changes its meaning.

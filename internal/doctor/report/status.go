@@ -153,7 +153,7 @@ func (s *Status) members(of *survey.Survey) {
 			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Look at its agents: "+command.Of(m.Cluster).Atoll("status"))
 		case MemberLost:
 			s.Findings.add(Error, about, fmt.Sprintf("Cluster %s is unreachable. Its endpoints have been withdrawn from this cluster.", m.Cluster),
-				"If the cluster will not come back, remove it from the clusterset, with everything it exports: "+command.Broker.Atoll("broker members remove %s -n %s", m.Cluster, of.Clusterset))
+				"If the cluster will not come back, remove it from the clusterset, with everything it exports: "+command.Broker.Atoll("broker members remove %s --clusterset %s", m.Cluster, of.Clusterset))
 		case MemberJoining:
 			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Look at its agents: "+command.Of(m.Cluster).Atoll("status"))
 		}

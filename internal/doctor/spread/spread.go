@@ -1,4 +1,4 @@
-// Package spread says how a figure is spread that was taken several times.
+// Package spread computes the spread of repeated measurements.
 package spread
 
 import (

@@ -50,9 +50,7 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 		}
 	}
 	config := broker.NewToken(m.Token, nil).Config(m)
-	if scope.BrokerServer != "" {
-		config.Host = scope.BrokerServer
-	}
+	config.Host = scope.Broker.URL(m)
 	config.Timeout = answerTime
 	clock := &Clock{}
 	config.Wrap(clock.Wrap)

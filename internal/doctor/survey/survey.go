@@ -1,5 +1,5 @@
-// Package survey reads what a member cluster and its clusterset's broker hold, once, for a
-// person to look at. Package report says what it means.
+// Package survey reads the state of a member cluster and its clusterset's broker once, for reports. Package
+// report says what it means.
 package survey
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
@@ -46,8 +47,8 @@ type Scope struct {
 	ClusterOnly bool
 	// Rights has be read what the member may do on the broker.
 	Rights bool
-	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
-	BrokerServer string
+	// Broker locates the broker for this program.
+	Broker credential.Locate
 	// On is the cluster as commands name it.
 	On command.Cluster
 }

@@ -1,5 +1,4 @@
-// Package trial has what commands have in common that try members of a clusterset out from
-// outside: what a member is, and why a Service is not imported there.
+// Package trial has what verify and bench share: the members under test, and why a Service is not imported.
 package trial
 
 import (
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
@@ -21,8 +21,8 @@ type Member struct {
 	Context string
 	ID      names.ClusterID
 	Config  *rest.Config
-	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
-	BrokerServer string
+	// Broker locates the broker for this program.
+	Broker credential.Locate
 	// Image is atoll-agent's, for pods.
 	Image string
 	// Survey is what was read of it in the beginning, nil where nothing was.
@@ -30,23 +30,23 @@ type Member struct {
 }
 
 // Read reads what member of a clusterset a cluster is. Its error says so where it is none.
-func Read(ctx context.Context, kubeContext string, on command.Cluster, config *rest.Config, brokerServer string) (Member, error) {
+func Read(ctx context.Context, kubeContext string, on command.Cluster, config *rest.Config, broker credential.Locate) (Member, error) {
 	// Of the system's namespace there are no exports: so few of the broker's endpoints are read, and what addresses are allowed is.
-	found, err := survey.Read(ctx, config, survey.Scope{Installation: true, Endpoints: true, Namespace: names.SystemNamespace, BrokerServer: brokerServer, On: on})
+	found, err := survey.Read(ctx, config, survey.Scope{Installation: true, Endpoints: true, Namespace: names.SystemNamespace, Broker: broker, On: on})
 	if err != nil {
 		return Member{}, err
 	}
 	if found.ClusterID == "" {
 		return Member{}, fmt.Errorf("%w. Before it joins, check it: %s", survey.ErrNotJoined, on.Atoll("check --pre"))
 	}
-	return Member{Context: kubeContext, ID: found.ClusterID, Config: config, BrokerServer: brokerServer, Survey: found}, nil
+	return Member{Context: kubeContext, ID: found.ClusterID, Config: config, Broker: broker, Survey: found}, nil
 }
 
 // Why is what atoll explain has to say about a Service in the member, as the rest of a sentence; empty where it
 // can't be found out.
 func (m Member) Why(ctx context.Context, service types.NamespacedName) string {
 	found, err := survey.Read(context.WithoutCancel(ctx), m.Config, survey.Scope{
-		Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, BrokerServer: m.BrokerServer, On: m.Survey.On,
+		Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Broker: m.Broker, On: m.Survey.On,
 	})
 	if err != nil {
 		return ""

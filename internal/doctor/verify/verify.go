@@ -1,6 +1,5 @@
-// Package verify tries a clusterset out from one end to the other: it exports Services of pods of
-// its own, waits until they are imported, asks DNS for them, connects to them, and takes it all away
-// again.
+// Package verify tests a clusterset from end to end: it exports test Services, waits for the imports, resolves
+// and connects to them, and cleans up.
 package verify
 
 import (

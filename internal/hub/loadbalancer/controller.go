@@ -1,7 +1,6 @@
-// Package loadbalancer has load balancers carry traffic from outside to the endpoints of
-// MultiClusterServices of the type LoadBalancer, in all provider clusters. It asks providers
-// (package cloudprovider) for them, and owns status.loadBalancer and the conditions
-// LoadBalancerReady, BackendsReachable and BackendsAccepted.
+// Package loadbalancer configures load balancers for MultiClusterServices of the type LoadBalancer. It asks
+// providers (package cloudprovider) for them, and owns status.loadBalancer and the conditions LoadBalancerReady,
+// BackendsReachable and BackendsAccepted.
 package loadbalancer
 
 import (

@@ -1,5 +1,5 @@
-// Package servicepolicy keeps the ServicePolicies of a clusterset, by which the members' agents
-// know of MultiClusterServices, and the conditions of these that say what comes of it.
+// Package servicepolicy keeps the ServicePolicies that tell agents about MultiClusterServices, and the
+// conditions of MultiClusterServices.
 package servicepolicy
 
 import (

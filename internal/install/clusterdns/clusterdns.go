@@ -1,5 +1,4 @@
-// Package clusterdns reads what a cluster's own DNS is configured by, and writes what
-// internal/install/dnswiring decides about it.
+// Package clusterdns reads and writes a cluster's DNS configuration for package dnswiring.
 package clusterdns
 
 import (

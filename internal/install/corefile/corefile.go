@@ -1,6 +1,5 @@
-// Package corefile reads the outline of a Corefile, CoreDNS's configuration: its server
-// blocks and their directives, and where in the text they stand. It reads what CoreDNS reads,
-// word by word, and refuses what CoreDNS accepts by chance.
+// Package corefile parses the server blocks and directives of a Corefile with their positions. It reads what
+// CoreDNS reads, word by word, and refuses what CoreDNS accepts by chance.
 package corefile
 
 import (

@@ -1,6 +1,5 @@
-// Package dnswiring decides how a cluster's own DNS is told to ask atoll-dns for the zones of
-// a clusterset, and how that is taken back: what the cluster has goes in, the changed objects
-// come out. docs/reference/dns.md describes the forms.
+// Package dnswiring decides how to change a cluster's DNS configuration so that it forwards the clusterset's
+// zones to atoll-dns, and how to undo it. docs/reference/dns.md describes the forms.
 //
 // In a Corefile whatever is outside of the marked part stays as it is, byte for byte, and
 // uninstalling gives back what was there before. The stub domains of kube-dns, which are JSON,

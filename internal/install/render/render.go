@@ -1,6 +1,5 @@
-// Package render makes the manifests of what Atoll has in a member cluster, and of a hub: the one
-// source for the commands, the lab and the charts. What a clusterset has on its broker is
-// internal/broker/rights' and internal/install/setup's.
+// Package render builds the manifests of a member and of a hub, for the commands, the lab and the charts. What a
+// clusterset has on its broker is internal/broker/rights' and internal/install/setup's.
 package render
 
 import (

@@ -35,7 +35,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 		return errors.Join(err, state.broken)
 	}
 	m := *state.joined
-	onBroker, err := connect(m, r.BrokerServer, nil)
+	onBroker, err := connect(m, r.Broker, nil)
 	if err != nil {
 		return err
 	}

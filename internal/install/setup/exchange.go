@@ -21,20 +21,17 @@ import (
 
 // whoAmI makes sure that the broker is the join file's, and accepts its token.
 func whoAmI(ctx context.Context, r JoinRequest) error {
-	as, err := connect(r.File, r.BrokerServer, nil)
+	as, err := connect(r.File, r.Broker, nil)
 	if err != nil {
 		return err
 	}
 	return as.Client.Create(ctx, &authenticationv1.SelfSubjectReview{})
 }
 
-// connect returns the broker as the token's owner reaches it, at another address than the
-// membership's where one is given.
-func connect(m credential.Membership, server string, report install.Report) (*install.Target, error) {
+// connect returns the broker as the token's owner reaches it.
+func connect(m credential.Membership, at credential.Locate, report install.Report) (*install.Target, error) {
 	config := broker.NewToken(m.Token, nil).Config(m)
-	if server != "" {
-		config.Host = server
-	}
+	config.Host = at.URL(m)
 	config.Timeout = answerTime
 	return install.NewTarget(config, report)
 }
@@ -55,7 +52,7 @@ func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (c
 			return member, nil, explain(err, r.File, time.Now())
 		}
 	}
-	as, err := connect(member, r.BrokerServer, nil)
+	as, err := connect(member, r.Broker, nil)
 	if err != nil {
 		return member, nil, err
 	}
@@ -67,7 +64,7 @@ func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (c
 
 // use uses the join file up, and returns the member's token.
 func use(ctx context.Context, r JoinRequest) (string, error) {
-	as, err := connect(r.File, r.BrokerServer, nil)
+	as, err := connect(r.File, r.Broker, nil)
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +101,7 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 		return nil
 	}
 	return hint(fmt.Sprintf("The join file is used up. To join with another id, make a new one: %s. If the other cluster no longer exists, remove it, with everything it exports: %s. Then make a new join file for %s",
-		command.Broker.Atoll("broker token create ID -n %s", m.Clusterset), command.Broker.Atoll("broker members remove %s -n %s", m.ClusterID, m.Clusterset), m.ClusterID),
+		command.Broker.Atoll("broker token create ID --clusterset %s", m.Clusterset), command.Broker.Atoll("broker members remove %s --clusterset %s", m.ClusterID, m.Clusterset), m.ClusterID),
 		"cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s; %s)",
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
 }

@@ -37,7 +37,7 @@ func explain(err error, as credential.Membership, now time.Time) error {
 		return hint("is the URL the broker's? If its certificate authority has changed, "+fresh,
 			"the broker at %s is not who the join file says: its certificate is not signed by the authority in the file", as.Server)
 	case errors.As(err, &hostname):
-		return hint("Make a join file with a URL that is in the certificate: "+command.Broker.Atoll("broker token create %s -n %s --server URL", as.ClusterID, as.Clusterset),
+		return hint("Make a join file with a URL that is in the certificate: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
 			"the broker at %s has a certificate for other names: %w", as.Server, err)
 	case errors.As(err, &invalid):
 		return hint("check the clock of this machine, and the broker's certificate", "the broker at %s has a certificate that is not valid: %w", as.Server, err)
@@ -48,7 +48,7 @@ func explain(err error, as credential.Membership, now time.Time) error {
 			"the broker at %s refuses cluster %s in clusterset %s: %w", as.Server, as.ClusterID, as.Clusterset, err)
 	case unreachable(err):
 		return hint("Check the URL, and firewalls between here and there. If this machine reaches the broker at another URL, add --broker-server URL. "+
-			"If only the cluster's pods reach it, add --offline. For another URL in the join file: "+command.Broker.Atoll("broker token create %s -n %s --server URL", as.ClusterID, as.Clusterset),
+			"If only the cluster's pods reach it, add --offline. For another URL in the join file: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
 			"the broker at %s cannot be reached from here: %w", as.Server, err)
 	}
 	return fmt.Errorf("talking to the broker at %s: %w", as.Server, err)

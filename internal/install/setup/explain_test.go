@@ -36,7 +36,7 @@ func TestExplainAnswers(t *testing.T) {
 	as := func(account string, expires time.Duration) credential.Membership {
 		return credential.Membership{ClusterID: "c1", Clusterset: "set", Server: "https://b", Token: tokenOf(account, now.Add(expires))}
 	}
-	const fresh = "\nMake a new join file, then join with it: atoll broker token create c1 -n set --output c1.join --context CONTEXT_OF_BROKER"
+	const fresh = "\nMake a new join file, then join with it: atoll broker token create c1 --clusterset set --output c1.join --context CONTEXT_OF_BROKER"
 	for name, c := range map[string]struct {
 		err  error
 		as   credential.Membership
@@ -51,7 +51,7 @@ func TestExplainAnswers(t *testing.T) {
 			"refuses cluster c1 in clusterset set"},
 		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
 			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as c1." +
-				" Expel them first, which ends their exports in all clusters: atoll broker members remove c1 -n set --force --context CONTEXT_OF_BROKER."},
+				" Expel them first, which ends their exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from here"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},
@@ -89,7 +89,7 @@ func TestExplainConnections(t *testing.T) {
 		"not a server of TLS": {strings.Replace(plain(t).URL, "http:", "https:", 1), ca, "talking to the broker"},
 	} {
 		m := credential.Membership{ClusterID: "c1", Clusterset: "set", Server: c.server, CA: c.ca, Token: tokenOf("join-c1", now)}
-		on, err := connect(m, "", nil)
+		on, err := connect(m, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 		if err != nil {
 			return err
 		}
-		return hint("Remove that one first, with the load balancers it manages: "+on.On.Atoll("hub remove -n %s", other),
+		return hint("Remove that one first, with the load balancers it manages: "+on.On.Atoll("hub remove --clusterset %s", other),
 			"there is a hub on this API server already, of clusterset %s", other)
 	}
 	crds, objects := hub.Manifests()
@@ -42,7 +42,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 		return err
 	case len(foreign) > 0 && !replaceCRDs:
 		return hint("Make sure that no other controller acts on MultiClusterServices here (for Karmada: --feature-gates=MultiClusterService=false). "+
-			"Then replace the definition, which keeps the objects but not the fields that Atoll's definition lacks: "+on.On.Atoll("hub deploy -n %s --replace-crds", hub.Clusterset),
+			"Then replace the definition, which keeps the objects but not the fields that Atoll's definition lacks: "+on.On.Atoll("hub deploy --clusterset %s --replace-crds", hub.Clusterset),
 			"%s is here already, and is not Atoll's", foreign[0])
 	case len(foreign) > 0:
 		if err := on.Apply(ctx, crds...); err != nil {

@@ -23,8 +23,8 @@ type JoinRequest struct {
 	File credential.Membership
 	// ClusterID is the id that the person expects; empty means the file's.
 	ClusterID names.ClusterID
-	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
-	BrokerServer string
+	// Broker locates the broker for this program.
+	Broker credential.Locate
 	// Offline leaves the broker alone: it is for the agent to exchange the token, and to find
 	// out whether the id is free.
 	Offline bool
@@ -83,7 +83,7 @@ func warnDenied(ctx context.Context, onBroker *install.Target, m credential.Memb
 	permitted, _ := permissions.Read(config)
 	if may := permitted.Of(m.ClusterID).Namespaces; may != nil && len(may.Texts()) == 0 {
 		say("warning: the broker does not permit cluster %s to export any namespace. The cluster imports Services of other clusters. To permit namespaces: %s",
-			m.ClusterID, command.Broker.Atoll("broker members set %s --namespaces NAMESPACE,... -n %s", m.ClusterID, m.Clusterset))
+			m.ClusterID, command.Broker.Atoll("broker members set %s --namespaces NAMESPACE,... --clusterset %s", m.ClusterID, m.Clusterset))
 	}
 }
 

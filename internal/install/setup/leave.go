@@ -14,6 +14,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/render"
@@ -24,8 +25,8 @@ import (
 
 // LeaveRequest is a cluster's request to be a member no more.
 type LeaveRequest struct {
-	// BrokerServer is the broker's URL as this program reaches it; empty means the member's.
-	BrokerServer string
+	// Broker locates the broker for this program.
+	Broker credential.Locate
 	// Offline leaves the broker alone, where the member's records stay.
 	Offline bool
 	// DryRun only says what would be deleted.
@@ -93,9 +94,9 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 // ownRecords prepares the removal of what the member has on the broker, and returns nil where
 // that is left to others.
 func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report install.Report, say Say) (*records, error) {
-	remove := command.Broker.Atoll("broker members remove CLUSTER -n CLUSTERSET")
+	remove := command.Broker.Atoll("broker members remove CLUSTER --clusterset CLUSTERSET")
 	if state.joined != nil {
-		remove = command.Broker.Atoll("broker members remove %s -n %s", state.joined.ClusterID, state.joined.Clusterset)
+		remove = command.Broker.Atoll("broker members remove %s --clusterset %s", state.joined.ClusterID, state.joined.Clusterset)
 	}
 	switch {
 	case state.broken != nil:
@@ -110,7 +111,7 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 	}
 	m := *state.joined
 	say("talking to the broker at %s", m.Server)
-	as, err := connect(m, r.BrokerServer, report)
+	as, err := connect(m, r.Broker, report)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // another id is another member: it leaves first.
 func settle(file credential.Membership, expected names.ClusterID, state memberState) error {
 	if expected != "" && expected != file.ClusterID {
-		return hint("Make one for it: "+command.Broker.Atoll("broker token create %s -n %s", expected, file.Clusterset),
+		return hint("Make one for it: "+command.Broker.Atoll("broker token create %s --clusterset %s", expected, file.Clusterset),
 			"the join file is for cluster %q, not for %q", file.ClusterID, expected)
 	}
 	if j := state.joined; j != nil {
@@ -35,9 +35,9 @@ func settle(file credential.Membership, expected names.ClusterID, state memberSt
 		if !ok || have.Spec.Value == wanted {
 			continue
 		}
-		next := "Make a join file for that id: " + command.Broker.Atoll("broker token create %s -n %s", have.Spec.Value, file.Clusterset)
+		next := "Make a join file for that id: " + command.Broker.Atoll("broker token create %s --clusterset %s", have.Spec.Value, file.Clusterset)
 		if property == aboutv1beta1.ClustersetProperty {
-			next = "Make a join file for that clusterset: " + command.Broker.Atoll("broker token create %s -n %s", file.ClusterID, have.Spec.Value)
+			next = "Make a join file for that clusterset: " + command.Broker.Atoll("broker token create %s --clusterset %s", file.ClusterID, have.Spec.Value)
 		}
 		return hint(next+". If nothing else uses the property, delete it and join again: "+state.on.Kubectl("delete clusterproperty %s", property),
 			"this cluster's ClusterProperty %s says %q, and the join file %q", property, have.Spec.Value, wanted)

@@ -1,6 +1,5 @@
-// Package setup makes clustersets and their members: it deploys a broker, hands out join
-// files, joins a cluster, has it leave, and clears up after one that is gone. The commands
-// of atoll, and the lab, do it with this.
+// Package setup installs clustersets and members: it deploys a broker, creates join files, joins clusters, and
+// removes members. The commands of atoll, and the lab, do it with this.
 //
 // Every function can be repeated, after it was interrupted too: it does what is left to do.
 package setup
@@ -57,7 +56,7 @@ func BrokerManifests(namespace string, exports DefaultExports) (crds, objects []
 type DefaultExports string
 
 // DefaultExportsUsage explains the flag with the setting.
-const DefaultExportsUsage = "whether a member without a setting of its own may export all namespaces: allow or deny"
+const DefaultExportsUsage = "whether members without their own setting may export all namespaces: allow or deny"
 
 // The values of DefaultExports.
 const (
@@ -103,10 +102,10 @@ func brokerCRDs() []*unstructured.Unstructured { return install.MustParse(deploy
 // CheckClusterset returns an error unless a namespace of that name can be a clusterset's.
 func CheckClusterset(namespace string) error {
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return hint("choose another one: --namespace NAME", "%q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
+		return hint("choose another one: --clusterset NAME", "%q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
 	}
 	if strings.HasPrefix(namespace, "kube-") || namespace == corev1.NamespaceDefault {
-		return hint("choose a namespace of the clusterset's own: --namespace NAME",
+		return hint("choose a namespace of the clusterset's own: --clusterset NAME",
 			"members of a clusterset may write EndpointSlices and Leases in its namespace, so it can't be %s", namespace)
 	}
 	return nil
@@ -130,7 +129,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 		return fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	if have != nil && have.Labels[names.LabelClusterset] == "" {
-		return hint("Choose another one with --namespace NAME, or, if nothing else is in it, mark it: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
+		return hint("Choose another one with --clusterset NAME, or, if nothing else is in it, mark it: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
 			"namespace %s exists and is not a clusterset's", namespace)
 	}
 	if have != nil && have.DeletionTimestamp != nil {
@@ -160,6 +159,6 @@ func clusterset(ctx context.Context, on *install.Target, namespace string) error
 		}
 		others = "; there are: " + strings.Join(found, ", ")
 	}
-	return hint("Choose one with --namespace NAME, or make this one: "+on.On.Atoll("broker deploy -n %s", namespace),
+	return hint("Choose one with --clusterset NAME, or make this one: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
 		"there is no clusterset %s on the API server %s%s", namespace, on.Config.Host, others)
 }

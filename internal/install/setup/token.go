@@ -105,7 +105,7 @@ func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string
 	for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}} {
 		switch err := on.Get(ctx, key, o); {
 		case apierrors.IsNotFound(err):
-			return hint("Deploy the broker again, with all its admission policies: "+on.On.Atoll("broker deploy -n %s", namespace),
+			return hint("Deploy the broker again, with all its admission policies: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
 				"the broker's admission policy %s is missing: an older version of Atoll deployed the broker, or somebody deleted the policy. Without it a join file can be used more than once", key.Name)
 		case err != nil:
 			return fmt.Errorf("reading the broker's admission policy %s: %w", key.Name, err)

@@ -1,6 +1,5 @@
-// Package lifecycle is what a program of controllers lives through: API servers that are away,
-// leases that are lost, terms that begin again, and the probes that ask about it; and what such programs begin with, the
-// same in the agent and in the hub: configuration, log, manager's options.
+// Package lifecycle starts and stops controllers as API servers and leases come and go, with the probes and
+// options that agent and hub share.
 package lifecycle
 
 import (

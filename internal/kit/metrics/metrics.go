@@ -1,7 +1,6 @@
-// Package metrics has the metrics of an agent, beside those that controller-runtime and
-// client-go have. docs/reference/metrics.md describes them all, and a test compares. None has a
-// label whose values are addresses, for these have no bound; those of the cluster's own exports and imports
-// have their names.
+// Package metrics has the metrics of an agent. docs/reference/metrics.md describes them all, and a test
+// compares. None has a label whose values are addresses, for these have no bound; those of the cluster's own
+// exports and imports have their names.
 //
 // Each of the others costs a few additions where something is written, and nothing where not: what there
 // is is counted up and down, and not when somebody asks.

@@ -1,6 +1,5 @@
-// Package status is how controllers tell how things stand: people by conditions, of lists that
-// have several writers (conditions.go), and by Events (events.go), and one another by the outcomes of
-// what they did (outcomes.go) and how far they have come (progress.go).
+// Package status writes conditions (conditions.go) and Events (events.go), and passes outcomes (outcomes.go) and
+// progress between controllers.
 package status
 
 import (

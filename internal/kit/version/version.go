@@ -1,4 +1,4 @@
-// Package version tells which version of Atoll a program is.
+// Package version has the version of the program.
 package version
 
 // version is set by the linker; see the Makefile.

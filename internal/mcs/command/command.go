@@ -1,5 +1,6 @@
-// Package command writes the commands that messages tell people to run. Each names the cluster that it is for, so that a pasted command never acts
-// on another one: where the context is not known, a placeholder stands in its place, with which the command fails.
+// Package command formats the commands that messages tell people to run. Each names the cluster that it is for,
+// so that a pasted command never acts on another one: where the context is not known, a placeholder stands in
+// its place, with which the command fails.
 package command
 
 import (

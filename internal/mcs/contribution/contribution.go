@@ -1,5 +1,4 @@
-// Package contribution says what a cluster contributes to a multi-cluster
-// service: what its ServiceExport and the Service of the same name amount to
+// Package contribution decides what a cluster exports for a service, from its ServiceExport and its Service
 // (KEP-1645, "Exporting Services").
 package contribution
 
@@ -57,7 +56,7 @@ func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validit
 		Reason: reasonNamespaceNotPermitted,
 		Message: fmt.Sprintf("The broker does not permit cluster %q to export namespace %q. "+
 			"Other clusters send no traffic to this Service's endpoints in this cluster. To see the permissions: %s",
-			cluster, namespace, command.Broker.Atoll("broker members list %s -n %s", cluster, clusterset)),
+			cluster, namespace, command.Broker.Atoll("broker members list %s --clusterset %s", cluster, clusterset)),
 	}
 }
 

@@ -1,6 +1,5 @@
-// Package derived says what the derived Service of an import looks like: the
-// Service without selector that carries the clusterset IP in an importing
-// cluster, so that any kube-proxy routes it as it routes every other Service.
+// Package derived builds the derived Service of an import: a Service without selector that has the clusterset
+// IP, for kube-proxy.
 package derived
 
 import (

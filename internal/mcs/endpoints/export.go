@@ -1,6 +1,7 @@
-// Package endpoints decides what EndpointSlices a cluster publishes on the broker and keeps for what it imports. Each of its own slices
-// becomes one slice on the broker and one in each importing cluster, under names that are derived from the source's name (KEP-1645, "Using
-// EndpointSlice objects to track endpoints"). It decides only; controllers read and write.
+// Package endpoints builds the EndpointSlices that a cluster publishes and imports. Each of its own slices
+// becomes one slice on the broker and one in each importing cluster, under names that are derived from the
+// source's name (KEP-1645, "Using EndpointSlice objects to track endpoints"). It decides only; controllers read
+// and write.
 package endpoints
 
 import (

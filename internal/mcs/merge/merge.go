@@ -1,7 +1,5 @@
-// Package merge decides what a multi-cluster service looks like: it merges the
-// exports of one Service from several clusters into one import, and says which
-// of their properties are in conflict (KEP-1645, "Constraints and Conflict
-// Resolution").
+// Package merge merges the exports of one Service from several clusters into one import, and finds conflicts
+// (KEP-1645, "Constraints and Conflict Resolution").
 //
 // The decision is a pure function of the exports. Every agent that sees the same
 // exports comes to the same result, so none has to tell another.

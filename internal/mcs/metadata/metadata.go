@@ -1,5 +1,5 @@
-// Package metadata puts exported labels and annotations on ServiceImports and derived
-// Services, and tells them from those that others put there (docs/adr/0016).
+// Package metadata applies exported labels and annotations to ServiceImports and derived Services without
+// changing others (docs/adr/0016).
 package metadata
 
 import (

@@ -1,6 +1,5 @@
-// Package names holds the names that Atoll's parts must agree on: cluster ids,
-// labels, annotations, field managers, and the names of the objects that Atoll
-// makes.
+// Package names holds the names that the parts of Atoll share: cluster ids, labels, annotations, field managers
+// and object names.
 //
 // Everything here is pure and depends on the standard library alone.
 package names

@@ -10,87 +10,87 @@ import (
 // those of the Multi-Cluster Services API (KEP-1645, "Using EndpointSlice
 // objects to track endpoints").
 const (
-	// LabelServiceName is the name of the multi-cluster service that an object
-	// belongs to.
+	// LabelServiceName is the name of the multi-cluster service that an object belongs to.
 	LabelServiceName = "multicluster.kubernetes.io/service-name"
 	// LabelSourceCluster is the id of the cluster that an object comes from.
 	LabelSourceCluster = "multicluster.kubernetes.io/source-cluster"
-	// LabelServiceNamespace is the namespace, in the member clusters, of the
-	// service that an object on the broker belongs to.
+	// LabelServiceNamespace is set on objects on the broker, with the namespace of their service in the
+	// member clusters.
 	LabelServiceNamespace = "atoll.dev/service-namespace"
-	// LabelManagedBy marks a ServiceImport, a derived Service or a ServiceExport as Atoll's. Its
-	// value is AgentManager, or AggregateManager for a clusterset's ServiceImport on the broker.
+	// LabelManagedBy is set on ServiceImports, derived Services and ServiceExports that Atoll created. Its
+	// value is AgentManager, or AggregateManager for a ServiceImport on the broker.
 	LabelManagedBy = "atoll.dev/managed-by"
-	// LabelClusterset marks the broker namespace of a clusterset.
+	// LabelClusterset is set on the namespace of a clusterset on the broker.
 	LabelClusterset = "atoll.dev/clusterset"
-	// LabelAdvertiseMode is on the EndpointSlices on the broker whose endpoint is a
-	// Service's cluster IP, with the mode as its value.
+	// LabelAdvertiseMode is set on EndpointSlices on the broker whose endpoint is a Service's cluster IP. Its
+	// value is the mode.
 	LabelAdvertiseMode = "atoll.dev/advertise-mode"
-	// LabelClusters names the exporting clusters on an aggregate, joined by underscores,
-	// for kubectl get -L.
+	// LabelClusters is set on ServiceImports on the broker, with the ids of the exporting clusters, joined by
+	// underscores, for kubectl get -L.
 	LabelClusters = "atoll.dev/clusters"
-	// LabelExports is on a namespace and says whether Services may be exported from it. In
-	// those of the system it says too whether other clusters' are imported into it.
+	// LabelExports is set on a namespace by administrators: whether Services may be exported from it. In
+	// system namespaces it also controls imports.
 	LabelExports = "atoll.dev/exports"
-	// ExportsAllowed is the value of LabelExports that allows it.
+	// ExportsAllowed is the value of LabelExports that permits exports.
 	ExportsAllowed = "allowed"
-	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it has
-	// no use for.
+	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it does not need.
 	LabelHeadless = "service.kubernetes.io/headless"
 
-	// AnnotationDerivedService names the derived Service on a ServiceImport, for
+	// AnnotationDerivedService is set on a ServiceImport, with the name of its derived Service, for
 	// implementations of the Gateway API.
 	AnnotationDerivedService = "multicluster.kubernetes.io/derived-service"
-	// AnnotationExported says, on a ServiceImport and its derived Service, which of their
-	// labels and annotations are exported ones; all others are somebody else's.
+	// AnnotationExported is set on a ServiceImport and its derived Service, and lists the labels and
+	// annotations that were exported. Atoll does not change others.
 	AnnotationExported = "atoll.dev/exported-metadata"
-	// AnnotationClusters names all exporting clusters on an aggregate, sorted and joined
-	// by commas. The broker's admission policy goes by it.
+	// AnnotationClusters is set on ServiceImports on the broker, with the ids of all exporting clusters,
+	// sorted and joined by commas. The broker's admission policy reads it.
 	AnnotationClusters = "atoll.dev/clusters"
-	// AnnotationSourceSlice is the name, in its own cluster, of the EndpointSlice that one
-	// on the broker, or an imported one, was made from.
+	// AnnotationSourceSlice is set on EndpointSlices on the broker and on imported ones, with the name of the
+	// original EndpointSlice in its own cluster.
 	AnnotationSourceSlice = "atoll.dev/source-slice"
-	// AnnotationRevision is on the objects on the broker that members write, with a number that grows with every write of the object; and on
-	// imported EndpointSlices, with that of what they were made from.
+	// AnnotationRevision is set on objects that members write to the broker, with a number that increases
+	// with each write; and on imported EndpointSlices, with the number of the original.
 	AnnotationRevision = "atoll.dev/revision"
-	// AnnotationRefused is on an agent's copy of another cluster's EndpointSlice, and on no API server: how many parts of it
-	// were left out as invalid, and which.
+	// AnnotationRefused exists only in the cache of an agent, on EndpointSlices of other clusters: how many
+	// of their parts the agent left out as invalid, and which.
 	AnnotationRefused = "atoll.dev/refused"
-	// AnnotationState is on the objects on the broker that members write, with StateWithdrawn once their owner has ended them: what is missing
-	// without it was not removed by its owner.
+	// AnnotationState is set to StateWithdrawn on objects on the broker when their owner has ended them. An
+	// object that is missing without it was not removed by its owner.
 	AnnotationState = "atoll.dev/state"
 	// StateWithdrawn is the value of AnnotationState of an object that its owner has ended.
 	StateWithdrawn = "Withdrawn"
-	// AnnotationCompared is on a member's heartbeat, with how often the member has found on the broker just what it publishes.
+	// AnnotationCompared is set on the heartbeat of a member: how often the member has found exactly its own
+	// objects on the broker.
 	AnnotationCompared = "atoll.dev/compared"
-	// AnnotationBrokerRefuses is on a member's heartbeat as long as the broker refuses something that the member publishes, and has for ten minutes. What is missing
-	// of the member then does not count as ended.
+	// AnnotationBrokerRefuses is set on the heartbeat of a member while the broker has refused an object of
+	// the member for ten minutes or more. Objects of the member that are missing then do not count as ended.
 	AnnotationBrokerRefuses = "atoll.dev/broker-refuses"
-	// AnnotationPolicy is on a ServiceExport that was made for a policy of the hub's, with that policy (JSON).
+	// AnnotationPolicy is set on a ServiceExport that the agent created for a policy of the hub, with that
+	// policy (JSON).
 	AnnotationPolicy = "atoll.dev/policy"
-	// AnnotationApplied is on a ServiceImport, with the revisions of the records that it is made of: "c1=12,c2=34".
+	// AnnotationApplied is set on a ServiceImport, with the revisions of the merged exports: "c1=12,c2=34".
 	AnnotationApplied = "atoll.dev/applied-revisions"
-	// AnnotationExpires is on a joiner's service account, with the time (RFC 3339) when the token in the join file expires.
+	// AnnotationExpires is set on the ServiceAccount of a join file, with the time (RFC 3339) when its token
+	// expires.
 	AnnotationExpires = "atoll.dev/expires"
-	// AnnotationDNSWiring records, on objects of a cluster's own DNS that have no room for a
-	// comment, what was added to them so that they ask atoll-dns.
+	// AnnotationDNSWiring is set on DNS configuration objects that cannot hold comments, with what atoll dns
+	// install added to them.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
-	// AnnotationOnClusterLoss says, on a ServiceExport, what the other clusters do with the
-	// Service's endpoints in this one when they take it for dead: one of the values below.
+	// AnnotationOnClusterLoss is set on a ServiceExport by users: OnLossWithdraw or OnLossKeep, for the
+	// Service's endpoints when this cluster is lost.
 	AnnotationOnClusterLoss = "atoll.dev/on-cluster-loss"
-	// AnnotationRefuseImports is on a namespace with the ids of the clusters, separated by commas, whose exports are not imported
-	// into it, or "*" for all other clusters.
+	// AnnotationRefuseImports is set on a namespace by administrators: the ids of the clusters, separated by
+	// commas, whose exports are not imported into it, or "*" for all other clusters.
 	AnnotationRefuseImports = "atoll.dev/refuse-imports"
-	// AnnotationLastChangeTriggerTime is kube-proxy's input for its network
-	// programming latency.
+	// AnnotationLastChangeTriggerTime is the time of the change that led to an EndpointSlice, for latency
+	// metrics.
 	AnnotationLastChangeTriggerTime = "endpoints.kubernetes.io/last-change-trigger-time"
 
-	// AgentManager is the value of LabelManagedBy, and of
-	// endpointslice.kubernetes.io/managed-by on the EndpointSlices that Atoll manages,
-	// which keeps other controllers off them.
+	// AgentManager is the value of LabelManagedBy, and of endpointslice.kubernetes.io/managed-by on
+	// EndpointSlices that Atoll manages.
 	AgentManager = "agent.atoll.dev"
-	// AggregateManager is the value of LabelManagedBy on aggregates, which importing
-	// clusters have nothing to do with, should the broker be one of them.
+	// AggregateManager is the value of LabelManagedBy on ServiceImports on the broker. Importing clusters
+	// ignore them.
 	AggregateManager = "aggregate.atoll.dev"
 )
 
@@ -116,9 +116,10 @@ func ClustersLabel(ids []string) string {
 
 // Values of AnnotationOnClusterLoss.
 const (
-	// OnLossWithdraw has the endpoints be withdrawn. It is the default.
+	// OnLossWithdraw makes importing clusters withdraw the endpoints. It is the default.
 	OnLossWithdraw = "withdraw"
-	// OnLossKeep has them stay, for clients that try one endpoint after the other by themselves.
+	// OnLossKeep makes importing clusters keep the endpoints, for clients that try one endpoint after the
+	// other.
 	OnLossKeep = "keep"
 )
 
@@ -150,8 +151,8 @@ const HubOwner ClusterID = "hub.atoll.dev"
 // HubNamespace is the namespace of atoll-hub on a broker, HubAccount its service account there.
 const HubNamespace, HubAccount = "atoll-hub", "atoll-hub"
 
-// FinalizerLoadBalancer begins the finalizers of MultiClusterServices that say which provider has, or may have, a load
-// balancer of the object's; the provider's name is the rest.
+// FinalizerLoadBalancer is the prefix of finalizers of MultiClusterServices. The rest is the name of the
+// provider that has, or may have, a load balancer for the object.
 const FinalizerLoadBalancer = "lb.atoll.dev/"
 
 // Field managers for server-side apply: one for each controller, which owns the

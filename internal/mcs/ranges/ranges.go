@@ -1,4 +1,4 @@
-// Package ranges has sets of addresses that are made of ranges, and reads them as people write them.
+// Package ranges parses IP ranges and tests whether they contain addresses.
 package ranges
 
 import (

@@ -1,5 +1,5 @@
-// Package refusal decides which other clusters' exports a cluster does not import into a namespace, by the namespace's
-// annotation and the agent's flag.
+// Package refusal decides which other clusters' exports a namespace does not import, by its annotation and the
+// agent's flag.
 package refusal
 
 import (

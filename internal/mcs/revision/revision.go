@@ -1,5 +1,5 @@
-// Package revision numbers the versions of one object on the broker, so that importers can tell an older version of it, from a restored
-// backup for example, from a newer one.
+// Package revision numbers the versions of an object on the broker, so that importers recognise an older
+// version.
 package revision
 
 import (

@@ -1,6 +1,5 @@
-// Package topology decides on the topology hints of imported services' endpoints, by
-// which kube-proxy does what a service's trafficDistribution asks for. The rules, and
-// why they are so, are in docs/adr/0009-topology-hints.md.
+// Package topology decides the topology hints of imported endpoints, for a service's trafficDistribution. The
+// rules, and why they are so, are in docs/adr/0009-topology-hints.md.
 package topology
 
 import (

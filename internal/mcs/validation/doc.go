@@ -1,5 +1,6 @@
-// Package validation decides what of an export record and of an EndpointSlice a cluster accepts. Every border calls it: the
-// exporting agent before it publishes, each importing agent and the hub before they use what another cluster published.
+// Package validation decides which parts of export records and EndpointSlices a cluster accepts. Every border
+// calls it: the exporting agent before it publishes, each importing agent and the hub before they use what
+// another cluster published.
 //
 // The rules are those of the API servers of Kubernetes 1.30 to 1.36 and of kube-proxy, for the ServiceImport, the derived Service
 // and the EndpointSlices that are made from the input. What they refuse is left out alone: one bad port or endpoint leaves the

@@ -1,5 +1,4 @@
-// Package mountinfo reads what is mounted, see proc_pid_mountinfo(5), and
-// unmounts what is in a folder.
+// Package mountinfo reads the mount table (proc_pid_mountinfo(5)) and unmounts what is below a directory.
 package mountinfo
 
 import (

@@ -1,5 +1,4 @@
-// Package bed is the test bed of the benchmarks: a lab of API servers with real agents,
-// clients for all of them, and what is measured at them from outside.
+// Package bed is the test bed of the benchmarks: a lab of API servers with real agents.
 package bed
 
 import (

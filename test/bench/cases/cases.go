@@ -1,5 +1,5 @@
-// Package cases holds the control-plane cases of the benchmark. A case measures what Atoll does
-// beside a floor, which is what the same writes and watches cost without any logic.
+// Package cases has the control-plane cases of the benchmark. A case measures what Atoll does beside a floor,
+// which is what the same writes and watches cost without any logic.
 package cases
 
 import (

@@ -1,5 +1,4 @@
-// Package child runs the benchmark's program once more, as a process of its own in a role, such as a
-// server that is measured.
+// Package child runs the benchmark program again as a separate process, such as a server under test.
 package child
 
 import (

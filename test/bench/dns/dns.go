@@ -1,6 +1,5 @@
-// Package dns measures atoll-dns beside stock CoreDNS's multicluster option and beside the plugin
-// whoami, which looks nothing up: one program in three configurations, in the same run, with the
-// same questions. See docs/reference/dns.md.
+// Package dns compares atoll-dns with stock CoreDNS and the plugin whoami, in the same run with the same
+// queries. See docs/reference/dns.md.
 package dns
 
 import (

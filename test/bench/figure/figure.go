@@ -1,5 +1,4 @@
-// Package figure is what benchmarks report: figures beside their floors and targets,
-// and the document that holds them all.
+// Package figure formats benchmark results with their baselines and targets.
 package figure
 
 import (

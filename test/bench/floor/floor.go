@@ -1,7 +1,5 @@
-// Package floor is the least that any design with a broker can do with the same API
-// servers: the same objects are written in the same places, each as soon as a watch has
-// shown the one before, and nothing is decided, compared or kept current. What Atoll takes
-// longer is what it does besides.
+// Package floor is the baseline of the benchmark: it writes the same objects to the same places as soon as a
+// watch shows the previous one. What Atoll takes longer is what it does besides.
 //
 // A floor that something can beat is none, so it takes every liberty: it runs in the
 // process that measures, reads no API server, has its writes checked by no admission

@@ -1,5 +1,5 @@
-// Package lb measures what forwarding costs: the providers embedded and haproxy beside connections
-// that go to the server directly, in the same run. See docs/how-to/load-balancers.md.
+// Package lb compares the load-balancer providers with direct connections in the same run. See
+// docs/how-to/load-balancers.md.
 package lb
 
 import (

@@ -1,6 +1,5 @@
-// Package apiserver is a Kubernetes API server in memory: enough of one for many agents to
-// have a cluster each in one process, and no more. It speaks the real protocol (HTTP,
-// protobuf and JSON, lists, watches with initial events, optimistic locking, merge patches,
+// Package apiserver is an in-memory Kubernetes API server, as far as agents need one. It speaks the real
+// protocol (HTTP, protobuf and JSON, lists, watches with initial events, optimistic locking, merge patches,
 // status subresources) without a socket: it is the transport of a client's configuration.
 //
 // It has no authentication, no validation and no admission. Of the controllers of a

@@ -1,6 +1,6 @@
-// Package hints gives imported EndpointSlices their topology hints. These depend on where the whole service has ready endpoints, as the imported
-// slices of this cluster say, and on the zones of this cluster's nodes. A slice is written again when one of that changes, never for the hints of
-// other slices.
+// Package hints sets the topology hints of imported EndpointSlices. These depend on where the whole service has
+// ready endpoints, as the imported slices of this cluster say, and on the zones of this cluster's nodes. A slice
+// is written again when one of that changes, never for the hints of other slices.
 package hints
 
 import (

@@ -1,4 +1,4 @@
-// Package imported finds what belongs to an import in this cluster: its derived Services and its EndpointSlices.
+// Package imported finds the derived Services and EndpointSlices of an import in this cluster.
 package imported
 
 import (

@@ -1,4 +1,5 @@
-// Package ownslice keeps the EndpointSlices that an import has of this cluster's own Service: one for each of its slices. It needs no broker.
+// Package ownslice keeps the EndpointSlices of an import for this cluster's own Service, one for each of its
+// slices. It needs no broker.
 package ownslice
 
 import (

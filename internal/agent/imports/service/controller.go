@@ -1,5 +1,6 @@
-// Package service keeps the derived Service of each ServiceImport: the Service without selector that carries the clusterset IP. One with clusterset
-// IPs stays as long as the import does, also while this is headless and has another one (docs/adr/0025-how-long-an-address-lives.md).
+// Package service keeps the derived Service of each ServiceImport: a Service without selector that has the
+// clusterset IP. One with clusterset IPs stays as long as the import does, also while this is headless and has
+// another one (docs/adr/0025-how-long-an-address-lives.md).
 package service
 
 import (

@@ -1,5 +1,6 @@
-// Package serviceimport keeps this cluster's ServiceImports: one for each service that a member exports and whose namespace exists here (KEP-1645,
-// "Importing Services"). It owns everything but the status, the clusterset IPs included, which it takes from the derived Service.
+// Package serviceimport keeps this cluster's ServiceImports: one for each exported service whose namespace
+// exists here (KEP-1645, "Importing Services"). It owns everything but the status, the clusterset IPs included,
+// which it takes from the derived Service.
 package serviceimport
 
 import (

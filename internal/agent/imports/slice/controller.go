@@ -1,4 +1,4 @@
-// Package slice keeps the EndpointSlices that are imported from other clusters: one for each slice that these have published.
+// Package slice keeps the EndpointSlices imported from other clusters, one for each published slice.
 package slice
 
 import (

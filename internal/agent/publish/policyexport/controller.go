@@ -1,5 +1,4 @@
-// Package policyexport makes ServiceExports in this cluster where policies of the hub, which are projections of MultiClusterServices, ask for them, and
-// removes those that it has made when they do so no longer.
+// Package policyexport creates and deletes the ServiceExports that policies of the hub ask for.
 package policyexport
 
 import (

@@ -1,4 +1,4 @@
-// Package record keeps this cluster's records on the broker: one ExportedService for each Service that it exports.
+// Package record keeps this cluster's ExportedServices on the broker, one for each Service that it exports.
 package record
 
 import (

@@ -1,5 +1,5 @@
-// Package slice keeps this cluster's EndpointSlices on the broker: one for each slice of an exported Service or, in advertise mode cluster-ip, one for
-// each of its cluster IPs.
+// Package slice keeps this cluster's EndpointSlices on the broker: one for each slice of an exported Service or,
+// in advertise mode cluster-ip, one for each cluster IP.
 package slice
 
 import (

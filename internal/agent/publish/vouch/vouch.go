@@ -1,5 +1,6 @@
-// Package vouch has a member vouch for what it has on the broker: it compares that with what it publishes, and counts in its Lease how often it has found
-// everything right. Importing clusters that miss an object, or find an older one than before, believe it after that (docs/explanation/protocol.md, rule 3).
+// Package vouch compares this cluster's objects on the broker with what it publishes, and counts in its Lease
+// how often all were right. Importing clusters that miss an object, or find an older one than before, believe it
+// after that (docs/explanation/protocol.md, rule 3).
 package vouch
 
 import (

@@ -1,5 +1,4 @@
-// Package exportstatus keeps the conditions of this cluster's ServiceExports: Valid, Ready, and Conflict, because every constituent export of a
-// service carries every conflict (KEP-1645, "Constraints and Conflict Resolution").
+// Package exportstatus keeps the conditions Valid, Ready and Conflict of this cluster's ServiceExports.
 package exportstatus
 
 import (

@@ -1,0 +1,27 @@
+package credential
+
+import "testing"
+
+// A broker is where the only API server with its certificate authority is; otherwise its token goes nowhere but to the URL that it is for.
+func TestLocate(t *testing.T) {
+	m := Membership{Server: "https://broker:6443", CA: []byte("A\n")}
+	for name, tt := range map[string]struct {
+		known map[string][]byte
+		want  string
+	}{
+		"known":     {map[string][]byte{"https://a": []byte("A"), "https://b": []byte("B")}, "https://a"},
+		"unknown":   {map[string][]byte{"https://b": []byte("B"), "https://c": nil}, "https://broker:6443"},
+		"ambiguous": {map[string][]byte{"https://a": []byte("A"), "https://b": []byte("A")}, "https://broker:6443"},
+	} {
+		at := Locate(func(m Membership) string { return m.ByCA(tt.known) })
+		if got := at.URL(m); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+	if got := (Membership{}).ByCA(map[string][]byte{"https://a": nil}); got != "" {
+		t.Errorf("without an authority: %s", got)
+	}
+	if got := At("https://x").URL(m); got != "https://x" || Locate(nil).URL(m) != m.Server || At("").URL(m) != m.Server {
+		t.Errorf("given: %s", got)
+	}
+}
