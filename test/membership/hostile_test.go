@@ -492,7 +492,7 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 // expectListed keeps the list of attempts in the manual true.
 func expectListed(t *testing.T, all []attempt) {
 	t.Helper()
-	const manual, begin, end = "../../docs/explanation/security.md", "<!-- attempts -->\n", "<!-- /attempts -->"
+	const manual, begin, end = "../../docs/reference/hostile-member.md", "<!-- attempts -->\n", "<!-- /attempts -->"
 	page, err := os.ReadFile(manual)
 	noError(t, err)
 	var list strings.Builder

@@ -19,13 +19,13 @@ import (
 
 func assertVerbs() []Verb {
 	return []Verb{
-		patternVerb("stdout", "the last output has a line that the pattern matches", func(pattern *regexp.Regexp, output string) error {
+		patternVerb("stdout", "a line of the last output matches", func(pattern *regexp.Regexp, output string) error {
 			if !pattern.MatchString(output) {
 				return errors.New("no line matches")
 			}
 			return nil
 		}),
-		patternVerb("lines", "every line of the last output, of which there is one at least, matches the pattern: for what is asked of several clusters",
+		patternVerb("lines", "the last output is not empty, and every line matches; for output of several clusters",
 			func(pattern *regexp.Regexp, output string) error {
 				for line := range strings.Lines(strings.TrimSpace(output) + "\n") {
 					if !pattern.MatchString(line) {
@@ -36,7 +36,7 @@ func assertVerbs() []Verb {
 			}),
 		{
 			Name: "save", Args: "NAME [REGEXP]", Min: 1, Max: 2, Always: true,
-			Summary: "keeps the last output, without the space around it, or what the pattern matches in it, as `$NAME`, and as `$NAME_HOST` for URLs, with brackets around an IPv6 address; set already are `$LAB_CLUSTERS` (`c1,c2,c3`) and, by the IP family of c1, `$LAB_A`, the record type of its primary addresses (`A` or `AAAA`), and `$LAB_FAMILIES`, how many it has (`1` or `2`)",
+			Summary: "stores the trimmed last output, or the part that matches, in `$NAME`, and in `$NAME_HOST` for URLs (brackets around IPv6 addresses). Predefined: `$LAB_CLUSTERS` (`c1,c2,c3`); `$LAB_A`, the record type of c1's primary addresses (`A` or `AAAA`); `$LAB_FAMILIES`, the number of c1's IP families (`1` or `2`)",
 			Check: func(_ *Script, _ bool, args []string) error {
 				_, err := regexp.Compile(strings.Join(args[1:], ""))
 				return err
@@ -45,7 +45,7 @@ func assertVerbs() []Verb {
 		},
 		{
 			Name: "equal", Args: "A B", Min: 2, Max: 2,
-			Summary: "both words are the same and not empty",
+			Summary: "both words are equal and not empty",
 			Run: func(_ context.Context, _ *Run, args []string) error {
 				if args[0] != args[1] || args[0] == "" {
 					return fmt.Errorf("%q and %q", args[0], args[1])
@@ -55,13 +55,13 @@ func assertVerbs() []Verb {
 		},
 		{
 			Name: "count", Args: "CLUSTERS RESOURCE[/NAME] [-n NS|-A] [-l SELECTOR] N", Min: 3, Max: -1,
-			Summary: "each of the clusters holds exactly N such objects, without those on the broker that are withdrawn; `0` also needs an answer of the API server, so it is better than `!` with kubectl get",
+			Summary: "each cluster has exactly N such objects, not counting withdrawn ones on the broker. `0` is safer than `!` with kubectl get: the API server must answer",
 			Check:   checkCount,
 			Run:     runCount,
 		},
 		{
 			Name: "condition", Args: "CLUSTERS RESOURCE NS/NAME TYPE=STATUS[/REASON]", Min: 4, Max: 4,
-			Summary: "the object's `status.conditions` say so",
+			Summary: "the object has this condition",
 			Check: func(s *Script, _ bool, args []string) error {
 				if _, _, ok := strings.Cut(args[2], "/"); !ok && args[2] != unknown {
 					return fmt.Errorf("%q is not NS/NAME", args[2])

@@ -14,7 +14,7 @@ func clusterVerbs() []Verb {
 	return []Verb{
 		{
 			Name: "namespace", Args: "NS [in CLUSTERS]", Min: 1, Max: 3, Always: true,
-			Summary: "makes the namespace anew in all clusters, or those named (`c1,c2`); it is deleted after the scenario, in every cluster",
+			Summary: "re-creates the namespace in all clusters or those named (`c1,c2`); deleted after the scenario",
 			Check: func(s *Script, _ bool, args []string) error {
 				if len(args) == 1 {
 					return nil
@@ -28,7 +28,7 @@ func clusterVerbs() []Verb {
 		},
 		{
 			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | join TEXT ARGS… | helm ARGS… | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
-			Summary: "does it in the cluster, in several (`c1,c2`), in `all`, or in the `broker`: kubectl apply of files of the script; the command atoll; kubectl delete; a ServiceExport made or deleted; atoll join with a join file of that text; helm in the repository's folder; any kubectl command, the last form on a terminal",
+			Summary: "runs it in a cluster, several (`c1,c2`), `all` or the `broker`. `apply` takes the script's files; `export` and `unexport` create and delete a ServiceExport; `join` takes the text of a join file; `helm` runs in the repository; `kubectl-tty` has a terminal",
 			Check:   checkOn,
 			Run:     runOn,
 		},

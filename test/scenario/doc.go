@@ -7,7 +7,7 @@
 //	on c1,c2 export shop/web
 //	eventually http c3/shop/client http://web.shop.svc.clusterset.local x40 then backends c1=2 c2=2
 //
-// Scripts are in testdata, one scenario each; docs/contributing/testing.md is their
+// Scripts are in testdata, one scenario each; docs/contributing/scenarios.md is their
 // manual. The language is the one of cmd/go's scripts (words, quotes, $NAME,
 // "!" in front of what must fail), with two differences that clusters ask for:
 // "eventually" and "steadily" repeat a chain of verbs, and a script is checked

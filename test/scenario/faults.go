@@ -22,7 +22,7 @@ func faultVerbs() []Verb {
 	return []Verb{
 		{
 			Name: "cut", Args: "A B", Min: 2, Max: 2, Always: true,
-			Summary: "stops all traffic between two clusters, or a cluster and `broker`",
+			Summary: "blocks all traffic between two clusters, or a cluster and `broker`",
 			Check:   checkPair,
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				r.cut = true
@@ -31,7 +31,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "heal", Args: "[A B]", Min: 0, Max: 2, Always: true,
-			Summary: "undoes one cut, or all; done after each scenario anyway",
+			Summary: "ends one cut, or all; runs after each scenario",
 			Check:   checkPair,
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				if len(args) == 0 {
@@ -43,7 +43,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "kill", Args: "CLUSTER/UNIT", Min: 1, Max: 1, Always: true,
-			Summary: "ends a program of the cluster without warning: " + unitList(),
+			Summary: "kills a program of the cluster: " + unitList(),
 			Check:   checkUnit,
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				r.killed[args[0]] = true
@@ -52,7 +52,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "reset", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
-			Summary: "ends all connections with the API server of a cluster, or of the `broker`: every watch on it is lost",
+			Summary: "closes all connections to the API server of a cluster or of the `broker`, and so its watches",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], true) },
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				flags := []string{"--kill", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", ":" + apiServerPort}
@@ -68,7 +68,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "start", Args: "CLUSTER/UNIT", Min: 1, Max: 1, Always: true,
-			Summary: "starts it again and returns when it is ready; done after each scenario anyway",
+			Summary: "starts it again and waits until it is ready; runs after each scenario",
 			Check:   checkUnit,
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.startUnit(ctx, args[0]) },
 		},
@@ -83,7 +83,7 @@ var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "ku
 var brokerUnits = append(units[:3:3], "hub", "haproxy")
 
 func unitList() string {
-	return "`" + strings.Join(units, "`, `") + "`; of several, as the kube-proxy of each node, all, or one by its number (`kube-proxy-n2`)"
+	return "`" + strings.Join(units, "`, `") + "`; kills all instances, or one by its number (`kube-proxy-n2`)"
 }
 
 var unitNumber = regexp.MustCompile(`-[a-z]?\d+$`)
@@ -159,17 +159,17 @@ func backupVerbs() []Verb {
 	return []Verb{
 		{
 			Name: "snapshot", Args: "NAME", Min: 1, Max: 1, Always: true,
-			Summary: "keeps a copy of all that the broker stores, as a backup would",
+			Summary: "backs up the broker",
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.lab.Snapshot(ctx, args[0]) },
 		},
 		{
 			Name: "restore", Args: "NAME", Min: 1, Max: 1, Always: true,
-			Summary: "puts the broker back to a snapshot, and returns when its API server is ready",
+			Summary: "restores the broker from a snapshot and waits until its API server is ready",
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.lab.Restore(ctx, args[0]) },
 		},
 		{
 			Name: "wipe", Args: "", Min: 0, Max: 0, Always: true,
-			Summary: "takes everything from the broker: a new API server is at its address then, without a clusterset and without accounts; `rejoin` is done after the scenario anyway",
+			Summary: "replaces the broker with an empty API server at the same address; `rejoin` runs after the scenario",
 			Run: func(ctx context.Context, r *Run, _ []string) error {
 				if !r.lab.Shape().Bare {
 					for _, cluster := range r.lab.Shape().names() {
@@ -181,13 +181,13 @@ func backupVerbs() []Verb {
 		},
 		{
 			Name: "rejoin", Args: "CLUSTERS", Min: 1, Max: 1, Always: true,
-			Summary: "makes a clusterset on the broker where there is none, and has clusters join it with new join files",
+			Summary: "creates the clusterset if it is missing, and joins the clusters with new join files",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.rejoin(ctx, r.clusters(args[0])) },
 		},
 		{
 			Name: "rename", Args: "CLUSTER ID", Min: 2, Max: 2, Always: true,
-			Summary: "has a cluster leave the clusterset, and join it under another id; it has its own again after the scenario",
+			Summary: "makes a cluster leave and join under another id; reverted after the scenario",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				r.renamed[args[0]] = true

@@ -29,7 +29,7 @@ func figureVerbs() []Verb {
 	return []Verb{
 		{
 			Name: "requests", Args: "CLUSTER/NS/POD…", Min: 1, Max: -1, Always: true,
-			Summary: "names the pods that send requests all the time, and log a line for each: seconds, since 1970 and with a fraction, then `ok` or `failed`",
+			Summary: "names pods that send requests continuously and log for each the Unix time with a fraction, then `ok` or `failed`",
 			Check: func(s *Script, _ bool, args []string) error {
 				for _, arg := range args {
 					if err := s.checkPod(arg); err != nil {
@@ -42,7 +42,7 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "fault", Args: "TITLE", Min: 1, Max: 1, Always: true,
-			Summary: "something is broken from now on: requests are counted",
+			Summary: "a fault begins; counts requests from now on",
 			Run: func(_ context.Context, r *Run, args []string) error {
 				r.figures.title, r.figures.began, r.figures.ended, r.figures.converged = args[0], time.Now(), time.Time{}, time.Time{}
 				return nil
@@ -50,17 +50,17 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "over", Args: "", Min: 0, Max: 0, Always: true,
-			Summary: "it has been put right, or there is nothing else to wait for than what Atoll does about it: the time is taken from now on",
+			Summary: "the fault ends, or only Atoll's reaction is left; starts the clock",
 			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.ended = time.Now(); return nil },
 		},
 		{
 			Name: "converged", Args: "", Min: 0, Max: 0, Always: true,
-			Summary: "everything is as it should be: the time is taken until now",
+			Summary: "the clusters have converged; stops the clock",
 			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.converged = time.Now(); return nil },
 		},
 		{
 			Name: "lost", Args: "N", Min: 1, Max: 1, Always: true,
-			Summary: "of the requests since `fault`, of which there must have been some, at most N had no answer; the figures are logged, and added to the file that `$ATOLL_FIGURES` names",
+			Summary: "there were requests since `fault`, and at most N failed; logs the figures and appends them to the file `$ATOLL_FIGURES`",
 			Check: func(_ *Script, _ bool, args []string) error {
 				if _, err := strconv.Atoi(args[0]); err != nil && args[0] != unknown {
 					return fmt.Errorf("%q is no number", args[0])
@@ -71,7 +71,7 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "batter", Args: "CLUSTER/UNIT NS xN", Min: 3, Max: 3, Always: true,
-			Summary: "N times: exports five of the Services b0 to b9 of a namespace and ends the exports of the others, by turns, and kills the unit at some point of that and starts it again",
+			Summary: "N times: exports five of the Services b0 to b9 and ends the exports of the other five, alternating; kills and restarts the unit meanwhile",
 			Check: func(s *Script, negate bool, args []string) error {
 				_, err := parseTimes(args[2])
 				return errors.Join(checkUnit(s, negate, args[:1]), err)

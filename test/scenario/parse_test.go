@@ -212,7 +212,7 @@ var update = flag.Bool("update", false, "write the table of verbs into the manua
 
 // TestManual keeps the table of verbs in the manual true.
 func TestManual(t *testing.T) {
-	const manual = "../../docs/contributing/testing.md"
+	const manual = "../../docs/contributing/scenarios.md"
 	data, err := os.ReadFile(manual)
 	planes.NoError(t, err)
 	before, rest, _ := strings.Cut(string(data), "<!-- verbs -->\n")

@@ -20,7 +20,7 @@ import (
 func queryVerbs() []Verb {
 	return []Verb{{
 		Name: "queries", Args: "CLUSTER/NS/POD FILE…", Min: 2, Max: -1,
-		Summary: "the Prometheus in the pod, at port 9090, evaluates all queries of dashboards (`.json`) and files of rules in the repository, and has series of each metric in them; its own rules are in order",
+		Summary: "the pod's Prometheus (port 9090) evaluates all queries of these dashboards (`.json`) and rule files and has series for each of their metrics; its own rules are healthy",
 		Check:   func(s *Script, _ bool, args []string) error { return s.checkPod(args[0]) },
 		Run:     runQueries,
 	}}

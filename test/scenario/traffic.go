@@ -14,18 +14,18 @@ import (
 
 func trafficVerbs() []Verb {
 	return []Verb{
-		requestVerb("http", "URL", httpClient, "N requests (1) from inside the pod, each over a new connection; all must be answered; the answers are kept"),
-		requestVerb("tcp", "HOST:PORT", tcpClient, "the same with plain TCP connections"),
-		requestVerb("udp", "HOST:PORT", udpClient, "the same with UDP datagrams, each from a new port"),
+		requestVerb("http", "URL", httpClient, "sends N requests (default 1) from the pod, each over a new connection; all must be answered; stores the answers"),
+		requestVerb("tcp", "HOST:PORT", tcpClient, "like `http`, with TCP connections"),
+		requestVerb("udp", "HOST:PORT", udpClient, "like `http`, with UDP datagrams, each from a new port"),
 		{
 			Name: "backends", Args: "CLUSTER=N… | none", Min: 1, Max: -1,
-			Summary: "the kept answers came from exactly these clusters and this many different pods in each",
+			Summary: "the stored answers came from exactly these clusters, and from N different pods in each",
 			Check:   checkBackends,
 			Run:     func(_ context.Context, r *Run, args []string) error { return r.backends(args) },
 		},
 		{
 			Name: "answered-by", Args: "CLUSTER/POD…", Min: 1, Max: -1,
-			Summary: "the kept answers came from exactly these pods",
+			Summary: "the stored answers came from exactly these pods",
 			Run:     func(_ context.Context, r *Run, args []string) error { return r.same(sets.New(r.answers...), args) },
 		},
 	}
