@@ -120,7 +120,7 @@ func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClu
 	}
 	ports := carried(service)
 	if len(ports) == 0 {
-		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("there is no TCP or UDP port, and this provider carries no others")}
+		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("there is no TCP or UDP port, and this provider supports no other protocol")}
 	}
 	assigned, err := p.pool.Assign(name, addresses.Request{
 		Families: service.Families, Ports: ports, Asked: options.Addresses, Former: addresses.Former(mcs),

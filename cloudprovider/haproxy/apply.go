@@ -112,7 +112,7 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 	unbound := p.tryBinds(ctx, binds(all))
 	if running == "" && len(unbound) > 0 {
 		if now, err := p.process.version(ctx); err != nil || now != "" {
-			return errors.Join(errors.New("HAProxy has started meanwhile, and is looked at again"), err) // it may be what listens there
+			return errors.Join(errors.New("HAProxy restarted, and the hub reads its state again"), err) // it may be what listens there
 		}
 	}
 	if running == "" && len(unbound) == len(binds(all)) {

@@ -57,10 +57,10 @@ func (p process) master() string     { return filepath.Join(p.dir, "master.sock"
 func (p process) first() string { return filepath.Join(p.dir, "first.sock") }
 
 // errNotRunning is that HAProxy does not run, and nothing is about to start it.
-var errNotRunning = errors.New("HAProxy does not run: its container or service starts it, so look at what that says")
+var errNotRunning = errors.New("HAProxy does not run. Its container or service should restart it: look at its log")
 
 // errEnding is that a worker was asked that is ending, because HAProxy is, or another worker takes its place.
-var errEnding = errors.New("HAProxy is ending, or handing over to another process of its own")
+var errEnding = errors.New("HAProxy is stopping or reloading")
 
 // attempts is how often a HAProxy is asked that ends while it is.
 const attempts = 10
@@ -148,7 +148,7 @@ func (p process) await(ctx context.Context, version string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(errors.New("HAProxy does not take its new configuration, or not in time: look at its output, or at what other programs listen on"), err)
+			return errors.Join(errors.New("HAProxy did not apply its new configuration in time: look at its log, and whether other programs use its ports"), err)
 		case <-tick.C:
 		}
 	}

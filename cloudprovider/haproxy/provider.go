@@ -220,7 +220,7 @@ func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprov
 	ports := carried(s)
 	if len(ports) == 0 {
 		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New(
-			"there is no TCP port, and HAProxy carries no others: the provider embedded carries UDP too")}
+			"there is no TCP port, and HAProxy supports no other protocol: the provider embedded supports UDP")}
 	}
 	at, err := p.pool.Assign(nameOf(mcs), addresses.Request{
 		Families: s.Families, Ports: ports, Asked: options.Addresses, Former: addresses.Former(mcs),

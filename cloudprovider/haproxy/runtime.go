@@ -82,7 +82,7 @@ func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPor
 	}
 	found, ok := parseAllStates(answer)
 	if !ok {
-		return nil, fmt.Errorf("HAProxy does not tell its servers: %s", answer)
+		return nil, fmt.Errorf("HAProxy's servers cannot be read: %s", answer)
 	}
 	return found, nil
 }

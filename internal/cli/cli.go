@@ -95,11 +95,22 @@ func NewRoot(program string) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(
-		broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(),
-		export.NewCommand(), export.NewUnexport(), get.NewCommand(), status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand(), explain.NewCommand(),
-		render.NewCommand(), lab.NewCommand(), newVersion(),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), get.NewCommand(), explain.NewCommand()}},
+		{"install", "Install, upgrade and remove Atoll:", []*cobra.Command{broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(), render.NewCommand()}},
+		{"inspect", "Find out how clusters work:", []*cobra.Command{status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand()}},
+		{"lab", "Try Atoll on this machine, without real clusters:", []*cobra.Command{lab.NewCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(newVersion())
 	complete(root)
 	return root
 }

@@ -14,8 +14,8 @@ func TestMainStatus(t *testing.T) {
 		status         int
 		stdout, stderr string // a part of it; "" for nothing at all
 	}{
-		"":                             {0, "Available Commands", ""},
-		"--help":                       {0, "Available Commands", ""},
+		"":                             {0, "Try Atoll on this machine", ""},
+		"--help":                       {0, "Try Atoll on this machine", ""},
 		"lab":                          {0, "lab up --clusters 2", ""},
 		"lab up --help":                {0, "--control-plane-only", ""},
 		"version":                      {0, "kubernetes  v1.", ""},
@@ -29,9 +29,9 @@ func TestMainStatus(t *testing.T) {
 		"dns":                          {0, "uninstall", ""},
 		"dns install --help":           {0, "--provider", ""},
 		"dns install x":                {64, "", "atoll dns install --help"},
-		"dns install --zone a_b":       {64, "", "no domain name"},
+		"dns install --zone a_b":       {64, "", "not a domain name"},
 		"dns install --server x":       {64, "", "which is no IP address"},
-		"dns install --server 0.0.0.0": {64, "", "no address that a cluster's DNS can reach"},
+		"dns install --server 0.0.0.0": {64, "", "not an address that a cluster's DNS can reach"},
 		"dns install --provider x":     {64, "", "auto, coredns, coredns-custom"},
 		"dns install --service x":      {64, "", "NAMESPACE/NAME"},
 		"dns uninstall -o yaml":        {64, "", "text or diff"},
@@ -40,7 +40,7 @@ func TestMainStatus(t *testing.T) {
 		"get clusters -o x":            {64, "", "table, wide, json, yaml or name"},
 		"get exports -A -n x":          {64, "", "exclude each other"},
 		"get imports a b":              {64, "", "atoll get imports --help"},
-		"get imports a -A":             {64, "", "give it with --namespace"},
+		"get imports a -A":             {64, "", "use --namespace"},
 		"status --help":                {0, "--wait", ""},
 		"status --context x":           {1, "", "reading the kubeconfig"},
 		"check --help":                 {0, "--probe-image", ""},

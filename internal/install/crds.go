@@ -56,7 +56,7 @@ func compareDefinition(want, have *apiextensionsv1.CustomResourceDefinition, rep
 	case len(missing) == 0:
 		return keep, "somebody else's, which serves the same versions"
 	case known:
-		return refuse, fmt.Sprintf("the one in the cluster is newer than this atoll, and no longer serves %s: use a newer atoll", strings.Join(missing, ", "))
+		return refuse, fmt.Sprintf("the CustomResourceDefinition in the cluster is newer than this version of atoll, and no longer serves %s: use a newer version of atoll", strings.Join(missing, ", "))
 	case replace:
 		return apply, ""
 	default:
@@ -201,5 +201,5 @@ func (t *Target) established(ctx context.Context, crd *unstructured.Unstructured
 			return t.List(ctx, list, client.Limit(1))
 		}
 	}
-	return errors.New("the API server has not accepted it yet")
+	return errors.New("the API server does not serve it yet")
 }

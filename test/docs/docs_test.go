@@ -226,7 +226,7 @@ func TestWrongBlocks(t *testing.T) {
 		{"```\natoll join c1.join --contxt c1\n```", "unknown flag: --contxt"},
 		{"```\natoll join\n```", "arg"},
 		{"```\n$ atoll get cluster --wide\nNAME\n```", "unknown flag: --wide"},
-		{"```\natoll dns install --zone 'a b'\n```", "no domain name"},
+		{"```\natoll dns install --zone 'a b'\n```", "not a domain name"},
 		{"```\natoll broker token create c1 | atoll rendr secret -\n```", "no command rendr"},
 		{"```\nexport PATH=$(atoll lab programms)\n```", "no command programms"},
 		{"```\nmake demmo\n```", "no target demmo"},

@@ -71,7 +71,7 @@ func TestForeignDefinition(t *testing.T) {
 		planes.Delete(t, on[lab.Broker], crd)
 	}()
 	define(t, crd)
-	refused(t, "", command, definitionName+" is here already, and is not Atoll's\n", "no other controller acts on MultiClusterServices", "which keeps the objects", "atoll hub deploy --clusterset atoll-clusterset --replace-crds --context broker")
+	refused(t, "", command, definitionName+" exists already, and another product created it\n", "no other controller acts on MultiClusterServices", "which keeps the objects", "atoll hub deploy --clusterset atoll-clusterset --replace-crds --context broker")
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: names.HubNamespace}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("something was installed: %v", err)
 	}

@@ -232,13 +232,13 @@ func TestStolenJoinFile(t *testing.T) {
 	text := joinFile(t, "c1")
 	file := parsed(t, text)
 	thief := minted(t, file)
-	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, and not by this cluster",
+	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, but this cluster has no record of using it",
 		"somebody else has joined as c1", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context CONTEXT_OF_BROKER",
 		"atoll broker token create c1 --clusterset atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	said := &planes.Log{To: t.Output()}
 	must(t, text, "join - --no-workloads --offline --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), said)
-	said.Expect(t, "no replica of this agent has stored what it got for it")
+	said.Expect(t, "no replica of this agent has stored the token from it")
 	stop()
 	must(t, "", "leave --yes --offline --context c1")
 

@@ -37,7 +37,7 @@ func TestCommandsRefuse(t *testing.T) {
 	create(t, lab.Broker, namespace("taken"))
 	refused(t, "", "broker deploy --context broker --clusterset taken", "exists and is not a clusterset's",
 		"kubectl label namespace taken atoll.dev/clusterset=taken --context broker")
-	refused(t, "", "broker token create c1 --context broker", "which no other machine can", "--server https://HOST:PORT")
+	refused(t, "", "broker token create c1 --context broker", "which other machines cannot reach", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
 
 	// Without the policy that governs join files none is handed out.
@@ -54,8 +54,8 @@ func TestCommandsRefuse(t *testing.T) {
 	refused(t, wrong, "join - --context c1", "cannot be reached from here", "--broker-server URL", "--offline")
 	c2, err := theLab.Spec.Cluster("c2")
 	noError(t, err)
-	refused(t, strings.Replace(file, server(t), "https://"+c2.APIServer.String(), 1), "join - --context c1", "is not who the join file says")
-	refused(t, file, "join - --dry-run --context c1 --broker-server https://"+c2.APIServer.String(), "is not who the join file says")
+	refused(t, strings.Replace(file, server(t), "https://"+c2.APIServer.String(), 1), "join - --context c1", "is not the broker of the join file")
+	refused(t, file, "join - --dry-run --context c1 --broker-server https://"+c2.APIServer.String(), "is not the broker of the join file")
 	m, err := credential.ParseJoinFile([]byte(file))
 	noError(t, err)
 	m.Token = forge(t, m.Token, -2*3600, -3600)

@@ -14,8 +14,8 @@ import (
 
 const messagesIntro = `# Messages
 
-What Atoll's programs say in conditions, Events, logs, checks and errors: every sentence in their code. ` + "`…`" + ` stands for what differs: a name, a number, or another
-sentence.
+The texts of conditions, Events, logs, checks and errors, from the code of Atoll's programs. ` + "`…`" + ` stands for a name, a number or another
+message.
 `
 
 // rooms are the sections of the page: whose messages, and the folders that have them.
@@ -38,6 +38,9 @@ func messagesPage(root string) (string, error) {
 		seen := map[string]bool{}
 		for _, folder := range room.folders {
 			err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
+				if entry.Name() == "conformance" {
+					return filepath.SkipDir // tests
+				}
 				if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 					return err
 				}
@@ -46,7 +49,7 @@ func messagesPage(root string) (string, error) {
 					return err
 				}
 				for _, text := range sentences(file) {
-					if !seen[text] {
+					if !seen[text] && len(word.FindAllString(text, 2)) == 2 {
 						seen[text] = true
 						fmt.Fprintf(&b, "- %s\n", text)
 					}
@@ -63,6 +66,7 @@ func messagesPage(root string) (string, error) {
 
 var (
 	verb     = regexp.MustCompile(`%(\[\d+\])?[+#]?(\.\d+)?[a-z]`)
+	word     = regexp.MustCompile(`[A-Za-z]{2,}`)
 	sentence = regexp.MustCompile(`^([A-Z…]|cluster |the |this |there )\S*( \S+){3,}`)
 )
 

@@ -226,7 +226,7 @@ func (c *Controller) logUseFailure(m credential.Membership, s state, err error) 
 	case apierrors.IsAlreadyExists(err) && s.failures == 1:
 		c.log.Info("the join file was used already: waiting for the replica that used it", "in", in)
 	case apierrors.IsAlreadyExists(err):
-		c.log.Error("the join file was used already, and no replica of this agent has stored what it got for it. This cluster is not a member and imports nothing. "+
+		c.log.Error("the join file was used already, and no replica of this agent has stored the token from it. This cluster is not a member and imports nothing. "+
 			m.UsedFile(), "server", m.Server)
 	default:
 		c.log.Warn("using the join file failed; retrying", "error", err, "in", in)

@@ -64,7 +64,7 @@ func ParseJoinFile(data []byte) (Membership, error) {
 		return Membership{}, fmt.Errorf("this is not a join file: its kind is %q, not %q%s", kind.Kind, joinFileKind, again)
 	}
 	if kind.APIVersion != joinFileVersion {
-		return Membership{}, fmt.Errorf("the join file is of version %q, and this atoll reads %q: use the atoll that has made it", kind.APIVersion, joinFileVersion)
+		return Membership{}, fmt.Errorf("the join file is of version %q, and this atoll reads %q: use the version of atoll that created it", kind.APIVersion, joinFileVersion)
 	}
 	var f joinFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

@@ -199,11 +199,11 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	}
 	say := steps.Say(cmd)
 	if now.Created {
-		say("There was no ConfigMap %s. If the broker has lost it, agents have gone on by its last content. From now on only the settings below hold: "+
+		say("There was no ConfigMap %s. If the broker has lost it, agents still use its last content. From now on only the settings below hold: "+
 			"check them for every member.", names.MemberPermissions)
 	}
 	if change.DryRun {
-		say("Nothing is changed. This would hold:")
+		say("Nothing was changed. The result would be:")
 	}
 	return now, nil
 }

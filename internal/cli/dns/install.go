@@ -126,7 +126,7 @@ func (o *installOptions) explain(w io.Writer, changes []dnswiring.Change) {
 	}
 	switch {
 	case !some:
-		fmt.Fprintf(w, "the cluster's DNS asks atoll-dns for %s already\n", o.wiring.Zones[0])
+		fmt.Fprintf(w, "the cluster's DNS already forwards %s to atoll-dns\n", o.wiring.Zones[0])
 	case o.dryRun:
 		fmt.Fprintln(w, "next: the same without --dry-run")
 	default:

@@ -25,7 +25,7 @@ resolve names below clusterset.local. atoll-dns itself keeps running.`,
 			}
 			changes, err := o.edit(cmd.Context(), c, cmd.OutOrStdout(), clusterdns.Uninstall(o.forms))
 			if err == nil && len(changes) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "the cluster's DNS has nothing of atoll's")
+				fmt.Fprintln(cmd.ErrOrStderr(), "the cluster's DNS has no configuration of atoll")
 			}
 			return err
 		},

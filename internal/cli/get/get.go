@@ -78,7 +78,7 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 		of.Service = args[0]
 	}
 	if of.Service != "" && of.Namespace == "" {
-		return nil, fmt.Errorf("%w: a service has a name in one namespace: give it with --namespace", target.ErrUsage)
+		return nil, fmt.Errorf("%w: --all-namespaces does not work with the name of a service: use --namespace", target.ErrUsage)
 	}
 	config, err := o.Config()
 	if err != nil {

@@ -21,7 +21,7 @@ func TestPrint(t *testing.T) {
     only-1 is not imported
 – c2: import ends: a step before it has failed
 
-4 cases: 2 fine, 1 failed, 1 not tried
+4 cases: 2 passed, 1 failed, 1 not run
 `
 	if got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)

@@ -102,5 +102,5 @@ func print(w io.Writer, report verify.Report) {
 			fmt.Fprintf(w, "%s %s: %s (%.1f s)%s\n", output.Good.On(w), c.Cluster, c.Name, c.Seconds, detail)
 		}
 	}
-	fmt.Fprintf(w, "\n%d cases: %d fine, %d failed, %d not tried\n", len(report.Cases), len(report.Cases)-report.Failed()-skipped, report.Failed(), skipped)
+	fmt.Fprintf(w, "\n%d cases: %d passed, %d failed, %d not run\n", len(report.Cases), len(report.Cases)-report.Failed()-skipped, report.Failed(), skipped)
 }

@@ -179,7 +179,7 @@ func Decode(log string) (Report, error) {
 	var r Report
 	line, found := lineWith(log, marker)
 	if !found {
-		return r, fmt.Errorf("the pod has printed no report, but: %.500q", log)
+		return r, fmt.Errorf("the pod printed this instead of a report: %.500q", log)
 	}
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
 		return r, fmt.Errorf("reading the pod's report: %w", err)

@@ -65,7 +65,7 @@ func evaluate(cluster, namespace string, r probe.Report, all []expectation) []Ca
 		c.resolved(r, name(e.service, namespace)+".")
 		cases = append(cases, c)
 		for _, network := range []string{"tcp", "udp"} {
-			c := Case{Cluster: cluster, Name: network + " to " + e.service, Failure: "the pod has not tried it"}
+			c := Case{Cluster: cluster, Name: network + " to " + e.service, Failure: "the pod did not get to this step"}
 			for _, reached := range r.Connections {
 				if reached.Network == network && reached.Address == address(e.service, namespace) {
 					c.Failure = ""
@@ -108,7 +108,7 @@ func (c *Case) reached(r probe.Reached, wanted []string) {
 	}
 	for _, id := range got {
 		if !slices.Contains(wanted, id) {
-			wrong = append(wrong, id+" has answered, which does not export it")
+			wrong = append(wrong, id+" answered, but does not export it")
 		}
 	}
 	if r.Failed > 0 {

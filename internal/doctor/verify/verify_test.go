@@ -41,7 +41,7 @@ func TestEvaluate(t *testing.T) {
 			func(r *probe.Report) { r.Connections[0].By = map[string]int{"c1": 40} }, "tcp to everywhere: c2 has not answered",
 		},
 		"somebody else answers": {
-			func(r *probe.Report) { r.Connections[3].By = map[string]int{"c2": 1} }, "udp to only-1: c1 has not answered; c2 has answered, which does not export it",
+			func(r *probe.Report) { r.Connections[3].By = map[string]int{"c2": 1} }, "udp to only-1: c1 has not answered; c2 answered, but does not export it",
 		},
 		"some are lost": {
 			func(r *probe.Report) { r.Connections[1].Failed, r.Connections[1].Error = 3, "timeout" }, "udp to everywhere: 3 of 40 were not answered: timeout",

@@ -45,7 +45,7 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "atoll", Name: "loadbalancer_call_duration_seconds", Help: "How long calls of providers of load balancers take.",
+			Namespace: "atoll", Name: "loadbalancer_call_duration_seconds", Help: "Duration of calls to load-balancer providers.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
 		}, []string{"provider", "operation", "result"}),
 		balancers:   describe("loadbalancers", "Number of MultiClusterServices that have a load balancer."),

@@ -57,7 +57,7 @@ func marked(text string) (from, to int, err error) {
 		switch {
 		case strings.HasPrefix(word, markPrefix):
 			if from >= 0 {
-				return -1, -1, fmt.Errorf("%q stands there twice; remove one of the two by hand", markPrefix)
+				return -1, -1, fmt.Errorf("%q exists twice; remove one of the two by hand", markPrefix)
 			}
 			from = at
 		case word == markEnd && from >= 0 && to < 0:

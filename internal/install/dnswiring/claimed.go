@@ -111,16 +111,16 @@ func claimedByLighthouse(err error, text string) error {
 }
 
 func (e *ClaimedError) Error() string {
-	text := fmt.Sprintf("%s is taken care of already, by %s", e.Zone, e.By)
+	text := fmt.Sprintf("%s is already served by %s", e.Zone, e.By)
 	if e.Object != "" {
 		text += " of " + e.Object
 	}
 	if e.Stock {
-		return text + ": CoreDNS answers by itself then, which works too; take the option out first if atoll-dns shall answer"
+		return text + ": CoreDNS itself answers, which works too. To use atoll-dns, remove the option first"
 	}
 	if e.Lighthouse {
-		return text + ", which is Submariner's Lighthouse: to have atoll-dns answer instead, see docs/how-to/migration.md, and then use --replace-lighthouse" +
-			" (with --provider coredns where the Corefile imports coredns-custom)"
+		return text + ", which is Submariner's Lighthouse. To use atoll-dns, see docs/how-to/migration.md, then add --replace-lighthouse" +
+			" (and --provider coredns if the Corefile imports coredns-custom)"
 	}
-	return text + ", which atoll has not written: remove that first"
+	return text + ", which atoll did not write: remove that first"
 }

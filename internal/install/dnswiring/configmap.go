@@ -166,7 +166,7 @@ func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
 		if key == customName+suffix && text == cm.Data[key] {
-			return fmt.Errorf("there is a key %s already that atoll has not written: rename it", key)
+			return fmt.Errorf("there is a key %s that atoll did not write: rename it", key)
 		}
 		file, err := corefile.Parse(text)
 		if err != nil {

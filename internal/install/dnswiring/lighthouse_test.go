@@ -92,7 +92,7 @@ func TestReplaceLighthouseBesideCustom(t *testing.T) {
 	main := root + "import custom/*.server\n"
 	has := coreDNS(lighthousePart + main)
 	for _, w := range []Wiring{wiring, takeover} {
-		if _, err := Install(has, w, must(Detect(has))); err == nil || !strings.Contains(err.Error(), "--replace-lighthouse (with --provider coredns") {
+		if _, err := Install(has, w, must(Detect(has))); err == nil || !strings.Contains(err.Error(), "--replace-lighthouse (and --provider coredns") {
 			t.Errorf("it does not say what to use: %v", err)
 		}
 	}

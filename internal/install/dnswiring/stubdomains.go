@@ -114,7 +114,7 @@ func readStubs(cm *corev1.ConfigMap) (stubs, error) {
 		err = errors.New("it is null")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no JSON object of zones and their servers, so that nothing can be added: %w", keyStubs, err)
+		return nil, fmt.Errorf("%s is not a JSON object of zones and their servers: %w", keyStubs, err)
 	}
 	return servers, nil
 }

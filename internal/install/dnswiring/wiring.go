@@ -63,7 +63,7 @@ func (w Wiring) Validate() error {
 	}
 	for i, z := range w.Zones {
 		if problems := validation.IsDNS1123Subdomain(z); len(problems) > 0 {
-			return fmt.Errorf("the zone %q is no domain name: %s", z, strings.Join(problems, "; "))
+			return fmt.Errorf("the zone %q is not a domain name: %s", z, strings.Join(problems, "; "))
 		}
 		if slices.Contains(w.Zones[:i], z) {
 			return fmt.Errorf("the zone %s is given twice", z)
@@ -71,7 +71,7 @@ func (w Wiring) Validate() error {
 	}
 	for _, s := range w.Servers {
 		if !s.IsValid() || s.IsUnspecified() || s.IsLoopback() || s.Zone() != "" {
-			return fmt.Errorf("%s is no address that a cluster's DNS can reach", s)
+			return fmt.Errorf("%s is not an address that a cluster's DNS can reach", s)
 		}
 	}
 	return nil

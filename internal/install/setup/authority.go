@@ -64,7 +64,7 @@ func signer(ctx context.Context, server string, roots *x509.CertPool) (*x509.Cer
 	defer conn.Close()
 	chains := conn.(*tls.Conn).ConnectionState().VerifiedChains
 	if len(chains) == 0 || len(chains[0]) == 0 {
-		return nil, fmt.Errorf("%s has shown no certificate", server)
+		return nil, fmt.Errorf("%s sent no certificate", server)
 	}
 	chain := chains[0]
 	return chain[len(chain)-1], nil

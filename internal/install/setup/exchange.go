@@ -44,7 +44,7 @@ const answerTime = 10 * time.Second
 func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (credential.Membership, *install.Target, error) {
 	member := r.File
 	if state.joined != nil && state.joined.From(r.File) {
-		say("this cluster has used the join file already: going on with the credentials that it has")
+		say("this cluster has used the join file already: using its existing credentials")
 		member.Token = state.joined.Token
 	} else {
 		var err error
@@ -82,7 +82,7 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 		token, err = joining.Token(ctx, kube, r.File, bound, rights.MaxTokenLifetime)
 		return err
 	}); err != nil {
-		return "", hint(r.File.NewFile(), "the join file is used up, but the broker did not issue a token for it: %w", err)
+		return "", hint(r.File.NewFile(), "the join file is used up, but the broker issued no token: %w", err)
 	}
 	return token.Token, nil
 }

@@ -32,10 +32,10 @@ func explain(err error, as credential.Membership, now time.Time) error {
 	case errors.As(err, &unanswered):
 		return hint("run the same command again. If it says that the join file was used already: "+fresh, "talking to the broker at %s: %w", as.Server, err)
 	case apierrors.IsAlreadyExists(err) && isJoiner(as):
-		return hint(as.UsedFile(), "the join file for cluster %s was used already, and not by this cluster as far as it knows", as.ClusterID)
+		return hint(as.UsedFile(), "the join file for cluster %s was used already, but this cluster has no record of using it", as.ClusterID)
 	case errors.As(err, &authority):
 		return hint("is the URL the broker's? If its certificate authority has changed, "+fresh,
-			"the broker at %s is not who the join file says: its certificate is not signed by the authority in the file", as.Server)
+			"the broker at %s is not the broker of the join file: its certificate is not signed by the authority in the file", as.Server)
 	case errors.As(err, &hostname):
 		return hint("Make a join file with a URL that is in the certificate: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
 			"the broker at %s has a certificate for other names: %w", as.Server, err)

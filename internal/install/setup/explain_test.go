@@ -50,7 +50,7 @@ func TestExplainAnswers(t *testing.T) {
 		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("member-c1", time.Hour),
 			"refuses cluster c1 in clusterset set"},
 		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
-			"was used already, and not by this cluster as far as it knows\nIf an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as c1." +
+			"was used already, but this cluster has no record of using it\nIf an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as c1." +
 				" Expel them first, which ends their exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may be used up"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from here"},
@@ -81,7 +81,7 @@ func TestExplainConnections(t *testing.T) {
 		ca     []byte
 		want   string
 	}{
-		"another authority":   {server.URL, nil, "is not who the join file says"},
+		"another authority":   {server.URL, nil, "is not the broker of the join file"},
 		"another host name":   {"https://localhost:" + port, ca, "has a certificate for other names"},
 		"nothing listens":     {"https://127.0.0.1:1", ca, "cannot be reached from here"},
 		"no such host":        {"https://broker.invalid", ca, "cannot be reached from here"},

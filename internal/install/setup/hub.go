@@ -43,7 +43,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 	case len(foreign) > 0 && !replaceCRDs:
 		return hint("Make sure that no other controller acts on MultiClusterServices here (for Karmada: --feature-gates=MultiClusterService=false). "+
 			"Then replace the definition, which keeps the objects but not the fields that Atoll's definition lacks: "+on.On.Atoll("hub deploy --clusterset %s --replace-crds", hub.Clusterset),
-			"%s is here already, and is not Atoll's", foreign[0])
+			"%s exists already, and another product created it", foreign[0])
 	case len(foreign) > 0:
 		if err := on.Apply(ctx, crds...); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -20,7 +21,10 @@ import (
 func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error) {
 	exports, imports := &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}
 	for _, list := range []client.ObjectList{exports, imports} {
-		if err := cluster.List(ctx, list); err != nil && !noSuchKind(err) {
+		switch err := cluster.List(ctx, list); {
+		case apierrors.IsForbidden(err):
+			return nil, nil // Leave refuses, and lists all missing permissions
+		case err != nil && !noSuchKind(err):
 			return nil, fmt.Errorf("listing what the cluster exports and imports: %w", err)
 		}
 	}

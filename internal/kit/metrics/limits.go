@@ -6,7 +6,7 @@ var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
 		"Number of the broker's objects that arrive late because their cluster exceeds this cluster's budget for one member.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
-		"Number of Events that were not recorded because too many have to do with one other cluster.", []string{"source_cluster"}, nil)
+		"Number of Events that were not recorded because there were too many about one other cluster.", []string{"source_cluster"}, nil)
 )
 
 // LeftOut has how many objects arrive late, by source cluster, be told when the metrics are collected.

@@ -47,7 +47,7 @@ func New(traffic *Traffic) *Metrics {
 		}, []string{"source_cluster"}),
 		propagation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "propagation_duration_seconds",
-			Help:    "How long changes of endpoints take to other clusters, by stages.",
+			Help:    "Duration of changes of endpoints until they are in other clusters, by stage.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
 		traffic:    traffic,

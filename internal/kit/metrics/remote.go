@@ -22,7 +22,7 @@ var (
 	remoteOver = prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
 		"Whether this cluster exceeds another member's budget for one member. Some of its changes arrive late there.", []string{"cluster"}, nil)
 	remoteRenewed = prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",
-		"When the heartbeat of another member was last seen to have been renewed, by this agent's clock.", []string{"cluster"}, nil)
+		"Time when this agent last saw another member renew its heartbeat, by this agent's clock.", []string{"cluster"}, nil)
 )
 
 // Remotes has the other members be told when the metrics are collected.

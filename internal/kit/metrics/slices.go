@@ -28,7 +28,7 @@ func newSliceVectors() sliceVectors {
 	return sliceVectors{
 		added:   histogram("endpoints_added_per_sync", "Number of endpoints added by one sync that changed something."),
 		removed: histogram("endpoints_removed_per_sync", "Number of endpoints removed by one sync that changed something."),
-		desired: gauge("endpoints_desired", "Number of endpoints that there should be."),
+		desired: gauge("endpoints_desired", "Number of desired endpoints."),
 		have:    gauge("num_endpoint_slices", "Number of EndpointSlices."),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "changes", Help: "Number of writes of EndpointSlices.",

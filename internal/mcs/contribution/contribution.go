@@ -68,7 +68,7 @@ const reasonNamespaceNotPermitted mcsv1beta1.ServiceExportConditionReason = "Nam
 func Warnings(export *mcsv1beta1.ServiceExport, refused []validation.Refused) string {
 	warnings := unknownChoice(export)
 	if len(refused) > 0 {
-		warnings = fmt.Sprintf("Left out of the export is %s. Everything else is exported. %s", validation.Summary(refused), warnings)
+		warnings = fmt.Sprintf("Left out of the export: %s. Everything else is exported. %s", validation.Summary(refused), warnings)
 	}
 	return strings.TrimSpace(warnings)
 }

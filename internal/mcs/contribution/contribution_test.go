@@ -46,7 +46,7 @@ func TestWarnings(t *testing.T) {
 	if len(spec.ExportedLabels) != 1 || len(spec.ExportedAnnotations) != 0 || len(spec.Ports) != 1 || len(refused) != 2 {
 		t.Errorf("exported is %+v, without %v", spec, refused)
 	}
-	if got, want := Warnings(export, refused), `Left out of the export is exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; and 1 more. Everything else is exported.") {
+	if got, want := Warnings(export, refused), `Left out of the export: exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; and 1 more. Everything else is exported.") {
 		t.Errorf("it says %s", got)
 	}
 	if got := Warnings(export, nil); got != "" {

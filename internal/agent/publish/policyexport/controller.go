@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if refusal != "" && service != nil {
 		status.Say(r.recorder, service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
-			"A MultiClusterService has this Service be exported from this cluster, which refuses it. The agent tries again every 20 to 30 seconds: %s", refusal))
+			"A MultiClusterService exports this Service, but this cluster refuses its ServiceExport. The agent tries again every 20 to 30 seconds: %s", refusal))
 	}
 	return result, nil
 }

@@ -219,7 +219,7 @@ func (r *Reconciler) note(service types.NamespacedName, name string, want *disco
 	if want != nil && refused != "" {
 		problem.Warnings = []status.Warning{{
 			Reason:  "EndpointsInvalid",
-			Message: fmt.Sprintf("Left out of the EndpointSlices is %s. The other endpoints are exported. Correct the EndpointSlice.", refused),
+			Message: fmt.Sprintf("Left out of the EndpointSlices: %s. The other endpoints are exported. Correct the EndpointSlice.", refused),
 		}}
 	}
 	r.problems.SetSlice(service, Part+name, problem)

@@ -86,7 +86,7 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 	}
 	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is not a label"}}
 	got := Conditions(own, Progress{Endpoints: status.Outcome{Warnings: Warnings(own, false)}, Tried: true})
-	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `is exported label "team": is not a label.`) {
+	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `: exported label "team": is not a label.`) {
 		t.Errorf("%+v", got)
 	}
 }
