@@ -19,9 +19,9 @@ import (
 // "MultiClusterService".
 //
 // The hub calls the methods concurrently for different MultiClusterServices, never for the same one. Methods do not
-// change the object and return when the context is done. The hub retries failed calls with backoff. A restarted hub
-// may repeat any call without knowing earlier ones; the provider then keeps the addresses in the object's status.
-// Return an *Error to give users a reason.
+// change the object, and return at the latest when the context is done. The hub retries failed calls with backoff. A
+// restarted hub may repeat any call without knowing earlier ones; the provider then keeps the addresses in the
+// object's status. Return an *Error to give users a reason.
 type MCSLoadBalancer interface {
 	// GetMCSLoadBalancer reports whether a load balancer exists, and its status.
 	GetMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (status *corev1.LoadBalancerStatus, exist bool, err error)
@@ -54,7 +54,8 @@ type Inventory interface {
 
 // Meter is implemented by providers that count their traffic.
 type Meter interface {
-	// Traffic returns one Traffic per protocol for all load balancers together. It returns when the context is done.
+	// Traffic returns one Traffic per protocol for all load balancers together, at the latest when the context is
+	// done.
 	Traffic(ctx context.Context) ([]Traffic, error)
 }
 

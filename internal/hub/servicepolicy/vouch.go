@@ -23,7 +23,7 @@ import (
 const (
 	// interval is the time between comparisons, again the time to the next one after a mismatch.
 	interval, again = time.Minute, 10 * time.Second
-	// patience is how many mismatches in a row make the hub rebuild its caches.
+	// patience is how many mismatches in a row the hub tolerates before it rebuilds its caches.
 	patience = 6
 )
 
