@@ -2,34 +2,33 @@ package cloudprovider
 
 import "errors"
 
-// Reasons that an Error gives, which are those of the condition LoadBalancerReady too. Providers
-// may have others of their own, in CamelCase.
+// Reasons of an Error, also used in the condition LoadBalancerReady. Providers may add their own in CamelCase.
 const (
-	// ReasonFailed is that of errors that give none.
+	// ReasonFailed is the reason of errors without one.
 	ReasonFailed = "ProviderFailed"
-	// ReasonExhausted is that no address is left on which the ports are free.
+	// ReasonExhausted means that no address has all these ports free.
 	ReasonExhausted = "AddressesExhausted"
-	// ReasonAddressRefused is that the address that was asked for can't be had.
+	// ReasonAddressRefused means that the requested address is not available.
 	ReasonAddressRefused = "AddressRefused"
-	// ReasonPortConflict is that another MultiClusterService has the port on the address.
+	// ReasonPortConflict means that another MultiClusterService has the port on the address.
 	ReasonPortConflict = "PortConflict"
-	// ReasonUnsupported is that the provider can't carry any of the ports.
+	// ReasonUnsupported means that the provider supports none of the ports.
 	ReasonUnsupported = "ProtocolNotSupported"
-	// ReasonInvalidService is that ports or backends were left out because no load balancer can have them.
+	// ReasonInvalidService means that invalid ports or backends were left out.
 	ReasonInvalidService = "InvalidService"
-	// ReasonInvalid is that an annotation of the MultiClusterService can't be understood.
+	// ReasonInvalid means that an annotation of the MultiClusterService is invalid.
 	ReasonInvalid = "InvalidOptions"
 )
 
 // Errors of single ports in a load balancer's status (corev1.PortStatus.Error).
 const (
-	// PortUnsupported is that the provider can't carry the port's protocol.
+	// PortUnsupported means that the provider does not support the port's protocol.
 	PortUnsupported = "lb.atoll.dev/ProtocolNotSupported"
-	// PortNotBound is that the provider could not listen on the port.
+	// PortNotBound means that the provider could not listen on the port.
 	PortNotBound = "lb.atoll.dev/PortNotBound"
 )
 
-// Error is an error with its reason in one word.
+// Error is an error with a CamelCase reason.
 type Error struct {
 	Reason string
 	Err    error
@@ -41,7 +40,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reason returns the reason that an error gives, or ReasonFailed.
+// Reason returns the reason of an error, or ReasonFailed.
 func Reason(err error) string {
 	var reasoned *Error
 	if errors.As(err, &reasoned) {

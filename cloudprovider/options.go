@@ -10,7 +10,7 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
-// Annotations of a MultiClusterService that say what its load balancer is to be like.
+// Annotations that configure the load balancer of a MultiClusterService.
 const (
 	// AnnotationPrefix is the prefix of these annotations. An unknown annotation with it is an error.
 	AnnotationPrefix = "lb.atoll.dev/"
@@ -18,15 +18,13 @@ const (
 	AnnotationProvider = AnnotationPrefix + "provider"
 	// AnnotationAddress is the requested address, or one of each IP family, separated by a comma.
 	AnnotationAddress = AnnotationPrefix + "address"
-	// AnnotationProxyProtocol is the version of the PROXY protocol, v1 or v2, with which TCP connections to
-	// backends begin.
+	// AnnotationProxyProtocol is the version of the PROXY protocol, v1 or v2, for TCP connections to backends.
 	AnnotationProxyProtocol = AnnotationPrefix + "proxy-protocol"
 	// AnnotationMaxConnections is the maximum number of connections of each port.
 	AnnotationMaxConnections = AnnotationPrefix + "max-connections"
-	// AnnotationConnectionRate is the maximum number of new connections of each port in a second.
+	// AnnotationConnectionRate is the maximum number of new connections of each port per second.
 	AnnotationConnectionRate = AnnotationPrefix + "connection-rate"
-	// AnnotationAbandon set to "true" lets a MultiClusterService be deleted although its load balancer cannot
-	// be.
+	// AnnotationAbandon set to "true" lets a MultiClusterService be deleted although its load balancer cannot be.
 	AnnotationAbandon = AnnotationPrefix + "abandon"
 )
 
@@ -34,27 +32,26 @@ var knownAnnotations = []string{
 	AnnotationProvider, AnnotationAddress, AnnotationProxyProtocol, AnnotationMaxConnections, AnnotationConnectionRate, AnnotationAbandon,
 }
 
-// Options are what a MultiClusterService's annotations say of its load balancer.
+// Options are the parsed annotations of a MultiClusterService.
 type Options struct {
 	// Provider is a name, or empty for the hub's default.
 	Provider string
-	// Addresses are asked for, at most one of each IP family.
+	// Addresses are the requested ones, at most one of each IP family.
 	Addresses []netip.Addr
 	// ProxyProtocol is the version, or 0.
 	ProxyProtocol int
 	// MaxConnections is for each port; 0 is no limit.
 	MaxConnections int
-	// ConnectionRate is for each port, in connections a second; 0 is no limit.
+	// ConnectionRate is for each port, in new connections per second; 0 is no limit.
 	ConnectionRate int
-	// Abandon lets the object go without its load balancer.
+	// Abandon allows deletion of the object even if its load balancer remains.
 	Abandon bool
 }
 
-// maxLimit is the largest limit that there may be, which no machine reaches.
+// maxLimit is beyond what any machine reaches.
 const maxLimit = 10_000_000
 
-// OptionsOf reads the annotations. Its errors have ReasonInvalid; the options that come with one
-// are those that could be read.
+// OptionsOf reads the annotations. Its errors have ReasonInvalid and come with the options that could be read.
 func OptionsOf(mcs *networkingv1alpha1.MultiClusterService) (Options, error) {
 	var o Options
 	var wrong []string

@@ -13,29 +13,27 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
-// Config is what a provider is made of.
+// Config is the input of a Factory.
 type Config struct {
-	// Backends tells what to forward, and to whom.
+	// Backends lists ports and backends of each Service.
 	Backends Lister
-	// Addresses are those that load balancers may have, as the hub's flag --lb-addresses gives
-	// them: single ones, prefixes, or ranges with a hyphen. Providers that get theirs from
-	// elsewhere need none.
+	// Addresses may be used by load balancers, from the hub's flag --lb-addresses: single addresses, prefixes, or
+	// ranges with a hyphen. Providers with their own addresses need none.
 	Addresses []string
-	// Existing are MultiClusterServices whose status has addresses already, and that this provider
-	// is asked for, or was. It gives these addresses to no other, also before it is called for those
-	// that have them. They are read only.
+	// Existing are MultiClusterServices of this provider, present or past, whose status has addresses. The provider
+	// reserves these addresses before the first call for their owners. The objects are read only.
 	Existing []*networkingv1alpha1.MultiClusterService
 	// Options are the provider's own, from the hub's flag --lb-option.
 	Options map[string]string
-	// Report is called with the name of a MultiClusterService of which other backends than before can't be reached. It returns at once,
-	// and calls nothing of the provider's. It is never nil.
+	// Report is called with the name of a MultiClusterService whose set of unreachable backends changed. It returns at
+	// once and does not call the provider. It is never nil.
 	Report func(types.NamespacedName)
 	// Log is never nil.
 	Log *slog.Logger
 }
 
-// Factory makes a provider. An error says what is wrong with the configuration; what may be
-// right later, as a server that does not answer, is an error of the calls to the provider.
+// Factory creates a provider. It fails only for a wrong configuration. Problems that can pass, such as a server that
+// does not answer, are errors of later calls.
 type Factory func(Config) (MCSLoadBalancer, error)
 
 var registry struct {
@@ -43,8 +41,7 @@ var registry struct {
 	factories map[string]Factory
 }
 
-// Register makes a provider be known by a name. It is for init functions, and panics when there
-// is one of that name already.
+// Register adds a provider to the registry. Call it from an init function; it panics when the name is taken.
 func Register(name string, factory Factory) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -64,7 +61,7 @@ func Names() []string {
 	return slices.Sorted(maps.Keys(registry.factories))
 }
 
-// New makes the provider of that name.
+// New creates the provider with that name.
 func New(name string, config Config) (MCSLoadBalancer, error) {
 	registry.Lock()
 	factory := registry.factories[name]

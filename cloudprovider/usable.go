@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// maxAffinity is the API's limit of a Service's session affinity.
+// maxAffinity is the Kubernetes API's limit for session affinity.
 const maxAffinity = 24 * time.Hour
 
-// nobody is a range that no client is in.
+// nobody is a range that admits no client.
 var nobody = netip.MustParsePrefix("0.0.0.0/32")
 
-// Usable returns what of a Service a load balancer can be given. The hub's Lister refuses more before; a provider calls Usable so that
-// one bad value never keeps a program that it configures from serving all others. The error, nil for none, names the ports and backends
-// that are left out.
+// Usable returns the parts of a Service that a load balancer can serve. The error, or nil, names the ports and
+// backends that it leaves out. The hub's Lister refuses more, but providers still call Usable: one bad value must not
+// stop a shared program such as HAProxy from serving all other Services.
 func Usable(s Service) (Service, error) {
 	var refused []error
 	ports := make([]Port, 0, len(s.Ports))
@@ -37,7 +37,7 @@ func Usable(s Service) (Service, error) {
 	s.SourceRanges = slices.Clone(s.SourceRanges)
 	for i, r := range s.SourceRanges {
 		if !r.IsValid() {
-			s.SourceRanges[i] = nobody // without it, everybody might be let in
+			s.SourceRanges[i] = nobody // dropping the range could admit all clients
 			refused = append(refused, errors.New("a source range is invalid and admits no client"))
 		}
 	}
@@ -47,7 +47,7 @@ func Usable(s Service) (Service, error) {
 	return s, nil
 }
 
-// portProblem says why a load balancer can't have a port beside others, "" where it can.
+// portProblem says why a load balancer cannot have a port beside the others, or returns "".
 func portProblem(p Port, others []Port) string {
 	switch {
 	case p.Number < 1 || p.Number > 65535:
@@ -58,7 +58,7 @@ func portProblem(p Port, others []Port) string {
 	return ""
 }
 
-// usable returns those backends that can be connected to, each once, and an error that names the others.
+// usable returns the reachable backends without duplicates, and an error that names the others.
 func usable(backends []Backend) (kept []Backend, err error) {
 	var refused []string
 	seen := make(map[netip.AddrPort]bool, len(backends))
@@ -74,7 +74,7 @@ func usable(backends []Backend) (kept []Backend, err error) {
 		}
 		refused = append(refused, fmt.Sprintf("backend %q of cluster %q %s", b.Address.String(), b.Cluster, why))
 	}
-	const most = 3 // as many as a condition's message is to name
+	const most = 3 // keeps the condition's message short
 	switch more := len(refused) - most; {
 	case len(refused) == 0:
 		return kept, nil
@@ -84,7 +84,7 @@ func usable(backends []Backend) (kept []Backend, err error) {
 	return kept, errors.New(strings.Join(refused, "; "))
 }
 
-// AddressProblem says why no backend can have an address, "" where one can.
+// AddressProblem says why an address cannot be a backend's, or returns "".
 func AddressProblem(a netip.AddrPort) string {
 	switch ip := a.Addr(); {
 	case !ip.IsValid():

@@ -1,5 +1,5 @@
-// Package hub is the program atoll-hub, for building one with your own load-balancer providers: import them and
-// call Main.
+// Package hub is the program atoll-hub, for building one with your own load-balancer providers: import them and call
+// Main.
 package hub
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/version"
 )
 
-// Main runs the program with the arguments of the process, until it is told to end by SIGTERM or SIGINT. It does not return
-// where the arguments are wrong: it says so on standard error then, and exits with status 1.
+// Main runs the program with the process's arguments until SIGTERM or SIGINT. On an error it prints to standard error
+// and exits with status 1.
 func Main() {
 	if err := NewCommand().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "atoll-hub:", err)
@@ -23,7 +23,7 @@ func Main() {
 	}
 }
 
-// NewCommand returns the program as a command, with its flags. It logs to standard error, and ends at SIGTERM and SIGINT.
+// NewCommand returns the program as a command with its flags. It logs to standard error and ends on SIGTERM or SIGINT.
 func NewCommand() *cobra.Command {
 	var options hub.Options
 	command := &cobra.Command{

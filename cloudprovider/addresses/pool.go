@@ -15,26 +15,26 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// Port is one of an address's.
+// Port is one port of an address.
 type Port struct {
 	Protocol corev1.Protocol
 	Number   int32
 }
 
-// Request is what a load balancer needs.
+// Request is the need of one load balancer.
 type Request struct {
-	// Families are those of which it gets an address each, as far as the pool has any. Where
-	// the pool has none of them it gets one of another.
+	// Families get one address each, if the pool has any of that family. Otherwise the load balancer gets an address
+	// of another family.
 	Families []corev1.IPFamily
-	// Ports are those that have to be free on them.
+	// Ports must be free on the addresses.
 	Ports []Port
-	// Asked are addresses that it must get; for their family no other will do.
+	// Asked are mandatory addresses: no other address of their family is assigned.
 	Asked []netip.Addr
-	// Former are those that it had, when the program that knew has ended.
+	// Former are the addresses before a restart of the program.
 	Former []netip.Addr
 }
 
-// Former returns the addresses that a MultiClusterService's status says its load balancer has.
+// Former returns the addresses in the status of a MultiClusterService.
 func Former(mcs *networkingv1alpha1.MultiClusterService) (former []netip.Addr) {
 	for _, ingress := range mcs.Status.LoadBalancer.Ingress {
 		if a, err := netip.ParseAddr(ingress.IP); err == nil {
@@ -44,16 +44,16 @@ func Former(mcs *networkingv1alpha1.MultiClusterService) (former []netip.Addr) {
 	return former
 }
 
-// Pool is a set of addresses and of who has them. Several may have one address, with different
-// ports. Who has one keeps it. Its methods may be called at the same time.
+// Pool assigns addresses to load balancers. Several may share an address on different ports, and each keeps its
+// address. Its methods are safe for concurrent use.
 type Pool struct {
 	ranges []Range
 
 	mu   sync.Mutex
 	held map[types.NamespacedName]holding
-	// former are the addresses that load balancers had when the pool was made. Nobody else gets those of one that has none now.
+	// former are the owners' addresses when the pool was created. They stay reserved until the owner asks again.
 	former map[types.NamespacedName][]netip.Addr
-	// on has, of each address that somebody has, who has each port.
+	// on maps each assigned address to the owners of its ports.
 	on map[netip.Addr]map[Port]types.NamespacedName
 }
 
@@ -62,7 +62,7 @@ type holding struct {
 	ports     []Port
 }
 
-// NewPool returns a pool of the ranges (ParseRange) that a provider is given. Addresses of existing load balancers are kept for these.
+// NewPool returns a pool of the provider's ranges (ParseRange). It reserves the addresses of existing load balancers.
 func NewPool(c cloudprovider.Config) (*Pool, error) {
 	p := &Pool{
 		held: map[types.NamespacedName]holding{}, former: map[types.NamespacedName][]netip.Addr{},
@@ -81,9 +81,8 @@ func NewPool(c cloudprovider.Config) (*Pool, error) {
 	return p, nil
 }
 
-// Assign gives a load balancer its addresses, one for each family. What it has it keeps, where it
-// still fits what is asked for. Where that can't be had, it keeps all that it had before, and the error is a
-// cloudprovider.Error.
+// Assign gives a load balancer one address per family. It keeps assigned addresses that fit the request. On error, a
+// *cloudprovider.Error, the owner keeps what it had.
 func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,14 +109,14 @@ func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, erro
 	return chosen, nil
 }
 
-// Release takes back what a load balancer has. What it had when the pool was made is kept for it.
+// Release frees the addresses of a load balancer, except those it had when the pool was created.
 func (p *Pool) Release(owner types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release(owner)
 }
 
-// Forget takes back all of a load balancer that is none any more.
+// Forget frees all addresses of a deleted load balancer.
 func (p *Pool) Forget(owner types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +124,7 @@ func (p *Pool) Forget(owner types.NamespacedName) {
 	delete(p.former, owner)
 }
 
-// Had returns the addresses that a load balancer had when the pool was made, and whether it had any.
+// Had returns the addresses that a load balancer had when the pool was created, and whether it had any.
 func (p *Pool) Had(owner types.NamespacedName) (former []netip.Addr, had bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +154,7 @@ func (p *Pool) release(owner types.NamespacedName) {
 	delete(p.held, owner)
 }
 
-// families are those to choose an address of.
+// families returns the families that need an address.
 func (p *Pool) families(r Request) (families []corev1.IPFamily) {
 	var available []corev1.IPFamily
 	for _, each := range p.ranges {
@@ -185,7 +184,7 @@ func (p *Pool) choose(owner types.NamespacedName, family corev1.IPFamily, r Requ
 		return r.Asked[i], errors.Join(p.refuses(r.Asked[i], r.Ports), p.reserved(owner, before, r.Asked[i]))
 	}
 	if i := slices.IndexFunc(before.addresses, is); i >= 0 {
-		// It does not move by itself: its clients know this one.
+		// Clients know this address, so never move by ourselves.
 		return before.addresses[i], p.refuses(before.addresses[i], r.Ports)
 	}
 	for _, a := range slices.Concat(r.Former, p.former[owner]) {
@@ -200,7 +199,8 @@ func (p *Pool) choose(owner types.NamespacedName, family corev1.IPFamily, r Requ
 		"no %s address of those for load balancers has these ports free: delete a MultiClusterService that has one of them, or give the hub more with --lb-addresses", family)}
 }
 
-// reserved says why a load balancer can't have an address yet that it did not have before: who had it has not asked for it again.
+// reserved says why an address is not available: its former owner has not asked for it again yet. It returns nil
+// otherwise.
 func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr) error {
 	if slices.Contains(before.addresses, a) || slices.Contains(p.former[owner], a) {
 		return nil
@@ -214,7 +214,7 @@ func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr
 	return nil
 }
 
-// refuses says why the ports can't be had on an address.
+// refuses says why the ports are not available on an address.
 func (p *Pool) refuses(a netip.Addr, ports []Port) error {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return r.Contains(a) }) {
 		return &cloudprovider.Error{Reason: cloudprovider.ReasonAddressRefused, Err: fmt.Errorf("%s is not among the hub's --lb-addresses", a)}
@@ -228,9 +228,8 @@ func (p *Pool) refuses(a netip.Addr, ports []Port) error {
 	return nil
 }
 
-// freest finds the first address that nobody has, or else, of those with the ports free, one
-// that the fewest ports are taken on. It looks at one address more than are taken or reserved, at
-// most, so that ranges may be large.
+// freest finds the first unused address, or else, among those with these ports free, the one with the fewest ports
+// taken. It visits at most one address more than are taken or reserved, so ranges may be large.
 func (p *Pool) freest(owner types.NamespacedName, family corev1.IPFamily, ports []Port) (best netip.Addr, found bool) {
 	for _, r := range p.ranges {
 		if FamilyOf(r.First) != family {

@@ -1,5 +1,4 @@
-// Package addresses assigns addresses to load balancers. It is for providers that have to share out addresses by
-// themselves.
+// Package addresses assigns addresses to load balancers. Providers without their own address management use it.
 package addresses
 
 import (
@@ -8,17 +7,16 @@ import (
 	"strings"
 )
 
-// Range is of addresses of one family, with both ends.
+// Range is a range of addresses of one family, ends included.
 type Range struct{ First, Last netip.Addr }
 
-// Contains tells whether the address is one of the range.
+// Contains reports whether the address is in the range.
 func (r Range) Contains(a netip.Addr) bool {
 	return a.Is4() == r.First.Is4() && a.Compare(r.First) >= 0 && a.Compare(r.Last) <= 0
 }
 
-// ParseRange reads a single address, a prefix as 192.0.2.0/28, or a range as
-// 192.0.2.10-192.0.2.20. The first and the last address of an IPv4 prefix are not hosts', and
-// are left out where it has more than two.
+// ParseRange parses an address, a prefix (192.0.2.0/28) or a range (192.0.2.10-192.0.2.20). It leaves out the first
+// and last address of an IPv4 prefix with more than two addresses, because hosts cannot have them.
 func ParseRange(text string) (Range, error) {
 	first, last, isRange := strings.Cut(text, "-")
 	if isRange {
@@ -60,7 +58,7 @@ func lastOf(prefix netip.Prefix) netip.Addr {
 	return last
 }
 
-// usable refuses what no load balancer can listen on in particular.
+// usable rejects addresses that belong to no single machine.
 func usable(text string, r Range) (Range, error) {
 	for _, a := range []netip.Addr{r.First, r.Last} {
 		if a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" || a.Is4In6() {

@@ -50,7 +50,7 @@ func lifecycle(b *bench) {
 	}
 }
 
-// reaches waits until just these servers answer, taking turns.
+// reaches waits until exactly these servers answer in turn.
 func (b *bench) reaches(address string, names ...string) {
 	b.Helper()
 	b.reachesBy(ask, address, names...)
@@ -85,8 +85,8 @@ func (b *bench) unreached(address string) {
 	})
 }
 
-// even has three backends in one cluster and one in another: each gets a quarter, and so no cluster a half. A provider that
-// chooses by chance passes, too: with these figures one of some thousand runs goes wrong by that.
+// even has three backends in one cluster and one in another: each gets a quarter, whatever its cluster. A random
+// choice passes, too, except in one of some thousand runs.
 func even(b *bench) {
 	for _, tt := range []struct {
 		protocol corev1.Protocol
@@ -138,7 +138,7 @@ func changing(b *bench) {
 	}{
 		{servers[:2], []string{"a", "b"}},
 		{append(draining(servers[0]), servers[1:]...), []string{"b", "c"}},
-		{draining(servers[:2]...), []string{"a", "b"}}, // nobody else is there
+		{draining(servers[:2]...), []string{"a", "b"}}, // no other backend is left
 		{servers[1:], []string{"b", "c"}},
 		{servers[2:], []string{"c"}},
 		{servers[:1], []string{"a"}},
@@ -170,7 +170,7 @@ func rolling(b *bench) {
 			for i := range now {
 				old := now[i]
 				fresh := tt.start(fmt.Sprintf("%c%d", 'a'+i, round))[0]
-				// As a Deployment does it: the new one becomes ready, the old one terminates, and ends.
+				// Like a Deployment: the new pod becomes ready, then the old one terminates and stops.
 				now[i] = fresh
 				b.apply(m, service(8080, append(draining(old), now...)...))
 				b.more(clients, 20)
@@ -184,7 +184,6 @@ func rolling(b *bench) {
 	}
 }
 
-// more waits for traffic.
 func (b *bench) more(tr *traffic, n int) {
 	b.Helper()
 	until := tr.count() + n
@@ -196,8 +195,8 @@ func (b *bench) more(tr *traffic, n int) {
 	})
 }
 
-// newcomer has a backend join others that have connections already. It gets its share of the new ones, and not all of them
-// until it has as many: one that is not ready for that would get every client at once.
+// newcomer adds a backend to others with open connections. It must get its share of new connections and not all of
+// them: a cold backend would be overloaded.
 func newcomer(b *bench) {
 	m := b.mcs("newcomer")
 	servers := b.tcp("a", "b", "c")
@@ -237,7 +236,7 @@ func newcomer(b *bench) {
 	}
 }
 
-// newcomerUDP has clients by UDP stay where they are, too.
+// newcomerUDP checks that UDP clients keep their backend, too.
 func newcomerUDP(b *bench) {
 	m := b.mcs("newcomer-u")
 	servers := b.udp("a", "b")
@@ -280,7 +279,7 @@ func unreachable(b *bench) {
 	})
 	name := key(m)
 	b.about.Store(&name)
-	// It comes back where it was.
+	// The server returns at the same address.
 	listener, err := net.Listen("tcp", servers[1].backend.Address.String())
 	if err != nil {
 		b.Skipf("another program took the port of the closed server: %v", err)
@@ -459,7 +458,7 @@ func many(b *bench) {
 	}
 }
 
-// noneLost ends clients, and says what they have lost.
+// noneLost stops the clients and reports lost requests.
 func (b *bench) noneLost(clients *traffic, when string) {
 	b.Helper()
 	answered, failed := clients.stop()

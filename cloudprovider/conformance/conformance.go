@@ -1,5 +1,5 @@
-// Package conformance has the tests that a load-balancer provider should pass. The author of one
-// calls Run in a test of his own:
+// Package conformance has the tests that a load-balancer provider should pass. A provider's author calls Run in a
+// test:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Run(t, conformance.Harness{
@@ -9,7 +9,7 @@
 //		})
 //	}
 //
-// The tests run real servers, and send them real traffic through the load balancers.
+// The tests run real servers and send real traffic through the load balancers.
 package conformance
 
 import (
@@ -33,27 +33,24 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// Harness is a provider and what there is around it.
+// Harness is a provider and its environment.
 type Harness struct {
-	// New makes the provider. It may be called again after the one before has been closed, within
-	// one test, as by a hub that starts again; what outlives a hub must be found again then, and is to
-	// go at the end of the test.
+	// New creates the provider. A test may close it and call New again, like a restarted hub. State that outlives the
+	// hub must be found then, and must be removed at the end of the test.
 	New func(t *testing.T, c cloudprovider.Config) cloudprovider.MCSLoadBalancer
-	// Addresses are handed over in the Config.
+	// Addresses are passed in the Config.
 	Addresses []string
-	// Protocols are those that the provider carries, of TCP and UDP.
+	// Protocols are the supported ones, of TCP and UDP.
 	Protocols []corev1.Protocol
-	// ServerAddress is where the tests' servers listen; the load balancers must get there.
-	// By default it is 127.0.0.1.
+	// ServerAddress is where the test servers listen; load balancers must reach it. The default is 127.0.0.1.
 	ServerAddress string
-	// Settle is how long a change may take until traffic shows it, 15 s by default.
+	// Settle is how long a change may take to affect traffic. The default is 15 s.
 	Settle time.Duration
-	// Options says that the provider goes by the annotations of a MultiClusterService
-	// (cloudprovider.Options), and by the source ranges of its Service.
+	// Options says that the provider supports the annotations (cloudprovider.Options) and the Service's source ranges.
 	Options bool
 }
 
-// Run runs the tests.
+// Run runs the conformance tests.
 func Run(t *testing.T, h Harness) {
 	if h.ServerAddress == "" {
 		h.ServerAddress = "127.0.0.1"
@@ -98,19 +95,19 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// bench is what one test works with.
+// bench is the state of one test.
 type bench struct {
 	*testing.T
 	Harness
 	lister   *lister
 	provider cloudprovider.MCSLoadBalancer
 	made     []*networkingv1alpha1.MultiClusterService
-	// told has a value when the provider has reported of the MultiClusterService that is named.
+	// told has a value when the provider has reported the MultiClusterService in about.
 	told  chan struct{}
 	about atomic.Pointer[types.NamespacedName]
 }
 
-// report is what the provider calls.
+// report is the provider's Config.Report.
 func (b *bench) report(name types.NamespacedName) {
 	if about := b.about.Load(); about != nil && *about == name {
 		select {
@@ -127,7 +124,7 @@ func newBench(t *testing.T, h Harness) *bench {
 	return b
 }
 
-// start makes a provider, stop ends it, as a hub does.
+// start creates a provider and stop closes it, as a hub does.
 func (b *bench) start() {
 	var existing []*networkingv1alpha1.MultiClusterService
 	for _, m := range b.made {
@@ -155,7 +152,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 func (b *bench) carries(p corev1.Protocol) bool { return slices.Contains(b.Protocols, p) }
 
-// eventually asks until there is no error.
+// eventually repeats check until it succeeds.
 func (b *bench) eventually(what string, check func() error) {
 	b.Helper()
 	deadline := time.After(b.Settle)
@@ -174,7 +171,7 @@ func (b *bench) eventually(what string, check func() error) {
 	}
 }
 
-// A lister that the test fills.
+// A lister returns the Services that the test sets.
 type lister struct {
 	mu       sync.Mutex
 	services map[types.NamespacedName]cloudprovider.Service
@@ -196,7 +193,7 @@ func (l *lister) set(name types.NamespacedName, s cloudprovider.Service) {
 	l.services[name] = s
 }
 
-// mcs returns an object of that name. What the provider makes of it is deleted in the end.
+// mcs returns an object of that name. Its load balancer is deleted at the end of the test.
 func (b *bench) mcs(name string) *networkingv1alpha1.MultiClusterService {
 	m := &networkingv1alpha1.MultiClusterService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "conformance", Name: name, UID: types.UID("uid-" + name), Annotations: map[string]string{}},
@@ -205,7 +202,7 @@ func (b *bench) mcs(name string) *networkingv1alpha1.MultiClusterService {
 	b.made = append(b.made, m)
 	b.Cleanup(func() {
 		if b.Failed() {
-			return // something that failed may hang, too
+			return // after a failure, deletion may hang, too
 		}
 		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
 			b.Errorf("deleting in the end: %v", err)
@@ -218,8 +215,8 @@ func key(m *networkingv1alpha1.MultiClusterService) types.NamespacedName {
 	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
 }
 
-// apply tells the provider of a change, as the hub does: ensures what is not known to be there
-// and updates what is. It keeps the status in the object.
+// apply calls the provider as the hub does: Ensure for a new load balancer, Update for an existing one. It stores the
+// status in the object.
 func (b *bench) apply(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) {
 	b.Helper()
 	b.lister.set(key(m), s)
@@ -243,7 +240,7 @@ func (b *bench) apply(m *networkingv1alpha1.MultiClusterService, s cloudprovider
 	m.Status.LoadBalancer = *status.DeepCopy()
 }
 
-// address returns where a port of the load balancer is.
+// address returns the host and port of a load balancer's port.
 func address(m *networkingv1alpha1.MultiClusterService, port int32) string {
 	ingress := m.Status.LoadBalancer.Ingress[0]
 	host := ingress.IP

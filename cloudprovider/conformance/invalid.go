@@ -10,8 +10,8 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// invalid has a load balancer get ports and backends that there can't be. It says so, and the rest is served, by it and by others, also
-// those that are made after it.
+// invalid gives a load balancer invalid ports and backends. It must report them and still serve the valid ones, and so
+// must other and later load balancers.
 func invalid(b *bench) {
 	if !b.carries(corev1.ProtocolTCP) {
 		b.Skip("TCP is not carried")
@@ -38,7 +38,7 @@ func invalid(b *bench) {
 		b.apply(after, service(int32(8081+2*i), b.tcp(name)...))
 		b.reaches(address(after, int32(8081+2*i)), name)
 
-		// One that is there already gets such a backend, and another one with it.
+		// An existing load balancer gets the invalid backend together with a valid one.
 		s = service(int32(8081+2*i), b.tcp(name, "new"+name)...)
 		s.Ports[0].Backends = append([]cloudprovider.Backend{{Address: bad, Cluster: "c9"}}, s.Ports[0].Backends...)
 		b.lister.set(key(after), s)

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Loopback returns a range of addresses of this machine's loopback interface, for the Addresses of a Harness. Tests that run beside
-// draw theirs by chance too, and a process that a test has left may listen for long: one on which somebody listens at the port that
-// load balancers are tried with is not taken. Where that is so of all addresses, it is waited for a while for who has the port.
+// Loopback returns a range of loopback addresses for the Addresses of a Harness. Parallel tests draw at random too, so
+// it skips addresses whose test port is taken, and waits a while when all are.
 func Loopback(t *testing.T) string {
 	t.Helper()
 	const draws = 200

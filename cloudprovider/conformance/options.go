@@ -15,7 +15,6 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// proxyProtocol has a server that reads the header look at what it says.
 func proxyProtocol(b *bench) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(b.ServerAddress, "0"))
 	if err != nil {
@@ -49,7 +48,7 @@ func proxyProtocol(b *bench) {
 			want := fmt.Sprintf("%s %s %s hello", version, conn.LocalAddr(), conn.RemoteAddr())
 			for {
 				select {
-				case got := <-headers: // those of health checks have other addresses
+				case got := <-headers: // health checks send other addresses
 					if got == want {
 						return nil
 					}
@@ -61,7 +60,7 @@ func proxyProtocol(b *bench) {
 	}
 }
 
-// readHeader reads a header of either version, and the line after it.
+// readHeader reads a header of either version and the line after it.
 func readHeader(conn net.Conn, headers chan<- string) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
@@ -119,7 +118,7 @@ func maxConnections(b *bench) {
 			return err
 		})
 	}
-	// The third is kept waiting, and gets its turn when one ends.
+	// The third connection waits until another one ends.
 	answered := make(chan error, 1)
 	go func() {
 		_, err := ask(address(m, 8080))
@@ -150,7 +149,7 @@ func connectionRate(b *bench) {
 	if _, err := count(3*rate, ask, address(m, 8080)); err != nil {
 		b.Fatal(err)
 	}
-	// Those of one second may be made at once.
+	// The connections of one second may start at once.
 	if took := time.Since(began); took < 1500*time.Millisecond {
 		b.Errorf("%d connections took %v, at %d in a second", 3*rate, took, rate)
 	}
@@ -160,7 +159,7 @@ func askedAddress(b *bench) {
 	one, two := b.mcs("one"), b.mcs("two")
 	servers := b.tcp("a", "b")
 	b.apply(one, service(8080, servers[0]))
-	// Where another load balancer is, on another port.
+	// The address of the other load balancer, on another port.
 	two.Annotations[cloudprovider.AnnotationAddress] = one.Status.LoadBalancer.Ingress[0].IP
 	b.apply(two, service(8081, servers[1]))
 	if one.Status.LoadBalancer.Ingress[0].IP != two.Status.LoadBalancer.Ingress[0].IP {
@@ -168,7 +167,7 @@ func askedAddress(b *bench) {
 	}
 	b.reaches(address(one, 8080), "a")
 	b.reaches(address(two, 8081), "b")
-	// A port that is not free is refused, and nothing else changes but the backends.
+	// A taken port is refused, and only the backends change.
 	b.lister.set(key(two), cloudprovider.Service{Families: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []cloudprovider.Port{
 		portOf(8080, corev1.ProtocolTCP, servers[0]), portOf(8081, corev1.ProtocolTCP, servers[0]),
 	}})
@@ -199,7 +198,7 @@ func wrongOptions(b *bench) {
 	b.apply(m, both)
 	b.reaches(address(m, 8080), "b")
 	b.reaches(address(m, 8081), "b")
-	// What is wrong keeps no port open that is not exposed any more, nor another one from following its backends.
+	// An invalid annotation must not keep removed ports open or block backend updates.
 	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
 	b.lister.set(key(m), service(8080, servers[1]))
 	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// restart has the hub start again. Load balancers keep their addresses, whichever is asked for first, and nobody else gets these.
+// restart checks that load balancers keep their addresses after a restart of the hub, in any order of calls.
 func restart(b *bench) {
 	one, two, other := b.mcs("one"), b.mcs("two"), b.mcs("other")
 	servers := b.tcp("a", "b")
@@ -18,7 +18,7 @@ func restart(b *bench) {
 	if at := address(other, 8080); at == first || at == second {
 		b.Errorf("another one gets the address %s", at)
 	}
-	// In the other order.
+	// In the other order:
 	b.apply(two, service(8080, servers[1]))
 	b.apply(one, service(8080, servers[0]))
 	if address(one, 8080) != first || address(two, 8080) != second {

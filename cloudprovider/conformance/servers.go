@@ -15,16 +15,15 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// server is a backend: its first line is its name, then it repeats lines. A datagram it
-// answers with its name and what it got.
+// server is a backend that sends its name and then echoes lines. It answers a datagram with its name and the data.
 type server struct {
 	name     string
 	backend  cloudprovider.Backend
 	protocol corev1.Protocol
-	close    func() // no more connections; those that there are stay
+	close    func() // stops accepting; open connections stay
 }
 
-// tcp starts servers, in clusters c1 and c2 by turns.
+// tcp starts servers, alternately in clusters c1 and c2.
 func (b *bench) tcp(names ...string) (list []*server) {
 	b.Helper()
 	for i, name := range names {
@@ -42,7 +41,7 @@ func (b *bench) tcp(names ...string) (list []*server) {
 	return list
 }
 
-// ServeTCP says a name to each client, and then echoes the client's lines, until the listener is closed.
+// ServeTCP sends a name to each client and then echoes its lines, until the listener is closed.
 func ServeTCP(listener net.Listener, name string) {
 	for {
 		conn, err := listener.Accept()
@@ -85,7 +84,7 @@ func (b *bench) udp(names ...string) (list []*server) {
 	return list
 }
 
-// service is of one port with these backends.
+// service returns a Service of one port with these backends.
 func service(port int32, servers ...*server) cloudprovider.Service {
 	protocol := corev1.ProtocolTCP
 	if len(servers) > 0 {
@@ -103,7 +102,7 @@ func portOf(port int32, protocol corev1.Protocol, servers ...*server) cloudprovi
 	return p
 }
 
-// draining returns the servers as they are while they terminate.
+// draining returns copies of the servers in the terminating state.
 func draining(servers ...*server) (list []*server) {
 	for _, s := range servers {
 		terminating := *s
@@ -113,16 +112,15 @@ func draining(servers ...*server) (list []*server) {
 	return list
 }
 
-const patience = 5 * time.Second // for one answer
+const patience = 5 * time.Second // timeout of one answer
 
-// client is a connection to a load balancer.
 type client struct {
 	net.Conn
 	lines  *bufio.Reader
-	server string // who answers
+	server string // the name of the server that answered
 }
 
-// dial connects to a load balancer and gets to know who answers.
+// dial connects to a load balancer and reads the server's name.
 func dial(address string) (*client, error) {
 	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
@@ -144,7 +142,6 @@ func (c *client) line() (string, error) {
 	return strings.TrimSuffix(line, "\n"), err
 }
 
-// echo sends a line and gets it back.
 func (c *client) echo(text string) error {
 	if _, err := fmt.Fprintln(c, text); err != nil {
 		return err
@@ -156,7 +153,7 @@ func (c *client) echo(text string) error {
 	return err
 }
 
-// ask makes one connection and returns who answered.
+// ask makes one connection and returns the server's name.
 func ask(address string) (string, error) {
 	c, err := dial(address)
 	if err != nil {
@@ -166,7 +163,7 @@ func ask(address string) (string, error) {
 	return c.server, c.echo("hello")
 }
 
-// askUDP sends one datagram from a port of its own.
+// askUDP sends one datagram from a new source port.
 func askUDP(address string) (string, error) {
 	conn, err := net.DialTimeout("udp", address, patience)
 	if err != nil {
@@ -195,7 +192,7 @@ func talkUDP(conn net.Conn, text string) (string, error) {
 	return name, nil
 }
 
-// count asks n times, and counts who answered.
+// count asks n times and counts the answers of each server.
 func count(n int, ask func(string) (string, error), address string) (map[string]int, error) {
 	got := map[string]int{}
 	for range n {
@@ -208,7 +205,7 @@ func count(n int, ask func(string) (string, error), address string) (map[string]
 	return got, nil
 }
 
-// traffic is a client that makes one connection after the other.
+// traffic is a client that opens one connection after the other.
 type traffic struct {
 	mu       sync.Mutex
 	answered int
@@ -247,7 +244,7 @@ func (tr *traffic) count() int {
 	return tr.answered
 }
 
-// stop returns how many were answered, and the errors of those that were not.
+// stop returns the number of answers and the errors.
 func (tr *traffic) stop() (int, []error) {
 	close(tr.done)
 	tr.ended.Wait()

@@ -7,15 +7,14 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxAffinity is how many clients' backends are remembered for a port, at 100 bytes or so each.
-// Beyond it those are forgotten that have not connected for the longest time.
+// maxAffinity limits the remembered clients per port, at about 100 bytes each. The least recently used clients are
+// forgotten first.
 const maxAffinity = 100_000
 
-// affinity remembers which backend each client was sent to last. It is not safe for use by
-// several at the same time.
+// affinity remembers each client's last backend. It is not safe for concurrent use.
 type affinity struct {
-	timeout time.Duration // 0 remembers nothing
-	clients *lru.Cache    // of *visit by netip.Addr
+	timeout time.Duration // 0 turns affinity off
+	clients *lru.Cache    // netip.Addr to *visit
 }
 
 type visit struct {
@@ -31,7 +30,7 @@ func (a *affinity) setTimeout(timeout time.Duration) {
 	}
 }
 
-// get returns the client's backend, and counts as a visit.
+// get returns the client's backend and renews the visit.
 func (a *affinity) get(client netip.Addr, now time.Time) (netip.AddrPort, bool) {
 	found, ok := a.clients.Get(client)
 	if !ok {
@@ -46,7 +45,6 @@ func (a *affinity) get(client netip.Addr, now time.Time) (netip.AddrPort, bool) 
 	return v.backend, true
 }
 
-// put remembers where a client was sent.
 func (a *affinity) put(client netip.Addr, backend netip.AddrPort, now time.Time) {
 	if a.timeout > 0 {
 		a.clients.Add(client, &visit{backend, now})

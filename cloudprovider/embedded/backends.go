@@ -10,36 +10,33 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// A backend is where connections to one port go. It is known by its address: one that is not
-// wanted any more and comes back is another backend.
+// A backend is the destination of connections to one port. A removed backend whose address returns is a new backend.
 type backend struct {
 	address netip.AddrPort
-	// ctx ends when the backend is not wanted any more.
+	// ctx ends when the backend is removed.
 	ctx context.Context
 	end context.CancelFunc
-	// suspect tells the health check that a connection has failed just now.
+	// suspect tells the health check that a connection has just failed.
 	suspect chan struct{}
 
-	// Guarded by the group's mu.
+	// Guarded by the group's mu:
 	draining bool
 	down     bool
 }
 
-// A group is the backends of one port of a load balancer, and which of them the next connection
-// goes to.
+// A group holds the backends of one port of a load balancer and picks one for each connection.
 //
-// They take turns, of those that are up and not draining: that is even in numbers, whatever
-// clusters they are in, and one that fails every connection at once does not attract all of
-// them, as it would where the one with the fewest is chosen. Where none is up all are tried, and
-// where all are draining these serve on, as with kube-proxy.
+// It picks round robin among backends that are up and not draining. A least-connections choice would send every
+// connection to a backend that fails them at once. When none is up, all are tried; when all drain, they keep serving,
+// as with kube-proxy.
 type group struct {
-	check   func(ctx context.Context, b *backend, report func(up bool)) // nil is none
+	check   func(ctx context.Context, b *backend, report func(up bool)) // nil means no checks
 	changed func()                                                      // called when a backend goes up or down
 	running *sync.WaitGroup
 
 	mu       sync.Mutex
 	backends []*backend
-	usable   []*backend // the best that there are
+	usable   []*backend // the best backends available
 	next     int
 	sticky   *affinity
 }
@@ -48,7 +45,7 @@ func newGroup(running *sync.WaitGroup, check func(context.Context, *backend, fun
 	return &group{check: check, changed: changed, running: running, sticky: newAffinity(maxAffinity)}
 }
 
-// update makes the group one of just these backends.
+// update replaces the backends of the group. Backends that stay keep their state.
 func (g *group) update(want []cloudprovider.Backend, affinity time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +79,7 @@ func (g *group) newBackend(address netip.AddrPort) *backend {
 	return b
 }
 
-// report says whether a backend answers.
+// report records whether a backend answers.
 func (g *group) report(b *backend, up bool) {
 	g.mu.Lock()
 	moved := b.down == up && b.ctx.Err() == nil
@@ -96,8 +93,7 @@ func (g *group) report(b *backend, up bool) {
 	}
 }
 
-// failed says that a connection to the backend could not be made: none go there any more before
-// a check has succeeded.
+// failed takes a backend down after a failed connection, until a check succeeds.
 func (g *group) failed(b *backend) {
 	g.report(b, false)
 	select {
@@ -106,8 +102,7 @@ func (g *group) failed(b *backend) {
 	}
 }
 
-// choose is called with mu held. The turn goes on where it was, so that a change does not begin
-// with the same backend each time.
+// choose needs mu to be held. It keeps next, so that updates do not favour the first backend.
 func (g *group) choose() {
 	g.usable = g.usable[:0:0]
 	for _, good := range []func(*backend) bool{
@@ -127,8 +122,8 @@ func (g *group) choose() {
 	}
 }
 
-// pick returns the backend for a client's next connection, other than those that have failed it
-// already, or nil.
+// pick returns a backend for a client's next connection, or nil. It skips backends that already failed for this
+// connection.
 func (g *group) pick(client netip.Addr, failed []*backend, now time.Time) *backend {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,7 +147,6 @@ func (g *group) pick(client netip.Addr, failed []*backend, now time.Time) *backe
 	return nil
 }
 
-// unreachable returns the backends that do not answer.
 func (g *group) unreachable() (addresses []netip.AddrPort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,5 +158,4 @@ func (g *group) unreachable() (addresses []netip.AddrPort) {
 	return addresses
 }
 
-// close ends all backends.
 func (g *group) close() { g.update(nil, 0) }

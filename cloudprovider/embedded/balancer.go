@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
 )
 
-// place is where a listener is.
+// place is the address and port of a listener.
 type place struct {
 	address netip.Addr
 	port    addresses.Port
@@ -27,12 +27,12 @@ type listener interface {
 	close(drain time.Duration)
 }
 
-// balancer is one load balancer. It is guarded by the provider's mu.
+// balancer is one load balancer. The provider's mu guards it.
 type balancer struct {
 	provider  *Provider
 	name      types.NamespacedName
 	addresses []netip.Addr
-	ports     []addresses.Port // as the Service has them, also those that are not carried
+	ports     []addresses.Port // all ports of the Service, including unsupported ones
 	options   cloudprovider.Options
 	groups    map[addresses.Port]*group
 	listeners map[place]listener
@@ -42,8 +42,8 @@ func newBalancer(p *Provider, name types.NamespacedName) *balancer {
 	return &balancer{provider: p, name: name, groups: map[addresses.Port]*group{}, listeners: map[place]listener{}}
 }
 
-// follow brings up to date what needs neither options nor addresses, of the ports that there are: backends, affinity, and who is
-// let in. Those that are not exposed any more are closed.
+// follow updates backends, affinity and source ranges of the existing ports, and closes ports that are no longer
+// exposed. It needs no valid options or addresses.
 func (b *balancer) follow(s cloudprovider.Service) {
 	exposed := map[addresses.Port]bool{}
 	for _, port := range s.Ports {
@@ -63,8 +63,7 @@ func (b *balancer) follow(s cloudprovider.Service) {
 	b.ports = slices.DeleteFunc(b.ports, func(p addresses.Port) bool { return !exposed[p] })
 }
 
-// apply brings the load balancer up to date. What can't be listened on is in the error, and does
-// not keep the rest.
+// apply updates the load balancer. The error names places that cannot be listened on; the others still work.
 func (b *balancer) apply(ctx context.Context, assigned []netip.Addr, s cloudprovider.Service, o cloudprovider.Options) error {
 	b.addresses, b.ports, b.options = assigned, nil, o
 	wanted := map[place]bool{}
@@ -98,7 +97,7 @@ func (b *balancer) newGroup(protocol corev1.Protocol) *group {
 	if protocol == corev1.ProtocolUDP {
 		check = pauseUDP
 	}
-	// The provider's mu may be held by who makes the change, as by one who updates the backends.
+	// In a goroutine, because the caller may hold the provider's mu.
 	changed := func() { b.provider.running.Go(func() { b.provider.report(b.name) }) }
 	return newGroup(&b.provider.running, check, changed)
 }
@@ -122,7 +121,7 @@ func (b *balancer) listen(ctx context.Context, p place, s settings, o cloudprovi
 	return nil
 }
 
-// closeOthers ends the listeners and backends that are not wanted.
+// closeOthers closes unwanted listeners and the backends of unwanted ports.
 func (b *balancer) closeOthers(wanted map[place]bool) {
 	ports := map[addresses.Port]bool{}
 	for p, is := range wanted {
@@ -153,7 +152,7 @@ func (b *balancer) close(drain time.Duration) {
 	}
 }
 
-// status says what is listened on. A load balancer that is not there has none.
+// status lists the listening places. It is nil when there is no load balancer.
 func (b *balancer) status() *corev1.LoadBalancerStatus {
 	if b == nil {
 		return nil

@@ -7,20 +7,18 @@ import (
 	"time"
 )
 
-// Health checks: a backend that listens is up. Two checks in a row must fail before one goes
-// down by them, for a single packet may be lost; a connection of a client's that can't be made has it go
-// down at once, for another backend takes that. One success brings it back.
+// A backend goes down after two failed health checks, because one lost packet means nothing. It goes down at once when
+// a client's connection fails, because another backend can take that client. One success brings it back.
 const (
 	checkInterval = 5 * time.Second
-	// recheckInterval is between checks of a backend that has failed one.
+	// recheckInterval applies after a failed check.
 	recheckInterval = time.Second
 	checkTimeout    = 2 * time.Second
-	// udpPause is how long a backend of a UDP port is left out after it has refused a datagram.
-	// Nothing else tells whether it is up: what UDP servers answer is their own affair.
+	// udpPause is how long a UDP backend gets no datagrams after it refused one. No generic check of UDP servers
+	// exists.
 	udpPause = 10 * time.Second
 )
 
-// dialer connects to backends.
 type dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -29,7 +27,7 @@ type dialer interface {
 func checkTCP(d dialer) func(context.Context, *backend, func(bool)) {
 	return func(ctx context.Context, b *backend, report func(up bool)) {
 		failures := 0
-		// The first comes soon, but not those of a thousand backends at once.
+		// A random delay spreads the first checks of many backends.
 		timer := time.NewTimer(rand.N(recheckInterval))
 		defer timer.Stop()
 		for {
@@ -66,13 +64,13 @@ func accepts(ctx context.Context, d dialer, b *backend) bool {
 		return false
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // ends it at once, leaving no state behind at either side
+		_ = tcp.SetLinger(0) // resets the connection, so that neither side keeps state
 	}
 	_ = conn.Close()
 	return true
 }
 
-// pauseUDP has a backend that has refused a datagram be tried again after a while.
+// pauseUDP marks a backend that refused a datagram as up again after udpPause.
 func pauseUDP(ctx context.Context, b *backend, report func(up bool)) {
 	timer := time.NewTimer(udpPause)
 	timer.Stop()

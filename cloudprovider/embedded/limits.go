@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// limits are those of one listener. Clients beyond them wait, in the kernel's queue of a TCP
-// port; datagrams of new UDP clients are dropped. The zero value limits nothing.
+// limits apply to one listener. TCP clients beyond them wait in the kernel's accept queue; datagrams of new UDP
+// clients are dropped. The zero value limits nothing.
 type limits struct {
 	mu   sync.Mutex
-	max  int     // connections at a time; 0 is no limit
-	rate float64 // connections a second; 0 is no limit
+	max  int     // concurrent connections; 0 is no limit
+	rate float64 // new connections per second; 0 is no limit
 	open int
-	// tokens are the connections that may be made at once, at the time of filled: at most
-	// those of one second.
+	// tokens are the connections that may start at once, as of filled: at most those of one second.
 	tokens float64
 	filled time.Time
-	freed  chan struct{} // closed when a connection ends or a limit changes; nil while nobody waits
+	freed  chan struct{} // closed when a connection ends or a limit changes; nil while no caller waits
 }
 
 func (l *limits) set(maximum, rate int) {
@@ -30,8 +29,8 @@ func (l *limits) set(maximum, rate int) {
 	l.wake()
 }
 
-// take counts a new connection, or returns after how long to try again; 0 with ok false is when
-// wait says so.
+// take counts a new connection, or returns the time to wait before a retry. A time of 0 with ok false means: wait
+// until freed is closed.
 func (l *limits) take(now time.Time) (ok bool, again time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +49,7 @@ func (l *limits) take(now time.Time) (ok bool, again time.Duration) {
 	return true, 0
 }
 
-// await takes as soon as the limits let it.
+// await blocks until take succeeds.
 func (l *limits) await(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -76,7 +75,6 @@ func (l *limits) await(ctx context.Context) error {
 	}
 }
 
-// done says that a connection has ended.
 func (l *limits) done() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +84,7 @@ func (l *limits) done() {
 	}
 }
 
-// refund takes back what was taken for a connection that is none of a client's that is let in.
+// refund undoes take for a client that is not admitted.
 func (l *limits) refund() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +93,7 @@ func (l *limits) refund() {
 	l.wake()
 }
 
-// wake is called with mu held.
+// wake needs mu to be held.
 func (l *limits) wake() {
 	if l.freed != nil {
 		close(l.freed)

@@ -1,7 +1,7 @@
 // Package embedded is the load-balancer provider inside the hub: it listens on the addresses, and forwards TCP
 // connections and UDP datagrams to the backends.
 //
-// The addresses must be the machine's already. Traffic stops when the hub does.
+// This machine must already have the addresses. Traffic stops when the hub stops.
 package embedded
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
 )
 
-// Name is the provider's in the registry.
+// Name is the name of this provider in the registry.
 const Name = "embedded"
 
 func init() { cloudprovider.Register(Name, New) }
 
-// optionDrain is how long connections may go on whose load balancer, or port of it, is no
-// longer, or whose hub ends.
+// optionDrain is how long open connections may continue after their port or load balancer was deleted or the hub
+// stops.
 const optionDrain = "drain"
 
 const defaultDrain = 10 * time.Second
@@ -41,16 +41,16 @@ type Provider struct {
 	pool     *addresses.Pool
 	dialer   dialer
 	drain    time.Duration
-	linger   time.Duration // of UDP backends that are not wanted any more
+	linger   time.Duration // how long removed UDP backends may still answer
 	log      *slog.Logger
-	running  sync.WaitGroup // everything that this provider has running
+	running  sync.WaitGroup // all goroutines of this provider
 	tcp, udp counts
 
 	mu        sync.Mutex
-	balancers map[types.NamespacedName]*balancer // nil when closed
+	balancers map[types.NamespacedName]*balancer // nil after Close
 }
 
-// New makes the provider. It needs addresses, and has the option drain.
+// New creates the provider. It needs addresses and accepts the option drain.
 func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	if err := cloudprovider.CheckOptions(c.Options, optionDrain); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	return status, errors.Join(err, refused)
 }
 
-// provide makes a load balancer, or brings it up to date.
+// provide creates or updates a load balancer.
 func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, service cloudprovider.Service) (*corev1.LoadBalancerStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClu
 	name := nameOf(mcs)
 	b := p.balancers[name]
 	if b != nil {
-		b.follow(service) // whatever may be wrong with the rest
+		b.follow(service) // even when the options or addresses are invalid
 	}
 	options, err := cloudprovider.OptionsOf(mcs)
 	if err != nil {
@@ -149,8 +149,7 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(_ context.Context, mcs *networki
 	return nil
 }
 
-// Close takes no more connections, and returns when those that there are have ended, or have
-// been ended after the time that the option drain gives.
+// Close stops accepting connections and waits for the open ones; after the drain time it ends them.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	for _, b := range p.balancers {
@@ -178,7 +177,7 @@ func (p *Provider) Unreachable(name types.NamespacedName) []netip.AddrPort {
 	return slices.Compact(all)
 }
 
-// carried returns the ports that this provider can carry.
+// carried returns the ports with a protocol that this provider supports.
 func carried(s cloudprovider.Service) (ports []addresses.Port) {
 	for _, port := range s.Ports {
 		if carries(port.Protocol) {

@@ -6,14 +6,14 @@ import (
 	"net/netip"
 )
 
-// signatureV2 begins every header of version 2.
+// signatureV2 starts every header of version 2.
 const signatureV2 = "\r\n\r\n\x00\r\nQUIT\n"
 
-// proxyHeader returns what tells a backend of whom a TCP connection is, by the PROXY protocol
+// proxyHeader returns the PROXY protocol header that names the TCP client
 // (www.haproxy.org/download/2.6/doc/proxy-protocol.txt, sections 2.1 and 2.2).
 func proxyHeader(version int, client, server netip.AddrPort) []byte {
 	from, to := client.Addr().Unmap(), server.Addr().Unmap()
-	if from.Is4() != to.Is4() { // a header has one family: IPv4 addresses have forms in the other
+	if from.Is4() != to.Is4() { // a header has one family, so IPv4 addresses are written as IPv6
 		from, to = netip.AddrFrom16(from.As16()), netip.AddrFrom16(to.As16())
 	}
 	if version == 1 {

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// dialTimeout is for one backend, attemptsTimeout for all that are tried for one connection.
+	// dialTimeout applies to one backend, attemptsTimeout to all attempts for one connection.
 	dialTimeout     = 3 * time.Second
 	attemptsTimeout = 10 * time.Second
-	// acceptPause is after an error of the listener, as when the process has no file descriptors left.
+	// acceptPause follows an accept error, for example when the process has no file descriptors left.
 	acceptPause = 100 * time.Millisecond
 )
 
-// keepAlive finds out within about a minute that the other end of an idle connection is no more.
+// keepAlive detects a dead peer of an idle connection within about a minute.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
 
-// settings are what a listener goes by with each new connection.
+// settings apply to new connections.
 type settings struct {
 	proxyProtocol int
-	sources       []netip.Prefix // none lets all in
+	sources       []netip.Prefix // none admits all clients
 }
 
 func (s *settings) admits(client netip.Addr) bool {
 	return len(s.sources) == 0 || slices.ContainsFunc(s.sources, func(p netip.Prefix) bool { return p.Contains(client) })
 }
 
-// tcpListener forwards the connections that are made to one address and port.
+// tcpListener forwards the connections to one address and port.
 type tcpListener struct {
 	listener *net.TCPListener
 	group    *group
@@ -44,11 +44,11 @@ type tcpListener struct {
 	limits   limits
 	running  *sync.WaitGroup
 	counts   *counts
-	open     sync.WaitGroup // connections
+	open     sync.WaitGroup // open connections
 
-	// closing is done when no more connections are taken, killing when those that there are end.
+	// closing is done when the listener stops accepting, killing when open connections must end.
 	closing, killing context.Context
-	accepted         chan struct{} // closed when accept has returned
+	accepted         chan struct{} // closed when accept returns
 	stop, kill       context.CancelFunc
 }
 
@@ -73,7 +73,7 @@ func (l *tcpListener) configure(s settings, maxConnections, rate int) {
 	l.limits.set(maxConnections, rate)
 }
 
-// close takes no more connections. Those that there are may go on for as long as drain.
+// close stops accepting. Open connections may continue for the drain time.
 func (l *tcpListener) close(drain time.Duration) {
 	l.stop()
 	_ = l.listener.Close()
@@ -103,7 +103,7 @@ func (l *tcpListener) accept() {
 		}
 		s, from := l.settings.Load(), conn.RemoteAddr().(*net.TCPAddr).AddrPort()
 		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-		if !s.admits(from.Addr()) { // and takes nothing away from those that are
+		if !s.admits(from.Addr()) { // rejected clients do not use up the limits
 			l.limits.refund()
 			_ = conn.SetLinger(0)
 			_ = conn.Close()
@@ -116,14 +116,14 @@ func (l *tcpListener) accept() {
 	}
 }
 
-// serve forwards one connection, until both sides have ended it or one has broken it off.
+// serve forwards one connection until both sides close it or one side resets it.
 func (l *tcpListener) serve(client *net.TCPConn, from netip.AddrPort, s *settings) {
 	defer client.Close()
 	defer l.counts.begin()()
 	upstream, err := l.connect(from.Addr())
 	if err != nil {
 		l.counts.failed.Add(1)
-		_ = client.SetLinger(0) // a reset tells clients more than an answer of nothing
+		_ = client.SetLinger(0) // a reset tells clients that the connection failed; a plain close looks like an empty answer
 		return
 	}
 	defer upstream.Close()
@@ -147,8 +147,7 @@ func (l *tcpListener) serve(client *net.TCPConn, from netip.AddrPort, s *setting
 	other.Wait()
 }
 
-// forward copies in one direction, within the kernel, and passes on the end of it. A
-// connection that one side breaks off is broken off with the other.
+// forward copies one direction inside the kernel and passes on the end of the stream. An error aborts both directions.
 func forward(to, from *net.TCPConn, abort func()) {
 	if _, err := io.Copy(to, from); err != nil {
 		abort()
@@ -161,7 +160,7 @@ func forward(to, from *net.TCPConn, abort func()) {
 
 var errNoBackend = errors.New("no backend could be connected to")
 
-// connect connects to a backend; where one can't be connected to, to another.
+// connect dials a backend, and tries the others when that fails.
 func (l *tcpListener) connect(client netip.Addr) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(l.killing, attemptsTimeout)
 	defer cancel()

@@ -9,13 +9,13 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// counts are of all connections by one protocol; of UDP, of flows.
+// counts covers all connections of one protocol, or flows for UDP.
 type counts struct {
 	open          atomic.Int64
 	taken, failed atomic.Uint64
 }
 
-// begin counts a connection until the returned function is called.
+// begin counts a connection as open until the returned function is called.
 func (c *counts) begin() (end func()) {
 	c.taken.Add(1)
 	c.open.Add(1)

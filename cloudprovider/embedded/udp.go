@@ -14,23 +14,21 @@ import (
 )
 
 const (
-	// udpIdle is how long a client without datagrams in either direction keeps its backend; the
-	// kernel's own connection tracking forgets two-way streams after two minutes, too.
+	// udpIdle is how long an idle client keeps its backend. Linux's connection tracking also forgets two-way streams
+	// after two minutes.
 	udpIdle = 2 * time.Minute
-	// udpLinger is how long a backend that is not wanted any more may take for what it owes to a client: as long as clients
-	// wait for an answer, as resolvers do.
+	// udpLinger is how long a removed backend may still answer. DNS resolvers wait about as long for an answer.
 	udpLinger = 5 * time.Second
-	// maxLingering is how many clients' answers a port waits for so at most, for each has a socket beside those of maxFlows.
+	// maxLingering limits the sockets of flows that wait for last answers; they do not count towards maxFlows.
 	maxLingering = 1000
-	// maxDatagram is the largest there is.
+	// maxDatagram is the largest possible UDP datagram.
 	maxDatagram = 64 << 10
-	// maxFlows is how many clients a port has at most where nothing else is said: each costs a
-	// socket, and a sender of made-up source addresses must not take them all.
+	// maxFlows is the default maximum of clients per port. Each client costs a socket, so forged source addresses
+	// could otherwise exhaust them.
 	maxFlows = 10_000
 )
 
-// udpListener forwards the datagrams that are sent to one address and port. Those of one
-// client's address and port go to one backend, and the answers back.
+// udpListener forwards the datagrams of one address and port. Each client address and port sticks to one backend.
 type udpListener struct {
 	conn     *net.UDPConn
 	group    *group
@@ -40,24 +38,24 @@ type udpListener struct {
 	limits   limits
 	running  *sync.WaitGroup
 	counts   *counts
-	ctx      context.Context // ends all
+	ctx      context.Context // ends all flows
 	end      context.CancelFunc
 
-	lingering atomic.Int64 // flows that are none of those below any more, and are owed answers
+	lingering atomic.Int64 // flows that are no longer in flows and still expect answers
 
 	mu    sync.Mutex
 	flows map[netip.AddrPort]*flow
 }
 
-// A flow is what one client sends and gets.
+// A flow is the traffic of one client.
 type flow struct {
 	client  netip.AddrPort
 	backend *backend
 	conn    *net.UDPConn
-	used    atomic.Int64 // when, in nanoseconds of Unix time
-	// owed counts the datagrams that may still be answered, if each is by one.
+	used    atomic.Int64 // last use, in Unix nanoseconds
+	// owed counts the datagrams that the backend has not answered yet, at one answer each.
 	owed atomic.Int64
-	// release gives the client's place to another, once.
+	// release frees the client's place in the limits, once.
 	release func()
 }
 
@@ -69,14 +67,14 @@ func listenUDP(ctx context.Context, address netip.AddrPort, g *group, p *Provide
 	l := &udpListener{
 		conn: conn.(*net.UDPConn), group: g, dialer: p.dialer, linger: p.linger, running: &p.running, counts: &p.udp, flows: map[netip.AddrPort]*flow{},
 	}
-	_ = l.conn.SetReadBuffer(4 << 20) // as much as the kernel lets
+	_ = l.conn.SetReadBuffer(4 << 20) // the kernel may grant less
 	l.settings.Store(&settings{})
 	l.ctx, l.end = context.WithCancel(context.Background())
 	l.running.Go(l.receive)
 	return l, nil
 }
 
-// configure ends the flows of clients that are not admitted any more: their streams have no end of their own.
+// configure ends the flows of clients that are no longer admitted; UDP flows have no end of their own.
 func (l *udpListener) configure(s settings, maxConnections, rate int) {
 	l.settings.Store(&s)
 	if maxConnections == 0 {
@@ -87,12 +85,11 @@ func (l *udpListener) configure(s settings, maxConnections, rate int) {
 	defer l.mu.Unlock()
 	for client, f := range l.flows {
 		if !s.admits(client.Addr()) {
-			_ = f.conn.Close() // and so the flow ends
+			_ = f.conn.Close() // ends the flow
 		}
 	}
 }
 
-// close ends all flows: no datagram of theirs can come in any more.
 func (l *udpListener) close(time.Duration) {
 	l.end()
 	_ = l.conn.Close()
@@ -106,13 +103,13 @@ func (l *udpListener) receive() {
 			return
 		}
 		if err != nil {
-			continue // of an answer that did not reach its client
+			continue // error of an answer that did not reach its client
 		}
 		l.send(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), buffer[:n])
 	}
 }
 
-// send passes a datagram on. One that a backend refuses goes to another.
+// send forwards a datagram. If a backend refuses it, send tries another backend.
 func (l *udpListener) send(client netip.AddrPort, data []byte) {
 	var failed []*backend
 	for {
@@ -128,16 +125,16 @@ func (l *udpListener) send(client netip.AddrPort, data []byte) {
 		}
 		l.finish(f)
 		switch {
-		case refused(err): // tells of an earlier datagram; this one was not sent
+		case refused(err): // the refusal belongs to an earlier datagram; this one was not sent
 			l.group.failed(f.backend)
 			failed = append(failed, f.backend)
-		case !errors.Is(err, net.ErrClosed): // the backend went meanwhile, and the next one gets it
+		case !errors.Is(err, net.ErrClosed): // on ErrClosed the backend was removed meanwhile, and the loop tries the next one
 			return
 		}
 	}
 }
 
-// flow returns the client's, or begins one; nil where that can't be.
+// flow returns the client's flow or starts one. It returns nil when no flow can start.
 func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +142,7 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 		if f.backend.ctx.Err() == nil {
 			return f
 		}
-		f.release() // for the one that begins here, also where no other place is free
+		f.release() // its place goes to the flow that starts here, even when the port is full
 	}
 	if !l.settings.Load().admits(client.Addr()) || l.ctx.Err() != nil {
 		return nil
@@ -175,8 +172,8 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 	return f
 }
 
-// answers passes on what the backend sends, until the flow is idle for long, or the backend
-// refuses, or is not wanted any more and owes no answer.
+// answers forwards the backend's datagrams until the flow is idle, the backend refuses, or the backend was removed and
+// owes no answer.
 func (l *udpListener) answers(f *flow) {
 	defer f.release()
 	defer l.finish(f)
@@ -191,14 +188,14 @@ func (l *udpListener) answers(f *flow) {
 			return
 		}
 		if f.backend.ctx.Err() != nil {
-			break // looked at after the deadline was set: the other way round that of the backend's end could be lost
+			break // must come after the deadline was set; otherwise the backend's end could be missed
 		}
 		if !l.answer(f, raw) {
 			return
 		}
 	}
 	l.forget(f)
-	f.release() // what lingers takes nobody's place
+	f.release() // lingering flows do not count towards the limit
 	if l.lingering.Add(1) <= maxLingering {
 		for end := f.lastUse().Add(l.linger); f.owed.Load() > 0 && f.readsUntil(end) && l.answer(f, raw); {
 		}
@@ -208,15 +205,15 @@ func (l *udpListener) answers(f *flow) {
 
 func (f *flow) lastUse() time.Time { return time.Unix(0, f.used.Load()) }
 
-// readsUntil sets how long an answer is waited for, and tells whether there is time left.
+// readsUntil sets the read deadline and reports whether time is left.
 func (f *flow) readsUntil(end time.Time) bool {
 	return time.Until(end) > 0 && f.conn.SetReadDeadline(end) == nil
 }
 
-// buffers are for answers. A flow that waits for one has none, for there are many.
+// buffers are shared, because each of the many waiting flows would otherwise hold 64 KiB.
 var buffers = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
 
-// answer passes on one answer, if there is one in time, and tells whether there may be more.
+// answer forwards one answer that arrives in time, and reports whether more may come.
 func (l *udpListener) answer(f *flow, raw syscall.RawConn) bool {
 	var failed error
 	err := raw.Read(func(fd uintptr) bool {
@@ -228,14 +225,14 @@ func (l *udpListener) answer(f *flow, raw syscall.RawConn) bool {
 			return false
 		case err != nil:
 			failed = err
-		case l.settings.Load().admits(f.client.Addr()): // configure does not know of what lingers
-			_, _ = l.conn.WriteToUDPAddrPort(buffer[:n], f.client) // a client that is gone gets no answer
+		case l.settings.Load().admits(f.client.Addr()): // configure does not reach lingering flows
+			_, _ = l.conn.WriteToUDPAddrPort(buffer[:n], f.client) // an error here only means that the client is gone
 		}
 		return true
 	})
 	switch err = cmp.Or(err, failed); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return true // and perhaps there was something in the other direction
+		return true // the client may have sent something meanwhile
 	case err != nil:
 		if refused(err) {
 			l.group.failed(f.backend)
@@ -249,7 +246,7 @@ func (l *udpListener) answer(f *flow, raw syscall.RawConn) bool {
 	return true
 }
 
-// forget has the client's next datagram begin another flow.
+// forget makes the client's next datagram start another flow.
 func (l *udpListener) forget(f *flow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,7 +264,7 @@ func refused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH)
 }
 
-// local tells whether an error is this machine's own, and says nothing of the backend.
+// local reports whether an error comes from this machine and says nothing about the backend.
 func local(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
 }

@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// settle returns when HAProxy has what was wanted at the time of a change. Those that wait while
-// another's change is applied have theirs applied together: a reload is for all of them. The
-// error is that of the load balancer's, or one of all.
+// settle returns when HAProxy has applied change number want. Waiting changes share one reload. The error is this load
+// balancer's or one that affects all.
 func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedName) error {
 	select {
 	case p.applying <- struct{}{}:
@@ -47,13 +46,13 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	running := ""
 	if restructure {
 		var err error
-		if running, err = p.look(ctx); err != nil { // HAProxy may be well, and slow to answer: nothing is done
+		if running, err = p.look(ctx); err != nil { // HAProxy may be healthy but slow, so change nothing
 			p.again(true, changed)
 			return err
 		}
 	}
 	var own error
-	if !restructure || running != "" { // servers first: a structure that can't be loaded keeps no load balancer from following its backends
+	if !restructure || running != "" { // servers first, so that backends still update when the new structure cannot be loaded
 		for _, b := range each {
 			if err := p.sync(ctx, b); err != nil {
 				p.again(!reached(err), map[types.NamespacedName]bool{b.Name: true})
@@ -69,7 +68,7 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 			if running != "" {
 				p.dropUnwanted(ctx, all)
 			}
-			p.servers = nil // a worker that is late may take this one's place
+			p.servers = nil // a slow new worker may still take over
 			return errors.Join(err, own)
 		}
 	}
@@ -79,7 +78,7 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	return own
 }
 
-// again puts back what could not be done.
+// again queues changes that failed.
 func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,37 +86,37 @@ func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool
 	maps.Copy(p.changed, changed)
 }
 
-// look returns the version of what HAProxy runs with, "" where it does not run, and notes what it listens on.
+// look returns the version of HAProxy's running configuration ("" when it does not run) and records where it listens.
 func (p *Provider) look(ctx context.Context) (running string, err error) {
 	if running, err = p.process.version(ctx); err != nil {
 		return "", err
 	}
 	o, err := p.written()
 	switch {
-	case err == nil && (!p.initialized || running == "" || running == o.version): // a former hub may have written it, or HAProxy may have taken it late
+	case err == nil && (!p.initialized || running == "" || running == o.version): // a previous hub may have written it, or HAProxy may have loaded it late
 		p.rebound(o.places)
 	case err != nil && !p.initialized && running != "":
 		return "", fmt.Errorf("reading what a running HAProxy listens on: %w", err)
 	}
 	p.initialized = true
-	if running == "" { // what it listened on, a worker that is ending may have for a moment
+	if running == "" { // a stopping worker may hold its old sockets for a moment
 		p.rebound(nil)
 		p.servers = nil
 	}
 	return running, nil
 }
 
-// load has HAProxy run with the structure that is wanted. running is the version of what it has, "" where it does not run.
+// load makes HAProxy run the wanted structure. running is the version that it runs now, or "".
 func (p *Provider) load(ctx context.Context, running string, all map[types.NamespacedName]*balancer) error {
 	unbound := p.tryBinds(ctx, binds(all))
 	if running == "" && len(unbound) > 0 {
 		if now, err := p.process.version(ctx); err != nil || now != "" {
-			return errors.Join(errors.New("HAProxy restarted, and the hub reads its state again"), err) // it may be what listens there
+			return errors.Join(errors.New("HAProxy restarted, and the hub reads its state again"), err) // HAProxy itself may hold the ports
 		}
 	}
 	if running == "" && len(unbound) == len(binds(all)) {
 		if _, err := os.Stat(p.process.configFile()); errors.Is(err, os.ErrNotExist) {
-			return nil // it has nothing to carry, and never had
+			return nil // HAProxy has nothing to carry and never had
 		}
 	}
 	text, err := render(p.settings, sorted(all), unbound)
@@ -130,20 +129,20 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 			return err
 		}
 		down := p.handOver(ctx, running, all)
-		defer func() { _ = os.Remove(p.stateFile()) }() // what begins by itself later knows better
-		p.servers = nil                                 // whatever comes of it, they are others then
+		defer func() { _ = os.Remove(p.stateFile()) }() // a worker that starts later on its own must not use old states
+		p.servers = nil                                 // even a failed reload may change the servers
 		if err := p.process.reload(ctx, o.version); err != nil {
 			return err
 		}
 		p.fresh(all, down)
-		p.worker, _ = p.process.identity(ctx) // where it does not answer, all is looked at when it does
+		p.worker, _ = p.process.identity(ctx) // on an error, attend reads everything again later
 	}
 	p.rebound(o.places)
 	p.runs.Store(true)
 	return nil
 }
 
-// rebound notes what is listened on now.
+// rebound records the places that HAProxy listens on now.
 func (p *Provider) rebound(places []netip.AddrPort) {
 	if p.released == nil {
 		p.released = map[netip.AddrPort]bool{}
@@ -156,7 +155,7 @@ func (p *Provider) rebound(places []netip.AddrPort) {
 	}
 }
 
-// written returns what the configuration says that was written last.
+// written returns the outline of the last written configuration.
 func (p *Provider) written() (outline, error) {
 	text, err := os.ReadFile(p.process.configFile())
 	if err != nil {
@@ -165,7 +164,7 @@ func (p *Provider) written() (outline, error) {
 	return outlineOf(string(text)), nil
 }
 
-// fresh notes the servers that a configuration begins with: up, but for those that it was told to be down.
+// fresh records the servers of a new worker: up, except those handed over as down.
 func (p *Provider) fresh(all map[types.NamespacedName]*balancer, down map[string][]netip.AddrPort) {
 	p.servers = map[string]map[netip.AddrPort]serverState{}
 	for _, b := range all {
@@ -183,8 +182,8 @@ func (p *Provider) fresh(all map[types.NamespacedName]*balancer, down map[string
 	}
 }
 
-// tryBinds finds places that HAProxy could not listen on, before it tries: one of them would keep
-// it from loading all the others.
+// tryBinds finds places that HAProxy cannot listen on. One such place would make HAProxy reject the whole
+// configuration.
 func (p *Provider) tryBinds(ctx context.Context, places []netip.AddrPort) map[netip.AddrPort]error {
 	unbound := map[netip.AddrPort]error{}
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
@@ -203,10 +202,10 @@ func (p *Provider) tryBinds(ctx context.Context, places []netip.AddrPort) map[ne
 	return unbound
 }
 
-// releaseTimeout is for a worker that is ending to close its listening sockets, which it does first.
+// releaseTimeout is how long a stopping worker may take to close its listening sockets.
 const releaseTimeout = 3 * time.Second
 
-// tryBind tries one, and for a while again where a former process may have it still.
+// tryBind tests one place, and retries while a previous process may still hold it.
 func (p *Provider) tryBind(ctx context.Context, place netip.AddrPort) error {
 	for {
 		err := bind(place)
@@ -223,7 +222,7 @@ func (p *Provider) tryBind(ctx context.Context, place netip.AddrPort) error {
 	}
 }
 
-// bind finds out whether a place can be listened on. It does not listen, so that a HAProxy that starts just then can.
+// bind tests a place without listen(2), so that a HAProxy that starts at that moment can listen.
 func bind(place netip.AddrPort) error {
 	family, address := syscall.AF_INET, syscall.Sockaddr(nil)
 	if at := place.Addr(); at.Is4() {
@@ -245,11 +244,11 @@ func bind(place netip.AddrPort) error {
 	return nil
 }
 
-// dropUnwanted has sections that are not wanted any more lead nowhere, where HAProxy can't be given another structure.
+// dropUnwanted empties sections that are no longer wanted when HAProxy cannot load a new structure.
 func (p *Provider) dropUnwanted(ctx context.Context, all map[types.NamespacedName]*balancer) {
 	have, err := allStates(ctx, p.process.worker())
 	if err != nil {
-		return // what has failed before is told
+		return // the caller already reports an error
 	}
 	for section, servers := range have {
 		if name, ok := ownerOf(section); ok && !all[name].has(section) {
@@ -258,7 +257,7 @@ func (p *Provider) dropUnwanted(ctx context.Context, all map[types.NamespacedNam
 	}
 }
 
-// sync brings one load balancer's servers up to date, in the sections that HAProxy has.
+// sync updates one load balancer's servers in the sections that HAProxy has.
 func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	lingering := false
 	var refused []error
@@ -268,14 +267,14 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 			var err error
 			have, err = states(ctx, p.process.worker(), l.Name)
 			if errors.Is(err, errNoSection) {
-				continue // it has none of its places, or is yet to be loaded
+				continue // no place of the section could be bound, or it is not loaded yet
 			}
 			if err != nil {
 				return fmt.Errorf("asking HAProxy for servers: %w", err)
 			}
 		}
 		if err := change(ctx, p.process.worker(), l, have); err != nil {
-			delete(p.servers, l.Name) // whatever it has now, ask
+			delete(p.servers, l.Name) // the state is unknown now, so read it again
 			err = fmt.Errorf("changing servers of HAProxy: %w", err)
 			if !errors.Is(err, errRefused) {
 				return err
@@ -299,8 +298,7 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	return errors.Join(refused...)
 }
 
-// refresh looks at the servers of sections of which HAProxy has logged something, and at all of them where it could not
-// log everything.
+// refresh reads the servers of logged sections, or of all sections when HAProxy lost log lines.
 func (p *Provider) refresh(sections map[string]bool) {
 	select {
 	case p.applying <- struct{}{}:
@@ -308,7 +306,7 @@ func (p *Provider) refresh(sections map[string]bool) {
 	case <-p.ctx.Done():
 		return
 	}
-	if info, err := p.process.info(p.ctx); err == nil && info["DroppedLogs"] != p.lost { // lines that nobody took in time
+	if info, err := p.process.info(p.ctx); err == nil && info["DroppedLogs"] != p.lost { // HAProxy dropped log lines
 		p.lost = info["DroppedLogs"]
 		for section := range p.servers {
 			sections[section] = true
@@ -317,7 +315,7 @@ func (p *Provider) refresh(sections map[string]bool) {
 	for section := range sections {
 		found, err := states(p.ctx, p.process.worker(), section)
 		if err != nil {
-			continue // it has gone meanwhile
+			continue // the section was removed meanwhile
 		}
 		if p.servers == nil {
 			p.servers = map[string]map[netip.AddrPort]serverState{}
@@ -327,7 +325,7 @@ func (p *Provider) refresh(sections map[string]bool) {
 	}
 }
 
-// updateUnreachable reports servers that have gone up or down.
+// updateUnreachable records and reports servers that went up or down.
 func (p *Provider) updateUnreachable(section string, states map[netip.AddrPort]serverState) {
 	var down []netip.AddrPort
 	for a, s := range states {
@@ -340,7 +338,7 @@ func (p *Provider) updateUnreachable(section string, states map[netip.AddrPort]s
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !ok || !p.balancers[name].has(section) || slices.Equal(down, p.unreachable[section]) {
-		return // nothing new, or of a section that is wanted no more
+		return // unchanged, or the section is no longer wanted
 	}
 	p.unreachable[section] = down
 	if len(down) == 0 {

@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// handOver writes down which servers do not answer, for a worker that takes the place of another: it would take all of
-// them for up, send a connection to each, and have it be told again that they are down. Nothing depends on it: where it
-// fails, that is what happens.
+// handOver saves which servers are down for the worker that a reload starts. Without it, the new worker takes all
+// servers for up and sends each a connection. Failures are harmless.
 func (p *Provider) handOver(ctx context.Context, running string, all map[types.NamespacedName]*balancer) (down map[string][]netip.AddrPort) {
-	_ = os.Remove(p.stateFile()) // which a hub has left that has ended just then
+	_ = os.Remove(p.stateFile()) // a hub that stopped during a reload may have left it
 	if running == "" {
 		return nil
 	}
@@ -27,7 +26,7 @@ func (p *Provider) handOver(ctx context.Context, running string, all map[types.N
 	text.WriteString("1\n")
 	for _, b := range sorted(all) {
 		for _, l := range b.Listens {
-			for _, a := range l.Servers { // one that rests is not checked
+			for _, a := range l.Servers { // resting servers are not checked
 				if have[l.Name][a].down {
 					down[l.Name] = append(down[l.Name], a)
 					text.WriteString(stateLine(l.Name, a))
@@ -41,10 +40,10 @@ func (p *Provider) handOver(ctx context.Context, running string, all map[types.N
 	return down
 }
 
-// stateLine says of a server that it is down, and is checked, and nothing else that its configuration does not say: in version 1
-// of the format (HAProxy's management guide, section 9.3, "show servers state"). The ids in it do not count, for names do.
+// stateLine marks a server as down and checked and leaves all else to the configuration, in format version 1
+// (HAProxy's management guide, section 9.3, "show servers state"). HAProxy matches by name, so the ids do not matter.
 func stateLine(section string, a netip.AddrPort) string {
-	// The check's status is that of one which begins: with none, its results would not count.
+	// The check status is "starting": without a status, HAProxy would ignore the check's results.
 	const down, admin, weights, since, check, checked, agent, forced = "0", "0", "1 1", "0", "1 0 0", "6", "0", "0 0"
 	return strings.Join([]string{
 		"1", section, "1", serverName(a), a.Addr().String(), down, admin, weights, since, check, checked, agent, forced,

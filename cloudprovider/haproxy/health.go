@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// changed is in what HAProxy logs when a server goes up or down.
+// changed matches HAProxy's log lines about servers that go up or down.
 var changed = regexp.MustCompile(`Server ([^ /]+)/([^ /]+) is (?:UP|DOWN)[ ,.]`)
 
-// listenLog opens the socket that HAProxy logs to, which a former hub may have left.
+// listenLog opens the socket that HAProxy logs to, and replaces one of a previous hub.
 func listenLog(path string) (*net.UnixConn, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -24,12 +24,11 @@ func listenLog(path string) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// healthLog collects the sections of servers that have gone up or down. However many do so at once, each section is
-// looked at once.
+// healthLog collects sections with changed servers, so that each section is read once per batch.
 type healthLog struct {
 	mu      sync.Mutex
 	changed map[string]bool
-	ready   chan struct{} // has one while there is something in changed, or the end has come
+	ready   chan struct{} // holds one value while changed is not empty or the log has ended
 	ended   bool
 }
 
@@ -37,7 +36,8 @@ func newLog() *healthLog {
 	return &healthLog{changed: map[string]bool{}, ready: make(chan struct{}, 1)}
 }
 
-// read takes what HAProxy logs, at once, for it does not wait, until the socket is closed.
+// read consumes HAProxy's log until the socket closes. It must not block, because HAProxy drops lines instead of
+// waiting.
 func (l *healthLog) read(conn *net.UnixConn) {
 	buffer := make([]byte, 8<<10)
 	for {
@@ -65,7 +65,7 @@ func (l *healthLog) add(section string, end bool) {
 	}
 }
 
-// handle calls f with the sections that have changed since it was called before, until the end.
+// handle calls f with the sections that changed since its last call, until the log ends.
 func (l *healthLog) handle(f func(sections map[string]bool)) {
 	for range l.ready {
 		l.mu.Lock()

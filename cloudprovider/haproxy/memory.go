@@ -14,8 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
 )
 
-// What the next hub has to know before it changes anything is in a file for each load balancer,
-// so that a change of one writes one.
+// The next hub reads these files before it changes anything. One file per load balancer keeps an update to one write.
 
 func (p *Provider) memories() string { return filepath.Join(p.dir, "balancers") }
 
@@ -36,7 +35,7 @@ func (p *Provider) remember(b *balancer) error {
 
 func (p *Provider) forget(name types.NamespacedName) error {
 	if !label.MatchString(name.Namespace) || !label.MatchString(name.Name) {
-		return nil // there never was one
+		return nil // such a name never had a file
 	}
 	if err := os.Remove(p.memory(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("forgetting load balancer %s: %w", name, err)
@@ -44,8 +43,8 @@ func (p *Provider) forget(name types.NamespacedName) error {
 	return nil
 }
 
-// recall reads what a former hub has left. A file that can't be read is as if there were none:
-// its load balancer is made anew when the hub asks for it.
+// recall reads the files of the previous hub. It skips an unreadable file; the hub re-creates that load balancer
+// later.
 func (p *Provider) recall() error {
 	if err := os.MkdirAll(p.memories(), 0o700); err != nil {
 		return fmt.Errorf("making the folder for HAProxy (option %s): %w", optionDir, err)
@@ -75,12 +74,13 @@ func (p *Provider) recall() error {
 			continue
 		}
 		p.balancers[b.Name] = b
-		p.changed[b.Name] = true // that hub may have ended before it told HAProxy, and this one does not know who is unreachable
+		p.changed[b.Name] = true // the previous hub may have stopped before it told HAProxy, and health is unknown
 	}
 	return nil
 }
 
-// reserve keeps the load balancer's addresses from others. Where its status has others, another hub has led since.
+// reserve keeps the load balancer's addresses from others. It fails when the status has other addresses, because
+// another hub has led since.
 func (p *Provider) reserve(b *balancer) error {
 	if had, is := p.pool.Had(b.Name); is && !slices.Equal(had, b.Addresses) {
 		return fmt.Errorf("it is at %v by its status, and was at %v", had, b.Addresses)
@@ -104,7 +104,7 @@ func (p *Provider) reserve(b *balancer) error {
 	return err
 }
 
-// replaceFile never leaves half a file.
+// replaceFile replaces a file atomically.
 func replaceFile(path string, data []byte) error {
 	next := path + ".new"
 	if err := os.WriteFile(next, data, 0o600); err != nil {

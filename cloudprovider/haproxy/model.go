@@ -17,27 +17,27 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
 )
 
-// balancer is one load balancer as it should be. It is written to a file as it is, for the next
-// hub, and is not changed any more when it is in use.
+// balancer is the wanted state of one load balancer. It is stored as a file for the next hub and is immutable while in
+// use.
 type balancer struct {
 	Name      types.NamespacedName
 	Addresses []netip.Addr
-	// Ports are all of the Service's exposed ones, also those that are not carried.
+	// Ports are all exposed ports of the Service, including unsupported ones.
 	Ports []addresses.Port
-	// Listens are those that are carried.
+	// Listens are the ports that HAProxy carries.
 	Listens []listen
 }
 
-// listen is a section of HAProxy's configuration: one port on all addresses, and its servers.
+// listen is a section of HAProxy's configuration: one port on all addresses, with its servers.
 type listen struct {
 	structure
-	// Servers get connections. Resting ones get no new ones.
+	// Servers get new connections; Resting ones keep only those that they have.
 	Servers, Resting []netip.AddrPort
 }
 
-// structure is what HAProxy has to read its configuration anew for.
+// structure is the part of a section that only a reload can change.
 type structure struct {
-	// Name is made of the names of namespace and Service and the port, with what is in none of them between.
+	// Name joins namespace, Service and port with "_", which none of them contains.
 	Name           string
 	Binds          []netip.AddrPort
 	ProxyProtocol  int
@@ -47,12 +47,12 @@ type structure struct {
 	Sources        []netip.Prefix
 }
 
-// label is a DNS label, which the names of namespaces and Services are.
+// label is a DNS label, the form of namespace and Service names.
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// plan decides what a load balancer is like. All that gets into HAProxy's configuration comes from
-// here, and is of types that have no room for anything but what they say; names are checked. The Service is one that
-// cloudprovider.Usable returned: HAProxy refuses the whole configuration for one server without a port.
+// plan computes a load balancer from a Service that cloudprovider.Usable returned. All input to HAProxy's
+// configuration comes from here: names are checked, and typed values leave no room for injection. HAProxy rejects the
+// whole configuration for one server without a port.
 func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o cloudprovider.Options) (*balancer, error) {
 	if !label.MatchString(name.Namespace) || !label.MatchString(name.Name) {
 		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalid, Err: fmt.Errorf("%q is not the name of a Service", name)}
@@ -77,7 +77,7 @@ func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o
 	return b, nil
 }
 
-// share tells servers that get new connections from those that are draining. Where all are, they serve on.
+// share separates serving from draining servers. When all drain, they keep serving.
 func (l *listen) share(backends []cloudprovider.Backend) {
 	l.Servers, l.Resting = nil, nil
 	for _, b := range backends {
@@ -92,8 +92,8 @@ func (l *listen) share(backends []cloudprovider.Backend) {
 	}
 }
 
-// following is the same with what needs neither options nor addresses brought up to date, of the ports that there are:
-// backends, affinity, and who is let in. It has none that are not exposed any more.
+// following returns a copy with updated backends, affinity and source ranges, without ports that are no longer
+// exposed. It needs no valid options or addresses.
 func (b *balancer) following(s cloudprovider.Service) *balancer {
 	changed := &balancer{Name: b.Name, Addresses: b.Addresses}
 	for _, port := range s.Ports {
@@ -111,12 +111,12 @@ func (b *balancer) following(s cloudprovider.Service) *balancer {
 	return changed
 }
 
-// has tells whether a section is the load balancer's.
+// has reports whether a section belongs to the load balancer.
 func (b *balancer) has(section string) bool {
 	return b != nil && slices.ContainsFunc(b.Listens, func(l listen) bool { return l.Name == section })
 }
 
-// check is for what was read from a file. It leaves out servers that no load balancer can have. Nothing of what is planned here fails.
+// check validates a balancer that was read from a file, and drops invalid servers. A balancer from plan always passes.
 func (b *balancer) check() error {
 	for _, a := range b.Addresses {
 		if !a.IsValid() || a.Zone() != "" {
@@ -136,7 +136,7 @@ func (b *balancer) check() error {
 	return nil
 }
 
-// sameStructure tells whether only servers differ.
+// sameStructure reports whether at most the servers differ.
 func (b *balancer) sameStructure(other *balancer) bool {
 	return other != nil && slices.EqualFunc(b.Listens, other.Listens, func(x, y listen) bool { return x.structure.equal(y.structure) })
 }
@@ -146,7 +146,7 @@ func (s structure) equal(o structure) bool {
 		s.ConnectionRate == o.ConnectionRate && s.Affinity == o.Affinity && slices.Equal(s.Sources, o.Sources)
 }
 
-// carried returns the ports that HAProxy can carry.
+// carried returns the TCP ports.
 func carried(s cloudprovider.Service) (ports []addresses.Port) {
 	for _, p := range s.Ports {
 		if p.Protocol == corev1.ProtocolTCP {
@@ -156,7 +156,7 @@ func carried(s cloudprovider.Service) (ports []addresses.Port) {
 	return ports
 }
 
-// status says where the load balancer is. unbound are places that can't be listened on.
+// status lists the load balancer's places. unbound are places that cannot be listened on.
 func (b *balancer) status(unbound map[netip.AddrPort]error) *corev1.LoadBalancerStatus {
 	if b == nil {
 		return nil
@@ -182,7 +182,7 @@ func (b *balancer) status(unbound map[netip.AddrPort]error) *corev1.LoadBalancer
 	return status
 }
 
-// binds returns all places that the load balancers listen on.
+// binds returns all places of the load balancers.
 func binds(all map[types.NamespacedName]*balancer) (places []netip.AddrPort) {
 	for _, b := range all {
 		for _, l := range b.Listens {
@@ -192,7 +192,7 @@ func binds(all map[types.NamespacedName]*balancer) (places []netip.AddrPort) {
 	return places
 }
 
-// failures joins the errors of the load balancer's own places.
+// failures joins the bind errors of this load balancer.
 func (b *balancer) failures(unbound map[netip.AddrPort]error) error {
 	var list []error
 	for _, place := range binds(map[types.NamespacedName]*balancer{{}: b}) {
@@ -203,7 +203,7 @@ func (b *balancer) failures(unbound map[netip.AddrPort]error) error {
 	return errors.Join(list...)
 }
 
-// ownerOf returns whose a section is.
+// ownerOf returns the MultiClusterService of a section.
 func ownerOf(section string) (types.NamespacedName, bool) {
 	parts := strings.Split(section, "_")
 	if len(parts) != 3 {
@@ -212,7 +212,7 @@ func ownerOf(section string) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}, true
 }
 
-// sorted returns the load balancers in the order of the configuration.
+// sorted gives the order of sections in the configuration.
 func sorted(all map[types.NamespacedName]*balancer) []*balancer {
 	return slices.SortedFunc(maps.Values(all), func(x, y *balancer) int {
 		return strings.Compare(x.Name.String(), y.Name.String())

@@ -15,22 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// process is a running HAProxy: a master and its workers. A container or a service of its own starts it, and starts it again when it
-// ends. The hub reaches it by the sockets in the directory that both share.
+// process is a running HAProxy: a master and its workers. A container or system service starts and restarts it; the
+// hub uses its sockets in the shared directory.
 type process struct{ dir string }
 
 const (
-	// loadTimeout is for HAProxy to have read its configuration. On a machine whose processors and disk are busy that has taken more than 15 s.
+	// loadTimeout is how long HAProxy may take to read its configuration. A busy machine has taken more than 15 s.
 	loadTimeout  = 45 * time.Second
 	pollInterval = 20 * time.Millisecond
-	// firstPause and lastPause are between two attempts to connect to a HAProxy that does not run, or to configure one that has started.
+	// firstPause and lastPause bound the backoff between attempts to connect to HAProxy or to configure one that has
+	// started.
 	firstPause, lastPause = 100 * time.Millisecond, time.Second
-	// maxFiles is how many connections, files and the like a process may have open. HAProxy's tables are as large
-	// as the limit of the machine lets them be, and in containers there may be none.
+	// maxFiles limits HAProxy's open files. HAProxy sizes its tables by the machine's limit, and containers may have
+	// none.
 	maxFiles = "200000"
 )
 
-// Program returns the path of HAProxy on this machine. Debian installs it where only root's PATH leads.
+// Program returns the path of HAProxy on this machine. Debian installs it in /usr/sbin, which only root's PATH has.
 func Program() (string, error) {
 	program, err := exec.LookPath("haproxy")
 	if err != nil {
@@ -39,12 +40,14 @@ func Program() (string, error) {
 	return program, err
 }
 
-// Arguments are those of HAProxy, for a hub with the option dir. first is a file with what FirstConfiguration returns.
+// Arguments returns HAProxy's arguments for a hub with the option dir. first is a file with the text of
+// FirstConfiguration.
 func Arguments(dir, first string) []string {
 	return []string{"-W", "-db", "-L", "local", "-S", process{dir}.master() + ",mode,600", "-f", first, "-f", dir}
 }
 
-// FirstConfiguration is what HAProxy starts with: it carries nothing, and waits for the hub's configuration.
+// FirstConfiguration is the configuration that HAProxy starts with. It carries no traffic until the hub writes its
+// own.
 func FirstConfiguration(dir string) string {
 	return fmt.Sprintf("# What the hub writes comes after this.\nglobal\n  fd-hard-limit %s\n  stats socket %s mode 600 level user\n", maxFiles, process{dir}.first())
 }
@@ -53,20 +56,20 @@ func (p process) configFile() string { return filepath.Join(p.dir, "haproxy.cfg"
 func (p process) worker() string     { return filepath.Join(p.dir, "worker.sock") }
 func (p process) master() string     { return filepath.Join(p.dir, "master.sock") }
 
-// first is where a worker answers whatever else it has read.
+// first is the worker socket that does not depend on the hub's configuration.
 func (p process) first() string { return filepath.Join(p.dir, "first.sock") }
 
-// errNotRunning is that HAProxy does not run, and nothing is about to start it.
+// errNotRunning means that HAProxy does not run and nothing is about to start it.
 var errNotRunning = errors.New("HAProxy does not run. Its container or service should restart it: look at its log")
 
-// errEnding is that a worker was asked that is ending, because HAProxy is, or another worker takes its place.
+// errEnding means that the worker that answered is stopping.
 var errEnding = errors.New("HAProxy is stopping or reloading")
 
-// attempts is how often a HAProxy is asked that ends while it is.
+// attempts is how often version retries while workers change.
 const attempts = 10
 
-// version asks the worker which configuration it has read. "" is that there is none that takes connections, and another
-// may take its place. An error is that this is not known: HAProxy may be well, and slow to answer.
+// version returns the configuration version of the worker that accepts connections, or "" when there is none. After an
+// error the version is unknown: HAProxy may be healthy but slow.
 func (p process) version(ctx context.Context) (version string, err error) {
 	for range attempts {
 		version, err = p.queryVersion(ctx)
@@ -86,7 +89,7 @@ func (p process) queryVersion(ctx context.Context) (version string, err error) {
 	info, err := p.info(ctx)
 	switch stopping := info["Stopping"]; {
 	case err != nil && !reached(err):
-		return "", nil // it has read nothing of the hub's yet, has ended, or is ending
+		return "", nil // the worker has not read the hub's configuration, has stopped, or is stopping
 	case err != nil:
 		return "", fmt.Errorf("asking HAProxy what it does: %w", err)
 	case stopping != "" && stopping != "0":
@@ -97,7 +100,7 @@ func (p process) queryVersion(ctx context.Context) (version string, err error) {
 	return info["description"], nil
 }
 
-// info asks the worker about itself: lines like "Name: value".
+// info reads the worker's "Name: value" lines.
 func (p process) info(ctx context.Context) (map[string]string, error) {
 	answer, err := query(ctx, p.worker(), "show info")
 	fields := map[string]string{}
@@ -109,14 +112,15 @@ func (p process) info(ctx context.Context) (map[string]string, error) {
 	return fields, err
 }
 
-// identity tells the worker that takes connections from any other.
+// identity distinguishes the worker that accepts connections from any other.
 func (p process) identity(ctx context.Context) (string, error) {
 	info, err := p.info(ctx)
 	return info["Pid"] + " since " + info["Start_time_sec"], err
 }
 
-// reload has HAProxy read the configuration again. The listening sockets are handed over to the new worker, and the old one goes on with
-// the connections that it has. A master that has just started, or is reading its configuration, does not listen for a moment.
+// reload makes HAProxy read its configuration again. The new worker takes over the listening sockets; the old one
+// keeps its connections. A master that starts or reads its configuration does not listen for a moment, so reload
+// retries.
 func (p process) reload(ctx context.Context, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -137,7 +141,7 @@ func (p process) reload(ctx context.Context, version string) error {
 	return p.await(ctx, version)
 }
 
-// await returns when HAProxy has read a configuration.
+// await returns when HAProxy runs the given version.
 func (p process) await(ctx context.Context, version string) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -154,19 +158,19 @@ func (p process) await(ctx context.Context, version string) error {
 	}
 }
 
-// listens tells whether the master does, which opens its socket last.
+// listens reports whether the master is ready; it opens its socket last.
 func (p process) listens(ctx context.Context) bool {
 	_, err := query(ctx, p.master(), "show proc")
 	return err == nil
 }
 
-// works tells whether there is a worker, also while no master listens.
+// works reports whether a worker runs, even while the master does not listen.
 func (p process) works(ctx context.Context) bool {
 	_, err := query(ctx, p.first(), "show info")
 	return err == nil || reached(err)
 }
 
-// hold connects to the master, and returns when that ends or reads its configuration again, or ctx is done.
+// hold connects to the master and returns when the master stops or reloads, or ctx is done.
 func (p process) hold(ctx context.Context, connected func()) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", p.master())
 	if err != nil {
@@ -175,19 +179,19 @@ func (p process) hold(ctx context.Context, connected func()) error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	connected()
-	_, _ = conn.Read(make([]byte, 1)) // it says nothing by itself
+	_, _ = conn.Read(make([]byte, 1)) // the master sends nothing unasked
 	return nil
 }
 
-// reached tells whether an error is anything but that nobody listens.
+// reached reports whether an error means more than "no process listens".
 func reached(err error) bool {
 	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, os.ErrNotExist)
 }
 
-// attend follows HAProxy until the provider is closed. Where another one runs than before, it is given all that there is to carry, and
-// where none does, the hub is told.
+// attend watches HAProxy until Close. It gives a new HAProxy everything to carry, and reports to the hub when HAProxy
+// does not run.
 func (p *Provider) attend() {
-	p.runs.Store(true) // what has never run has to be told, too
+	p.runs.Store(true) // so that a HAProxy that never ran is reported, too
 	pause := firstPause
 	for p.ctx.Err() == nil {
 		err := p.process.hold(p.ctx, func() {
@@ -196,13 +200,13 @@ func (p *Provider) attend() {
 			p.running.Go(p.began)
 		})
 		if err == nil {
-			continue // it has ended, or reads its configuration again
+			continue // HAProxy stopped or reloads
 		}
 		if p.ctx.Err() == nil && !p.process.works(p.ctx) && p.runs.Swap(false) {
 			p.log.Warn("HAProxy does not run", "error", err)
 			p.unsettled()
 			for _, name := range p.LoadBalancers() {
-				p.report(name) // who asks then is told that HAProxy does not run
+				p.report(name) // the hub's next call then gets errNotRunning
 			}
 		}
 		select {
@@ -213,7 +217,7 @@ func (p *Provider) attend() {
 	}
 }
 
-// began looks at a HAProxy that may be another one than before, until it has all that it should carry.
+// began configures a HAProxy that may have been restarted, until it carries everything.
 func (p *Provider) began() {
 	select {
 	case p.applying <- struct{}{}:
@@ -223,12 +227,12 @@ func (p *Provider) began() {
 	worker, err := p.process.identity(p.ctx)
 	same := err == nil && worker == p.worker
 	if !same {
-		p.servers, p.worker = nil, worker // ask for them
+		p.servers, p.worker = nil, worker // read the servers again
 	}
 	<-p.applying
 	for pause := firstPause; !same && p.ctx.Err() == nil; pause = min(2*pause, lastPause) {
 		err := p.settle(p.ctx, p.unsettled(), types.NamespacedName{})
-		if err == nil || !reached(err) { // who holds on to it is told when it runs
+		if err == nil || !reached(err) { // when HAProxy is not reached, attend calls began again later
 			return
 		}
 		p.log.Error("telling HAProxy what to carry", "error", err)
@@ -239,7 +243,7 @@ func (p *Provider) began() {
 	}
 }
 
-// unsettled notes that HAProxy may have nothing of what is wanted.
+// unsettled marks everything as not applied yet.
 func (p *Provider) unsettled() (want int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

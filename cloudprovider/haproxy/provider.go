@@ -1,9 +1,9 @@
 // Package haproxy is the load-balancer provider that configures HAProxy 2.6 or later. It writes HAProxy's
-// configuration, changes backends by its runtime socket, and has it reload, without a break, where ports or
-// addresses change.
+// configuration and changes backends through the runtime socket. Changed ports or addresses need a reload, which loses
+// no connection.
 //
-// A container or a service of its own runs HAProxy (Arguments): it goes on when the hub ends, and the next
-// hub finds it again by the files in the provider's directory. It carries TCP only. The addresses must be the machine's already.
+// A container or system service runs HAProxy (Arguments), so it outlives the hub. The next hub finds its state in the
+// provider's directory. The provider carries TCP only. This machine must already have the addresses.
 package haproxy
 
 import (
@@ -31,29 +31,28 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/addresses"
 )
 
-// Name is the provider's in the registry.
+// Name is the name of this provider in the registry.
 const Name = "haproxy"
 
 func init() { cloudprovider.Register(Name, New) }
 
 // Options of the provider.
 const (
-	// optionDir is the directory that the hub and HAProxy share: of the configuration, the sockets, and what the next hub has to know.
+	// optionDir is the directory that the hub and HAProxy share: configuration, sockets and the hub's files.
 	optionDir = "dir"
-	// optionHardStop is how long connections may go on that were made before HAProxy's last
-	// reload but one.
+	// optionHardStop is how long connections may continue that are older than HAProxy's last reload but one.
 	optionHardStop = "hard-stop-after"
-	// optionMaxReloads is how many reloads a process outlives that has connections still.
+	// optionMaxReloads is how many reloads an old process with open connections survives.
 	optionMaxReloads = "max-reloads"
 )
 
 const (
 	defaultDir      = "/run/atoll/haproxy"
 	defaultHardStop = 24 * time.Hour
-	// defaultMaxReloads is for processes of some 20 MB each.
+	// defaultMaxReloads assumes about 20 MB per old process.
 	defaultMaxReloads = 25
-	// maxDir is the longest name of a folder for which the names of the sockets in it, while HAProxy
-	// makes them, fit what the kernel allows.
+	// maxDir limits the length of the directory's name. Socket paths have a limit, and HAProxy uses longer temporary
+	// names.
 	maxDir = 64
 )
 
@@ -62,13 +61,13 @@ type Provider struct {
 	backends cloudprovider.Lister
 	pool     *addresses.Pool
 	dir      string
-	settings configuration // what is the same in all of them
+	settings configuration // common to all configurations
 	log      *slog.Logger
 	logged   *net.UnixConn
-	logFile  os.FileInfo // of the socket
+	logFile  os.FileInfo // identifies the log socket
 	running  sync.WaitGroup
-	runs     atomic.Bool     // whether HAProxy does, as far as is known
-	ctx      context.Context // ends with Close
+	runs     atomic.Bool     // whether HAProxy runs, as far as known
+	ctx      context.Context // ends on Close
 	end      context.CancelFunc
 
 	mu          sync.Mutex
@@ -76,28 +75,27 @@ type Provider struct {
 	unbound     map[netip.AddrPort]error
 	unreachable map[string][]netip.AddrPort // by section
 	report      func(types.NamespacedName)
-	// wanted counts the changes of balancers. What is not with HAProxy yet is in the others:
-	// whether the structure has changed, and of which the servers have.
+	// wanted counts changes of balancers. The next two fields are changes that HAProxy does not have yet: whether the
+	// structure changed, and which load balancers' servers changed.
 	wanted      int
 	restructure bool
 	changed     map[types.NamespacedName]bool
-	// lingering have servers that are not wanted any more, and have connections still.
+	// lingering load balancers have removed servers with open connections.
 	lingering map[types.NamespacedName]bool
 
-	// applying is held, by who has put something into it, while HAProxy is dealt with, and the
-	// following are used.
+	// applying is a lock on HAProxy and on the following fields; its holder has put a value into it.
 	applying    chan struct{}
 	process     process
 	initialized bool
 	applied     int
 	bound       map[netip.AddrPort]bool
-	released    map[netip.AddrPort]bool                   // bound formerly: a process that is ending may have them for a moment
-	servers     map[string]map[netip.AddrPort]serverState // by section; what is missing is to be asked for
-	worker      string                                    // whose these are
-	lost        string                                    // how many lines HAProxy could not log
+	released    map[netip.AddrPort]bool                   // formerly bound: a stopping process may hold them for a moment
+	servers     map[string]map[netip.AddrPort]serverState // by section; missing ones are read from HAProxy
+	worker      string                                    // the identity of the worker that has these servers
+	lost        string                                    // how many log lines HAProxy dropped
 }
 
-// New makes the provider. It finds what a former one has left.
+// New creates the provider and takes over the state of a previous one.
 func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	if err := cloudprovider.CheckOptions(c.Options, optionDir, optionHardStop, optionMaxReloads); err != nil {
 		return nil, err
@@ -186,7 +184,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	before := p.balancers[name]
 	b, planErr := p.plan(mcs, service)
 	if planErr != nil && before != nil {
-		b = before.following(service) // whatever may be wrong with the rest
+		b = before.following(service) // even when the options or addresses are invalid
 	}
 	planErr = errors.Join(planErr, refused)
 	if b == nil {
@@ -195,7 +193,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	}
 	want, adopted, err := p.adopt(b, before)
 	if !adopted && before == nil {
-		p.pool.Release(name) // which nothing else would do
+		p.pool.Release(name) // no other code would release it
 	}
 	p.mu.Unlock()
 	if !adopted {
@@ -205,13 +203,13 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	status := b.status(p.unbound)
-	if before == nil && p.applied < want { // it may not have come to be
+	if before == nil && p.applied < want { // HAProxy may not have it yet
 		status = nil
 	}
 	return status, errors.Join(err, b.failures(p.unbound))
 }
 
-// plan is called with mu held.
+// plan needs mu to be held.
 func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) (*balancer, error) {
 	options, err := cloudprovider.OptionsOf(mcs)
 	if err != nil {
@@ -231,8 +229,8 @@ func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprov
 	return plan(nameOf(mcs), at, s, options)
 }
 
-// adopt makes b be what is wanted. What can't be written down for the next hub is in the error, and keeps only a new load
-// balancer from coming to be, which nobody uses yet. It is called with mu held.
+// adopt makes b the wanted state. If the file cannot be written, only a new load balancer is refused, because it has
+// no clients yet. adopt needs mu to be held.
 func (p *Provider) adopt(b, before *balancer) (want int, adopted bool, err error) {
 	if p.ctx.Err() != nil {
 		return 0, false, errClosed
@@ -242,7 +240,7 @@ func (p *Provider) adopt(b, before *balancer) (want int, adopted bool, err error
 		return 0, false, err
 	}
 	if before != nil && reflect.DeepEqual(b, before) && b.failures(p.unbound) == nil && !p.lingering[b.Name] {
-		return 0, true, err // what is not with HAProxy yet is noted
+		return 0, true, err // pending changes are already recorded
 	}
 	p.balancers[b.Name] = b
 	p.changed[b.Name] = true
@@ -254,7 +252,7 @@ func (p *Provider) adopt(b, before *balancer) (want int, adopted bool, err error
 	return p.wanted, true, err
 }
 
-// discard forgets which servers do not answer of sections that a load balancer has no more. It is called with mu held.
+// discard forgets the health of sections that the load balancer no longer has. It needs mu to be held.
 func (p *Provider) discard(before, now *balancer) {
 	if before == nil {
 		return
@@ -274,7 +272,7 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 		p.mu.Unlock()
 		return errClosed
 	}
-	remains := p.forget(name) // which keeps it from nothing but being done
+	remains := p.forget(name) // an error here does not stop the deletion, only its completion
 	before := p.balancers[name]
 	p.pool.Forget(name)
 	if before == nil && !p.restructure {
@@ -289,7 +287,7 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 	p.mu.Unlock()
 	err := p.settle(ctx, want, name)
 	if errors.Is(err, errNotRunning) {
-		err = nil // it begins without it
+		err = nil // HAProxy will start without it
 	}
 	return errors.Join(remains, err)
 }
@@ -301,7 +299,7 @@ func (p *Provider) LoadBalancers() []types.NamespacedName {
 	return slices.Collect(maps.Keys(p.balancers))
 }
 
-// Close leaves HAProxy alone: it goes on without a hub.
+// Close leaves HAProxy running: it works without a hub.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	p.end()
@@ -310,7 +308,7 @@ func (p *Provider) Close() error {
 	p.running.Wait()
 	now, err := os.Lstat(p.logSocket())
 	if err != nil || !os.SameFile(now, p.logFile) {
-		return nil // it is the next hub's
+		return nil // the socket belongs to the next hub
 	}
 	return os.Remove(p.logSocket())
 }

@@ -11,20 +11,19 @@ import (
 	"time"
 )
 
-// configuration is what the template has.
+// configuration is the template's data.
 type configuration struct {
-	// Version tells the configurations of different structure apart. HAProxy gives it back as
-	// its description, so that any hub can tell what the running one has read.
+	// Version identifies the structure. HAProxy reports it as its description, so any hub can tell which configuration
+	// runs.
 	Version string
-	// Dir is of HAProxy's sockets, LogSocket where it tells of health, and States has what it is to know of servers when it begins.
+	// Dir holds HAProxy's sockets, LogSocket receives its log, and States is the file with initial server states.
 	Dir, LogSocket, States string
 	HardStop               string
 	MaxReloads             int
 	Listens                []listen
 }
 
-// idle is how long a connection may be idle: as long as HAProxy can count. Dead ends are found out by
-// keep-alives, as in the embedded provider.
+// idle is the longest timeout that HAProxy supports. TCP keep-alives find dead peers, as in the embedded provider.
 const idle = "24d"
 
 var page = template.Must(template.New("haproxy.cfg").Funcs(template.FuncMap{
@@ -97,8 +96,7 @@ listen {{.Name}}
 {{- end}}
 `))
 
-// serverName names a server by its address. Brackets may not be in names; the port is what
-// comes after the underscore.
+// serverName encodes a server's address. HAProxy allows no brackets in names, so an underscore separates the port.
 func serverName(a netip.AddrPort) string { return fmt.Sprintf("%s_%d", a.Addr(), a.Port()) }
 
 func parseServerName(name string) (netip.AddrPort, bool) {
@@ -108,9 +106,8 @@ func parseServerName(name string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a, uint16(number)), err == nil && portErr == nil
 }
 
-// serverArguments are the same for each server of a section, in the configuration and by the
-// runtime socket: a failed connection has it go down at once, as two failed checks do, and one
-// check that succeeds brings it back.
+// serverArguments are the same in the configuration and on the runtime socket. A server goes down after one failed
+// connection or two failed checks, and comes back after one successful check.
 func serverArguments(proxyProtocol int) string {
 	arguments := "check inter 5s fastinter 1s downinter 1s fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down"
 	switch proxyProtocol {
@@ -122,7 +119,7 @@ func serverArguments(proxyProtocol int) string {
 	return arguments
 }
 
-// render writes the configuration, without places that can't be listened on.
+// render writes the configuration without places that cannot be listened on.
 func render(c configuration, all []*balancer, unbound map[netip.AddrPort]error) (string, error) {
 	c.Listens = nil
 	for _, b := range all {
@@ -149,7 +146,8 @@ func render(c configuration, all []*balancer, unbound map[netip.AddrPort]error) 
 	return text.String(), nil
 }
 
-// version is a digest of the structure. Servers are not in it, so what is the same for all of a section is in a comment.
+// version is a digest of the structure without servers. The template's comment per section covers the servers' common
+// arguments.
 func version(c configuration) (string, error) {
 	listens := c.Listens
 	c.Listens = nil
@@ -163,10 +161,10 @@ func version(c configuration) (string, error) {
 	return "atoll-" + hex.EncodeToString(digest.Sum(nil))[:24], nil
 }
 
-// outline is what can be read back from a configuration.
+// outline is the part that outlineOf reads back from a configuration.
 type outline struct {
 	version string
-	places  []netip.AddrPort // that are listened on
+	places  []netip.AddrPort // listening places
 }
 
 func outlineOf(text string) (o outline) {

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// queryTimeout is for one question to HAProxy.
+// queryTimeout applies to one HAProxy command.
 const queryTimeout = 5 * time.Second
 
-// query sends a command to one of HAProxy's sockets and returns the answer. None of the commands
-// has a line break in it, or a semicolon.
+// query sends a command to a HAProxy socket and returns the answer. Commands contain no line break or semicolon.
 func query(ctx context.Context, socket, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -30,7 +29,7 @@ func query(ctx context.Context, socket, command string) (string, error) {
 	if _, err := fmt.Fprintln(conn, command); err != nil {
 		return "", fmt.Errorf("sending %q to HAProxy: %w", command, err)
 	}
-	if err := conn.(*net.UnixConn).CloseWrite(); err != nil { // the master waits for more, else
+	if err := conn.(*net.UnixConn).CloseWrite(); err != nil { // otherwise the master waits for more input
 		return "", fmt.Errorf("sending %q to HAProxy: %w", command, err)
 	}
 	answer, err := io.ReadAll(conn)
@@ -40,10 +39,10 @@ func query(ctx context.Context, socket, command string) (string, error) {
 	return strings.TrimSpace(string(answer)), nil
 }
 
-// errRefused is that HAProxy does not do what it is told.
+// errRefused means that HAProxy rejected a command.
 var errRefused = errors.New("HAProxy refuses")
 
-// do sends a command that has no answer, or the given one, when it succeeds.
+// do sends a command whose answer on success is empty or the given text.
 func do(ctx context.Context, socket, success, command string) error {
 	answer, err := query(ctx, socket, command)
 	if err == nil && answer != "" && answer != success {
@@ -52,7 +51,6 @@ func do(ctx context.Context, socket, success, command string) error {
 	return err
 }
 
-// serverState is what HAProxy has of a server.
 type serverState struct {
 	resting bool // gets no new connections
 	down    bool // does not answer
@@ -60,12 +58,12 @@ type serverState struct {
 
 // Bits of a server's administrative state (HAProxy's management guide, section 9.3, "show servers state").
 const (
-	adminMaintenance = 0x23 // forced, inherited, or for want of an address
+	adminMaintenance = 0x23 // forced, inherited, or because it has no address
 	adminDrain       = 0x18 // forced or inherited
-	// That it was disabled in the configuration, 0x04, stays with a server that has been made ready since, and means nothing.
+	// 0x04 (disabled in the configuration) stays set after a server is made ready, so it is ignored.
 )
 
-// states asks for all servers of a section.
+// states reads all servers of a section.
 func states(ctx context.Context, socket, section string) (map[netip.AddrPort]serverState, error) {
 	answer, err := query(ctx, socket, "show servers state "+section)
 	if err != nil {
@@ -74,7 +72,7 @@ func states(ctx context.Context, socket, section string) (map[netip.AddrPort]ser
 	return parseStates(section, answer)
 }
 
-// allStates asks for the servers of all sections. Those that have none are not in the answer.
+// allStates reads the servers of all sections. Sections without servers are missing from the answer.
 func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPort]serverState, error) {
 	answer, err := query(ctx, socket, "show servers state")
 	if err != nil {
@@ -87,7 +85,7 @@ func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPor
 	return found, nil
 }
 
-// errNoSection is that HAProxy's configuration has no such section.
+// errNoSection means that HAProxy's configuration lacks the section.
 var errNoSection = errors.New("HAProxy has no such section")
 
 func parseStates(section, answer string) (map[netip.AddrPort]serverState, error) {
@@ -104,7 +102,8 @@ func parseStates(section, answer string) (map[netip.AddrPort]serverState, error)
 	return found[section], nil
 }
 
-// parseAllStates reads the answer (HAProxy's management guide, section 9.3, "show servers state"), if it is one.
+// parseAllStates parses the answer to "show servers state" (HAProxy's management guide, section 9.3). ok is false for
+// any other text.
 func parseAllStates(answer string) (found map[string]map[netip.AddrPort]serverState, ok bool) {
 	const name, server, operational, administrative, columns = 1, 3, 5, 6, 8
 	found = map[string]map[netip.AddrPort]serverState{}
@@ -130,9 +129,8 @@ func parseAllStates(answer string) (found map[string]map[netip.AddrPort]serverSt
 	return found, ok
 }
 
-// change brings the servers of a section to what they should be, new ones first. have is kept
-// current; a server with connections is left there, resting, until they have ended. One that HAProxy does not add is in
-// the error, and the others are changed all the same.
+// change updates the servers of a section, new ones first, and keeps have current. Removed servers rest until their
+// connections end. The error names servers that HAProxy did not add; the others still change.
 func change(ctx context.Context, socket string, l listen, have map[netip.AddrPort]serverState) error {
 	at := func(a netip.AddrPort) string { return l.Name + "/" + serverName(a) }
 	want := map[netip.AddrPort]bool{}
@@ -164,8 +162,8 @@ func change(ctx context.Context, socket string, l listen, have map[netip.AddrPor
 		if !have[a].resting {
 			continue
 		}
-		// Checks are off where it was added (HAProxy's management guide, section 9.3, "add server"), and on already
-		// elsewhere. It is not known which of them it is when a former call has failed.
+		// New servers start with checks off (HAProxy's management guide, section 9.3, "add server"). A failed earlier
+		// call may have left either state, so send both commands.
 		for _, command := range []string{"enable health " + at(a), "set server " + at(a) + " state ready"} {
 			if err := do(ctx, socket, "", command); err != nil {
 				return err

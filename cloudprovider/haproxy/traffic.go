@@ -13,10 +13,10 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// Traffic implements cloudprovider.Meter. Connections that workers go on with which a reload has replaced are not in it,
-// and a reload has the counters begin anew.
+// Traffic implements cloudprovider.Meter. It leaves out connections of workers that a reload replaced, and its
+// counters restart with each reload.
 func (p *Provider) Traffic(ctx context.Context) ([]cloudprovider.Traffic, error) {
-	answer, err := query(ctx, p.process.worker(), "show stat -1 3 -1") // of all sections, where clients come in and where servers are
+	answer, err := query(ctx, p.process.worker(), "show stat -1 3 -1") // frontends and backends of all sections
 	if err != nil && !reached(err) {
 		return []cloudprovider.Traffic{{Protocol: corev1.ProtocolTCP}}, nil
 	}
@@ -27,7 +27,7 @@ func (p *Provider) Traffic(ctx context.Context) ([]cloudprovider.Traffic, error)
 	return []cloudprovider.Traffic{traffic}, err
 }
 
-// parseStatistics reads the answer (HAProxy's management guide, section 9.1, "CSV format").
+// parseStatistics parses HAProxy's statistics (HAProxy's management guide, section 9.1, "CSV format").
 func parseStatistics(answer string) (cloudprovider.Traffic, error) {
 	sum := cloudprovider.Traffic{Protocol: corev1.ProtocolTCP}
 	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(answer, "# "))).ReadAll()
@@ -43,7 +43,7 @@ func parseStatistics(answer string) (cloudprovider.Traffic, error) {
 		if !has {
 			return 0
 		}
-		n, _ := strconv.ParseUint(row[i], 10, 64) // what does not apply is empty
+		n, _ := strconv.ParseUint(row[i], 10, 64) // fields that do not apply are empty
 		return n
 	}
 	if _, has := column["svname"]; !has {

@@ -1,5 +1,6 @@
 // Package doctor has the diagnostic code of atoll check, status, explain, verify, bench and gather.
 //
-// What finds out (survey, checkup, outpost with probe) is apart from what judges (report, check), which takes values and returns them. Nothing here changes what
-// users have made. Start with survey.Read, which reads a cluster and its broker, and report.NewStatus, what atoll status makes of it.
+// Collecting facts (survey, checkup, outpost, probe) is separate from evaluating them (report, check), which has no
+// side effects. No code here changes objects of users. Start with survey.Read and report.NewStatus, which is the core
+// of atoll status.
 package doctor

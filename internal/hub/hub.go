@@ -40,11 +40,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// leaderElectionID names the Lease by which the replicas elect a leader.
+// leaderElectionID is the Lease of the leader election.
 const leaderElectionID = "atoll-hub.atoll.dev"
 
-// Run runs a hub until ctx is done. What it can't do just now, because the API server is away
-// or something is missing there, it waits for.
+// Run runs a hub until ctx is done. It waits for an API server that is away and for objects that are missing there.
 func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -54,7 +53,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	}}
 	ctrl.SetLogger(p.logger)
 	if options.Config == nil {
-		klog.SetLogger(p.logger) // client-go's messages; a process of several programs decides about them itself
+		klog.SetLogger(p.logger) // client-go's logs; with Config set, the process may have other programs and sets the logger itself
 	}
 	var err error
 	if p.providers, err = loadbalancer.NewProviders(options.Provider, options.Addresses, options.ProviderOptions, log); err != nil {
@@ -70,7 +69,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	p.permissions = broker.NewPermissions(nil, options.Clusterset)
 	p.published = loadbalancer.NewPublished(options.Clusterset, p.accepts, options.budget(), p.permissions.Members)
 	p.config = rest.CopyConfig(p.config)
-	p.config.QPS = -1 // the API server's priority and fairness limits, not the client
+	p.config.QPS = -1 // rely on the API server's priority and fairness instead
 	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
 		return err
 	}
@@ -91,18 +90,18 @@ type process struct {
 	logger  logr.Logger
 	config  *rest.Config
 	health  *lifecycle.Health
-	// identity is this replica's in elections.
+	// identity is this replica's name in the election.
 	identity    string
 	leading     atomic.Bool
 	accepts     *border.Border
 	permissions *broker.Permissions
-	// published is what members have published, as far as it is believed, and is kept as providers are.
+	// published are the members' published objects. They outlive a term, as providers do.
 	published *loadbalancer.Published
-	// providers carry the traffic of load balancers, from one term to the next, until another replica is the leader.
+	// providers carry the load balancers' traffic across terms, until another replica leads.
 	providers *loadbalancer.Providers
 }
 
-// term runs the controllers until they end by themselves, or ctx is done.
+// term runs the controllers until they stop or ctx is done.
 func (p *process) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -137,7 +136,8 @@ func (p *process) term(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// lead runs while this replica is the leader, and reads every 10 s, as often as members write their Leases, whether they vouch for what they publish.
+// lead runs while this replica leads. It reads the members' counters every 10 s, the interval at which members write
+// their Leases.
 func (p *process) lead(ctx context.Context) error {
 	p.leading.Store(true)
 	defer p.leading.Store(false)
@@ -149,8 +149,8 @@ func (p *process) lead(ctx context.Context) error {
 	return nil
 }
 
-// otherLeads ends the load balancers. While this replica has not noticed yet that it has lost its lease it may get it back, and
-// its controllers go on.
+// otherLeads closes the load balancers when another replica leads. It does nothing while this replica still considers
+// itself the leader, because it may get the lease back.
 func (p *process) otherLeads() {
 	if !p.leading.Load() {
 		p.published.Forget()
@@ -158,7 +158,7 @@ func (p *process) otherLeads() {
 	}
 }
 
-// controllers is the list of all controllers, which only the leader runs.
+// controllers creates all controllers. Only the leader runs them.
 func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts) (all []controller.Controller, err error) {
 	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
 	recorder := mgr.GetEventRecorder("atoll-hub")
@@ -168,7 +168,7 @@ func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts) (all 
 	return all, err
 }
 
-// served returns nil when the API server serves what the controllers watch.
+// served checks that the API server serves the kinds that the controllers watch.
 func (p *process) served(ctx context.Context) error {
 	c, err := client.New(p.config, client.Options{Scheme: scheme()})
 	if err != nil {
@@ -183,12 +183,12 @@ func (p *process) served(ctx context.Context) error {
 	return nil
 }
 
-// scheme has the kinds that a hub knows.
+// scheme has the API types that a hub uses.
 func scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
 }
 
-// newManager returns a manager with a cache of what Caches says.
+// newManager returns a manager with the caches of Caches.
 func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.otherLeads)
 	if err != nil {
@@ -213,8 +213,8 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// Caches says what a hub's cache has: MultiClusterServices and Services everywhere, and what a border accepts of what the members of a clusterset have
-// published.
+// Caches configures a hub's cache: MultiClusterServices and Services of all namespaces, and the members' objects in
+// the clusterset that the border accepts.
 func Caches(clusterset string, accepts *border.Border) map[client.Object]cache.ByObject {
 	in := map[string]cache.Config{clusterset: {}}
 	members := cache.ByObject{Namespaces: in, Transform: accepts.Transform}

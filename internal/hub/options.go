@@ -17,41 +17,39 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 )
 
-// Options is what a person decides about a hub.
+// Options are the settings of a hub.
 type Options struct {
-	// Kubeconfig is the file for the broker's API server, on which the MultiClusterServices are
-	// too; empty inside that cluster.
+	// Kubeconfig is the file for the broker's API server, which also has the MultiClusterServices; empty inside that
+	// cluster.
 	Kubeconfig string
 	// Clusterset is the namespace of the clusterset on the broker.
 	Clusterset string
-	// LeaderElect has one of several replicas do the work.
+	// LeaderElect makes only one of several replicas active.
 	LeaderElect bool
-	// MetricsAddress and HealthAddress are where the hub listens; "0" for nowhere.
+	// MetricsAddress and HealthAddress are listening addresses; "0" disables them.
 	MetricsAddress, HealthAddress string
-	// MetricsTLS has the metrics be served by TLS, with a certificate that signs itself.
+	// MetricsTLS serves the metrics over TLS with a self-signed certificate.
 	MetricsTLS bool
-	// PprofAddress is where profiles of the running hub can be taken; "0" or empty for nowhere.
+	// PprofAddress serves profiles of the running hub; "0" or empty disables it.
 	PprofAddress string
-	// Provider carries the load balancers of MultiClusterServices that name no other.
+	// Provider is the default provider of load balancers.
 	Provider string
-	// Addresses are those for load balancers, and ProviderOptions what providers are told, as
-	// loadbalancer.NewProviders reads them.
+	// Addresses and ProviderOptions configure the providers, in the form of loadbalancer.NewProviders.
 	Addresses, ProviderOptions []string
-	// NodeAddresses are those of the node that the hub's pod runs on, which no backend may have.
+	// NodeAddresses are the addresses of the hub pod's node. No backend may have one.
 	NodeAddresses []string
-	// AbandonAfter is how long it is tried to delete a load balancer whose MultiClusterService is
-	// to go.
+	// AbandonAfter is how long a failing deletion of a load balancer blocks the deletion of its MultiClusterService.
 	AbandonAfter time.Duration
-	// MemberBudget is how many times the default budget of one member applies to its EndpointSlices, 0 for no limit.
+	// MemberBudget is a factor on the default budget for one member's EndpointSlices; 0 is unlimited.
 	MemberBudget float64
-	// Verbose makes the hub log what it does in detail.
+	// Verbose enables detailed logs.
 	Verbose bool
 
-	// Config takes the place of the kubeconfig where it is set.
+	// Config replaces the kubeconfig if it is set.
 	Config *rest.Config
 }
 
-// AddFlags adds the options to a flag set, with their defaults.
+// AddFlags adds the options as flags with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; default is the pod's ServiceAccount")
 	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "namespace of the clusterset on the broker")
@@ -69,7 +67,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 
-// Validate returns an error that says what to do about the first wrong option.
+// Validate checks the options. Its error describes the first invalid one and the fix.
 func (o *Options) Validate() error {
 	if o.Clusterset == "" {
 		return errors.New("--clusterset: the clusterset's namespace on the broker is needed")
@@ -85,7 +83,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// nodes are the NodeAddresses, which Validate has checked.
+// nodes returns the NodeAddresses. Validate must have checked them.
 func (o *Options) nodes() (addresses []netip.Addr) {
 	for _, text := range o.NodeAddresses {
 		addresses = append(addresses, netip.MustParseAddr(text))
@@ -93,5 +91,5 @@ func (o *Options) nodes() (addresses []netip.Addr) {
 	return addresses
 }
 
-// budget is the MemberBudget in bytes.
+// budget returns the MemberBudget in bytes.
 func (o *Options) budget() int64 { return int64(o.MemberBudget * border.DefaultBudget) }

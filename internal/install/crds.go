@@ -16,25 +16,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Labels by which versions of a definition are compared. The Multi-Cluster Services API's own
-// have the first two (its module's embed.go says what they are for), Atoll's the third.
+// Labels with versions of a CustomResourceDefinition. Those of the Multi-Cluster Services API have the first two (see
+// its module's embed.go), Atoll's have the third.
 const (
 	labelRelease     = "multicluster.x-k8s.io/release-version"
 	labelRevision    = "multicluster.x-k8s.io/crd-schema-revision"
 	labelOwnRevision = "atoll.dev/crd-revision"
 )
 
-// verdict is what to do about a custom resource definition.
+// verdict says what to do about a CustomResourceDefinition.
 type verdict int
 
 const (
-	apply  verdict = iota // it is absent, older, or the same
-	keep                  // another one is there that will do
-	refuse                // another one is there that won't
+	apply  verdict = iota // absent, older, or the same
+	keep                  // a different one exists that is compatible
+	refuse                // a different one exists that is incompatible
 )
 
-// compareDefinition compares a definition with the one that is there, which may be nil. The note says why
-// it is not simply applied.
+// compareDefinition compares a definition with the existing one, which may be nil. The note explains verdicts other
+// than a plain apply.
 func compareDefinition(want, have *apiextensionsv1.CustomResourceDefinition, replace bool) (verdict, string) {
 	if have == nil {
 		return apply, ""
@@ -75,7 +75,7 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return names
 }
 
-// compare orders two definitions by their labels, where those tell.
+// compare orders two definitions by their labels; known is false if the labels do not suffice.
 func compare(a, b map[string]string) (order int, known bool) {
 	if a[labelOwnRevision] != "" && b[labelOwnRevision] != "" {
 		return compareNumbers(a[labelOwnRevision], b[labelOwnRevision])
@@ -100,9 +100,8 @@ func compareNumbers(a, b string) (order int, known bool) {
 	return na - nb, errA == nil && errB == nil
 }
 
-// CRDs applies custom resource definitions, but not over newer ones or other people's, and
-// waits until their kinds are served. With replace, other people's that lack a version are
-// overwritten.
+// CRDs applies CustomResourceDefinitions and waits until their kinds are served. It keeps newer and foreign ones. With
+// replace, it overwrites foreign ones that lack a version.
 func (t *Target) CRDs(ctx context.Context, crds []*unstructured.Unstructured, replace bool) error {
 	wanted, err := t.compareAll(ctx, crds, replace)
 	if err != nil {
@@ -119,13 +118,13 @@ func (t *Target) CRDs(ctx context.Context, crds []*unstructured.Unstructured, re
 	return nil
 }
 
-// CheckCRDs returns the error that CRDs would return for what is there already.
+// CheckCRDs returns the error that CRDs would return because of existing definitions.
 func (t *Target) CheckCRDs(ctx context.Context, crds []*unstructured.Unstructured, replace bool) error {
 	_, err := t.compareAll(ctx, crds, replace)
 	return err
 }
 
-// Foreign returns the names of those definitions that are there already, by others than Atoll and the Multi-Cluster Services API.
+// Foreign returns the names of existing definitions that are neither Atoll's nor the Multi-Cluster Services API's.
 func (t *Target) Foreign(ctx context.Context, crds []*unstructured.Unstructured) (foreign []string, err error) {
 	for _, crd := range crds {
 		want, have, err := t.definitions(ctx, crd)
@@ -142,7 +141,7 @@ func (t *Target) Foreign(ctx context.Context, crds []*unstructured.Unstructured)
 	return foreign, nil
 }
 
-// compareAll returns those definitions that are to be applied, or an error where one can't be.
+// compareAll returns the definitions to apply, or an error if one is refused.
 func (t *Target) compareAll(ctx context.Context, crds []*unstructured.Unstructured, replace bool) ([]*unstructured.Unstructured, error) {
 	var failed []error
 	var wanted []*unstructured.Unstructured
@@ -163,7 +162,7 @@ func (t *Target) compareAll(ctx context.Context, crds []*unstructured.Unstructur
 	return wanted, errors.Join(failed...)
 }
 
-// definitions returns a definition, and the one of that name that is there, nil for none.
+// definitions returns a definition and the existing one of that name, or nil.
 func (t *Target) definitions(ctx context.Context, crd *unstructured.Unstructured) (want, have *apiextensionsv1.CustomResourceDefinition, err error) {
 	if want, err = typed(crd); err != nil {
 		return nil, nil, err
@@ -186,7 +185,7 @@ func typed(crd *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefin
 	return into, nil
 }
 
-// established returns nil when a definition's kind is served.
+// established returns nil when the definition's kind is served.
 func (t *Target) established(ctx context.Context, crd *unstructured.Unstructured) error {
 	have := &apiextensionsv1.CustomResourceDefinition{}
 	if err := t.Get(ctx, client.ObjectKeyFromObject(crd), have); err != nil {
@@ -194,7 +193,7 @@ func (t *Target) established(ctx context.Context, crd *unstructured.Unstructured
 	}
 	for _, c := range have.Status.Conditions {
 		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-			// The server that says so may serve it a moment later.
+			// The API server may serve the kind a moment after it sets Established.
 			list := &unstructured.UnstructuredList{}
 			list.SetAPIVersion(have.Spec.Group + "/" + have.Spec.Versions[0].Name)
 			list.SetKind(have.Spec.Names.ListKind)

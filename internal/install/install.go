@@ -23,29 +23,27 @@ import (
 )
 
 const (
-	// fieldManager owns what is applied.
+	// fieldManager owns the applied fields.
 	fieldManager = "atoll-cli"
-	// LabelManagedBy, with the value ManagedBy, is on all that is applied: what bears it may
-	// be deleted again.
+	// LabelManagedBy, with the value ManagedBy, marks applied objects. Only these may be deleted.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.
 	ManagedBy = "atoll"
 
-	// patience is how long something is waited for that takes a moment.
+	// patience is the timeout for short operations.
 	patience = 30 * time.Second
-	// longPatience is how long something is waited for that ends with all that is in it.
+	// longPatience is the timeout for deletions that include all contents.
 	longPatience = 2 * time.Minute
-	// pause is how long to wait before looking again.
+	// pause is the time between polls.
 	pause = 100 * time.Millisecond
-	// lookTime is how long one look may take: what a server that is busy needs, and no more
-	// than somebody who has said not to wait bears.
+	// lookTime limits one poll: enough for a busy server, and acceptable for users who did not want to wait.
 	lookTime = 10 * time.Second
 )
 
-// Change is what applying or deleting an object has come to.
+// Change is the result of applying or deleting an object.
 type Change string
 
-// The changes.
+// Values of Change.
 const (
 	Created   Change = "created"
 	Changed   Change = "changed"
@@ -54,23 +52,22 @@ const (
 	Kept      Change = "kept"
 )
 
-// Report is told what has become of an object; note says why where that is not plain.
+// Report is called for each object; note has the reason if it is not obvious.
 type Report func(change Change, object client.Object, note string)
 
-// Target is an API server that something is installed on.
+// Target is an API server to install on.
 type Target struct {
 	client.Client
-	// Config is how it is reached.
+	// Config is the client configuration.
 	Config *rest.Config
-	// On is the API server's cluster as commands name it, for messages.
+	// On names the cluster in commands.
 	On command.Cluster
-	// DryRun has what would be deleted be reported, and nothing else done.
+	// DryRun reports the deletions without making any change.
 	DryRun bool
-	// Report is told what becomes of objects.
 	Report Report
 }
 
-// NewTarget returns the API server that config reaches. It does not connect.
+// NewTarget returns a Target for config. It does not connect.
 func NewTarget(config *rest.Config, report Report) (*Target, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -93,8 +90,7 @@ func NewTarget(config *rest.Config, report Report) (*Target, error) {
 	return &Target{Client: c, Config: config, Report: report}, nil
 }
 
-// Apply creates or updates objects in their order, by server-side apply, and takes over
-// fields that others have set.
+// Apply creates or updates objects in order, by server-side apply, and takes over conflicting fields.
 func (t *Target) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if err := t.apply(ctx, object); err != nil {
@@ -124,7 +120,7 @@ func (t *Target) apply(ctx context.Context, object *unstructured.Unstructured) e
 	return nil
 }
 
-// read returns an object as it is there, or nil.
+// read returns the existing object, or nil.
 func (t *Target) read(ctx context.Context, object client.Object) (*unstructured.Unstructured, error) {
 	have := &unstructured.Unstructured{}
 	have.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
@@ -135,8 +131,7 @@ func (t *Target) read(ctx context.Context, object client.Object) (*unstructured.
 	return have, err
 }
 
-// Delete deletes objects in their order, as far as they are there, and waits until they are
-// gone.
+// Delete deletes existing objects in order and waits until they are gone.
 func (t *Target) Delete(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if err := t.delete(ctx, object); err != nil {
@@ -174,9 +169,8 @@ func (t *Target) delete(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// Wait calls ready until it returns nil or too long has passed; the error is its last one. A
-// look that has begun in time may end, for what it finds is why the wait was in vain: where a
-// server is slow, "deadline exceeded" would tell nobody what is missing.
+// Wait calls ready until it returns nil or the time is over, and returns ready's last error. A call that started in
+// time may finish: on a slow server, "deadline exceeded" would hide what is missing.
 func Wait(ctx context.Context, patience time.Duration, ready func(context.Context) error) error {
 	over := time.After(patience)
 	for {
@@ -196,14 +190,13 @@ func Wait(ctx context.Context, patience time.Duration, ready func(context.Contex
 	}
 }
 
-// Objects turns typed objects, whose kinds are set, into the form that is applied: without
-// what only the API server sets.
+// Objects converts typed objects with a kind for Apply, without the fields that only the API server sets.
 func Objects[T client.Object](objects ...T) []*unstructured.Unstructured {
 	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, o := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
-			panic(err) // objects that this program has made itself
+			panic(err) // cannot happen: this program created the objects
 		}
 		u := &unstructured.Unstructured{Object: content}
 		unstructured.RemoveNestedField(u.Object, "status")
@@ -214,20 +207,20 @@ func Objects[T client.Object](objects ...T) []*unstructured.Unstructured {
 	return all
 }
 
-// Name is an object for people: kind, namespace and name.
+// Name returns kind, namespace and name for messages.
 func Name(object client.Object) string {
 	name := object.GetName()
 	if object.GetNamespace() != "" {
 		name = object.GetNamespace() + "/" + name
 	}
 	kind := object.GetObjectKind().GroupVersionKind().Kind
-	if kind == "" { // as typed objects come from an API server
+	if kind == "" { // typed objects from an API server have no kind
 		kind = reflect.TypeOf(object).Elem().Name()
 	}
 	return kind + " " + name
 }
 
-// Namespace returns a namespace, or nil where there is none.
+// Namespace returns a namespace, or nil if it does not exist.
 func (t *Target) Namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	if err := t.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {

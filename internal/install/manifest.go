@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Parse reads the objects of YAML streams, in their order.
+// Parse returns the objects of YAML streams, in order.
 func Parse(manifests ...[]byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, manifest := range manifests {
@@ -32,16 +32,16 @@ func Parse(manifests ...[]byte) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// MustParse is Parse for manifests that are part of the program.
+// MustParse is Parse for embedded manifests.
 func MustParse(manifests ...[]byte) []*unstructured.Unstructured {
 	objects, err := Parse(manifests...)
 	if err != nil {
-		panic(err) // any test sees it
+		panic(err) // any test would fail
 	}
 	return objects
 }
 
-// Marked is an object as it is applied: with the label LabelManagedBy.
+// Marked returns the object as it is applied: with LabelManagedBy.
 func Marked(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	labels := object.GetLabels()
@@ -53,7 +53,7 @@ func Marked(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return object
 }
 
-// Print writes objects, as they would be applied, as a YAML stream. The contents of Secrets are left out.
+// Print writes objects as they would be applied, as a YAML stream without the contents of Secrets.
 func Print(w io.Writer, objects ...*unstructured.Unstructured) error {
 	shown := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, o := range objects {
@@ -65,7 +65,7 @@ func Print(w io.Writer, objects ...*unstructured.Unstructured) error {
 	return Write(w, shown...)
 }
 
-// Write writes objects as they are as a YAML stream, Secrets too.
+// Write writes unmodified objects as a YAML stream, including Secrets.
 func Write(w io.Writer, objects ...*unstructured.Unstructured) error {
 	for _, o := range objects {
 		document, err := yaml.Marshal(o.Object)
@@ -79,13 +79,13 @@ func Write(w io.Writer, objects ...*unstructured.Unstructured) error {
 	return nil
 }
 
-// redacted is a Secret whose values are not.
+// redacted returns a Secret without its values.
 func redacted(secret *unstructured.Unstructured) *unstructured.Unstructured {
 	secret = secret.DeepCopy()
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
 	for key := range data {
-		data[key] = "" // of base64
+		data[key] = "" // valid as base64
 	}
-	_ = unstructured.SetNestedMap(secret.Object, data, "data") // a map of strings can't fail
+	_ = unstructured.SetNestedMap(secret.Object, data, "data") // a map of strings cannot fail
 	return secret
 }

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// parallel is how many objects are deleted at a time where there may be many.
+// parallel is how many objects are deleted concurrently.
 const parallel = 16
 
-// DeleteAll deletes many objects as they were read, without waiting until they are gone.
+// DeleteAll deletes many objects without waiting until they are gone.
 func (t *Target) DeleteAll(ctx context.Context, objects []unstructured.Unstructured) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -34,7 +34,7 @@ func (t *Target) DeleteAll(ctx context.Context, objects []unstructured.Unstructu
 	return group.Wait()
 }
 
-// AwaitNone waits until there is no object of a kind that the options select.
+// AwaitNone waits until no object of a kind matches the options.
 func (t *Target) AwaitNone(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if t.DryRun {
 		return nil
@@ -50,7 +50,7 @@ func (t *Target) AwaitNone(ctx context.Context, list client.ObjectList, options 
 	})
 }
 
-// Disown takes off an object's status what a field manager has applied there.
+// Disown removes the status fields that a field manager has applied.
 func (t *Target) Disown(ctx context.Context, object *unstructured.Unstructured, owner string) error {
 	owns := false
 	for _, f := range object.GetManagedFields() {
@@ -68,8 +68,8 @@ func (t *Target) Disown(ctx context.Context, object *unstructured.Unstructured, 
 	return client.IgnoreNotFound(err)
 }
 
-// RemoveCRDs deletes those custom resource definitions that Atoll has made and of which there
-// is no object. Deleting any other would delete what people have made.
+// RemoveCRDs deletes CustomResourceDefinitions that Atoll has created and that have no objects. Deleting others would
+// delete users' objects.
 func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		have, err := t.read(ctx, crd)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Rights checks that the person may do something to objects, whose kinds the API server need
-// not know yet. The error names all that he may not.
+// Rights checks that the user may do verbs on objects, whose kinds need not be served yet. The error lists all missing
+// permissions.
 func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstructured.Unstructured) error {
 	kube, err := kubernetes.NewForConfig(t.Config)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstruc
 	return nil
 }
 
-// resource is the name by which the API knows a kind.
+// resource returns the API resource of a kind.
 func resource(o *unstructured.Unstructured) string {
 	plural, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
 	return plural.Resource

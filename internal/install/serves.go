@@ -7,34 +7,33 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// Part is one of the API's, without which Atoll does not work.
+// Part is an API resource that Atoll needs.
 type Part struct {
 	GroupVersion, Resource string
-	// Since is the version of Kubernetes that has it.
+	// Since is the first version of Kubernetes with the resource.
 	Since string
 }
 
-// String is the part for people.
+// String formats the resource for messages.
 func (p Part) String() string { return p.Resource + " of " + p.GroupVersion }
 
-// needed are the parts that Kubernetes has to have, Kinds those that Atoll brings for members.
+// needed are the resources of Kubernetes, Kinds those that Atoll adds to members.
 var (
 	needed = []Part{
 		{"discovery.k8s.io/v1", "endpointslices", "1.21"},
 		{"events.k8s.io/v1", "events", "1.19"},
 		{"admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "1.30"},
 	}
-	// Kinds are served once Atoll's definitions are there.
+	// Kinds are served once Atoll's CustomResourceDefinitions are installed.
 	Kinds = []Part{
 		{GroupVersion: "multicluster.x-k8s.io/v1beta1", Resource: "serviceexports"},
 		{GroupVersion: "multicluster.x-k8s.io/v1beta1", Resource: "serviceimports"},
-		{GroupVersion: "multicluster.x-k8s.io/v1alpha1", Resource: "serviceimports"}, // which stock CoreDNS reads
+		{GroupVersion: "multicluster.x-k8s.io/v1alpha1", Resource: "serviceimports"}, // for stock CoreDNS
 		{GroupVersion: "about.k8s.io/v1beta1", Resource: "clusterproperties"},
 	}
 )
 
-// Version asks an API server for its version, and which of what Atoll needs of Kubernetes it does
-// not serve.
+// Version returns the API server's version, and the needed resources that it lacks.
 func (t *Target) Version() (version string, lacks []Part, err error) {
 	client, err := discovery.NewDiscoveryClientForConfig(t.Config)
 	if err != nil {
@@ -48,7 +47,7 @@ func (t *Target) Version() (version string, lacks []Part, err error) {
 	return server.GitVersion, lacks, err
 }
 
-// Lacks returns those of some parts that an API server does not serve.
+// Lacks returns the parts that the API server does not serve.
 func (t *Target) Lacks(parts []Part) ([]Part, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(t.Config)
 	if err != nil {

@@ -10,30 +10,27 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// maxName is the longest name, with the dot at its end: 255 octets on the wire,
-// RFC 1035 section 2.3.4.
+// maxName is the maximum length of a name with its final dot: 255 octets on the wire (RFC 1035 section 2.3.4).
 const maxName = 254
 
-// builder makes the answers of services in one zone, one after the other.
+// builder builds the answers of services in one zone. It is not safe for concurrent use.
 type builder struct {
 	zone string
-	// room is how many bytes the records of one name and type may take.
+	// room is the space for records of one name and type, in bytes.
 	room int
-	// name, v4 and v6 are those of the host that is at hand.
+	// name, v4 and v6 belong to the current host.
 	name, v4, v6 []byte
 }
 
 func newBuilder(zone string) *builder { return &builder{zone: zone, room: replyRoom} }
 
-// built are the answers of a service, and what is another than before among the names
-// that its addresses are turned back into.
+// built are the answers of a service and the changes of its PTR targets.
 type built struct {
-	answers    *answers // nil: there is no such service
+	answers    *answers // nil when the service does not exist
 	gone, come []host
 }
 
-// build makes the answers of a service. The ones that it had until now, nil if none, save
-// work: hosts that are still the same are taken over.
+// build creates the answers of a service. It reuses unchanged hosts of the previous answers, which may be nil.
 func (b *builder) build(c change, had *answers) built {
 	if had == nil {
 		had = &answers{}
@@ -41,7 +38,7 @@ func (b *builder) build(c change, had *answers) built {
 	d := draft{builder: b, suffix: join(c.key.String()+".svc", b.zone), had: had.hosts, made: &answers{}}
 	switch {
 	case c.from == nil || len(d.suffix) > maxName:
-	case strings.Contains(c.key.name, "."): // the API lets it pass, and nobody could ask for it
+	case strings.Contains(c.key.name, "."): // the API allows such names, but DNS cannot query them
 	case c.from.kind == mcsv1beta1.ClusterSetIP:
 		d.clusterSetIP(c.from)
 	case c.from.kind == mcsv1beta1.Headless:
@@ -56,30 +53,27 @@ func (b *builder) build(c change, had *answers) built {
 	return built{d.made, d.gone, d.come}
 }
 
-// draft is the answers of one service while they are made.
+// draft is the answers of one service under construction.
 type draft struct {
 	*builder
 	suffix string // the service's own name
 	made   *answers
 	ports  []*portDraft
-	// above are names that exist because of others below them.
+	// above are empty non-terminals.
 	above map[string]struct{}
-	// had are the hosts from before that were not met again yet, hosts those that
-	// there are, gone and come what is different.
+	// had are the previous hosts not seen yet, hosts the current ones, gone and come the differences.
 	had, hosts, gone, come []host
 }
 
-// portDraft is a port and its SRV records.
+// portDraft is a port with its SRV targets.
 type portDraft struct {
 	portName
 	targets []target
-	size    int // of the records in a reply, in bytes
+	size    int // bytes of the records in a reply
 }
 
-// clusterSetIP drafts the answers of a service with a virtual IP. Without IPs,
-// which are assigned after the import is made, its name exists but has no
-// records. Slices play no part: <clusterid>.<svc> and what is below it must not
-// exist (specification, 2.3.4).
+// clusterSetIP drafts the answers of a service with a virtual IP. While the import has no IP yet, the name exists
+// without records. Slices do not count: <clusterid>.<svc> and names below it must not exist (specification, 2.3.4).
 func (d *draft) clusterSetIP(from *serviceImport) {
 	v4, v6 := pack(slices.Clone(from.ips))
 	d.made.name(node{name: d.suffix, v4: v4, v6: v6})
@@ -99,13 +93,13 @@ func (d *draft) clusterSetIP(from *serviceImport) {
 	self.srv = byNumber(self.srv)
 }
 
-// byNumber sorts the targets of one host, and takes out what is there twice.
+// byNumber sorts the targets of one host and removes duplicates.
 func byNumber(targets []target) []target {
 	slices.SortFunc(targets, func(a, b target) int { return cmp.Compare(a.port, b.port) })
 	return slices.Clip(slices.Compact(targets))
 }
 
-// port returns the draft of a port.
+// port returns the draft of a port, creating it if necessary.
 func (d *draft) port(name portName) *portDraft {
 	for _, p := range d.ports {
 		if p.portName == name {
@@ -117,8 +111,7 @@ func (d *draft) port(name portName) *portDraft {
 	return p
 }
 
-// host adds the host that is at hand, whose rank is not below those of the hosts before.
-// The one that there was is taken if it is the same.
+// host adds the current host and reuses an equal previous one. Ranks must not decrease between calls.
 func (d *draft) host(rank uint64) *node {
 	for len(d.had) > 0 && d.had[0].rank <= rank {
 		old := d.had[0]
@@ -134,8 +127,7 @@ func (d *draft) host(rank uint64) *node {
 	return h.node
 }
 
-// below returns all names below the service, sorted. Those of hosts that did not change
-// are in had already.
+// below returns all names below the service, sorted. had still holds the entries of unchanged hosts.
 func (d *draft) below(had []entry) []entry {
 	if d.made.self == nil {
 		return nil
@@ -163,7 +155,7 @@ func (d *draft) below(had []entry) []entry {
 	}
 	for _, e := range had {
 		if _, ok := gone[e.node]; ok || e.node == nil || len(e.node.srv) > 0 {
-			continue // not that of a host that is left
+			continue // not an unchanged host
 		}
 		for len(fresh) > 0 && compareEntries(fresh[0], e) < 0 {
 			add(fresh[0])
@@ -177,8 +169,7 @@ func (d *draft) below(had []entry) []entry {
 	return slices.Clip(all)
 }
 
-// compareEntries orders by name, and one with records before the same without: it may
-// exist for both reasons.
+// compareEntries sorts by name, and an entry with records before an empty one of the same name.
 func compareEntries(a, b entry) int {
 	switch {
 	case a.rest != b.rest:
@@ -191,7 +182,7 @@ func compareEntries(a, b entry) int {
 	return 0
 }
 
-// portEntries returns the names that SRV records have, and those above them.
+// portEntries returns the names of SRV records and their parents.
 func (d *draft) portEntries() []entry {
 	var all []entry
 	for _, p := range d.ports {
@@ -206,7 +197,7 @@ func (d *draft) portEntries() []entry {
 	return all
 }
 
-// exists notes that a name exists because of others below it.
+// exists records an empty non-terminal.
 func (d *draft) exists(name string) {
 	if d.above == nil {
 		d.above = map[string]struct{}{}
@@ -214,11 +205,10 @@ func (d *draft) exists(name string) {
 	d.above[name] = struct{}{}
 }
 
-// relative returns a name without the service's.
+// relative cuts the service's name from a node's name.
 func (d *draft) relative(n *node) string { return n.name[:len(n.name)-len(d.suffix)-1] }
 
-// pack sorts addresses, in place, takes out what is there twice, and writes each
-// family's one behind the other.
+// pack sorts addresses in place, removes duplicates, and concatenates each family's bytes.
 func pack(addrs []netip.Addr) (v4, v6 []byte) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	for _, a := range slices.Compact(addrs) {
@@ -227,7 +217,7 @@ func pack(addrs []netip.Addr) (v4, v6 []byte) {
 	return slices.Clip(v4), slices.Clip(v6)
 }
 
-// appendPacked writes an address behind those of its family.
+// appendPacked appends an address to the bytes of its family.
 func appendPacked(v4, v6 []byte, a netip.Addr) (newV4, newV6 []byte) {
 	if a.Is4() {
 		b := a.As4()
@@ -237,14 +227,14 @@ func appendPacked(v4, v6 []byte, a netip.Addr) (newV4, newV6 []byte) {
 	return v4, append(v6, b[:]...)
 }
 
-// appendName writes the name of an address's host below a service.
+// appendName appends the name of an address's host.
 func appendName(to []byte, a *address, suffix string) []byte {
 	to = append(a.appendLabel(to), '.')
 	to = append(append(to, a.of.cluster...), '.')
 	return append(to, suffix...)
 }
 
-// parent returns what is above a name, without its first label; false if nothing is.
+// parent returns a name without its first label, or false for the last label.
 func parent(name string) (string, bool) {
 	_, rest, ok := strings.Cut(name, ".")
 	return rest, ok

@@ -1,6 +1,5 @@
-// Package clusterset is a CoreDNS plugin that serves the names of the Multi-Cluster Services API's DNS
-// specification. It reads the ServiceImports and EndpointSlices of its own cluster and of no other. README.md is
-// its manual.
+// Package clusterset is a CoreDNS plugin that serves the names of the Multi-Cluster Services API's DNS specification.
+// It reads only the ServiceImports and EndpointSlices of its own cluster. README.md is its manual.
 package clusterset
 
 import (
@@ -20,18 +19,17 @@ type Clusterset struct {
 	Next plugin.Handler
 
 	zones []*zone
-	// label is what metrics call the zones.
+	// label is the value of the metrics' label zones.
 	label string
-	// names are what addresses have in the reverse zones; nil without such zones.
+	// names serve the reverse zones; nil without reverse zones.
 	names *reverse
 	fall  fall.F
-	// ttl is that of all records but one, and how long a negative answer may be
-	// kept, in seconds.
+	// ttl applies to all records but dns-version, and to negative answers, in seconds.
 	ttl uint32
-	// serial is the SOA's: the time of the last change, in seconds.
+	// serial is the SOA serial: the Unix time of the last change.
 	serial atomic.Uint32
-	// synced is closed once the index holds every service there is. That is never
-	// taken back: when the API server goes away, what was known is the best answer.
+	// synced is closed once the index holds every service. It is never reset: without the API server, the last known
+	// state is the best answer.
 	synced chan struct{}
 }
 
@@ -52,8 +50,8 @@ func (c *Clusterset) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.
 		return dns.RcodeServerFailure, nil
 	}
 	if !c.Ready() {
-		// Nobody else can know a service. An address, others may: outside of the clusterset it
-		// must not lose its name because the cluster's API is away.
+		// Names of services exist only here. But addresses outside the clusterset must not lose their PTR names
+		// because the API server is away.
 		if z.reverse != nil && c.fall.Through(state.Name()) {
 			return plugin.NextOrFailure(c.Name(), c.Next, ctx, w, r)
 		}

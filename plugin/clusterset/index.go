@@ -8,35 +8,32 @@ import (
 	"github.com/miekg/dns"
 )
 
-// index holds the finished answers of a zone. Any number of goroutines may
-// read; they take no locks, allocate nothing, and see each service either as it
-// was or as it is now, never a mixture. One goroutine at a time may write.
+// index holds the finished answers of a zone. Any number of goroutines may read, without locks or allocations, and see
+// each service before or after a change. Only one goroutine may write at a time.
 type index struct {
 	services   *table[answers] // by "<svc>.<ns>"
-	namespaces *table[int]     // number of services
+	namespaces *table[int]     // number of services by namespace
 }
 
 func newIndex() index { return index{newTable[answers](), newTable[int]()} }
 
-// answers is everything that is known below and at one service's name. It never
-// changes once it is in the index: a change of the service makes a new one, which
-// may share nodes with it.
+// answers are the names at and below one service. They are immutable in the index; a change creates new answers, which
+// may share nodes.
 type answers struct {
-	// self is the service's own name, which is in own; nil if that does not exist, as
-	// for a headless service without ready endpoints.
+	// self points to own. It is nil if the service's name does not exist, as for a headless service without ready
+	// endpoints.
 	self *node
 	// below is sorted by rest.
 	below []entry
-	// hosts are the names that addresses are turned back into: those of a headless
-	// service's hosts, by rank, or the service's own.
+	// hosts are the targets of PTR records: the hosts of a headless service by rank, or the service's own name.
 	hosts []host
-	// own and four are where the own name's node and, if it is one, IPv4 address stand:
-	// what is asked for most shall be found in one place.
+	// own and four hold the own name's node and its single IPv4 address in place, for cache locality of the most
+	// frequent query.
 	own  node
 	four [net.IPv4len]byte
 }
 
-// name makes the service's own name exist, with these records.
+// name sets the service's own name with these records.
 func (a *answers) name(own node) {
 	if len(own.v4) == len(a.four) {
 		a.four = [net.IPv4len]byte(own.v4)
@@ -50,18 +47,17 @@ func (a *answers) name(own node) {
 type entry struct {
 	// rest is the name relative to the service.
 	rest string
-	// node is nil for a name without records, which exists because of names
-	// below it.
+	// node is nil for an empty non-terminal, a name that only has names below it.
 	node *node
 }
 
-// host is a name with addresses, and its place among those of a service.
+// host is a name with addresses and its rank in the service.
 type host struct {
 	rank uint64
 	node *node
 }
 
-// node is a name and its records. Addresses are packed, 4 or 16 bytes each.
+// node is a name with its records. Addresses are packed, 4 or 16 bytes each.
 type node struct {
 	// name is fully qualified.
 	name   string
@@ -69,13 +65,13 @@ type node struct {
 	srv    []target
 }
 
-// target is what differs between the SRV records of one name.
+// target is the variable part of an SRV record.
 type target struct {
 	host *node
 	port uint16
 }
 
-// find returns the node at rest below the service, and whether that name exists.
+// find returns the node at rest below the service, and whether the name exists.
 func (x *index) find(service, rest string) (*node, bool) {
 	a := x.services.get(service)
 	if a == nil {
@@ -93,14 +89,13 @@ func (x *index) find(service, rest string) (*node, bool) {
 	return a.below[i].node, true
 }
 
-// hasNamespace reports whether there is a service in the namespace, even one
-// that has no records just now.
+// hasNamespace reports whether the namespace has a service, even one without records.
 func (x *index) hasNamespace(name string) bool { return x.namespaces.get(name) != nil }
 
 // get returns the answers of a service; nil if there is none.
 func (x *index) get(key serviceKey) *answers { return x.services.get(key.String()) }
 
-// set replaces the answers of a service; nil takes the service away.
+// set replaces the answers of a service; nil deletes it.
 func (x *index) set(key serviceKey, a *answers) {
 	name := key.String()
 	had := x.services.get(name) != nil
@@ -125,7 +120,7 @@ func (x *index) count(namespace string, by int) {
 	x.namespaces.set(namespace, &n)
 }
 
-// count returns how many records of a type n has, of those that services have.
+// count returns the number of records of a type.
 func (n *node) count(qtype uint16) int {
 	switch {
 	case n == nil:

@@ -11,8 +11,7 @@ import (
 // logger returns a logger for client-go that writes as CoreDNS's plugins do.
 func logger() logr.Logger { return logr.New(sink{clog.NewWithPlugin(pluginName)}) }
 
-// sink writes errors. It leaves out what is noise to those who run a DNS server,
-// and the reflectors' failures, which reporting says once each.
+// sink writes only errors. It drops the reflectors' failures, which reporting logs once each.
 type sink struct{ log clog.P }
 
 // Init implements logr.LogSink.
@@ -38,7 +37,7 @@ func (s sink) WithValues(...any) logr.LogSink { return s }
 // WithName implements logr.LogSink.
 func (s sink) WithName(string) logr.LogSink { return s }
 
-// line writes a message with its keys and values.
+// line formats a message with its keys and values.
 func line(msg string, kv []any) string {
 	var b strings.Builder
 	b.WriteString(msg)

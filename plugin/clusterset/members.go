@@ -9,11 +9,11 @@ import (
 
 // address is an address of a ready endpoint.
 type address struct {
-	// of is the slice that the endpoint is in.
+	// of is the endpoint's slice.
 	of *endpointSlice
-	// rank is where the host stands among those of its service.
+	// rank orders hosts within a service.
 	rank uint64
-	// hostname is empty where the endpoint has none.
+	// hostname may be empty.
 	hostname string
 	ip       netip.Addr
 }
@@ -25,8 +25,7 @@ func newAddress(of *endpointSlice, hostname string, ip netip.Addr) address {
 	return a
 }
 
-// appendLabel writes the first label of the host's name: the hostname, else the address
-// as cluster DNS writes it for endpoints without a hostname.
+// appendLabel writes the first label of the host's name: the hostname, or else the address in the form of cluster DNS.
 func (a *address) appendLabel(to []byte) []byte {
 	if a.hostname != "" {
 		return append(to, a.hostname...)
@@ -44,10 +43,8 @@ func (a *address) appendLabel(to []byte) []byte {
 	return to
 }
 
-// rank gives a host a place among those of its service that depends on its name
-// alone. So the first hosts are a fair sample, the same for every server, and when a
-// host comes or goes no other changes its place relative to the rest. It is FNV-1a,
-// with MurmurHash3's last step so that names that differ in one letter at the end
+// rank orders hosts by their name alone. The first hosts are then a fair sample that all servers agree on, and a host
+// that comes or goes does not reorder the rest. It is FNV-1a with the finalizer of MurmurHash3, so that similar names
 // are not neighbours.
 func rank(label []byte, cluster string) uint64 {
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
@@ -64,12 +61,12 @@ func rank(label []byte, cluster string) uint64 {
 	return h ^ h>>33
 }
 
-// sameHost reports whether a and b belong to one name.
+// sameHost reports whether a and b share one DNS name.
 func sameHost(a, b *address) bool {
 	return a.rank == b.rank && a.of.cluster == b.of.cluster && compareLabels(a, b) == 0
 }
 
-// compareLabels compares first labels without writing them out where they are the same.
+// compareLabels compares first labels. Equal ones, the common case, need no allocation.
 func compareLabels(a, b *address) int {
 	if a.hostname == b.hostname && (a.hostname != "" || a.ip == b.ip) {
 		return 0
@@ -77,8 +74,7 @@ func compareLabels(a, b *address) int {
 	return bytes.Compare(a.appendLabel(nil), b.appendLabel(nil))
 }
 
-// inOrder compares addresses of one service by host, those of one host by themselves, and
-// one that is in several slices by these.
+// inOrder compares addresses of one service by host, then by address, then by slice.
 func inOrder(a, b *address) int {
 	if a.rank != b.rank {
 		return cmp.Compare(a.rank, b.rank)
@@ -87,13 +83,11 @@ func inOrder(a, b *address) int {
 		cmp.Compare(a.of.key.name, b.of.key.name))
 }
 
-// members are the addresses of all ready endpoints of a service, in order. An
-// address that is in several slices is there several times. They never change: a
-// change makes others.
+// members are the sorted addresses of a service's ready endpoints, repeated for each slice that has them. They are
+// immutable.
 type members []*address
 
-// replace returns the members without those in gone, which are in m and no copies, and
-// with those in come. Both are in order.
+// replace returns the members without gone and with come, both sorted. gone must hold pointers from m.
 func (m members) replace(gone, come []*address) members {
 	made := make(members, 0, len(m)-len(gone)+len(come))
 	for len(gone) > 0 || len(come) > 0 {
@@ -110,13 +104,12 @@ func (m members) replace(gone, come []*address) members {
 	return append(made, m...)
 }
 
-// place returns how many members stand before a.
 func (m members) place(a *address) int {
 	i, _ := slices.BinarySearchFunc(m, a, inOrder)
 	return i
 }
 
-// appendAddresses appends what points at the addresses of a slice.
+// appendAddresses appends pointers to the addresses of a slice.
 func appendAddresses(to []*address, of *endpointSlice) []*address {
 	for i := range of.addresses {
 		to = append(to, &of.addresses[i])

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// The metrics are global because CoreDNS's prometheus plugin serves the global
-// registry, and on a reload the old and the new handler report side by side.
+// The metrics are global, because CoreDNS's prometheus plugin serves the global registry. During a reload, the old and
+// the new handler report side by side.
 var (
 	importCount = promauto.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: plugin.Namespace,
@@ -48,10 +48,8 @@ var (
 		Help:                        "Histogram of the time (in seconds) in which the answers of all services that had changed were made anew.",
 	}, []string{"zones"})
 
-	// programmingDuration is what the kubernetes plugin has as
-	// coredns_kubernetes_dns_programming_duration_seconds, with the same buckets and
-	// label, and measured alike: the SLI "DNS programming latency" of Kubernetes's
-	// SIG Scalability.
+	// programmingDuration matches coredns_kubernetes_dns_programming_duration_seconds of the kubernetes plugin in
+	// buckets, label and meaning: the SLI "DNS programming latency" of Kubernetes SIG Scalability.
 	programmingDuration = promauto.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace:                   plugin.Namespace,
 		Subsystem:                   pluginName,
@@ -62,11 +60,11 @@ var (
 	}, []string{"service_kind"})
 )
 
-// headlessKind is the one kind of service whose answers follow endpoints, as the
-// kubernetes plugin calls it: only for selectors does anybody note the time of a change.
+// headlessKind is the kubernetes plugin's name for the only kind measured: only slices of Services with selectors have
+// a trigger time.
 const headlessKind = "headless_with_selector"
 
-// observe records changes that are answered now, and were begun with then.
+// observe records metrics of changes that are now in answers. then is when the update started.
 func (c *Clusterset) observe(all changes, then time.Time) {
 	importCount.WithLabelValues(c.label).Set(float64(all.size.imports))
 	sliceCount.WithLabelValues(c.label).Set(float64(all.size.slices))
@@ -78,7 +76,7 @@ func (c *Clusterset) observe(all changes, then time.Time) {
 	}
 }
 
-// forgetMetrics drops what has a handler's label, when there is no such handler any more.
+// forgetMetrics deletes the metrics of a label without handler.
 func forgetMetrics(label string) {
 	for _, v := range []*prometheus.MetricVec{
 		importCount.MetricVec, sliceCount.MetricVec, endpointCount.MetricVec, updateCount.MetricVec, updateDuration.MetricVec,

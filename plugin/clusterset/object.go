@@ -18,18 +18,17 @@ import (
 // serviceKey names a multi-cluster service.
 type serviceKey struct{ namespace, name string }
 
-// String returns the key as it stands in DNS names, which is how the index
-// finds it.
+// String returns the key in the form of DNS names, as the index uses it.
 func (k serviceKey) String() string { return k.name + "." + k.namespace }
 
-// serviceImport is what answers need of a ServiceImport.
+// serviceImport is the part of a ServiceImport that answers need.
 type serviceImport struct {
 	key  serviceKey
 	kind mcsv1beta1.ServiceImportType
-	// ours says that Atoll has it, and that only Atoll's slices belong to it.
+	// ours means that Atoll owns the import, so only Atoll's slices count.
 	ours bool
 	ips  []netip.Addr
-	// ports are those that can be asked for by name.
+	// ports are the ports with SRV records.
 	ports []servicePort
 }
 
@@ -39,38 +38,38 @@ type servicePort struct {
 	number uint16
 }
 
-// portName is how a client asks for a port, in lower case.
+// portName is a port in DNS, in lower case.
 type portName struct{ name, protocol string }
 
-// label returns the name that a client asks for, relative to the service.
+// label returns the port's name relative to the service.
 func (p portName) label() string { return "_" + p.name + "._" + p.protocol }
 
-// endpointSlice is what answers need of an EndpointSlice. It holds only ready
-// endpoints and none of the Kubernetes types, which are about five times larger.
+// endpointSlice is the part of an EndpointSlice that answers need: only ready endpoints, and no Kubernetes types,
+// which are about five times larger.
 type endpointSlice struct {
 	key     sliceKey
 	service serviceKey
 	cluster names.ClusterID
-	// ours says that Atoll has made it.
+	// ours means that Atoll created the slice.
 	ours  bool
 	ports []servicePort
-	// addresses has one element for each address of each ready endpoint, in order.
+	// addresses has every address of every ready endpoint, sorted.
 	addresses []address
-	// triggered is when the change happened that led to this, by the clock of who
-	// noticed it first; zero if nobody has said.
+	// triggered is the time of the change behind this version, by the clock of the component that saw it first; zero
+	// if unknown.
 	triggered time.Time
 }
 
 // sliceKey names an EndpointSlice.
 type sliceKey struct{ namespace, name string }
 
-// equal reports whether s and t make the same answers.
+// equal reports whether s and t give the same answers.
 func (s *serviceImport) equal(t *serviceImport) bool {
 	return s.key == t.key && s.kind == t.kind && s.ours == t.ours &&
 		slices.Equal(s.ips, t.ips) && slices.Equal(s.ports, t.ports)
 }
 
-// equal reports whether s and t make the same answers.
+// equal reports whether s and t give the same answers.
 func (s *endpointSlice) equal(t *endpointSlice) bool {
 	return s.key == t.key && s.service == t.service && s.cluster == t.cluster && s.ours == t.ours &&
 		slices.Equal(s.ports, t.ports) && slices.EqualFunc(s.addresses, t.addresses, func(a, b address) bool {
@@ -78,8 +77,7 @@ func (s *endpointSlice) equal(t *endpointSlice) bool {
 	})
 }
 
-// newServiceImport takes from o what answers need. What a DNS answer could not
-// carry is left out.
+// newServiceImport keeps the fields that answers need. It drops values that DNS cannot represent.
 func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	s := &serviceImport{
 		key:  serviceKey{o.Namespace, o.Name},
@@ -97,15 +95,15 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	return s
 }
 
-// isReported tells whether Atoll's agent has said of an import that its slices are there, or why not. Before that, an import
-// that another implementation hands over has that one's alone.
+// isReported reports whether Atoll's agent has set the Ready condition. Before that, an import taken over from another
+// implementation only has that implementation's slices.
 func isReported(o *mcsv1beta1.ServiceImport) bool {
 	ready := meta.FindStatusCondition(o.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
 	return ready != nil && ready.Status != metav1.ConditionUnknown
 }
 
-// newEndpointSlice takes from o what answers need. A slice of domain names, or
-// one that comes from no valid cluster, counts as empty.
+// newEndpointSlice keeps the fields that answers need. Slices of domain names or without a valid cluster count as
+// empty.
 func newEndpointSlice(o *discoveryv1.EndpointSlice) *endpointSlice {
 	s := &endpointSlice{
 		key:     sliceKey{o.Namespace, o.Name},
@@ -117,7 +115,7 @@ func newEndpointSlice(o *discoveryv1.EndpointSlice) *endpointSlice {
 		return s
 	}
 	for _, p := range o.Ports {
-		// A port without a number stands for all ports, which no record can say.
+		// A port without a number means all ports, which SRV cannot express.
 		if p.Name == nil || p.Port == nil {
 			continue
 		}
@@ -133,14 +131,13 @@ func newEndpointSlice(o *discoveryv1.EndpointSlice) *endpointSlice {
 	slices.SortFunc(s.addresses, func(a, b address) int { return inOrder(&a, &b) })
 	s.addresses = slices.Clip(slices.CompactFunc(s.addresses, func(a, b address) bool { return inOrder(&a, &b) == 0 }))
 	if text, ok := o.Annotations[names.AnnotationLastChangeTriggerTime]; ok {
-		// What is no time counts as none.
+		// An invalid time counts as unknown.
 		s.triggered, _ = time.Parse(time.RFC3339Nano, text)
 	}
 	return s
 }
 
-// appendPort appends the port if clients can ask for it: unnamed ports have no
-// SRV records, and the name must fit in a label behind its underscore.
+// appendPort appends a port that can have SRV records: it needs a name that fits in a label after the underscore.
 func appendPort(ports []servicePort, name string, protocol corev1.Protocol, number int32) []servicePort {
 	if protocol == "" {
 		protocol = corev1.ProtocolTCP
@@ -155,9 +152,8 @@ func appendPort(ports []servicePort, name string, protocol corev1.Protocol, numb
 	return append(ports, servicePort{p, uint16(number)})
 }
 
-// appendEndpoint appends the addresses of a ready endpoint that are of the
-// slice's family. Unknown readiness is ready, as EndpointConditions has it; who
-// writes the slice has counted in publishNotReadyAddresses already.
+// appendEndpoint appends the addresses of a ready endpoint in the slice's family. Unknown readiness means ready
+// (EndpointConditions). The slice's writer already considered publishNotReadyAddresses.
 func (s *endpointSlice) appendEndpoint(e *discoveryv1.Endpoint, family discoveryv1.AddressType) {
 	if ready := e.Conditions.Ready; ready != nil && !*ready {
 		return
@@ -181,10 +177,10 @@ func (s *endpointSlice) appendEndpoint(e *discoveryv1.Endpoint, family discovery
 	}
 }
 
-// maxLabel is the longest label of a domain name, RFC 1035 section 2.3.4.
+// maxLabel is the maximum length of a DNS label, RFC 1035 section 2.3.4.
 const maxLabel = 63
 
-// isLabel reports whether s, in lower case, can stand in a domain name as it is.
+// isLabel reports whether s, in lower case, is valid in a domain name without escapes.
 func isLabel(s string) bool {
 	if s == "" || len(s) > maxLabel {
 		return false

@@ -8,30 +8,29 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// objects is what the plugin knows of its cluster, and which services' answers
-// are behind it.
+// objects is the known state of the cluster, with the services whose answers are outdated.
 type objects struct {
 	mu       sync.Mutex
 	imports  map[serviceKey]*serviceImport
 	slices   map[sliceKey]*endpointSlice
 	members  map[membersKey]members // of services with slices
 	size     size
-	dirty    map[serviceKey]struct{} // since take was last called
-	triggers []time.Time             // of the changes since then
+	dirty    map[serviceKey]struct{} // services changed since the last take
+	triggers []time.Time             // times of those changes
 
-	// changed has an element when take has something new to say.
+	// changed has an element when take has changes.
 	changed chan struct{}
-	// importsListed and slicesListed say that all objects of the kind are known.
+	// importsListed and slicesListed say that the first list of the kind is complete.
 	importsListed, slicesListed bool
 }
 
-// membersKey names the members of a service that are in Atoll's slices, or those in others.
+// membersKey names the members of a service in Atoll's slices, or in all other slices.
 type membersKey struct {
 	service serviceKey
 	ours    bool
 }
 
-// size is how much the plugin knows.
+// size counts the known objects.
 type size struct{ imports, slices, addresses int }
 
 func newObjects() *objects {
@@ -44,24 +43,24 @@ func newObjects() *objects {
 	}
 }
 
-// changes are what became different between two calls of take.
+// changes are the differences between two calls of take.
 type changes struct {
 	services []change
-	// triggers are when the changes of endpoints happened, as far as the slices say.
+	// triggers are the times of endpoint changes, where the slices have them.
 	triggers []time.Time
-	// size is how much is known now.
+	// size counts the objects known now.
 	size size
 }
 
-// change is a service with all that its answers are made of.
+// change is a service with everything that its answers need.
 type change struct {
 	key     serviceKey
-	from    *serviceImport // nil: there is no such service
+	from    *serviceImport // nil when the service does not exist
 	members members
 }
 
-// take returns what changed since it was called last. Before both kinds are listed it
-// returns nothing, and false: half of the objects make wrong answers.
+// take returns the changes since the last call. It returns false until both kinds are listed, because partial data
+// gives wrong answers.
 func (o *objects) take() (changes, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,9 +76,9 @@ func (o *objects) take() (changes, bool) {
 	return all, true
 }
 
-// membersOf are the members of a service: of an import that Atoll has made those in Atoll's slices alone. While
-// a clusterset moves from another implementation of the API to Atoll, that one's slices are there too, for the same
-// service and as old as they may be. Of an import that somebody else has made, all count.
+// membersOf returns the members of a service. For Atoll's own imports, only Atoll's slices count: during a migration
+// from another implementation, that implementation's slices remain and may be outdated. For other imports, all slices
+// count.
 func (o *objects) membersOf(key serviceKey) members {
 	ours, others := o.members[membersKey{key, true}], o.members[membersKey{key, false}]
 	from := o.imports[key]
@@ -104,7 +103,7 @@ func (o *objects) dropImport(s *serviceImport) {
 	o.removeImport(s.key)
 }
 
-// replaceImports makes all the only imports there are.
+// replaceImports replaces all known imports.
 func (o *objects) replaceImports(all []*serviceImport) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +125,7 @@ func (o *objects) setSlice(s *endpointSlice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d, old := deltas{}, o.slices[s.key]
-	// What a new slice says may be of long before its service was exported.
+	// The trigger time of a new slice may be long before the export of its service, so only updates count.
 	if o.putSlice(s, d) && old != nil && !s.triggered.Equal(old.triggered) && !s.triggered.IsZero() && o.headless(s.service) {
 		o.triggers = append(o.triggers, s.triggered)
 	}
@@ -141,7 +140,7 @@ func (o *objects) dropSlice(s *endpointSlice) {
 	o.apply(d)
 }
 
-// replaceSlices makes all the only slices there are.
+// replaceSlices replaces all known slices.
 func (o *objects) replaceSlices(all []*endpointSlice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,7 +160,7 @@ func (o *objects) replaceSlices(all []*endpointSlice) {
 	o.wake()
 }
 
-// What follows is called with the lock held.
+// The following functions need the lock to be held.
 
 func (o *objects) putImport(s *serviceImport) {
 	old, ok := o.imports[s.key]
@@ -179,7 +178,7 @@ func (o *objects) removeImport(key serviceKey) {
 	o.touch(key)
 }
 
-// deltas are the members that services lose and gain.
+// deltas are the members that each service loses and gains.
 type deltas map[membersKey]*delta
 
 type delta struct{ gone, come []*address }
@@ -192,7 +191,7 @@ func (d deltas) of(s *endpointSlice) *delta {
 	return d[key]
 }
 
-// putSlice reports whether the slice makes a difference.
+// putSlice stores a slice and reports whether it changed.
 func (o *objects) putSlice(s *endpointSlice, to deltas) bool {
 	if old, ok := o.slices[s.key]; ok && old.equal(s) {
 		return false
@@ -214,8 +213,7 @@ func (o *objects) removeSlice(key sliceKey, to deltas) {
 	d.gone = appendAddresses(d.gone, old)
 }
 
-// apply changes the members of services all at once, for many slices of one service
-// may have changed.
+// apply changes the members of each service once, because many slices of one service may have changed.
 func (o *objects) apply(all deltas) {
 	for key, d := range all {
 		slices.SortFunc(d.gone, inOrder)
@@ -233,7 +231,7 @@ func (o *objects) apply(all deltas) {
 	o.size.slices = len(o.slices)
 }
 
-// headless reports whether the answers of a service are made of its slices.
+// headless reports whether the answers of a service come from its slices.
 func (o *objects) headless(key serviceKey) bool {
 	from := o.imports[key]
 	return from != nil && from.kind == mcsv1beta1.Headless

@@ -2,40 +2,38 @@ package clusterset
 
 import "strings"
 
-// kind says what a name within the zone stands for.
+// kind classifies a name in the zone.
 type kind uint8
 
 const (
-	unknown    kind = iota // nothing in the schema
+	unknown    kind = iota // not in the schema
 	apex                   // the zone itself
-	version                // dns-version, the TXT record of the schema
-	nsParent               // dns, which exists because ns.dns does
+	version                // dns-version, the schema's TXT record
+	nsParent               // dns, the parent of ns.dns
 	nameserver             // ns.dns, the target of the zone's NS record
-	root                   // svc, above all namespaces
+	root                   // svc, the parent of all namespaces
 	namespace              // <ns>.svc
 	service                // <svc>.<ns>.svc, or a name below it
-	pointer                // an address in a reverse zone, or the beginning of one
+	pointer                // an address in a reverse zone, or a prefix of one
 )
 
-// question is a name within the zone, taken apart.
+// question is a parsed name in the zone.
 type question struct {
 	kind kind
 	// namespace is set for the kinds namespace and service.
 	namespace string
-	// service is "<svc>.<ns>", as the index has it.
+	// service is "<svc>.<ns>", the index's key.
 	service string
-	// rest is what stands to the left of the service: "" for the service itself,
-	// "_<port>._<proto>", "<hostname>.<clusterid>" with one or two labels for
-	// the cluster, or a part of these, or nonsense.
+	// rest is the part left of the service: "" for the service itself, "_<port>._<proto>", "<hostname>.<clusterid>"
+	// with a cluster of one or two labels, a part of these, or anything else.
 	rest string
 }
 
-// parseQuestion takes apart name, which is in lower case, relative to the zone
-// and without a dot at its end. It allocates nothing.
+// parseQuestion parses name, which is in lower case, relative to the zone and without a final dot. It allocates
+// nothing.
 //
-// A label with a dot of its own comes as "a\.b" and is torn at that dot, which
-// does no harm: the backslash stays in a label, and no name that is served has
-// one.
+// It splits a label with an escaped dot ("a\.b") at that dot. This is harmless: the backslash stays, and no served
+// name has one.
 func parseQuestion(name string) question {
 	switch name {
 	case "":

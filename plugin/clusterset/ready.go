@@ -1,7 +1,7 @@
 package clusterset
 
-// Ready implements the readiness of CoreDNS's ready plugin: true from when every
-// ServiceImport and EndpointSlice is in the index.
+// Ready implements the readiness of CoreDNS's ready plugin: true once all ServiceImports and EndpointSlices are in the
+// index.
 func (c *Clusterset) Ready() bool {
 	select {
 	case <-c.synced:

@@ -6,18 +6,17 @@ import (
 	"github.com/miekg/dns"
 )
 
-// answer makes records for one reply.
+// answer creates the records of one reply.
 type answer struct {
 	ttl uint32
-	// room is what the reply has for them, in bytes. One record more than fits is made
-	// where there are more: CoreDNS then truncates the reply, and says so.
+	// room is the space for records, in bytes. One record beyond it is created if there are more: CoreDNS then
+	// truncates the reply and sets the TC bit.
 	room int
-	// start turns the records of each name, so that every one is first at times.
-	// It is the message id, which clients choose at random.
+	// start rotates the records of each name. It is the message ID, which clients choose at random.
 	start int
 }
 
-// addresses returns the A or AAAA records of n under the name owner.
+// addresses returns the A or AAAA records of n with the owner name.
 func (a answer) addresses(qtype uint16, owner string, n *node) []dns.RR {
 	size := recordA
 	if qtype == dns.TypeAAAA {
@@ -31,7 +30,7 @@ func (a answer) addresses(qtype uint16, owner string, n *node) []dns.RR {
 	return a.aaaa(records, make([]dns.AAAA, count), owner, n)
 }
 
-// a appends A records of n under the name owner, as many as made has room for.
+// a fills made with A records of n and appends them.
 func (a answer) a(to []dns.RR, made []dns.A, owner string, n *node) []dns.RR {
 	count := n.count(dns.TypeA)
 	for i := range made {
@@ -43,7 +42,7 @@ func (a answer) a(to []dns.RR, made []dns.A, owner string, n *node) []dns.RR {
 	return to
 }
 
-// aaaa appends AAAA records of n under the name owner, as many as made has room for.
+// aaaa fills made with AAAA records of n and appends them.
 func (a answer) aaaa(to []dns.RR, made []dns.AAAA, owner string, n *node) []dns.RR {
 	count := n.count(dns.TypeAAAA)
 	for i := range made {
@@ -55,7 +54,7 @@ func (a answer) aaaa(to []dns.RR, made []dns.AAAA, owner string, n *node) []dns.
 	return to
 }
 
-// turn is a list of targets that begins somewhere within.
+// turn is a rotated list of targets.
 type turn struct {
 	targets []target
 	first   int
@@ -63,15 +62,16 @@ type turn struct {
 
 func (t turn) at(i int) target { return t.targets[(t.first+i)%len(t.targets)] }
 
-// newHost reports whether number i is the first of its host. Targets of one host stand
-// together, but for the place where the list is turned.
+// newHost reports whether target i is the first of its host. Targets of one host are adjacent, except where the
+// rotation splits them.
 func (t turn) newHost(i int) bool {
 	host := t.at(i).host
 	return i == 0 || host != t.at(i-1).host && host != t.at(0).host
 }
 
-// srv returns the SRV records of n under the name owner, and the addresses of their targets, each target's once, where there is room for all of these. What is
-// missing in the additional section is no reason to say that a reply is truncated, RFC 2181 section 9. All have one priority and equal weights.
+// srv returns the SRV records of n with the owner name, and each target's addresses once where all of them fit. A
+// missing additional record does not truncate a reply (RFC 2181 section 9). All records have the same priority and
+// weight.
 func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
 	t := turn{n.srv, a.start % len(n.srv)}
 	count := 0
@@ -85,7 +85,7 @@ func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
 		if !t.newHost(i) {
 			continue
 		}
-		name := 0 // besides the pointer that is counted with a record
+		name := 0 // in addition to the pointer counted in the record
 		if at > farthest {
 			name = len(host.name) + 1
 		}
@@ -97,7 +97,7 @@ func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
 		v4, v6 = 0, 0
 	}
 	made := make([]dns.SRV, count)
-	all := make([]dns.RR, count, count+v4+v6+1) // and an OPT record
+	all := make([]dns.RR, count, count+v4+v6+1) // plus one for an OPT record
 	for i := range made {
 		to := t.at(i)
 		made[i] = dns.SRV{
@@ -121,6 +121,6 @@ func (a answer) srv(owner string, n *node) (records, extra []dns.RR) {
 	return all[:count:count], extra
 }
 
-// farthest is the last place in a message that a compressed name can refer to, less the
-// longest head, question and name, RFC 1035 section 4.1.4.
+// farthest is the last offset that a compression pointer can reach (RFC 1035 section 4.1.4), minus the longest header,
+// question and name.
 const farthest = 1<<14 - 1 - 12 - (maxName + 1 + 4) - (maxName + 1)

@@ -6,16 +6,14 @@ import (
 )
 
 const (
-	// schemaVersion is the version of the specification, section 1, and
-	// schemaTTL what its section 2.2 gives the record.
+	// schemaVersion is the version of the DNS specification (section 1), schemaTTL the TTL of its record (section
+	// 2.2).
 	schemaVersion = "1.0.0"
 	schemaTTL     = 28800
 )
 
-// message is a reply. It is laid out such that the most usual replies, with one record,
-// are made at once instead of piece by piece. None is used again: plugins in front of
-// this one may change the records' headers and names, and keep them. The bytes of addresses
-// are the index's own.
+// message is a reply that allocates the usual case, one record, in one piece. Messages are not reused, because plugins
+// before this one may change and keep record headers and names. The bytes of addresses belong to the index.
 type message struct {
 	dns.Msg
 	question [1]dns.Question
@@ -32,7 +30,7 @@ type messageWithSOA struct {
 	soa dns.SOA
 }
 
-// begin makes m the answer to a request, without records, as dns.Msg's SetReply does.
+// begin makes m an empty reply, as dns.Msg's SetReply does.
 func (m *message) begin(r *dns.Msg) {
 	m.Id = r.Id
 	m.Response = true
@@ -46,14 +44,14 @@ func (m *message) begin(r *dns.Msg) {
 	m.Question = m.question[:]
 }
 
-// reply makes the answer to state's question, which asks for the name of n in z.
+// reply builds the answer for node n in z.
 func (c *Clusterset) reply(state *request.Request, z *zone, k kind, n *node) *dns.Msg {
 	qname, qtype := state.Req.Question[0].Name, state.QType()
 	if z.reverse != nil {
 		if qtype == dns.TypePTR && n != nil {
 			return one(state, &dns.PTR{Hdr: header(qname, dns.TypePTR, c.ttl), Ptr: n.name})
 		}
-		n = nil // its other records are not those of its address
+		n = nil // its other records belong to the name, not to the address
 	}
 	switch {
 	case n.count(qtype) == 1 && qtype == dns.TypeA:
@@ -90,7 +88,7 @@ func (c *Clusterset) reply(state *request.Request, z *zone, k kind, n *node) *dn
 	return &m.Msg
 }
 
-// one makes an answer with one record.
+// one returns a reply with one record.
 func one(state *request.Request, record dns.RR) *dns.Msg {
 	m := &message{}
 	m.begin(state.Req)
@@ -99,8 +97,7 @@ func one(state *request.Request, record dns.RR) *dns.Msg {
 	return &m.Msg
 }
 
-// soa returns the zone's SOA record, with the zone's name as the client wrote it at the
-// end of qname.
+// soa returns the zone's SOA record. Its owner name keeps the case of qname.
 func (c *Clusterset) soa(qname string, z *zone) dns.SOA {
 	return dns.SOA{
 		Hdr:     header(qname[len(qname)-len(z.name):], dns.TypeSOA, c.ttl),
@@ -114,16 +111,16 @@ func (c *Clusterset) soa(qname string, z *zone) dns.SOA {
 	}
 }
 
-// room returns how many bytes a reply has for records.
+// room returns the bytes that a reply has for records.
 func room(state *request.Request) int {
 	size := state.Size() - 12 - (len(state.Req.Question[0].Name) + 1 + 4)
 	if opt := state.Req.IsEdns0(); opt != nil {
-		size -= dns.Len(opt) // CoreDNS puts it into the reply
+		size -= dns.Len(opt) // CoreDNS copies it into the reply
 	}
 	return size
 }
 
-// header returns the header of a record in class IN; ttl in seconds.
+// header returns a record header of class IN; ttl is in seconds.
 func header(name string, rrtype uint16, ttl uint32) dns.RR_Header {
 	return dns.RR_Header{Name: name, Rrtype: rrtype, Class: dns.ClassINET, Ttl: ttl}
 }

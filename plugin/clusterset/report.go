@@ -13,15 +13,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// reporting writes to the log when objects of a kind can no longer be read, and
-// when they can again: each error once, not at each of the many attempts.
+// reporting logs when objects of a kind cannot be read and when they can be read again: each error once, not per
+// attempt.
 type reporting struct {
 	*cache.ListWatch
 	kind string
 	log  clog.P
 
 	mu     sync.Mutex
-	failed string // the last error; empty when all is well
+	failed string // the last error; empty after success
 }
 
 func report(of *cache.ListWatch, kind string) *reporting {
@@ -33,7 +33,7 @@ func (r *reporting) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	list, err := r.ListWatch.ListWithContext(ctx, o)
 	if err != nil {
 		r.note(ctx, err)
-	} // else all is well when the watch that follows can be had too
+	} // success counts only once the following watch works, too
 	return list, err
 }
 
@@ -49,7 +49,7 @@ func (r *reporting) note(ctx context.Context, err error) {
 	defer r.mu.Unlock()
 	var request *url.Error
 	if errors.As(err, &request) {
-		err = request.Err // without the URL, which is another each time
+		err = request.Err // without the URL, which differs on each request
 	}
 	switch {
 	case ctx.Err() != nil:

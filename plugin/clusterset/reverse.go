@@ -10,14 +10,13 @@ import (
 	"github.com/miekg/dns"
 )
 
-// arpa are the domains that reverse zones are in, and how many labels the name of a whole
-// address has.
+// arpa4 and arpa6 are the parents of reverse zones; whole4 and whole6 are the labels of a full address name.
 const (
 	arpa4, whole4 = "in-addr.arpa.", 6
 	arpa6, whole6 = "ip6.arpa.", 34
 )
 
-// isReverse reports whether a zone, lower case and fully qualified, holds PTR records.
+// isReverse reports whether a zone, in lower case and fully qualified, holds PTR records.
 func isReverse(zone string) bool {
 	for _, domain := range []string{arpa4, arpa6} {
 		if zone == domain || strings.HasSuffix(zone, "."+domain) {
@@ -27,19 +26,18 @@ func isReverse(zone string) bool {
 	return false
 }
 
-// reverse says which names addresses have. It is for any number of readers and one
-// writer.
+// reverse maps addresses to names, for any number of readers and one writer.
 type reverse struct {
-	names *table[[]*node] // by the address as a name in its reverse zone, the best first
+	names *table[[]*node] // by the address's name in its reverse zone, the best first
 }
 
 func newReverse() *reverse { return &reverse{newTable[[]*node]()} }
 
-// find returns the name of the address that qname, which is in lower case, stands for. A qname too short for an
-// address exists, without a name: there may be addresses below it, now or in a moment.
+// find returns the PTR target of qname, which is in lower case. A qname too short for a full address always exists,
+// because addresses may be below it now or later.
 func (r *reverse) find(qname string) (*node, bool) {
 	if names := r.names.get(qname); names != nil {
-		return (*names)[0], true // one alone, as the specification asks for, section 2.3.3
+		return (*names)[0], true // only one, by section 2.3.3 of the specification
 	}
 	whole := whole4
 	if strings.HasSuffix(qname, arpa6) {
@@ -48,7 +46,7 @@ func (r *reverse) find(qname string) (*node, bool) {
 	return nil, dns.CountLabel(qname) < whole
 }
 
-// replace takes names away from the addresses that they have and gives others to theirs.
+// replace removes the names of gone and adds those of come.
 func (r *reverse) replace(gone, come []host) {
 	for _, h := range gone {
 		for name := range h.node.reverseNames {
@@ -64,7 +62,7 @@ func (r *reverse) replace(gone, come []host) {
 	}
 }
 
-// of returns a copy of the names of an address.
+// of returns a copy of an address's names.
 func (r *reverse) of(name string) []*node {
 	if names := r.names.get(name); names != nil {
 		return slices.Clone(*names)
@@ -80,7 +78,7 @@ func (r *reverse) set(name string, names []*node) {
 	r.names.set(name, &names)
 }
 
-// reverseNames yields the addresses of a name, as names in their reverse zones.
+// reverseNames yields the addresses of a node as names in reverse zones.
 func (n *node) reverseNames(yield func(string) bool) {
 	for _, of := range []struct {
 		packed []byte
@@ -96,8 +94,8 @@ func (n *node) reverseNames(yield func(string) bool) {
 	}
 }
 
-// betterName orders the names of one address: with fewer labels first, so that a service is
-// before its hosts and these before hosts in clusters with two labels, then by the alphabet.
+// betterName orders the names of one address. Fewer labels come first: a service before its hosts, and these before
+// hosts in clusters with two labels. The rest is alphabetical.
 func betterName(a, b *node) int {
 	return cmp.Or(cmp.Compare(strings.Count(a.name, "."), strings.Count(b.name, ".")), cmp.Compare(a.name, b.name))
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// running is what a handler has running: it can be stopped before it starts, and twice.
+// running are the goroutines of a handler. Stopping them before the start or twice is allowed.
 type running struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -19,7 +19,7 @@ func newRunning(label string) *running {
 	return r
 }
 
-// start runs f until stop. From now on metrics have the label.
+// start runs f until stop, and registers the metrics' label.
 func (r *running) start(f func(context.Context)) {
 	if !handlers.add(r) {
 		return
@@ -27,8 +27,7 @@ func (r *running) start(f func(context.Context)) {
 	r.group.Go(func() { f(r.ctx) })
 }
 
-// stop ends what runs, and waits for it. The label's metrics go with the last handler
-// that has it.
+// stop ends the goroutines and waits for them. The last handler of a label deletes its metrics.
 func (r *running) stop() error {
 	r.cancel()
 	r.group.Wait()
@@ -36,17 +35,17 @@ func (r *running) stop() error {
 	return nil
 }
 
-// handlers are those that run in this process: during a reload the old and the new ones.
+// handlers are the running handlers of this process: during a reload, old and new ones.
 var handlers handlerSet
 
 type handlerSet struct {
 	mu  sync.Mutex
 	all []*running
-	// fresh are those that were started since the last reload began.
+	// fresh are the handlers started since the last reload began.
 	fresh []*running
 }
 
-// add returns false if the handler was stopped already.
+// add returns false if the handler has already stopped.
 func (s *handlerSet) add(r *running) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +73,7 @@ func (s *handlerSet) remove(r *running) {
 	}
 }
 
-// reloading is told when a reload begins: whoever runs now is the old configuration's.
+// reloading runs when a reload begins. The running handlers belong to the old configuration then.
 func (s *handlerSet) reloading() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,15 +81,15 @@ func (s *handlerSet) reloading() error {
 	return nil
 }
 
-// reloadFailed stops what the reload has started. Caddy drops servers that could not start,
-// because an address is not there, say, without a word to what they started already.
+// reloadFailed stops the handlers that the reload has started. Caddy drops servers that fail to start, for example on
+// a missing address, and does not stop their plugins.
 func (s *handlerSet) reloadFailed() error {
 	s.mu.Lock()
 	fresh := s.fresh
 	s.fresh = nil
 	s.mu.Unlock()
 	for _, r := range fresh {
-		_ = r.stop() // it returns none
+		_ = r.stop() // it always returns nil
 	}
 	return nil
 }

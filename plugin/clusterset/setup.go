@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	defaultTTL = 5    // seconds, as the kubernetes plugin has it
-	maxTTL     = 3600 // seconds, as the kubernetes plugin has it
+	defaultTTL = 5    // seconds, as in the kubernetes plugin
+	maxTTL     = 3600 // seconds, as in the kubernetes plugin
 
-	// reloadTimeout is how long a reload waits for the API server before it gives
-	// up and leaves the old configuration, with its answers, in place.
+	// reloadTimeout is how long a reload waits for the API server before it keeps the old configuration and its
+	// answers.
 	reloadTimeout = 10 * time.Second
 )
 
 func init() { plugin.Register(pluginName, setup) }
 
-// options is what the Corefile says.
+// options are the plugin's settings in the Corefile.
 type options struct {
-	// zones are at least one. The names of addresses are those in the first.
+	// zones has at least one element. PTR targets are in the first zone.
 	zones []string
-	// reverse are the zones for PTR records, if any.
+	// reverse are the reverse zones, if any.
 	reverse    []string
 	ttl        uint32 // seconds
 	fall       fall.F
-	kubeconfig string // a file; empty for the configuration of a pod
-	context    string // empty for the file's current one
+	kubeconfig string // empty in a pod
+	context    string // empty for the current context of the file
 }
 
 func setup(c *caddy.Controller) error {
@@ -69,7 +69,7 @@ func setup(c *caddy.Controller) error {
 		if !reload {
 			return nil // SERVFAIL until synced
 		}
-		// The server that answers now stops only after this function.
+		// The old server stops only after this function returns.
 		select {
 		case <-h.synced:
 			return nil
@@ -90,7 +90,6 @@ func setup(c *caddy.Controller) error {
 	return nil
 }
 
-// newClusterset returns a handler that knows no services yet.
 func newClusterset(o options) *Clusterset {
 	c := &Clusterset{
 		label:  strings.Join(slices.Concat(o.zones, o.reverse), " "),
@@ -110,9 +109,8 @@ func newClusterset(o options) *Clusterset {
 	return c
 }
 
-// New returns a handler for zones, and what keeps its answers as the cluster is that config
-// leads to, until the context is done. Until it has run for a moment the handler answers
-// SERVFAIL. It is for programs that have no Corefile.
+// New returns a handler for zones, and a function that keeps its answers current until the context is done. The
+// handler answers SERVFAIL until it has read the cluster. New is for programs without a Corefile.
 func New(config *rest.Config, zones ...string) (*Clusterset, func(context.Context), error) {
 	imports, slices, err := listerWatchers(config)
 	if err != nil {
@@ -122,7 +120,7 @@ func New(config *rest.Config, zones ...string) (*Clusterset, func(context.Contex
 	return h, func(ctx context.Context) { h.watch(ctx, imports, slices) }, nil
 }
 
-// setNameserver gives the target of each zone's NS record its addresses.
+// setNameserver sets the addresses of each zone's name server.
 func (c *Clusterset) setNameserver(addrs []netip.Addr) {
 	for _, z := range c.zones {
 		z.ns.v4, z.ns.v6 = pack(addrs)
@@ -151,11 +149,11 @@ func parse(c *caddy.Controller) (options, error) {
 	return o, nil
 }
 
-// addZone adds a zone, fully qualified and in lower case.
+// addZone adds a zone, which is fully qualified and in lower case.
 func (o *options) addZone(name string) {
 	switch {
 	case slices.Contains(o.zones, name) || slices.Contains(o.reverse, name):
-		// A server block may have one zone on several ports.
+		// A server block may list one zone on several ports.
 	case !isReverse(name):
 		o.zones = append(o.zones, name)
 	default:
@@ -196,7 +194,7 @@ func (o *options) parseProperty(c *caddy.Controller) error {
 	return nil
 }
 
-// clientConfig returns how to reach the API server.
+// clientConfig returns the API server's client configuration.
 func (o *options) clientConfig() (*rest.Config, error) {
 	if o.kubeconfig == "" {
 		config, err := rest.InClusterConfig()
@@ -215,9 +213,8 @@ func (o *options) clientConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// boundAddresses returns the addresses that the server listens on at hosts, or
-// the machine's where it listens on all; without loopback, on which no client
-// of another machine finds it.
+// boundAddresses returns the addresses that the server listens on, or the machine's if it listens on all. It leaves
+// out loopback, which clients cannot reach.
 func boundAddresses(hosts []string) []netip.Addr {
 	if len(hosts) == 0 || hosts[0] == "" {
 		hosts = nil

@@ -8,9 +8,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// store is where a reflector puts the API objects of one kind, T being what we
-// keep of each. The reflector transforms objects as they come, so that they are
-// never all in memory in full size.
+// store receives the API objects of one kind from a reflector, as reduced objects of type T. The reflector transforms
+// objects one by one, so full-size objects are never all in memory.
 type store[T any] struct {
 	convert func(obj any) (T, error)
 	set     func(T)
@@ -70,11 +69,10 @@ func (s store[T]) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore. There is nothing to repeat.
+// Resync implements cache.ReflectorStore. No periodic work is needed.
 func (s store[T]) Resync() error { return nil }
 
-// toImport converts what the reflector hands over, which is transformed already
-// where it streamed the list, and raw otherwise.
+// toImport converts an object from the reflector. Streamed lists are already transformed; others are raw.
 func toImport(obj any) (*serviceImport, error) {
 	switch obj := obj.(type) {
 	case *serviceImport:
@@ -86,7 +84,7 @@ func toImport(obj any) (*serviceImport, error) {
 	}
 }
 
-// toSlice is to EndpointSlices what toImport is to ServiceImports.
+// toSlice does the same for EndpointSlices.
 func toSlice(obj any) (*endpointSlice, error) {
 	switch obj := obj.(type) {
 	case *endpointSlice:

@@ -11,53 +11,49 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// What a record takes in a reply, in bytes: a pointer to the name that was asked for,
-// type, class, TTL and length of the data make 12 (RFC 1035 sections 4.1.3 and 4.1.4).
+// Bytes of a record in a reply: name pointer, type, class, TTL and data length take 12 (RFC 1035 sections 4.1.3 and
+// 4.1.4).
 const (
 	recordHead = 12
 	recordA    = recordHead + net.IPv4len
 	recordAAAA = recordHead + net.IPv6len
-	// recordSRV is without the target: priority, weight, port, and the octet by which a
-	// name on the wire is longer than the text. A target is never compressed, RFC 2782.
+	// recordSRV excludes the target: priority, weight, port, and the octet that a name on the wire has beyond its
+	// text. SRV targets are never compressed (RFC 2782).
 	recordSRV = recordHead + 6 + 1
 
-	// replyRoom is what a reply over TCP has for the records of one name: all but its
-	// head, the question and an OPT record of a kilobyte, many times the usual.
+	// replyRoom is the space for one name's records in a reply over TCP: all but header, question and a generous 1 KiB
+	// OPT record.
 	replyRoom = dns.MaxMsgSize - 12 - (maxName + 1 + 4) - 1024
 )
 
-// subset drafts the answers of a headless service: its ready endpoints' addresses, a
-// name for each host, and SRV records with the ports that the slices give, which are the
-// ones that the pods listen on.
+// subset drafts the answers of a headless service: the addresses of ready endpoints, a name per host, and SRV records
+// with the slices' ports, which are the pods' ports.
 //
-// It takes members one after the other until one does not fit: the A, the AAAA, or one
-// port's SRV records would be more than a reply has room for. What it took is the same
-// in all of them, and in the hosts' names. Because members are in an order that depends
-// on their names alone, a change of one endpoint changes at most one other's place in
-// the subset or out of it, give or take the length of their names.
+// It adds members in order until one does not fit, because the A, AAAA or one port's SRV records would overflow a
+// reply. The same members are used for all record types and host names. The order depends only on the members' names,
+// so a changed endpoint moves at most about one other into or out of the subset.
 type subset struct {
 	*draft
-	// of are the ports of each slice that are the import's.
+	// of maps each slice to those of its ports that the import has.
 	of map[*endpointSlice][]portNumber
-	// all4 and all6 are the addresses of the hosts so far.
+	// all4 and all6 are the addresses of all hosts so far.
 	all4, all6 []byte
 	clusters   map[names.ClusterID]struct{}
-	// numbers are the ports of the host at hand.
+	// numbers are the ports of the current host.
 	numbers []portNumber
-	// srv are the targets of the service's own name, one for each host and number, as
-	// many hosts as there is room for.
+	// srv are the targets of the service's own name, one for each host and port number, for as many hosts as fit.
 	srv     []target
 	sizeSRV int
 	srvFull bool
 }
 
-// portNumber is a number of one of the draft's ports.
+// portNumber is a number of a port in the draft.
 type portNumber struct {
 	*portDraft
 	number uint16
 }
 
-// headless drafts the answers of a service without virtual IP.
+// headless drafts the answers of a service without a virtual IP.
 func (d *draft) headless(from *serviceImport, all members) {
 	s := subset{draft: d, of: map[*endpointSlice][]portNumber{}, clusters: map[names.ClusterID]struct{}{}}
 	for _, p := range from.ports {
@@ -87,8 +83,7 @@ func (d *draft) headless(from *serviceImport, all members) {
 	}
 }
 
-// takeHost adds the addresses of one host to the draft, and reports whether all of them
-// fit.
+// takeHost adds the addresses of one host and reports whether all fit.
 func (s *subset) takeHost(group []*address) bool {
 	s.name = appendName(s.name[:0], group[0], s.suffix)
 	s.v4, s.v6, s.numbers = s.v4[:0], s.v6[:0], s.numbers[:0]
@@ -107,11 +102,10 @@ func (s *subset) takeHost(group []*address) bool {
 	return taken == len(group)
 }
 
-// takeAddress adds an address to the host at hand, with the ports that its slice gives it,
-// and reports whether it did, because there was room.
+// takeAddress adds an address with its slice's ports to the current host. It returns false when there is no room.
 func (s *subset) takeAddress(a *address) bool {
 	before := len(s.numbers)
-	if len(s.name) <= maxName { // otherwise nobody can ask for it
+	if len(s.name) <= maxName { // longer names cannot be queried
 		for _, p := range s.portsOf(a.of) {
 			if !slices.Contains(s.numbers, p) {
 				s.numbers = append(s.numbers, p)
@@ -119,7 +113,7 @@ func (s *subset) takeAddress(a *address) bool {
 		}
 	}
 	v4, v6 := appendPacked(s.v4, s.v6, a.ip)
-	// In several slices, an address stands behind itself.
+	// An address in several slices follows itself in the order.
 	if repeats(s.v4, v4, net.IPv4len) || repeats(s.v6, v6, net.IPv6len) {
 		v4, v6 = s.v4, s.v6
 	}
@@ -138,13 +132,13 @@ func (s *subset) takeAddress(a *address) bool {
 	return true
 }
 
-// repeats reports whether what was added to a list of addresses is what was last in it.
+// repeats reports whether the added address equals the one before it.
 func repeats(old, added []byte, size int) bool {
 	n := len(old)
 	return len(added) > n && n > 0 && string(added[n:]) == string(old[n-size:])
 }
 
-// addTargets makes SRV records of the host at hand.
+// addTargets adds the SRV targets of the current host.
 func (s *subset) addTargets(h *node) {
 	slices.SortFunc(s.numbers, func(a, b portNumber) int { return cmp.Compare(a.number, b.number) })
 	distinct := 0
@@ -165,9 +159,8 @@ func (s *subset) addTargets(h *node) {
 	}
 }
 
-// portsOf returns the slice's ports that the import names. Others are not the service's:
-// names that were made up to tell unnamed ports apart, or the ports of a cluster whose
-// definition lost.
+// portsOf returns the slice's ports that the import has. Others are generated names of unnamed ports, or belong to a
+// cluster that lost a conflict.
 func (s *subset) portsOf(of *endpointSlice) []portNumber {
 	found, ok := s.of[of]
 	if !ok {
@@ -183,10 +176,9 @@ func (s *subset) portsOf(of *endpointSlice) []portNumber {
 	return found
 }
 
-// distinct returns the addresses, of that many bytes each, without what is there twice,
-// in the same order.
+// distinct removes duplicates and keeps the order. Addresses have size bytes each.
 func distinct(packed []byte, size int) []byte {
-	// Two hosts rarely have one address, and most services few hosts.
+	// Most services have few hosts and no duplicates, so avoid a map.
 	if count := len(packed) / size; count <= 32 {
 		for i := size; i < len(packed); i += size {
 			for j := 0; j < i; j += size {

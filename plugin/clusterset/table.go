@@ -5,18 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// table is a hash table by name. Any number of goroutines may look up in it; they
-// take no locks and allocate nothing. (sync.Map would put every name that is asked
-// for on the heap.) One goroutine at a time may write.
+// table is a hash table by name for any number of readers, without locks or allocations, and one writer at a time.
+// sync.Map would allocate for every looked-up name.
 type table[V any] struct {
 	seed  maphash.Seed
 	slots atomic.Pointer[[]atomic.Pointer[slot[V]]]
-	// used slots have a name, live ones also a value. They are the writer's.
+	// used slots have a name, live ones also a value. Only the writer uses them.
 	used, live int
 }
 
-// slot is a name and what belongs to it now. A name that was deleted keeps its slot
-// until the slots are laid out anew.
+// slot is a name and its current value. A deleted name keeps its slot until the table is rebuilt.
 type slot[V any] struct {
 	name  string
 	value atomic.Pointer[V]
@@ -32,7 +30,7 @@ func newTable[V any]() *table[V] {
 	return t
 }
 
-// get returns what belongs to the name, or nil.
+// get returns the value of a name, or nil.
 func (t *table[V]) get(name string) *V {
 	if _, s := t.find(*t.slots.Load(), name); s != nil {
 		return s.value.Load()
@@ -40,8 +38,7 @@ func (t *table[V]) get(name string) *V {
 	return nil
 }
 
-// find returns where the name stands, and its slot; or the free place where it would
-// stand, and nil.
+// find returns the name's place and slot, or its free place and nil.
 func (t *table[V]) find(slots []atomic.Pointer[slot[V]], name string) (*atomic.Pointer[slot[V]], *slot[V]) {
 	last := uint64(len(slots) - 1)
 	for at := maphash.String(t.seed, name); ; at++ {
@@ -52,7 +49,7 @@ func (t *table[V]) find(slots []atomic.Pointer[slot[V]], name string) (*atomic.P
 	}
 }
 
-// set makes value what belongs to the name; nil deletes it.
+// set stores the value of a name; nil deletes it.
 func (t *table[V]) set(name string, value *V) {
 	_, s := t.find(*t.slots.Load(), name)
 	if s == nil {
@@ -61,7 +58,7 @@ func (t *table[V]) set(name string, value *V) {
 		}
 		place := t.place(name)
 		s = &slot[V]{name: name}
-		defer place.Store(s) // with its value
+		defer place.Store(s) // deferred, so that readers see the slot only with its value
 		t.used++
 	}
 	if old := s.value.Swap(value); old == nil && value != nil {
@@ -71,8 +68,7 @@ func (t *table[V]) set(name string, value *V) {
 	}
 }
 
-// place returns a free slot for a name that has none, of which there are enough that
-// a search soon comes to one.
+// place returns a free slot for a new name. It rebuilds the table above 3/4 load, so that searches stay short.
 func (t *table[V]) place(name string) *atomic.Pointer[slot[V]] {
 	slots := *t.slots.Load()
 	if (t.used+1)*4 <= len(slots)*3 {

@@ -20,14 +20,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// sliceSelector chooses the EndpointSlices that belong to an imported service.
+// sliceSelector selects the EndpointSlices of imported services.
 const sliceSelector = names.LabelServiceName + "," + names.LabelSourceCluster
 
-// listerWatchers returns where ServiceImports and EndpointSlices of the cluster
-// come from. No request is made yet.
+// listerWatchers returns the sources of ServiceImports and EndpointSlices. It makes no request yet.
 func listerWatchers(config *rest.Config) (imports, slices cache.ListerWatcher, err error) {
 	config = rest.CopyConfig(config)
-	// Two watches are no load; a limit could only delay the first answers.
+	// A rate limit would only delay the first answers; two watches are no load.
 	config.QPS = -1
 	rest.AddUserAgent(config, pluginName)
 
@@ -35,7 +34,7 @@ func listerWatchers(config *rest.Config) (imports, slices cache.ListerWatcher, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("making client for ServiceImports: %w", err)
 	}
-	// Only built-in kinds are to be had in protobuf.
+	// Only built-in types support protobuf.
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	sliceClient, err := discoveryclient.NewForConfig(config)
@@ -49,8 +48,7 @@ func listerWatchers(config *rest.Config) (imports, slices cache.ListerWatcher, e
 	return imports, slices, nil
 }
 
-// watch keeps the index current until ctx is done, and returns when everything
-// that it started has ended.
+// watch keeps the index current until ctx is done, and returns when all its goroutines have ended.
 func (c *Clusterset) watch(ctx context.Context, imports, slices cache.ListerWatcher) {
 	ctx = klog.NewContext(ctx, logger())
 	known := newObjects()
@@ -65,15 +63,14 @@ func (c *Clusterset) watch(ctx context.Context, imports, slices cache.ListerWatc
 	running.Wait()
 }
 
-// reflect keeps the store as the API server has it until ctx is done. It lists
-// and watches anew, for ever, after every error.
+// reflect mirrors the API server's objects to the store until ctx is done. After an error it lists and watches again.
 func reflect(ctx context.Context, from cache.ListerWatcher, kind runtime.Object, to cache.ReflectorStore) {
 	logger := klog.FromContext(ctx)
 	cache.NewReflectorWithOptions(from, kind, to, cache.ReflectorOptions{
 		Name:   pluginName,
 		Logger: &logger,
-		// client-go waits for up to a minute, which a server that has come back
-		// would be waited for too. Two watches every few seconds do not hurt it.
+		// client-go's default backoff of up to a minute would also delay recovery by that much. Retries of two watches
+		// every few seconds are harmless.
 		Backoff: &wait.Backoff{
 			Duration: 200 * time.Millisecond,
 			Factor:   2,
@@ -84,8 +81,7 @@ func reflect(ctx context.Context, from cache.ListerWatcher, kind runtime.Object,
 	}).RunWithContext(ctx)
 }
 
-// follow rebuilds the answers of services that change until ctx is done. While
-// it builds, further changes of a service add up to one.
+// follow rebuilds the answers of changed services until ctx is done. Changes that arrive during a build are merged.
 func (c *Clusterset) follow(ctx context.Context, known *objects) {
 	var synced sync.Once
 	for {
@@ -105,7 +101,7 @@ func (c *Clusterset) follow(ctx context.Context, known *objects) {
 	}
 }
 
-// apply puts the services' answers into the index.
+// apply writes the services' answers into the index.
 func (c *Clusterset) apply(services []change) {
 	for _, change := range services {
 		for _, z := range c.zones {

@@ -2,22 +2,21 @@ package clusterset
 
 import "strings"
 
-// zone is a zone that the plugin is authoritative for, with its answers.
+// zone is an authoritative zone with its answers.
 type zone struct {
-	// name is in lower case and ends in a dot.
+	// name is in lower case and fully qualified.
 	name     string
 	services index
 	builder  *builder
 	// reverse is set for a reverse zone, which has no services.
 	reverse *reverse
-	// hostmaster and ns are the names in the SOA record; ns, with the server's
-	// own addresses, is also the target of the NS record.
+	// hostmaster and ns are the names in the SOA record. ns is also the target of the NS record and has the server's
+	// own addresses.
 	hostmaster string
 	ns         *node
 }
 
-// newZone returns the zone of that name, lower case and fully qualified, without
-// any service in it.
+// newZone returns an empty zone. name is in lower case and fully qualified.
 func newZone(name string) *zone {
 	return &zone{
 		name:       name,
@@ -28,14 +27,13 @@ func newZone(name string) *zone {
 	}
 }
 
-// newPointerZone returns a reverse zone, in which addresses have names. Its server is that
-// of another zone.
+// newPointerZone returns a reverse zone that shares the name server of another zone.
 func newPointerZone(name string, names *reverse, of *zone) *zone {
 	return &zone{name: name, hostmaster: of.hostmaster, ns: of.ns, reverse: names}
 }
 
-// relative cuts the zone from qname, which is in lower case and fully qualified.
-// It returns false when qname is not in the zone.
+// relative cuts the zone from qname, which is in lower case and fully qualified. It returns false when qname is
+// outside the zone.
 func (z *zone) relative(qname string) (string, bool) {
 	if z.name == "." {
 		return strings.TrimSuffix(qname, "."), true
@@ -50,7 +48,7 @@ func (z *zone) relative(qname string) (string, bool) {
 	return rest[:len(rest)-1], true
 }
 
-// escaped reports whether the dot at the end of name belongs to its last label.
+// escaped reports whether the final dot of name is escaped and so belongs to its last label.
 func escaped(name string) bool {
 	odd := false
 	for i := len(name) - 2; i >= 0 && name[i] == '\\'; i-- {
@@ -59,9 +57,8 @@ func escaped(name string) bool {
 	return odd
 }
 
-// find returns what a name stands for, relative to the zone, its node, and whether it
-// exists. A name that exists only because others do below it has no node. For an address
-// in a reverse zone the node is that of the name which it has.
+// find returns the kind and node of a name relative to the zone, and whether the name exists. Empty non-terminals have
+// no node. In a reverse zone, the node is the target of the PTR record.
 func (z *zone) find(relative string) (kind, *node, bool) {
 	if z.reverse != nil {
 		if relative == "" {
@@ -74,8 +71,8 @@ func (z *zone) find(relative string) (kind, *node, bool) {
 	q := parseQuestion(relative)
 	switch q.kind {
 	case apex, version, nsParent, root:
-		// svc exists even while it is empty: an NXDOMAIN would deny everything
-		// below it to resolvers that follow RFC 8020, also what comes next.
+		// svc exists even while it is empty. By RFC 8020, resolvers take an NXDOMAIN for everything below it,
+		// including services created later.
 		return q.kind, nil, true
 	case nameserver:
 		return q.kind, z.ns, true
@@ -89,8 +86,7 @@ func (z *zone) find(relative string) (kind, *node, bool) {
 	}
 }
 
-// mostSpecific returns the zone that qname is in, the longest where one is
-// within another, and qname relative to it; or nil.
+// mostSpecific returns the longest zone that contains qname, or nil, and qname relative to it.
 func mostSpecific(zones []*zone, qname string) (found *zone, relative string) {
 	for _, z := range zones {
 		if found != nil && len(z.name) <= len(found.name) {
@@ -103,7 +99,6 @@ func mostSpecific(zones []*zone, qname string) (found *zone, relative string) {
 	return found, relative
 }
 
-// join puts name in front of a zone.
 func join(name, zone string) string {
 	if zone == "." {
 		return name + "."

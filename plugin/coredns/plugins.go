@@ -4,7 +4,7 @@ package coredns
 import (
 	"github.com/coredns/coredns/core/dnsserver"
 
-	// Each registers itself with CoreDNS.
+	// Each import registers a plugin.
 	_ "github.com/coredns/coredns/plugin/acl"
 	_ "github.com/coredns/coredns/plugin/bind"
 	_ "github.com/coredns/coredns/plugin/bufsize"
@@ -28,9 +28,8 @@ import (
 	_ "github.com/atoll-mcs/atoll/plugin/clusterset"
 )
 
-// CoreDNS keeps the order of its plugins in a global variable, which programs of
-// other plugins are meant to set before they start a server. The order is
-// CoreDNS's own (its plugin.cfg); clusterset stands where kubernetes does.
+// CoreDNS keeps its plugin order in a global variable that programs must set before they start a server. This is
+// CoreDNS's order (plugin.cfg) with clusterset in place of kubernetes.
 func init() {
 	dnsserver.Directives = []string{
 		"reload",

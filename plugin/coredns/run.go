@@ -11,12 +11,11 @@ import (
 	"github.com/atoll-mcs/atoll/deploy"
 )
 
-// Corefile is the configuration that Run falls back on.
+// Corefile is the default configuration of Run.
 var Corefile = deploy.Corefile
 
-// Run is the program: CoreDNS, with its flags. Without -conf it serves Corefile,
-// not a file of the current directory as CoreDNS does. It does not return before
-// the program ends.
+// Run runs CoreDNS with its flags. Without -conf it serves Corefile, not ./Corefile as CoreDNS does. It returns only
+// when the program ends.
 func Run() {
 	caddy.SetDefaultCaddyfileLoader("embedded", caddy.LoaderFunc(func(string) (caddy.Input, error) {
 		return input(Corefile), nil
@@ -25,14 +24,13 @@ func Run() {
 	coremain.Run()
 }
 
-// Start starts a server with that configuration in this process, without
-// CoreDNS's greeting. The caller ends it with Stop.
+// Start starts a server in this process, without CoreDNS's banner. The caller ends it with Stop.
 func Start(corefile string) (*caddy.Instance, error) {
 	caddy.Quiet, dnsserver.Quiet = true, true
 	return caddy.Start(input(corefile))
 }
 
-// Stop ends a server that Start returned, and what its plugins started.
+// Stop ends a server from Start and its plugins.
 func Stop(server *caddy.Instance) error {
 	errs := server.ShutdownCallbacks()
 	if err := server.Stop(); err != nil {

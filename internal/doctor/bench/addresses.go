@@ -10,11 +10,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// Ranges for benchmarks, in which there is nothing else (RFC 2544, RFC 5180).
+// Ranges reserved for benchmarks (RFC 2544, RFC 5180).
 var benchmarking = map[corev1.IPFamily]string{corev1.IPv4Protocol: "198.18.0.0/15", corev1.IPv6Protocol: "2001:2::/48"}
 
-// addresses returns n addresses of a family for endpoints that nobody connects to. Where the broker's owner allows
-// the exporting cluster some ranges alone, others would be left out: then they are of those.
+// addresses returns n addresses for endpoints without connections. If the broker restricts the exporting cluster's
+// ranges, they come from those ranges, because others would be left out.
 func addresses(family corev1.IPFamily, allowed ranges.Set, restricted bool, n int) ([]string, error) {
 	texts := []string{benchmarking[family]}
 	if restricted {

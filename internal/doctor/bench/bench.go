@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// commandName is the command's name, for its namespaces.
+	// commandName is the command's name for its namespaces.
 	commandName = "bench"
 
-	// maxRounds and maxEndpoints bound what is asked of other people's API servers, maxPause how long it takes.
+	// maxRounds and maxEndpoints limit the load on users' API servers, maxPause the run time.
 	maxRounds, maxEndpoints, maxPause = 1000, 100, time.Minute
 )
 
-// Options say what to measure, and how patient to be.
+// Options configure Run.
 type Options struct {
-	// Rounds is how often each thing is measured, after one round that does not count.
+	// Rounds is the number of measured rounds, after one warm-up round.
 	Rounds int
-	// Endpoints is how many each Service has. They are in one EndpointSlice.
+	// Endpoints is the number of each Service's endpoints. They are in one EndpointSlice.
 	Endpoints int
-	// Pause is how long to wait before each thing, for none to be in the wake of the one before.
+	// Pause comes before each step, so that the previous step does not affect it.
 	Pause time.Duration
-	// Patience is how long each thing may take, Timeout all of them.
+	// Patience limits each step, Timeout the whole run.
 	Patience, Timeout time.Duration
-	// Say tells a person what is being done.
+	// Say prints progress.
 	Say func(format string, args ...any)
 }
 
-// Validate returns an error that says which of the options make no sense.
+// Validate returns an error that lists all invalid options.
 func (o Options) Validate() error {
 	var wrong []error
 	if o.Rounds < 1 || o.Rounds > maxRounds {
@@ -58,16 +58,16 @@ func (o Options) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// bench is one run.
 type bench struct {
 	Options
 	namespace string
 	from      *site
 	to        []*site
-	// family is that of the exporting cluster's Services, endpoints the addresses that they have, and one more.
+	// family is the IP family of the exporting cluster's Services. endpoints are their addresses and one more for
+	// changes.
 	family    corev1.IPFamily
 	endpoints []string
-	// virtual tells that the exporting cluster's endpoints are its Services' addresses, and not these.
+	// virtual means that the exporting cluster advertises cluster IPs instead of these endpoints.
 	virtual bool
 
 	found      samples
@@ -76,8 +76,8 @@ type bench struct {
 	notes      []string
 }
 
-// Run measures how long it takes from the first member to the others. It always cleans up, also when ctx is done before the end;
-// with an error there is a report of the rounds that were made before.
+// Run measures from the first member to the others. It always cleans up, even when ctx is done early. With an error,
+// the report has the completed rounds.
 func Run(ctx context.Context, members []trial.Member, o Options) (Report, error) {
 	if err := together(members); err != nil {
 		return Report{}, err
@@ -104,7 +104,7 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 	return b.report(), errors.Join(err, b.clean(ctx))
 }
 
-// together tells what keeps members from being measured with each other.
+// together returns why members cannot be measured together.
 func together(members []trial.Member) error {
 	if len(members) < 2 {
 		return errors.New("name at least two clusters: the first one exports, the others import")
@@ -130,7 +130,7 @@ func clusterset(m trial.Member) string {
 
 func (b *bench) sites() []*site { return append([]*site{b.from}, b.to...) }
 
-// measure makes all rounds.
+// measure runs all rounds.
 func (b *bench) measure(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -165,7 +165,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// look follows what there is, and takes the time of small requests.
+// look starts the watches and measures small requests.
 func (b *bench) look(ctx context.Context) error {
 	if err := each(b.to, func(_ int, s *site) error { return s.followImports(ctx) }); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (b *bench) look(ctx context.Context) error {
 	return nil
 }
 
-// choose makes a Service to see what family it has, and chooses addresses for endpoints.
+// choose creates a Service to learn its IP family, and chooses addresses for endpoints.
 func (b *bench) choose(ctx context.Context) error {
 	first := service(metav1.ObjectMeta{Namespace: b.namespace, Name: "first"})
 	if err := b.from.create(ctx, first); err != nil {
@@ -199,7 +199,7 @@ func (b *bench) choose(ctx context.Context) error {
 		allowed, restricted = s.Broker.Permissions.RangesOf(b.from.member.ID)
 	}
 	if b.virtual {
-		restricted = false // nobody sees these addresses
+		restricted = false // these addresses are not published
 		b.notes = append(b.notes, fmt.Sprintf("Cluster %s advertises cluster IPs, so changes of endpoints are not published and not measured.", b.from.name))
 	}
 	var err error
@@ -216,7 +216,7 @@ func (b *bench) report() Report {
 	return r
 }
 
-// clean takes away what was made, and waits until it is gone.
+// clean deletes the test objects and waits until they are gone.
 func (b *bench) clean(ctx context.Context) error {
 	return each(b.sites(), func(_ int, s *site) error { return s.close(ctx) })
 }

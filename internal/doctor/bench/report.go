@@ -6,51 +6,52 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
 
-// What is measured: the time from a write in the exporting cluster until another one has what follows of it.
+// Measurements. Each is the time from a write in the exporting cluster until its effect in another cluster.
 const (
-	// Export is from the ServiceExport until the ServiceImport has its clusterset IP, and all endpoints are there.
+	// Export is the time from the ServiceExport's creation until the ServiceImport has its clusterset IP and all
+	// endpoints.
 	Export = "export"
-	// Change is from an EndpointSlice with another endpoint until that is there.
+	// Change is the time from a changed EndpointSlice until the new endpoint is there.
 	Change = "change"
-	// Unexport is from the end of the ServiceExport until the ServiceImport is gone.
+	// Unexport is the time from the ServiceExport's deletion until the ServiceImport is gone.
 	Unexport = "unexport"
 )
 
-// Report is what came of it.
+// Report is the result of a run.
 type Report struct {
-	// Namespace is the one that was made in each cluster.
+	// Namespace was created in each cluster.
 	Namespace string `json:"namespace"`
-	// From is the cluster that exported, To those that imported.
+	// From is the exporting cluster, To are the importing ones.
 	From string   `json:"from"`
 	To   []string `json:"to"`
-	// Rounds is how many were measured, Endpoints how many the Services had.
+	// Rounds is the number of measured rounds, Endpoints the number of each Service's endpoints.
 	Rounds    int `json:"rounds"`
 	Endpoints int `json:"endpoints"`
-	// RoundTrips are how long each API server takes for a small request from here.
+	// RoundTrips are the times of small requests from here to each API server.
 	RoundTrips []RoundTrip `json:"roundTrips"`
 	Figures    []Figure    `json:"figures"`
-	// Notes say what was not measured, and why.
+	// Notes say what was not measured and why.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// RoundTrip is how long an API server takes for a small request.
+// RoundTrip is the time of a small request to an API server.
 type RoundTrip struct {
 	Cluster string `json:"cluster"`
-	// Milliseconds are the median of some.
+	// Milliseconds is a median.
 	Milliseconds float64 `json:"milliseconds"`
 }
 
-// Figure is how long something took, in milliseconds.
+// Figure summarizes one measurement, in milliseconds.
 type Figure struct {
-	// What was measured, and To which cluster.
+	// What is the measurement, To the importing cluster.
 	What string        `json:"what"`
 	To   string        `json:"to"`
 	Took spread.Spread `json:"took"`
-	// Requests is the median divided by the duration of a small request to the cluster.
+	// Requests is the median divided by the cluster's RoundTrip.
 	Requests float64 `json:"requests"`
 }
 
-// sample names a measurement: of what, and to which cluster.
+// sample identifies a measurement and its importing cluster.
 type sample struct{ what, to string }
 
 // samples are measurements in milliseconds.
@@ -60,7 +61,7 @@ func (s samples) add(of sample, took time.Duration) {
 	s[of] = append(s[of], float64(took)/float64(time.Millisecond))
 }
 
-// figures summarizes the samples for each measurement and cluster, in their order.
+// figures summarizes the samples by measurement and cluster.
 func (s samples) figures(to []string, requests []RoundTrip) []Figure {
 	all := []Figure{}
 	for _, what := range []string{Export, Change, Unexport} {

@@ -14,14 +14,14 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// step is something whose time is taken: from when begin is called, until the importing clusters are in a state.
+// step is a timed operation: from the call of begin until the importing clusters reach a state.
 type step struct {
 	what  string
 	begin func(context.Context) error
 	until state
 }
 
-// round exports a Service, changes its endpoints and ends the export, and keeps the times if they count.
+// round exports a Service, changes its endpoints and deletes the export. It records the times if counts is set.
 func (b *bench) round(ctx context.Context, name string, counts bool) error {
 	meta := metav1.ObjectMeta{Namespace: b.namespace, Name: name}
 	export, made := &mcsv1beta1.ServiceExport{ObjectMeta: meta}, service(meta)
@@ -60,7 +60,7 @@ func (b *bench) round(ctx context.Context, name string, counts bool) error {
 	return errors.Join(b.from.remove(ctx, made), b.from.remove(ctx, slice(nil)))
 }
 
-// time takes the time of one step to each importing cluster.
+// time measures one step for each importing cluster.
 func (b *bench) time(ctx context.Context, name string, s step) ([]time.Duration, error) {
 	limited, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
@@ -70,7 +70,7 @@ func (b *bench) time(ctx context.Context, name string, s step) ([]time.Duration,
 	go func() {
 		err := s.begin(limited)
 		if err != nil {
-			cancel() // nobody has anything to wait for
+			cancel() // begin failed, so stop waiting
 		}
 		begun <- err
 	}()
@@ -88,10 +88,10 @@ func (b *bench) time(ctx context.Context, name string, s step) ([]time.Duration,
 	return took, err
 }
 
-// late says of a cluster that has not seen something in time what may be the reason.
+// late explains why a cluster did not see a step in time.
 func (b *bench) late(ctx context.Context, name string, s step, to *site, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-		return err // it was interrupted, or something else has failed
+		return err // interrupted, or another error
 	}
 	why := to.member.Why(ctx, types.NamespacedName{Namespace: b.namespace, Name: name})
 	return fmt.Errorf("%s has not seen the %s of %s/%s within %v (--wait)%s", to.name, s.what, b.namespace, name, b.Patience, why)
@@ -108,15 +108,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// port is the one that Services have.
+// port is the port of the Services.
 const port = 80
 
-// service is a Service without selector.
 func service(meta metav1.ObjectMeta) *corev1.Service {
 	return &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: port, Protocol: corev1.ProtocolTCP}}}}
 }
 
-// endpointSlice has endpoints that are ready.
+// endpointSlice returns an EndpointSlice with ready endpoints.
 func endpointSlice(meta metav1.ObjectMeta, family corev1.IPFamily, addresses []string, labels map[string]string) *discoveryv1.EndpointSlice {
 	meta.Labels = labels
 	slice := &discoveryv1.EndpointSlice{

@@ -17,12 +17,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// sight is what there is in a namespace, as watches show it.
+// sight is the state of a namespace from watches.
 type sight struct {
 	mu      sync.Mutex
 	objects objects
-	at      time.Time     // when the last event came
-	changed chan struct{} // closed then
+	at      time.Time     // the time of the last event
+	changed chan struct{} // closed on the next event
 
 	running sync.WaitGroup
 }
@@ -31,9 +31,9 @@ func newSight() *sight {
 	return &sight{objects: objects{}, changed: make(chan struct{})}
 }
 
-// follow watches the objects of a kind in a namespace until ctx is done. It returns when those that there are have been seen.
+// follow watches the objects of a kind in a namespace until ctx is done. It returns when the existing ones are known.
 func (s *sight) follow(ctx context.Context, c client.WithWatch, namespace string, object client.Object, list client.ObjectList) error {
-	// What is not allowed is said at once, and not tried again and again.
+	// Informers retry forbidden requests forever, so fail here first.
 	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
 		return fmt.Errorf("listing %T: %w", list, err)
 	}
@@ -84,13 +84,13 @@ func (s *sight) note(o client.Object, there bool) {
 	s.changed = make(chan struct{})
 }
 
-// objects are by kind and name.
+// objects are keyed by kind and name.
 type objects map[string]client.Object
 
-// A state is something that can be so in a namespace.
+// A state is a condition on a namespace's objects.
 type state func(objects) bool
 
-// await returns when it is so, with the time at which it was seen to be.
+// await waits for a state and returns the time of the event that reached it.
 func (s *sight) await(ctx context.Context, wanted state) (time.Time, error) {
 	for {
 		s.mu.Lock()
@@ -107,13 +107,13 @@ func (s *sight) await(ctx context.Context, wanted state) (time.Time, error) {
 	}
 }
 
-// gone is that there is no ServiceImport.
+// gone is the state without a ServiceImport.
 func gone(name string) state {
 	key := key[*mcsv1beta1.ServiceImport](name)
 	return func(have objects) bool { return have[key] == nil }
 }
 
-// endpoints is that the imported EndpointSlices of a service have these addresses, among others.
+// endpoints is the state in which a service's imported EndpointSlices contain these addresses.
 func endpoints(service string, addresses ...string) state {
 	return func(have objects) bool {
 		found := map[string]bool{}
@@ -133,7 +133,7 @@ func endpoints(service string, addresses ...string) state {
 	}
 }
 
-// usable is that a ServiceImport has its clusterset IP.
+// usable is the state in which a ServiceImport has its clusterset IP.
 func usable(name string) state {
 	key := key[*mcsv1beta1.ServiceImport](name)
 	return func(have objects) bool {
@@ -142,7 +142,7 @@ func usable(name string) state {
 	}
 }
 
-// all is that several are so.
+// all is the conjunction of states.
 func all(states ...state) state {
 	return func(have objects) bool {
 		for _, so := range states {

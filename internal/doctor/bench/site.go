@@ -19,10 +19,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/trial"
 )
 
-// smallRequests is how many are timed.
+// smallRequests is the number of timed requests.
 const smallRequests = 5
 
-// site is an API server, with a namespace of the run's own.
+// site is an API server with a namespace for this run.
 type site struct {
 	name, context, namespace string
 	config                   *rest.Config
@@ -32,7 +32,7 @@ type site struct {
 	sight                    *sight
 }
 
-// each calls f for all sites, by their numbers, at the same time.
+// each calls f for all sites concurrently.
 func each(sites []*site, f func(int, *site) error) error {
 	failed := make([]error, len(sites))
 	var all sync.WaitGroup
@@ -43,7 +43,7 @@ func each(sites []*site, f func(int, *site) error) error {
 	return errors.Join(failed...)
 }
 
-// open makes the namespace.
+// open creates the namespace.
 func (s *site) open(ctx context.Context, lifetime time.Duration) (err error) {
 	config := rest.CopyConfig(s.config)
 	config.QPS = -1
@@ -54,7 +54,7 @@ func (s *site) open(ctx context.Context, lifetime time.Duration) (err error) {
 	return s.told(err)
 }
 
-// close takes the namespace away, and waits until it is gone.
+// close deletes the namespace and waits until it is gone.
 func (s *site) close(ctx context.Context) error {
 	if s.post == nil {
 		return nil
@@ -69,7 +69,7 @@ func (s *site) close(ctx context.Context) error {
 	return nil
 }
 
-// followImports follows what is imported into the site.
+// followImports watches the imports in the site.
 func (s *site) followImports(ctx context.Context) error {
 	return s.told(errors.Join(
 		s.sight.follow(ctx, s.client, s.namespace, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}),
@@ -77,7 +77,7 @@ func (s *site) followImports(ctx context.Context) error {
 	))
 }
 
-// told says where something has failed.
+// told adds the site's name to an error.
 func (s *site) told(err error) error {
 	if err == nil {
 		return nil
@@ -92,7 +92,7 @@ func (s *site) create(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// update writes over whatever version there is.
+// update overwrites any version of the object.
 func (s *site) update(ctx context.Context, o client.Object) error {
 	if err := s.client.Update(ctx, o); err != nil {
 		return fmt.Errorf("%s: changing %T %s: %w", s.name, o, o.GetName(), err)
@@ -107,7 +107,7 @@ func (s *site) remove(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// roundTrip is how many milliseconds a small request takes, the median of some.
+// roundTrip returns the median time of some small requests, in milliseconds.
 func (s *site) roundTrip(ctx context.Context) (float64, error) {
 	var took []float64
 	for range smallRequests {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// between makes the checks between clusters: of all those that were asked, and of what the others
-// of the clusterset say of themselves on the broker.
+// between makes the checks between clusters: the queried ones, and the other members in their own descriptions on the
+// broker.
 func between(e *Evidence, all *Results) {
 	var there []*Cluster
 	for i := range e.Clusters {
@@ -33,7 +33,7 @@ func between(e *Evidence, all *Results) {
 	}
 }
 
-// identities are about who the clusters are.
+// identities checks that the clusters have different IDs and share a clusterset.
 func identities(there []*Cluster, all *Results) {
 	result := Result{ID: Identity, Status: OK}
 	set := Result{ID: Clusterset, Status: OK}

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// ID is a check's. It never changes its meaning, and that of one that is not made any more is not
-// used again.
+// ID identifies a check. IDs keep their meaning and are never reused.
 type ID string
 
-// The checks of one cluster.
+// Checks of one cluster.
 const (
 	APIServer     ID = "ATOLL1001"
 	APIVersions   ID = "ATOLL1002"
@@ -40,7 +39,7 @@ const (
 	StockCoreDNS  ID = "ATOLL1506"
 )
 
-// The checks between clusters.
+// Checks between clusters.
 const (
 	Identity    ID = "ATOLL2001"
 	Clusterset  ID = "ATOLL2002"
@@ -53,16 +52,16 @@ const (
 	LargeOnes   ID = "ATOLL2103"
 )
 
-// Entry is what a check is about.
+// Entry describes a check.
 type Entry struct {
 	ID ID
-	// Subject is what checks are listed under.
+	// Subject is the heading for the check.
 	Subject string
-	// Title says what is so when all is well.
+	// Title is the statement that a successful check confirms.
 	Title string
 }
 
-// The subjects, in their order.
+// Subjects in their order.
 const (
 	subjectAPI     = "API server"
 	subjectRights  = "permissions"
@@ -73,7 +72,7 @@ const (
 	subjectBetween = "between clusters"
 )
 
-// Catalogue lists all checks in the order in which they are told.
+// Catalogue lists all checks in the order of the report.
 var Catalogue = []Entry{
 	{APIServer, subjectAPI, "the API server answers"},
 	{APIVersions, subjectAPI, "the API versions that Atoll needs are served"},
@@ -113,13 +112,13 @@ var Catalogue = []Entry{
 	{LargeOnes, subjectBetween, "large packets arrive"},
 }
 
-// needPods are the checks that pods in the clusters make.
+// needPods are the checks that need pods in the clusters.
 var needPods = []ID{BrokerReached, BrokerLatency, BrokerClock, PodsRun, Routing, OwnDNS, ClustersetDNS, Names, Families, Connections, Datagrams, LargeOnes}
 
-// NeedsPods tells whether pods in the clusters make the check, so that it takes longer than others.
+// NeedsPods reports whether the check needs pods in the clusters, which takes longer.
 func (id ID) NeedsPods() bool { return slices.Contains(needPods, id) }
 
-// entry finds a check; one that is not in the catalogue is a mistake in this package.
+// entry returns a check. An unknown ID is a bug in this package.
 func entry(id ID) Entry {
 	for _, e := range Catalogue {
 		if e.ID == id {
@@ -129,8 +128,8 @@ func entry(id ID) Entry {
 	panic("no such check: " + id)
 }
 
-// page is where the checks are documented.
+// page is the documentation of all checks.
 const page = "docs/reference/checks.md"
 
-// Anchor is where a check is documented.
+// Anchor returns the documentation of the check.
 func (id ID) Anchor() string { return page + "#" + strings.ToLower(string(id)) }

@@ -1,7 +1,6 @@
 // Package check decides the results of `atoll check` from the facts that package checkup collected.
 //
-// Its results, written as JSON, are what programs read: fields are added to them, and none changes
-// its meaning.
+// Programs read the JSON of its results: fields may be added, but must not change their meaning.
 package check
 
 import (
@@ -10,40 +9,40 @@ import (
 	"strings"
 )
 
-// Status is what came of a check.
+// Status is the result of a check.
 type Status string
 
-// The outcomes.
+// Values of Status.
 const (
 	OK      Status = "ok"
 	Warning Status = "warning"
 	Error   Status = "error"
-	// Skipped is what could not be found out, or does not matter here.
+	// Skipped means that the check was not possible or does not apply.
 	Skipped Status = "skipped"
 )
 
-// Result is one check's.
+// Result is the result of one check.
 type Result struct {
 	ID ID `json:"id"`
-	// Cluster is whose it is; between clusters, From and To are two of them.
+	// Cluster is the checked cluster. Checks between clusters have From and To instead.
 	Cluster string `json:"cluster,omitempty"`
 	From    string `json:"from,omitempty"`
 	To      string `json:"to,omitempty"`
 	Subject string `json:"subject"`
 	Title   string `json:"title"`
 	Status  Status `json:"status"`
-	// Message says what was found.
+	// Message describes the result.
 	Message string `json:"message,omitempty"`
-	// Hint says what to do about it.
+	// Hint is the fix.
 	Hint string `json:"hint,omitempty"`
-	// Documentation is where more about it stands.
+	// Documentation is a link to the check's documentation.
 	Documentation string `json:"documentation,omitempty"`
 }
 
-// Results are those of all checks that were made.
+// Results are the results of all checks.
 type Results []Result
 
-// Count tells how many have come to a status.
+// Count returns the number of results with a status.
 func (r Results) Count(of Status) int {
 	n := 0
 	for _, result := range r {
@@ -85,10 +84,10 @@ func (ch *checker) say(id ID, status Status, hint, format string, args ...any) {
 	ch.results.add(Result{ID: id, Cluster: ch.cluster.Name, Status: status, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// ok says that all is well, and what was seen.
+// ok adds a success.
 func (ch *checker) ok(id ID, format string, args ...any) { ch.say(id, OK, "", format, args...) }
 
-// skip says why something could not be found out.
+// skip adds a skipped check with the reason.
 func (ch *checker) skip(id ID, format string, args ...any) { ch.say(id, Skipped, "", format, args...) }
 
 func (r *Results) add(result Result) {
@@ -100,7 +99,7 @@ func (r *Results) add(result Result) {
 	*r = append(*r, result)
 }
 
-// all makes the checks of one cluster; without its API server there is nothing more to say.
+// all makes the checks of one cluster. Without its API server, no other check is possible.
 func (ch *checker) all() {
 	c := ch.cluster
 	if c.Unreached != nil {

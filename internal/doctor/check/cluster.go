@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// slow is a latency of the broker that people notice: an export takes a few of them.
+	// slow is a noticeable latency of the broker, because an export needs several requests.
 	slow = 500 * time.Millisecond
-	// apart is by how much clocks may differ until the age of exports, which decides conflicts,
-	// is not to be believed; wrong is where credentials are not valid yet, or not any more.
+	// apart is the clock difference above which the age of exports, which decides conflicts, is unreliable. Above
+	// wrong, credentials may be not valid yet or expired.
 	apart, wrong = 5 * time.Second, time.Minute
-	// soon is how long credentials last at least where agents renew them.
+	// soon is the minimum remaining lifetime of credentials that agents renew.
 	soon = 24 * time.Hour
 )
 
@@ -47,7 +47,7 @@ func (ch *checker) api() {
 func (ch *checker) rights() {
 	c := ch.cluster
 	switch {
-	case c.member() && !ch.evidence.Before: // it is installed
+	case c.member() && !ch.evidence.Before: // already installed
 	case c.MayInstall != nil:
 		ch.say(InstallRights, Error, "Use a context with the permissions of a cluster administrator.", "%v", c.MayInstall)
 	default:
@@ -104,7 +104,7 @@ func (ch *checker) runs(id ID, status report.Status, name string) {
 			severity = Error
 		}
 		if name == render.DNSName && ch.cluster.Stock != nil {
-			severity = OK // CoreDNS does not forward to it
+			severity = OK // CoreDNS does not forward to atoll-dns
 		}
 		ch.say(id, severity, f.Do, "%s", f.Message)
 		return
@@ -198,7 +198,7 @@ func (ch *checker) brokerHere() {
 	}
 }
 
-// clock compares clocks: by how much one clock is ahead of another.
+// clock reports how far one clock is ahead of another.
 func (ch *checker) clock(id ID, ahead time.Duration, whose, than string) {
 	status, hint, message := clocks(ahead, whose, than)
 	ch.say(id, status, hint, "%s", message)

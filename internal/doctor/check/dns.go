@@ -10,7 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
-// dns follows a question from a pod's resolv.conf to the answer.
+// dns follows a query from the pod's resolv.conf to the answer.
 func (ch *checker) dns() {
 	c := ch.cluster
 	if c.Stock != nil {
@@ -46,7 +46,7 @@ func (ch *checker) ownDNS() {
 	ch.ok(OwnDNS, "through %s", list(c.Seen.Resolvers))
 }
 
-// wiring is about what the cluster's DNS is configured to do.
+// wiring checks that cluster DNS forwards to atoll-dns.
 func (ch *checker) wiring() {
 	c := ch.cluster
 	if c.Stock != nil {
@@ -86,7 +86,7 @@ func forms(of []dnswiring.Form) string {
 	return list(texts)
 }
 
-// atollDNS is about the server itself.
+// atollDNS checks atoll-dns itself.
 func (ch *checker) atollDNS() {
 	c := ch.cluster
 	if len(c.AtollDNS) == 0 {
@@ -101,7 +101,7 @@ func (ch *checker) atollDNS() {
 	ch.ok(ClustersetDNS, "at %s, %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)
 }
 
-// names is about the answer in the end, and says where on the way the question is lost.
+// names checks that pods resolve clusterset names, and says which server on the way fails.
 func (ch *checker) names() {
 	c := ch.cluster
 	if answers := c.answers(versionName, "TXT"); answered(answers) {
@@ -112,7 +112,7 @@ func (ch *checker) names() {
 	ch.say(Names, Error, hint, "%s", where)
 }
 
-// lost finds the server that has no answer although the next one has.
+// lost finds the first server without an answer although the next one has it.
 func (ch *checker) lost() (where, hint string) {
 	c := ch.cluster
 	own := c.answers(versionName, "TXT", c.Seen.Resolvers...)
@@ -131,7 +131,7 @@ func (ch *checker) lost() (where, hint string) {
 	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Try it in a pod: nslookup -type=txt " + versionName
 }
 
-// stock is about CoreDNS's own option multicluster.
+// stock checks CoreDNS's option multicluster.
 func (ch *checker) stock() {
 	s := ch.cluster.Stock
 	switch {

@@ -9,16 +9,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
-// Evidence is what was found out.
+// Evidence is the input of Evaluate.
 type Evidence struct {
 	Clusters []Cluster
-	// Before tells that the clusters are about to join: that they have not yet is no fault.
+	// Before means that the clusters have not joined yet, which is no problem then.
 	Before bool
-	// NoPods tells that nothing was to be run in the clusters.
+	// NoPods means that no pods may run in the clusters.
 	NoPods bool
 }
 
-// rank is a cluster's place; what is between clusters comes last.
+// rank sorts clusters; results between clusters come last.
 func (e *Evidence) rank(name string) int {
 	for i := range e.Clusters {
 		if e.Clusters[i].Name == name {
@@ -28,81 +28,81 @@ func (e *Evidence) rank(name string) int {
 	return len(e.Clusters)
 }
 
-// Cluster is what was found out about one. Errors say why something was not.
+// Cluster is the evidence of one cluster. Errors say why a part is missing.
 type Cluster struct {
-	// Name is how the cluster is called: its id or, where it has none, or another has the same, its context.
+	// Name is the cluster's ID. It is the context if there is no ID or another cluster has the same one.
 	Name string
-	// Context is that of the kubeconfig, empty for the current one.
+	// Context is the kubeconfig context, empty for the current one.
 	Context string
-	// On is the cluster as commands name it.
+	// On names the cluster in commands.
 	On command.Cluster
 
-	// Unreached says why there is nothing else.
+	// Unreached is why the API server could not be read; then all else is empty.
 	Unreached error
-	// Version is Kubernetes', RoundTrip how long its API server takes for a small request.
+	// Version is the version of Kubernetes, RoundTrip the time of a small request.
 	Version   string
 	RoundTrip time.Duration
-	// Ahead is by how much the API server's clock is ahead of this machine's, 0 where that may be nothing.
+	// Ahead is how far the API server's clock is ahead of this machine's; 0 if they may agree.
 	Ahead time.Duration
-	// UID tells clusters apart.
+	// UID identifies the cluster.
 	UID string
-	// Lacks are the parts of the API that Atoll needs and that are not served; Definitions says
-	// why its own can't be installed, or are not served.
+	// Lacks are required APIs that are not served. Definitions says why Atoll's own are not served or cannot be
+	// installed.
 	Lacks       []string
 	Definitions error
-	// ReadyNodes are those that pods can run on, of all Nodes.
+	// ReadyNodes is the number of usable Nodes, Nodes the number of all.
 	ReadyNodes, Nodes int
 
-	// MayInstall says why the person may not install Atoll.
+	// MayInstall says which permissions for an installation the user lacks.
 	MayInstall error
-	// Agent, DNS and OnBroker are what the agents', atoll-dns's and, on the broker, the member's
-	// account may not do of what it has to.
+	// Agent, DNS and OnBroker are the missing permissions of the agents, of atoll-dns and, on the broker, of the
+	// member.
 	Agent, DNS, OnBroker Rights
 
-	// Survey is what there is of Atoll.
+	// Survey is the state of Atoll.
 	Survey *survey.Survey
-	// Broker is its URL: of the membership, or of the join file that is about to be used.
+	// Broker is the broker's URL, from the membership or from the join file to be used.
 	Broker string
 
-	// Services and Pods are its address ranges, as far as they are known.
+	// Services and Pods are the known IP ranges.
 	Services, Pods []string
-	// KubeProxy is its DaemonSet, nil where there is none.
+	// KubeProxy is kube-proxy's DaemonSet, or nil.
 	KubeProxy *DaemonSet
-	// ClusterDNS are the addresses of the cluster's DNS, AtollDNS of atoll-dns.
+	// ClusterDNS are the addresses of cluster DNS, AtollDNS those of atoll-dns.
 	ClusterDNS, AtollDNS []string
-	// NodeLocal tells that NodeLocal DNSCache is configured here.
+	// NodeLocal means that NodeLocal DNSCache is configured.
 	NodeLocal bool
-	// Stock is CoreDNS's own option, nil where it is not used.
+	// Stock is a CoreDNS with the option multicluster, or nil.
 	Stock *Stock
 
-	// Outpost says why nothing could be found out from within the cluster.
+	// Outpost is why pods could not run in the cluster.
 	Outpost error
-	// Listener is the pod that others connect to, and Seen what a pod has found out.
+	// Listener is the pod that other clusters connect to, and Seen the report of the probe pod.
 	Listener *outpost.Listener
 	Seen     *probe.Report
 }
 
-// Rights are what an account may not do.
+// Rights are the missing permissions of an account.
 type Rights struct {
 	Missing []string
-	// Asked tells that it was found out, Err why not. With neither, nobody has tried to.
+	// Asked means that the check was made, Err why not. If both are empty, the check was not tried.
 	Asked bool
 	Err   error
 }
 
-// DaemonSet is what runs on each node.
+// DaemonSet is the state of a DaemonSet.
 type DaemonSet struct {
 	Image         string
 	Ready, Wanted int32
 }
 
-// Stock is a CoreDNS that answers for the clusterset by itself.
+// Stock is a CoreDNS that serves the clusterset itself.
 type Stock struct {
-	// Image is CoreDNS's.
+	// Image is CoreDNS's image.
 	Image string
-	// Rights are those of its account.
+	// Rights are the missing permissions of its ServiceAccount.
 	Rights Rights
 }
 
-// member tells whether the cluster has joined.
+// member reports whether the cluster has joined.
 func (c *Cluster) member() bool { return c.Survey != nil && c.Survey.Server != "" }

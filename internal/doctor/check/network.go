@@ -43,8 +43,8 @@ func (ch *checker) pods() {
 	}
 }
 
-// routing is about a Service without selector whose EndpointSlices are not the built-in controller's:
-// what an import is made of.
+// routing checks a Service like an import's: without selector, and with EndpointSlices that the built-in controller
+// does not manage.
 func (ch *checker) routing() {
 	c := ch.cluster
 	if c.Listener == nil || c.Seen == nil {
@@ -63,7 +63,7 @@ func anyone(of []probe.Reached) bool {
 	return slices.ContainsFunc(of, func(r probe.Reached) bool { return len(r.By) > 0 })
 }
 
-// everyone tells whether all were reached, of which there must be one.
+// everyone reports whether all connections succeeded and there was at least one.
 func everyone(of []probe.Reached) bool {
 	return len(of) > 0 && !slices.ContainsFunc(of, func(r probe.Reached) bool { return len(r.By) == 0 })
 }
@@ -77,7 +77,7 @@ func firstError(of []probe.Reached) string {
 	return "not tested"
 }
 
-// overlaps lists the pairs of ranges that have addresses in common.
+// overlaps lists the pairs of overlapping ranges.
 func overlaps(a, b []string) []string {
 	var found []string
 	for _, x := range a {

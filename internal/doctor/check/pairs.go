@@ -9,7 +9,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 )
 
-// pair is the way from one cluster to another.
+// pair is the direction from one cluster to another.
 type pair struct {
 	from, to *Cluster
 	results  *Results
@@ -30,8 +30,8 @@ func (p pair) families() {
 	p.say(Families, Error, "Make one of them dual-stack. A service is imported only where the exporting and the importing cluster have an IP family in common.", "one has only IPv4, the other only IPv6")
 }
 
-// connections are real ones, to a pod and to a Service of the other cluster. Which of them have to
-// come through is for the other's advertise mode.
+// connections checks connections to a pod and a Service of the other cluster. Its advertise mode decides which of them
+// must work.
 func (p pair) connections() {
 	if p.from.Seen == nil || p.to.Listener == nil {
 		p.say(Connections, Skipped, "", "no pod could be run in both clusters: see %s", PodsRun)
@@ -76,7 +76,7 @@ func (p pair) packets(id ID, reached []probe.Reached, hint string) {
 	p.say(id, status, hint, "%s", firstError(reached))
 }
 
-// mode is what the other cluster advertises, and whether it has joined.
+// mode returns the other cluster's advertise mode, and whether it has joined.
 func (p pair) mode() (mode brokerv1alpha1.AdvertiseMode, joined bool) {
 	for _, c := range []*Cluster{p.from, p.to} {
 		if c.Survey == nil || c.Survey.Broker == nil {
@@ -99,7 +99,7 @@ func (p pair) hint(joined bool, services []probe.Reached) string {
 	return flat
 }
 
-// families leaves those of another cluster's addresses that are of a family which pods here have.
+// families returns the addresses with an IP family that pods here have.
 func (c *Cluster) families(addresses []string) []string {
 	if c.Listener == nil {
 		return addresses

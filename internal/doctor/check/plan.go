@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// ownName is a name that every cluster has, in whatever domain.
+	// ownName is a name that every cluster resolves, in any cluster domain.
 	ownName = "kubernetes.default.svc"
-	// versionName is one that every DNS for a clusterset answers (the DNS specification, 2.2).
+	// versionName is a name that every clusterset DNS must answer (DNS specification, 2.2).
 	versionName = "dns-version." + survey.Zone + "."
-	// patience is how long all of a plan may take.
+	// patience is the time limit of a plan.
 	patience = 10 * time.Second
-	// large is as many bytes as do not fit in a few packets, of whatever size.
+	// large needs many packets at any packet size.
 	large = 64 << 10
 )
 
-// Plan is what a pod in a cluster has to find out so that Evaluate can. ca is the broker's.
+// Plan returns the probe's plan for a pod in a cluster. ca is the broker's certificate authority.
 func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 	plan := probe.Plan{
 		Patience: metav1.Duration{Duration: patience},
@@ -50,13 +50,12 @@ func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 	return plan
 }
 
-// everyWay is by TCP, with a load and without, and by UDP.
+// everyWay connects over TCP, with and without data, and over UDP.
 func everyWay(addresses []string) []probe.Connection {
 	return slices.Concat(tcp(0, addresses...), tcp(large, addresses...), udp(addresses...))
 }
 
-// programmed has connections to Services be tried again: they have just been made, and what routes
-// them takes a moment to notice.
+// programmed sets Await for connections to new Services, because kube-proxy needs a moment to program them.
 func programmed(services []probe.Connection) []probe.Connection {
 	for i := range services {
 		services[i].Await = true
@@ -80,10 +79,10 @@ func udp(addresses ...string) []probe.Connection {
 	return all
 }
 
-// at is where a probe listens.
+// at returns the probe's port at an address.
 func at(address string) string { return net.JoinHostPort(address, strconv.Itoa(probe.Port)) }
 
-// answers are those to a question that was put to servers; none means the pod's own.
+// answers returns the answers from the given servers to a query; none means the pod's own servers.
 func (c *Cluster) answers(name, kind string, servers ...string) []probe.Answer {
 	if len(servers) == 0 {
 		servers = []string{""}
@@ -97,7 +96,7 @@ func (c *Cluster) answers(name, kind string, servers ...string) []probe.Answer {
 	return all
 }
 
-// reached are the outcomes of connections to some addresses.
+// reached returns the results of connections to the addresses.
 func (c *Cluster) reached(network string, bytes int, addresses []string) []probe.Reached {
 	var all []probe.Reached
 	for _, r := range c.Seen.Connections {

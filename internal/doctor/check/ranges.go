@@ -9,15 +9,14 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 )
 
-// network is what is known of a member's addresses.
+// network is the known IP ranges of a member.
 type network struct {
 	name           string
 	pods, services []string
-	byService      bool // it advertises cluster IPs
+	byService      bool // advertises cluster IPs
 }
 
-// ranges compares the address ranges of all clusters that are known: the asked ones, and the others of
-// the clusterset.
+// ranges compares the IP ranges of the queried clusters and the other members.
 func ranges(there []*Cluster, all *Results) {
 	networks := networksOf(there)
 	var found []string
@@ -64,14 +63,14 @@ func networksOf(there []*Cluster) []network {
 	}
 	for _, id := range slices.Sorted(maps.Keys(members)) {
 		m := members[id]
-		if !known[id] && !known[m.ClusterUID] { // one that is about to join again may be listed still
+		if !known[id] && !known[m.ClusterUID] { // a cluster that is about to join again may still be listed
 			networks = append(networks, network{id, m.PodCIDRs, m.ServiceCIDRs, m.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP})
 		}
 	}
 	return networks
 }
 
-// clashes lists what others reach n by, and o has itself.
+// clashes lists the ranges of n for other clusters that overlap with ranges of o.
 func (n network) clashes(o network) []string {
 	kind, theirs := "pods", n.pods
 	if n.byService {

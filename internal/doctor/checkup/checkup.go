@@ -20,19 +20,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
-// answerTime is how long one answer of an API server is waited for.
+// answerTime is the timeout of one API request.
 const answerTime = 10 * time.Second
 
-// Target is a cluster to find out about.
+// Target is a cluster to check.
 type Target struct {
-	// Context is the kubeconfig's, for people; empty for its current one.
+	// Context is the kubeconfig context for messages; empty for the current one.
 	Context string
-	// On is the cluster as commands name it.
+	// On names the cluster in commands.
 	On     command.Cluster
 	Config *rest.Config
 }
 
-// String is the cluster for people.
+// String names the cluster in messages.
 func (t Target) String() string {
 	if t.Context == "" {
 		return "the current context"
@@ -40,27 +40,27 @@ func (t Target) String() string {
 	return "context " + t.Context
 }
 
-// Options say what to find out.
+// Options configure Gather.
 type Options struct {
-	// Before tells that the clusters are about to join, JoinFile with what, where that is known.
+	// Before means that the clusters have not joined yet. JoinFile is their join file, if known.
 	Before   bool
 	JoinFile *credential.Membership
 	// Broker locates the broker for this program.
 	Broker credential.Locate
-	// NoPods leaves out what has to be found out from within.
+	// NoPods skips checks that need pods.
 	NoPods bool
-	// Image is the one that pods run, empty for that of the cluster's agents, or the released one.
+	// Image is the pods' image; empty for the agents' image or the released one.
 	Image string
-	// Timeout is how long all of it takes at most.
+	// Timeout limits the whole run.
 	Timeout time.Duration
-	// Say tells a person what is being done.
+	// Say prints progress.
 	Say func(format string, args ...any)
-	// Read gets what the API servers have said, before pods are started; nil for nobody.
+	// Read, if not nil, gets the API servers' results before pods start.
 	Read func(check.Evidence)
 }
 
-// Gather finds out about clusters. What can't be found out is said in the evidence. Namespaces and
-// pods that it makes are gone, or about to be, when it returns; problems says which are not.
+// Gather checks clusters; the evidence has the errors. When it returns, its namespaces and pods are deleted or about
+// to be. problems lists those that are not.
 func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.Evidence, problems []error) {
 	e := &check.Evidence{Before: o.Before, NoPods: o.NoPods, Clusters: make([]check.Cluster, len(targets))}
 	configs := make([]*rest.Config, len(targets))
@@ -81,7 +81,7 @@ func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.E
 	return e, look(ctx, e, targets, o)
 }
 
-// each calls f for every number at the same time.
+// each calls f for all numbers concurrently.
 func each(n int, f func(int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -90,7 +90,7 @@ func each(n int, f func(int)) {
 	all.Wait()
 }
 
-// call gives clusters their names: their ids, as far as these tell them apart.
+// call names the clusters by their IDs where these are unique.
 func call(e *check.Evidence) {
 	count := map[string]int{}
 	id := func(c *check.Cluster) string {
@@ -115,7 +115,7 @@ func call(e *check.Evidence) {
 	}
 }
 
-// read asks a cluster's API server.
+// read queries a cluster's API server.
 func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options) {
 	clock := &survey.Clock{}
 	config.Wrap(clock.Wrap)
@@ -159,7 +159,7 @@ func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options)
 	c.Ahead, c.RoundTrip = clock.Ahead()
 }
 
-// reader asks one cluster.
+// reader queries one cluster.
 type reader struct {
 	ctx     context.Context
 	cluster *check.Cluster
@@ -167,7 +167,7 @@ type reader struct {
 	kube    kubernetes.Interface
 }
 
-// definitions are those of the kinds that Atoll brings.
+// definitions checks Atoll's CustomResourceDefinitions.
 func (r *reader) definitions() {
 	if r.cluster.Survey.Server != "" {
 		missing, err := r.target.Lacks(install.Kinds)

@@ -5,7 +5,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
-// Image is what pods run: the given one, that of the cluster's agents, or the released one.
+// Image is the image of the pods: the given one, the agents' in the cluster, or the released one.
 func Image(s *survey.Survey, given string) string {
 	if given != "" {
 		return given

@@ -15,10 +15,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// addresses are the cluster's ranges: by its API, and by what its agent was told.
+// addresses reads the cluster's IP ranges from its API and its agent's arguments.
 func (r *reader) addresses() {
 	c := r.cluster
-	if ranges, err := r.kube.NetworkingV1().ServiceCIDRs().List(r.ctx, metav1.ListOptions{}); err == nil { // since Kubernetes 1.33
+	if ranges, err := r.kube.NetworkingV1().ServiceCIDRs().List(r.ctx, metav1.ListOptions{}); err == nil { // Kubernetes 1.33 or later
 		for _, cidr := range ranges.Items {
 			c.Services = append(c.Services, cidr.Spec.CIDRs...)
 		}
@@ -33,7 +33,7 @@ func (r *reader) addresses() {
 	}
 }
 
-// services are those by which pods find each other: kube-proxy, and DNS.
+// services reads kube-proxy and cluster DNS.
 func (r *reader) services() {
 	c := r.cluster
 	system := r.kube.AppsV1().DaemonSets(metav1.NamespaceSystem)
@@ -45,7 +45,7 @@ func (r *reader) services() {
 	c.NodeLocal = c.Survey.Cluster.DNS.NodeLocal
 }
 
-// clusterIPs are those of the first Service that is there.
+// clusterIPs returns the IPs of the first Service that exists.
 func (r *reader) clusterIPs(namespace string, services ...string) []string {
 	for _, name := range services {
 		if s, err := r.kube.CoreV1().Services(namespace).Get(r.ctx, name, metav1.GetOptions{}); err == nil {
@@ -62,7 +62,7 @@ func image(of corev1.PodSpec) string {
 	return of.Containers[0].Image
 }
 
-// stock finds out whether CoreDNS answers for the clusterset by itself, and may.
+// stock checks whether the cluster's own CoreDNS serves the clusterset, and has the permissions for it.
 func (r *reader) stock() {
 	found, err := clusterdns.Read(r.ctx, r.target, client.ObjectKey{})
 	if err != nil || !dnswiring.Stock(found, survey.Zone) {

@@ -11,7 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 )
 
-// look has a pod in each cluster look around, once there is one in each that answers the others.
+// look starts a listening pod in each cluster, and then a pod in each that probes the others.
 func look(ctx context.Context, e *check.Evidence, targets []Target, o Options) (problems []error) {
 	posts := make([]*outpost.Outpost, len(targets))
 	closed := make([]error, len(targets))
@@ -56,7 +56,7 @@ func look(ctx context.Context, e *check.Evidence, targets []Target, o Options) (
 	return problems
 }
 
-// unhurried is without a limit for one request: a watch takes as long as it takes.
+// unhurried removes the request timeout, because watches run long.
 func unhurried(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0

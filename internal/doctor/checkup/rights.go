@@ -20,7 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// rights finds out what the person, and the accounts of Atoll, may do.
+// rights checks the permissions of the user and of Atoll's ServiceAccounts.
 func (r *reader) rights() {
 	c := r.cluster
 	if c.Survey.Server == "" {
@@ -34,17 +34,17 @@ func (r *reader) rights() {
 	}
 }
 
-// account finds out which of the rights that Atoll's manifests give one of its accounts it lacks.
+// account checks the permissions in Atoll's manifests that one of its ServiceAccounts lacks.
 func (r *reader) account(name string, manifests [][]byte) check.Rights {
 	user := "system:serviceaccount:" + names.SystemNamespace + ":" + name
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + names.SystemNamespace, "system:authenticated"}
 	return r.may(user, groups, requirements(name, install.MustParse(manifests...)))
 }
 
-// requirement is one right.
+// requirement is one permission.
 type requirement struct{ verb, group, resource, name, namespace string }
 
-// String is the right for people.
+// String formats the permission for messages.
 func (q requirement) String() string {
 	resource := q.resource
 	if q.group != "" {
@@ -53,16 +53,16 @@ func (q requirement) String() string {
 	return q.verb + " " + resource
 }
 
-// requirements are the rights of the ClusterRole and the Role of a name.
+// requirements returns the permissions of the ClusterRole and Role of that name.
 func requirements(name string, objects []*unstructured.Unstructured) []requirement {
 	var all []requirement
 	for _, o := range objects {
 		if kind := o.GetKind(); o.GetName() != name || kind != "ClusterRole" && kind != "Role" {
 			continue
 		}
-		var role rbacv1.Role // a ClusterRole has its rules in the same place
+		var role rbacv1.Role // a ClusterRole has its rules in the same field
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
-			panic(err) // manifests of our own
+			panic(err) // cannot happen: our own manifests
 		}
 		all = append(all, flat(role.Rules, o.GetNamespace())...)
 	}
@@ -89,7 +89,7 @@ func flat(rules []rbacv1.PolicyRule, namespace string) []requirement {
 	return all
 }
 
-// may asks the API server for each right whether a user has it.
+// may asks the API server about each permission of a user.
 func (r *reader) may(user string, groups []string, all []requirement) check.Rights {
 	lacks, errs := make([]bool, len(all)), make([]error, len(all))
 	each(len(all), func(i int) { lacks[i], errs[i] = r.lacks(user, groups, all[i]) })
@@ -118,7 +118,7 @@ func (r *reader) lacks(user string, groups []string, q requirement) (bool, error
 	return !review.Status.Allowed, nil
 }
 
-// memberRules are the rights that a clusterset gives its members on the broker.
+// memberRules returns the permissions of a clusterset's members on the broker.
 func memberRules(clusterset string) []requirement {
 	for _, o := range rights.Objects(clusterset) {
 		if role, ok := o.(*rbacv1.Role); ok {
@@ -128,7 +128,7 @@ func memberRules(clusterset string) []requirement {
 	return nil
 }
 
-// missing are those rights that rules do not give.
+// missing returns the requirements that the rules do not grant.
 func missing(rules []authorizationv1.ResourceRule, wanted []requirement) []string {
 	var all []string
 	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }

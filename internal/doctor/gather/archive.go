@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Archive is a tar.gz of texts, out of which secrets were taken.
+// Archive is a tar.gz of texts without secrets.
 type Archive struct {
 	root string
 	at   time.Time
@@ -22,19 +22,19 @@ type Archive struct {
 	err      error
 }
 
-// File is one in an archive.
+// File is a file in an archive.
 type File struct {
 	Path  string `json:"path"`
 	Bytes int    `json:"bytes"`
 }
 
-// NewArchive begins an archive whose files are all in a folder root.
+// NewArchive starts an archive with all files in the folder root.
 func NewArchive(w io.Writer, root string, at time.Time) *Archive {
 	zip := gzip.NewWriter(w)
 	return &Archive{root: root, at: at, zip: zip, tar: tar.NewWriter(zip)}
 }
 
-// Add puts a text into the archive. That it can't be written, Close tells.
+// Add adds a text. Close returns the first write error.
 func (a *Archive) Add(name string, text []byte) {
 	text = Redact(text)
 	if a.err == nil {
@@ -55,12 +55,12 @@ func (a *Archive) write(name string, text []byte) error {
 	return nil
 }
 
-// Miss notes that something could not be put in, which the file missing.txt says.
+// Miss adds a line to missing.txt, about something that could not be collected.
 func (a *Archive) Miss(format string, args ...any) {
 	a.problems = append(a.problems, string(Redact(fmt.Appendf(nil, format, args...))))
 }
 
-// Close ends the archive, and returns what is in it and what is missing.
+// Close finishes the archive, and returns its files and the missing parts.
 func (a *Archive) Close() (files []File, missing []string, err error) {
 	if len(a.problems) > 0 {
 		text := ""

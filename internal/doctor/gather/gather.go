@@ -1,5 +1,5 @@
-// Package gather collects the objects, logs and Events for `atoll gather`. It reads no Secret for that, and
-// takes out of everything what looks like one.
+// Package gather collects the objects, logs and Events for `atoll gather`. It reads no Secret for that, and redacts
+// everything that looks like one.
 package gather
 
 import (
@@ -26,29 +26,29 @@ import (
 )
 
 const (
-	// maxObjects is how many of a kind are kept.
+	// maxObjects limits the objects of one kind.
 	maxObjects = 5000
-	// maxLines is how much of one container's log is kept, from its end.
+	// maxLines limits the lines of one container's log, counted from its end.
 	maxLines = 20_000
 )
 
-// kind is what is collected of one.
+// kind selects the objects of one kind.
 type kind struct {
 	group, version, kind, namespace string
 	labels                          client.MatchingLabels
-	// keep leaves out others, nil for none.
+	// keep selects objects; nil means all.
 	keep func(*unstructured.Unstructured) bool
 }
 
-// named tells whether an object is one of those.
+// named selects objects by name.
 func named(these ...string) func(*unstructured.Unstructured) bool {
 	return func(o *unstructured.Unstructured) bool { return slices.Contains(these, o.GetName()) }
 }
 
-// ours tells whether an object is called as Atoll's are.
+// ours selects objects with a name of Atoll.
 func ours(o *unstructured.Unstructured) bool { return strings.HasPrefix(o.GetName(), "atoll") }
 
-// kinds are what is collected of a cluster. There is no Secret among them.
+// kinds returns the kinds to collect. Secrets must not be among them.
 func kinds() []kind {
 	managed := client.MatchingLabels{names.LabelManagedBy: names.AgentManager}
 	slicesOf := client.MatchingLabels{"endpointslice.kubernetes.io/managed-by": names.AgentManager}
@@ -90,24 +90,23 @@ func definition(o *unstructured.Unstructured) bool {
 	return slices.Contains([]string{"multicluster.x-k8s.io", "about.k8s.io", "broker.atoll.dev", "networking.karmada.io"}, group)
 }
 
-// event tells whether an Event is about what Atoll has, or of Atoll itself.
+// event selects Events in Atoll's namespace, from Atoll, or about exports and imports.
 func event(o *unstructured.Unstructured) bool {
 	by, _, _ := unstructured.NestedString(o.Object, "reportingController")
 	about, _, _ := unstructured.NestedString(o.Object, "regarding", "kind")
 	return o.GetNamespace() == names.SystemNamespace || strings.Contains(by, "atoll") || about == "ServiceExport" || about == "ServiceImport"
 }
 
-// Cluster is one to collect from.
+// Cluster is a cluster to collect from.
 type Cluster struct {
-	// Folder is its own in the archive.
+	// Folder is the cluster's folder in the archive.
 	Folder string
 	Config *rest.Config
-	// Survey is what was read of it.
+	// Survey is the survey of the cluster.
 	Survey *survey.Survey
 }
 
-// Collect puts into an archive what there is of a cluster. What can't be read is missing, and
-// the archive says so.
+// Collect adds a cluster's objects and logs to an archive. The archive lists what could not be read.
 func Collect(ctx context.Context, c Cluster, to *Archive) {
 	target, err := install.NewTarget(c.Config, nil)
 	if err != nil {
@@ -133,7 +132,7 @@ func Collect(ctx context.Context, c Cluster, to *Archive) {
 	}
 }
 
-// put writes a value as YAML.
+// put adds a value as YAML.
 func put(to *Archive, path string, value any) {
 	text, err := yaml.Marshal(value)
 	if err != nil {
@@ -143,7 +142,7 @@ func put(to *Archive, path string, value any) {
 	to.Add(path, text)
 }
 
-// objects collects those of one kind.
+// objects adds the objects of one kind.
 func objects(ctx context.Context, folder string, from client.Reader, k kind, to *Archive) {
 	file := strings.ToLower(k.kind)
 	if k.namespace != "" {
@@ -179,7 +178,7 @@ func objects(ctx context.Context, folder string, from client.Reader, k kind, to 
 	}
 }
 
-// logs collects what Atoll's containers have written, before they were started anew too.
+// logs adds the logs of Atoll's containers, including those before a restart.
 func logs(ctx context.Context, c Cluster, to *Archive) {
 	kube, err := kubernetes.NewForConfig(c.Config)
 	if err != nil {

@@ -7,35 +7,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// redacted takes the place of what is nobody else's business.
+// redacted replaces secrets.
 const redacted = "REDACTED"
 
-// word is one that names of secrets have in them.
+// word matches names that suggest a secret.
 const word = `(?:password|passwd|passphrase|secret[-_]?key|access[-_]?key|api[-_]?key|client[-_]?secret|credentials?|[-_]token|\btoken)`
 
-// secrets are what gives access, in whatever text: tokens, private keys, and what is called a password.
+// secrets match credentials in any text: tokens, private keys, and values with a name that suggests a secret.
 var secrets = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	// JSON Web Tokens (RFC 7519), which tokens of service accounts are: three parts in base64url, of which the
-	// first two are JSON objects. Cut short by the end of a log line, one is still worth hiding.
+	// JSON Web Tokens (RFC 7519), such as ServiceAccount tokens: three base64url parts, the first two JSON objects. A
+	// log line may cut a token short, so one part is enough.
 	{regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*){0,2}`), redacted},
 	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`), redacted},
-	// The same as a value of a Secret or a kubeconfig, in base64: "eyJ" is ZXlK, "-----BEGIN" is LS0tLS1CRUdJTi, of
-	// which certificates are let through by nobody's need.
+	// The same in base64, as in a Secret or kubeconfig: "eyJ" becomes ZXlK, "-----BEGIN" becomes LS0tLS1CRUdJTi. This
+	// also hides certificates, which no report needs.
 	{regexp.MustCompile(`ZXlK[A-Za-z0-9+/=]{16,}`), redacted},
 	{regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]{16,}`), redacted},
 	{regexp.MustCompile(`(?i)(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`), "${1} " + redacted},
-	// NAME: VALUE and NAME=VALUE, with quotes, those within quotes, or without; a YAML block; the next argument of a
-	// command; and what a Corefile has after a word.
+	// NAME: VALUE and NAME=VALUE with any quoting, YAML blocks, the next argument of a command, and the rest of a
+	// Corefile line.
 	{regexp.MustCompile(`(?i)((?:\\?["'])?[\w.-]*` + word + `[\w.-]*(?:\\?["'])?\s*[:=]\s*)(\\"(?:[^"\\\n])*\\"|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[|>][-+\d]*\n(?:[ \t]+\S.*\n?)+|[^\s,}"'|>]+)`), "${1}" + redacted},
 	{regexp.MustCompile(`(?i)(--[\w-]*` + word + `[\w-]*["']?,?(?:\s*\n\s*-)?\s+)(\S+)`), "${1}" + redacted},
 	{regexp.MustCompile(`(?im)^([ \t]*[\w.-]*` + word + `[\w.-]*[ \t]+)([^\s{:=].*)$`), "${1}" + redacted},
 	{regexp.MustCompile(`(https?://)[^/\s:@"]+:[^/\s@"]+@`), "${1}" + redacted + "@"},
 }
 
-// Redact takes secrets out of a text.
+// Redact replaces the secrets in a text.
 func Redact(text []byte) []byte {
 	for _, s := range secrets {
 		text = s.pattern.ReplaceAll(text, []byte(s.with))
@@ -43,12 +43,12 @@ func Redact(text []byte) []byte {
 	return text
 }
 
-// strip leaves out of an object what helps nobody, and what users may have put secrets in: values
-// of environment variables, and what kubectl keeps of them.
+// strip removes fields that are useless in a report or may contain users' secrets: values of environment variables,
+// and kubectl's copy of them.
 func strip(o *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(o.Object, "metadata", "managedFields")
 	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
-	unstructured.RemoveNestedField(o.Object, "status", "images") // a node's
+	unstructured.RemoveNestedField(o.Object, "status", "images") // of a Node
 	for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}} {
 		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 			stripContainers(o, append(append([]string{}, path...), list)...)
@@ -63,7 +63,7 @@ func strip(o *unstructured.Unstructured) {
 			delete(version, "schema")
 		}
 	}
-	_ = unstructured.SetNestedSlice(o.Object, versions, "spec", "versions") // they were there
+	_ = unstructured.SetNestedSlice(o.Object, versions, "spec", "versions") // cannot fail: the field was read from the object
 }
 
 func stripContainers(o *unstructured.Unstructured, path ...string) {
@@ -86,5 +86,5 @@ func stripContainers(o *unstructured.Unstructured, path ...string) {
 			container["env"] = env
 		}
 	}
-	_ = unstructured.SetNestedSlice(o.Object, containers, path...) // they were there
+	_ = unstructured.SetNestedSlice(o.Object, containers, path...) // cannot fail: the field was read from the object
 }

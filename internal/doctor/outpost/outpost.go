@@ -19,28 +19,27 @@ import (
 )
 
 const (
-	// Label is on an outpost's namespace, with the command as its value.
+	// Label marks an outpost's namespace; its value is the command.
 	Label = "atoll.dev/outpost"
-	// annotationUntil says when nobody can be using an outpost any more: a command that was killed
-	// leaves it behind, and the next one takes it away.
+	// annotationUntil is the time after which the next command deletes the namespace of a command that was killed.
 	annotationUntil = "atoll.dev/until"
-	// grace is how much longer than it said a command may be at it.
+	// grace is added to a command's lifetime before its outpost counts as abandoned.
 	grace = time.Minute
-	// goneTime is how long a namespace's end is waited for.
+	// goneTime is how long to wait for the deletion of a namespace.
 	goneTime = time.Minute
 )
 
-// Options say what an outpost is for.
+// Options configure an outpost.
 type Options struct {
-	// Command is the command's name, as "check".
+	// Command is the command's name, for example "check".
 	Command string
-	// Name is the namespace's; empty means one of NewName.
+	// Name is the namespace; empty means a result of NewName.
 	Name string
-	// Image is that of atoll-agent.
+	// Image is atoll-agent's image.
 	Image string
-	// Identity is what its servers call themselves.
+	// Identity is the answer of its servers.
 	Identity string
-	// Lifetime is how long the command takes at most.
+	// Lifetime limits the command's run time.
 	Lifetime time.Duration
 }
 
@@ -50,13 +49,13 @@ type Outpost struct {
 	kube kubernetes.Interface
 }
 
-// NewName is the name of a namespace of a command's that nobody else has.
+// NewName returns a random name for a command's namespace.
 func NewName(command string) string {
 	return "atoll-" + command + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// Open makes the namespace, and takes away what was left behind by commands that were killed. There is an outpost, to be
-// closed, beside an error too where the namespace may have been made: whoever is interrupted while it is gets no answer.
+// Open creates the namespace, and deletes those left by commands that were killed. Even with an error, it returns an
+// Outpost to be closed if the namespace may exist: an interrupted request has an unknown result.
 func Open(ctx context.Context, config *rest.Config, o Options) (*Outpost, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -82,12 +81,12 @@ func Open(ctx context.Context, config *rest.Config, o Options) (*Outpost, error)
 	return post, nil
 }
 
-// refused tells whether the API server has said that it has not made something.
+// refused reports whether the API server certainly did not create the object.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) || apierrors.IsAlreadyExists(err) || apierrors.IsTooManyRequests(err)
 }
 
-// sweep deletes namespaces of commands that have ended without doing so.
+// sweep deletes the namespaces of commands that ended without cleaning up.
 func (p *Outpost) sweep(ctx context.Context) error {
 	left, err := p.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: Label})
 	if err != nil {
@@ -112,15 +111,14 @@ func (p *Outpost) delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// Close deletes the namespace with all that is in it. It is done although ctx is: whoever
-// interrupts a command wants it to leave nothing.
+// Close deletes the namespace. It ignores the cancellation of ctx, because an interrupted command must clean up, too.
 func (p *Outpost) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneTime)
 	defer cancel()
 	return p.delete(ctx, p.Name)
 }
 
-// ByHand is the command that does what Close does to a namespace, in a context of a kubeconfig, "" for the current one.
+// ByHand returns the command that deletes a namespace. context is a kubeconfig context, or "" for the current one.
 func ByHand(context, namespace string) string {
 	command := "kubectl"
 	if context != "" {
@@ -129,7 +127,7 @@ func ByHand(context, namespace string) string {
 	return command + " delete namespace " + namespace
 }
 
-// AwaitGone waits until the namespace is not there any more.
+// AwaitGone waits until the namespace is gone.
 func (p *Outpost) AwaitGone(ctx context.Context) error {
 	return install.Wait(context.WithoutCancel(ctx), goneTime, func(ctx context.Context) error {
 		_, err := p.kube.CoreV1().Namespaces().Get(ctx, p.Name, metav1.GetOptions{})

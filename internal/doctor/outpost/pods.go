@@ -22,28 +22,27 @@ import (
 )
 
 const (
-	// startTime is how long a pod may take to start: its image may have to be pulled.
+	// startTime is how long a pod may take to start, including an image pull.
 	startTime = time.Minute
-	// nobody is the user of the pods, as of Atoll's own.
+	// nobody is the pods' user ID, as in Atoll's own pods.
 	nobody = 65532
-	// labelApp tells the server from the others.
+	// labelApp distinguishes the server from the clients.
 	labelApp = "app.kubernetes.io/name"
-	// listenerName is the name of the pod that listens, and of its Service.
+	// listenerName is the name of the listening pod and its Service.
 	listenerName = "listener"
 )
 
-// Listener is a pod of an outpost that answers others.
+// Listener is a pod that answers other probes.
 type Listener struct {
-	// Node is where it runs.
+	// Node is the pod's node.
 	Node string
-	// Pod are its addresses, Service those of a Service with it.
+	// Pod are the pod's addresses, Service those of a Service that selects it.
 	Pod, Service []string
-	// Routed are those of a Service without selector, whose EndpointSlices this program has
-	// written, as Atoll writes them.
+	// Routed are the addresses of a Service without selector, whose EndpointSlices this program writes as Atoll does.
 	Routed []string
 }
 
-// Listen starts the pod, and makes a Service of it and one without selector.
+// Listen starts the listening pod and creates both Services.
 func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
 	if err := p.create(ctx, p.listener()); err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
 	return l, nil
 }
 
-// Start starts the pod alone, and waits until it is ready.
+// Start starts only the listening pod and waits until it is ready.
 func (p *Outpost) Start(ctx context.Context) error {
 	if err := p.create(ctx, p.listener()); err != nil {
 		return err
@@ -79,7 +78,6 @@ func (p *Outpost) Start(ctx context.Context) error {
 	return err
 }
 
-// listener is the pod that answers others.
 func (p *Outpost) listener() *corev1.Pod {
 	pod := p.pod(listenerName, "serve", p.Identity)
 	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
@@ -89,7 +87,7 @@ func (p *Outpost) listener() *corev1.Pod {
 	return pod
 }
 
-// slice writes an EndpointSlice of a Service as Atoll does: it is not the built-in controller's.
+// slice writes an EndpointSlice of a Service as Atoll does, not managed by the built-in controller.
 func (p *Outpost) slice(ctx context.Context, of *corev1.Service, address string) error {
 	family := discoveryv1.AddressTypeIPv4
 	if strings.Contains(address, ":") {
@@ -112,7 +110,7 @@ func (p *Outpost) slice(ctx context.Context, of *corev1.Service, address string)
 	return nil
 }
 
-// Service makes a Service of the pod that listens, or one without selector.
+// Service creates a Service for the listening pod, with or without selector.
 func (p *Outpost) Service(ctx context.Context, name string, selects bool) (*corev1.Service, error) {
 	var selector map[string]string
 	if selects {
@@ -135,7 +133,7 @@ func (p *Outpost) Service(ctx context.Context, name string, selects bool) (*core
 	return made, nil
 }
 
-// Run has a pod carry out a plan, and returns what it says.
+// Run runs a plan in a new pod and returns its report.
 func (p *Outpost) Run(ctx context.Context, name string, plan probe.Plan) (probe.Report, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {
@@ -171,8 +169,7 @@ func (p *Outpost) create(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// pod is one that runs a probe, with as few rights as there are: it has no token, and passes the
-// Pod Security Standard "restricted".
+// pod returns a pod for a probe. It has no token and meets the Pod Security Standard "restricted".
 func (p *Outpost) pod(name string, args ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelApp: name}},
@@ -205,7 +202,7 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// await waits until a pod is as wanted. One that has ended does not become ready.
+// await waits until wanted is true. It fails early if the pod has ended.
 func (p *Outpost) await(ctx context.Context, name string, patience time.Duration, wanted func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	var is *corev1.Pod
 	var hopeless error
@@ -228,7 +225,7 @@ func (p *Outpost) await(ctx context.Context, name string, patience time.Duration
 	return is, cmp.Or(err, hopeless)
 }
 
-// state says why a pod is not as it should be.
+// state explains why a pod is not ready.
 func state(pod *corev1.Pod) string {
 	for _, c := range pod.Status.ContainerStatuses {
 		switch {

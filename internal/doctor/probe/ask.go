@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// answerTime is how long one DNS server, or one connection, is waited for.
+	// answerTime is the timeout of one DNS query or connection.
 	answerTime = 3 * time.Second
-	// pause is between two attempts where something is awaited.
+	// pause is the time between retries.
 	pause = 200 * time.Millisecond
 )
 
-// again calls try until it succeeds, or once where nothing is awaited.
+// again calls try until it succeeds, or once without await.
 func again(ctx context.Context, await bool, try func(context.Context) bool) {
 	for {
 		one, cancel := context.WithTimeout(ctx, answerTime)
@@ -83,12 +83,12 @@ func text(err error) string {
 	return err.Error()
 }
 
-// requests is how many are sent to a server; the first one makes the connection.
+// requests is the number of requests to a server. The first one opens the connection.
 const requests = 4
 
 func request(ctx context.Context, s Server) Replied {
 	replied := Replied{Server: s}
-	replied.CA = "" // it need not come back
+	replied.CA = "" // the report does not need it
 	roots := (*x509.CertPool)(nil)
 	if s.CA != "" {
 		roots = x509.NewCertPool()
@@ -114,7 +114,7 @@ func request(ctx context.Context, s Server) Replied {
 	return replied
 }
 
-// get asks what everybody may; any answer will do.
+// get requests /version, which any user may read. Any status will do.
 func get(ctx context.Context, client *http.Client, url string) (status int, at time.Time, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/version", nil)
 	if err != nil {
@@ -125,11 +125,12 @@ func get(ctx context.Context, client *http.Client, url string) (status int, at t
 		return 0, time.Time{}, err
 	}
 	defer response.Body.Close()
-	at, _ = http.ParseTime(response.Header.Get("Date")) // a proxy may have taken it out
+	at, _ = http.ParseTime(response.Header.Get("Date")) // a proxy may have removed the header
 	return response.StatusCode, at, nil
 }
 
-// Ahead is by how much a clock that says at, to the second, and said it between start and end, is ahead of this one; 0 where that may be nothing.
+// Ahead returns how far another clock is ahead of this one. The other clock showed at, to the second, between start
+// and end. It returns 0 when the clocks may agree.
 func Ahead(at, start, end time.Time) time.Duration {
 	switch {
 	case at.After(end):

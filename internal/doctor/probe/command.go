@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewCommand returns the command of the pods, for atoll-agent.
+// NewCommand returns atoll-agent's command for test pods.
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "probe",

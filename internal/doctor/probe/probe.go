@@ -1,6 +1,5 @@
-// Package probe is the program in the test pods of `atoll check` and `atoll verify`: it listens, or runs a plan
-// of queries and connections and prints the results. The program is atoll-agent, whose image is in every cluster
-// with Atoll.
+// Package probe is the program in the test pods of `atoll check` and `atoll verify`: it listens, or runs a plan of
+// queries and connections and prints the results. It is part of atoll-agent, whose image every cluster with Atoll has.
 package probe
 
 import (
@@ -14,105 +13,103 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Port is where a probe listens, by TCP and UDP.
+// Port is the TCP and UDP port of probes.
 const Port = 9376
 
-// Plan is what a probe is to find out. All of it is done at the same time.
+// Plan is the work of a probe. All parts run at the same time.
 type Plan struct {
 	Questions   []Question   `json:"questions,omitempty"`
 	Connections []Connection `json:"connections,omitempty"`
 	Servers     []Server     `json:"servers,omitempty"`
-	// Patience is how long each part may take in all.
+	// Patience is the time limit of each part.
 	Patience metav1.Duration `json:"patience"`
 }
 
-// Question is one that a DNS server is asked.
+// Question is a query to a DNS server.
 type Question struct {
-	// Server is its address; empty means those that the pod itself is configured for, one after the
-	// other as programs do, and EachServer each of these apart.
+	// Server is an address. Empty means the pod's own servers in order, as programs use them; EachServer means each of
+	// them separately.
 	Server string `json:"server,omitempty"`
-	// Name is searched in the pod's search domains unless it ends with a dot.
+	// Name is expanded with the pod's search domains unless it ends with a dot.
 	Name string `json:"name"`
 	// Type is A, AAAA or TXT.
 	Type string `json:"type"`
-	// Await asks again until there is an answer, as long as there is patience.
+	// Await repeats the query until there is an answer or Patience ends.
 	Await bool `json:"await,omitempty"`
 }
 
-// EachServer stands for the servers that a pod is configured for: there are as many answers.
+// EachServer means a separate query to each of the pod's DNS servers, with one answer each.
 const EachServer = "each"
 
-// Connection is one to a probe that listens.
+// Connection is a connection to a listening probe.
 type Connection struct {
 	// Network is tcp or udp, Address a HOST:PORT.
 	Network string `json:"network"`
 	Address string `json:"address"`
-	// Times is how often to connect; 0 means once.
+	// Times is the number of connections; 0 means one.
 	Times int `json:"times,omitempty"`
-	// Bytes are sent by TCP and have to come back.
+	// Bytes is how many bytes to send over TCP and expect back.
 	Bytes int `json:"bytes,omitempty"`
-	// Await tries again until the first connection has succeeded, as long as there is patience.
+	// Await repeats the first connection until it succeeds or Patience ends.
 	Await bool `json:"await,omitempty"`
 }
 
-// Server is one that answers HTTPS requests, as an API server.
+// Server is an HTTPS server, for example an API server.
 type Server struct {
 	URL string `json:"url"`
-	// CA has the certificates, in PEM, of which one has signed the server's; empty means the system's.
+	// CA has the PEM certificates of the server's certificate authorities; empty means the system's.
 	CA string `json:"ca,omitempty"`
 }
 
-// Report is what came of a plan. Its parts are in the order of the plan's; a question to each
-// server comes last.
+// Report is the result of a plan, in the plan's order. Answers of EachServer queries come last.
 type Report struct {
-	// Resolvers are the DNS servers that the pod is configured for.
+	// Resolvers are the pod's DNS servers.
 	Resolvers   []string  `json:"resolvers,omitempty"`
 	Answers     []Answer  `json:"answers,omitempty"`
 	Connections []Reached `json:"connections,omitempty"`
 	Servers     []Replied `json:"servers,omitempty"`
 }
 
-// Answer is what came of a question.
+// Answer is the result of a question.
 type Answer struct {
 	Question
 	// Values are the records' data.
 	Values []string `json:"values,omitempty"`
-	// Absent tells that the server said that there is nothing of that name or type.
+	// Absent means that the server answered that the name or type does not exist.
 	Absent bool `json:"absent,omitempty"`
-	// Error says why there are none.
+	// Error says why Values is empty.
 	Error        string  `json:"error,omitempty"`
 	Milliseconds float64 `json:"milliseconds"`
 }
 
-// Reached is what came of connections.
+// Reached is the result of connections.
 type Reached struct {
 	Connection
-	// By counts the answers by who gave them.
+	// By counts the answers by the server's identity.
 	By map[string]int `json:"by,omitempty"`
-	// Failed counts the attempts without an answer, after the first one with one where that was awaited.
+	// Failed counts attempts without an answer. With Await, it starts after the first success.
 	Failed int `json:"failed,omitempty"`
-	// Error is why the last one of them failed.
+	// Error is the reason of the last failure.
 	Error string `json:"error,omitempty"`
-	// Milliseconds is how long the fastest took.
+	// Milliseconds is the time of the fastest connection.
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 }
 
-// Replied is what came of requests to a server.
+// Replied is the result of requests to a server.
 type Replied struct {
 	Server
-	// Status is the HTTP status of its answer, 0 for none.
+	// Status is the HTTP status, or 0 without an answer.
 	Status int `json:"status,omitempty"`
-	// Milliseconds is how long the fastest of some requests took over a connection that was there already.
+	// Milliseconds is the time of the fastest request on an existing connection.
 	Milliseconds float64 `json:"milliseconds,omitempty"`
-	// Ahead is by how many seconds the server's clock is ahead of the node's, to a second.
+	// Ahead is how many seconds the server's clock is ahead of the node's, to a second.
 	Ahead float64 `json:"ahead,omitempty"`
 	Error string  `json:"error,omitempty"`
 }
 
-// resolvConf is where a pod finds its DNS servers.
 const resolvConf = "/etc/resolv.conf"
 
-// resolvers reads the servers in a resolv.conf (resolv.conf(5)).
+// resolvers returns the name servers of a resolv.conf (resolv.conf(5)).
 func resolvers(text string) (servers []string) {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == "nameserver" {
@@ -122,7 +119,7 @@ func resolvers(text string) (servers []string) {
 	return servers
 }
 
-// Do carries out a plan.
+// Do runs a plan.
 func Do(ctx context.Context, p Plan) Report {
 	var r Report
 	if text, err := os.ReadFile(resolvConf); err == nil {
@@ -147,7 +144,7 @@ func Do(ctx context.Context, p Plan) Report {
 	return r
 }
 
-// expand puts the servers in the place of EachServer.
+// expand replaces EachServer by the pod's servers.
 func expand(questions []Question, servers []string) []Question {
 	var to, apart []Question
 	for _, q := range questions {
@@ -162,19 +159,19 @@ func expand(questions []Question, servers []string) []Question {
 	return append(to, apart...)
 }
 
-// marker begins the line of a pod's log that is the report.
+// marker starts the log line with the report.
 const marker = "atoll-probe-report "
 
-// Encode writes a report as a line of a log.
+// Encode returns the report as a log line.
 func (r Report) Encode() string {
 	data, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // cannot happen: strings and numbers only
 	}
 	return marker + string(data) + "\n"
 }
 
-// Decode finds the report in a pod's log.
+// Decode returns the report in a pod's log.
 func Decode(log string) (Report, error) {
 	var r Report
 	line, found := lineWith(log, marker)
@@ -187,7 +184,7 @@ func Decode(log string) (Report, error) {
 	return r, nil
 }
 
-// lineWith returns the rest of the last line that begins with a prefix.
+// lineWith returns the rest of the last line with a prefix.
 func lineWith(text, prefix string) (rest string, found bool) {
 	for line := range strings.Lines(text) {
 		if after, ok := strings.CutPrefix(line, prefix); ok {

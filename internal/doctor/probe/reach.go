@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A probe's protocol: the client sends the line "atoll-probe N" and N bytes, the server answers
-// with the line "IDENTITY", and the bytes.
+// Protocol of probes: the client sends the line "atoll-probe N" and N bytes. The server answers with the line
+// "IDENTITY" and the same bytes.
 const greeting = "atoll-probe"
 
-// maxBytes bounds what a server sends back.
+// maxBytes limits a server's answer.
 const maxBytes = 1 << 20
 
-// atOnce is how many connections of one kind are made at the same time, and lossy how often a
-// datagram is sent: programs ask again too when no answer comes.
+// atOnce is the number of parallel connections of one kind. lossy is how often a datagram is sent, because programs
+// retry lost datagrams, too.
 const atOnce, lossy = 8, 3
 
 func reach(ctx context.Context, c Connection) Reached {
@@ -56,13 +56,13 @@ func reach(ctx context.Context, c Connection) Reached {
 		}
 	}
 	attempt(c.Await)
-	if len(reached.By) > 0 { // otherwise the next attempts would take as long, and say no more
+	if len(reached.By) > 0 { // otherwise each further attempt would time out, too
 		var group errgroup.Group
 		group.SetLimit(atOnce)
 		for range times - 1 {
 			group.Go(func() error { attempt(false); return nil })
 		}
-		_ = group.Wait() // none returns an error
+		_ = group.Wait() // the functions return no errors
 	}
 	reached.Failed = times
 	for _, n := range reached.By {
@@ -85,7 +85,7 @@ func connect(ctx context.Context, c Connection) (by string, err error) {
 			return "", err
 		}
 	}
-	go func() { _, _ = fmt.Fprintf(conn, "%s %d\n%s", greeting, c.Bytes, strings.Repeat("x", c.Bytes)) }() // a failure shows when reading
+	go func() { _, _ = fmt.Fprintf(conn, "%s %d\n%s", greeting, c.Bytes, strings.Repeat("x", c.Bytes)) }() // a failure shows up when reading
 	in := bufio.NewReader(conn)
 	line, err := in.ReadString('\n')
 	if err != nil {
@@ -97,13 +97,13 @@ func connect(ctx context.Context, c Connection) (by string, err error) {
 	return strings.TrimSpace(line), nil
 }
 
-// Listener is where a probe answers others, by TCP and UDP.
+// Listener answers other probes over TCP and UDP.
 type Listener struct {
 	tcp net.Listener
 	udp net.PacketConn
 }
 
-// Listen opens a HOST:PORT for others.
+// Listen opens a HOST:PORT for other probes.
 func Listen(ctx context.Context, address string) (*Listener, error) {
 	var config net.ListenConfig
 	tcp, err := config.Listen(ctx, "tcp", address)
@@ -118,7 +118,7 @@ func Listen(ctx context.Context, address string) (*Listener, error) {
 	return &Listener{tcp, udp}, nil
 }
 
-// Serve answers others until ctx is done. What it says of itself is its identity, one word.
+// Serve answers other probes until ctx is done. identity is one word.
 func (l *Listener) Serve(ctx context.Context, identity string) {
 	tcp, udp := l.tcp, l.udp
 	defer tcp.Close()
@@ -138,14 +138,14 @@ func (l *Listener) Serve(ctx context.Context, identity string) {
 
 func answer(conn net.Conn, identity string) {
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(answerTime)) // one that can't be set fails below
+	_ = conn.SetDeadline(time.Now().Add(answerTime)) // if this fails, reading fails below
 	in := bufio.NewReader(conn)
 	var size int64
 	if _, err := fmt.Fscanf(in, greeting+" %d\n", &size); err != nil || size < 0 || size > maxBytes {
-		return // somebody else, as a kubelet that looks whether the port is open
+		return // another client, for example a kubelet's TCP probe
 	}
 	if _, err := fmt.Fprintln(conn, identity); err == nil {
-		_, _ = io.CopyN(conn, in, size) // the client tells
+		_, _ = io.CopyN(conn, in, size) // the client reports a failure
 	}
 }
 
@@ -157,7 +157,7 @@ func answerDatagrams(conn net.PacketConn, identity string) {
 			return // closed
 		}
 		if strings.HasPrefix(string(buffer[:n]), greeting) {
-			_, _ = conn.WriteTo([]byte(identity+"\n"), from) // the client tells
+			_, _ = conn.WriteTo([]byte(identity+"\n"), from) // the client reports a failure
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 )
 
-// Conflict is a property in which exports of a service differ (KEP-1645, "Constraints and Conflict Resolution").
+// Conflict is a property that differs between exports of a service (KEP-1645, "Constraints and Conflict Resolution").
 type Conflict struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	merge.Choice
 }
 
-// Conflicts lists the conflicts of all services of the clusterset, by namespace and name.
+// Conflicts lists the clusterset's conflicts by namespace and name.
 func Conflicts(s *survey.Survey) []Conflict {
 	if s.Broker == nil {
 		return nil

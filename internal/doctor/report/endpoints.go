@@ -18,27 +18,27 @@ type Endpoint struct {
 	Namespace string `json:"namespace"`
 	Service   string `json:"service"`
 	Cluster   string `json:"cluster"`
-	// Addresses are those of one IP family.
+	// Addresses have one IP family.
 	Addresses []string      `json:"addresses"`
 	Ports     []string      `json:"ports,omitempty"`
 	State     EndpointState `json:"state"`
 	Hostname  string        `json:"hostname,omitempty"`
 	Zone      string        `json:"zone,omitempty"`
-	// Slice is the EndpointSlice's name in the asked cluster.
+	// Slice is the EndpointSlice in the queried cluster.
 	Slice string `json:"slice"`
 }
 
-// EndpointState is what clients may expect of an endpoint.
+// EndpointState is the state of an endpoint for clients.
 type EndpointState string
 
-// The states.
+// Values of EndpointState.
 const (
 	EndpointReady       EndpointState = "Ready"
 	EndpointNotReady    EndpointState = "NotReady"
 	EndpointTerminating EndpointState = "Terminating"
 )
 
-// Endpoints lists the imported endpoints that were read, by service, cluster and address.
+// Endpoints lists the surveyed imported endpoints by service, cluster and address.
 func Endpoints(s *survey.Survey) []Endpoint { return endpoints(s.Cluster.Slices) }
 
 func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
@@ -59,7 +59,7 @@ func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 	return all
 }
 
-// state follows the API: an endpoint whose readiness is unknown is taken for ready.
+// state follows the Kubernetes API: unknown readiness means ready.
 func state(e discoveryv1.Endpoint) EndpointState {
 	switch {
 	case ptr.Deref(e.Conditions.Terminating, false):

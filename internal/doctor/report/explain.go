@@ -15,63 +15,62 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Explanation is the path of one service: from the clusters that export it to what a client in
-// the asked cluster gets for its name.
+// Explanation is the path of one service, from the exporting clusters to DNS answers in the queried cluster.
 type Explanation struct {
-	// Name is the service's name in DNS.
+	// Name is the service's DNS name.
 	Name string `json:"name"`
-	// Cluster is the asked one.
+	// Cluster is the queried cluster.
 	Cluster string `json:"cluster,omitempty"`
-	// Verdict says whether a client there reaches the service.
+	// Verdict says whether clients in the cluster reach the service.
 	Verdict Verdict `json:"verdict"`
-	// Findings say why not, the worst first.
+	// Findings are the problems, the worst first.
 	Findings Findings `json:"findings,omitempty"`
-	// Exports are those of the service, the one that wins conflicts first.
+	// Exports are the service's exports, the winner of conflicts first.
 	Exports []Export `json:"exports,omitempty"`
 	// Values are the properties of the merged service.
 	Values []merge.Choice `json:"values,omitempty"`
-	// Import is what the asked cluster has made of it; absent where it does not import it.
+	// Import is the queried cluster's import; absent if there is none.
 	Import *Import `json:"import,omitempty"`
-	// DerivedService is the Service that kube-proxy routes the clusterset IP by.
+	// DerivedService is the Service that makes kube-proxy route the clusterset IP.
 	DerivedService string `json:"derivedService,omitempty"`
 	// Sources are the exporting clusters with their endpoints.
 	Sources []Source `json:"sources,omitempty"`
-	// Records are what DNS answers.
+	// Records are the DNS answers.
 	Records []Record `json:"records,omitempty"`
 	// DNS are the cluster's DNS servers that forward clusterset.local to atoll-dns.
 	DNS []string `json:"dns,omitempty"`
 }
 
-// Verdict is whether a service works for clients in a cluster.
+// Verdict says whether a service works for clients in a cluster.
 type Verdict string
 
-// The verdicts.
+// Values of Verdict.
 const (
-	// Works is said where clients resolve the name and reach ready endpoints, and all that this depends on was read.
+	// Works means that clients resolve the name and reach ready endpoints, and that the survey could read everything
+	// needed to know this.
 	Works Verdict = "works"
-	// WorksInPart is said where some of them do, or get less than what is exported: not all DNS servers know the name, a cluster's
-	// endpoints or ports are left out, or the import is out of date.
+	// WorksInPart means that only some clients reach the service, or not all of it: some DNS servers do not know the
+	// name, endpoints or ports are left out, or the import is outdated.
 	WorksInPart Verdict = "works in part"
-	// DoesNotWork is said where the name cannot be resolved or no endpoint is ready.
+	// DoesNotWork means that the name does not resolve or no endpoint is ready.
 	DoesNotWork Verdict = "does not work"
-	// CannotTell is said where nothing is known to be wrong but a part could not be read.
+	// CannotTell means that no problem was found but a part could not be read.
 	CannotTell Verdict = "cannot tell"
 )
 
-// Record is what DNS answers to one question.
+// Record is the DNS answer to one query.
 type Record struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
-	// Values are all of them, or some where there are many: Total says how many there are.
+	// Values are all values, or the first of many. Total is their number.
 	Values []string `json:"values,omitempty"`
 	Total  int      `json:"total"`
 }
 
-// someValues is how many values of a record are told.
+// someValues limits Values.
 const someValues = 10
 
-// Explain says what a survey with Scope.Service, Endpoints and Installation means for the
-// service.
+// Explain evaluates a survey with Scope.Service, Endpoints and Installation for the service.
 func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
 	x := Explanation{
 		Name: service.Name + "." + service.Namespace + ".svc." + survey.Zone, Cluster: s.ClusterID.String(), DNS: texts(s.Cluster.DNS.Wired),
@@ -95,7 +94,7 @@ func (x *Explanation) verdict(s *survey.Survey, exports []merge.Export) Verdict 
 	incomplete := func(f Finding) bool { return f.Severity != Pending }
 	switch {
 	case (x.Import == nil || !ready || len(x.Records) == 0) && len(s.Unread) > 0:
-		return CannotTell // it may be there
+		return CannotTell // it may be among the unread objects
 	case x.Import == nil, !ready, len(x.Records) == 0, !resolves(s), x.stale(s, exports):
 		return DoesNotWork
 	case unread:
@@ -106,7 +105,7 @@ func (x *Explanation) verdict(s *survey.Survey, exports []merge.Export) Verdict 
 	return Works
 }
 
-// constituents are the exports of the service for the clusterset, as the members merge them.
+// constituents returns the service's exports that members merge.
 func constituents(s *survey.Survey, service types.NamespacedName) []merge.Export {
 	if s.Broker == nil {
 		return nil
@@ -123,7 +122,7 @@ func constituents(s *survey.Survey, service types.NamespacedName) []merge.Export
 	return exports
 }
 
-// policyOf is what the hub says of the service, nil where it says nothing.
+// policyOf returns the hub's policy for the service, or nil.
 func policyOf(s *survey.Survey, service types.NamespacedName) *brokerv1alpha1.ServicePolicySpec {
 	for _, p := range s.Broker.Policies {
 		if p.Spec.ServiceNamespace == service.Namespace && p.Spec.ServiceName == service.Name {
@@ -133,8 +132,7 @@ func policyOf(s *survey.Survey, service types.NamespacedName) *brokerv1alpha1.Se
 	return nil
 }
 
-// ordered returns exports with those first that win conflicts, and last those that are not
-// merged.
+// ordered sorts exports by precedence in conflicts; exports that are not merged come last.
 func ordered(all []Export, merged []merge.Export) []Export {
 	precedence := merge.Precedence(merged)
 	rank := func(e Export) int {
@@ -158,7 +156,7 @@ func (x *Explanation) imported(s *survey.Survey) {
 	}
 }
 
-// records are what DNS answers, by what the asked cluster has imported (KEP-1645, "DNS").
+// records returns the DNS answers for the queried cluster's import (KEP-1645, "DNS").
 func (x *Explanation) records(s *survey.Survey) []Record {
 	if x.Import == nil {
 		return nil

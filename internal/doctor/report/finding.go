@@ -9,53 +9,53 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
-// Finding is something that is not as it should be.
+// Finding is a problem.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// About is what it concerns, as "export shop/web".
+	// About is the object, for example "export shop/web".
 	About string `json:"about"`
-	// Message says what is wrong.
+	// Message describes the problem.
 	Message string `json:"message"`
-	// Do says what to do about it.
+	// Do is the fix.
 	Do string `json:"do,omitempty"`
 }
 
-// Severity is how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
-// The severities.
+// Values of Severity.
 const (
-	// Error is what keeps services from being exported, imported or found.
+	// Error breaks the export, import or resolution of services.
 	Error Severity = "error"
-	// Warning is what works, and not as somebody has meant it.
+	// Warning is a working state that probably nobody intended.
 	Warning Severity = "warning"
-	// Pending is what goes away by itself as a rule: what has just been begun.
+	// Pending usually clears by itself, because work has just begun.
 	Pending Severity = "pending"
 )
 
-// severities are the worst first.
+// severities lists the worst first.
 var severities = []Severity{Error, Warning, Pending}
 
-// Findings are in the order in which they were made.
+// Findings are in the order of their discovery.
 type Findings []Finding
 
 func (f *Findings) add(severity Severity, about, message, do string) {
 	*f = append(*f, Finding{severity, about, message, do})
 }
 
-// notJoined says that the cluster is not a member.
+// notJoined adds that the cluster is not a member.
 func (f *Findings) notJoined(on command.Cluster) {
 	f.add(Error, "membership", survey.ErrNotJoined.Error(), "Get a join file from the broker's administrator, then join: "+on.Atoll("join FILE"))
 }
 
-// unread adds what could not be read, beside the broker.
+// unread adds the objects that could not be read, except the broker's.
 func (f *Findings) unread(s *survey.Survey) {
 	for _, err := range s.Unread {
 		f.add(Warning, "this report", err.Error(), "Get the permission to read these objects, or ask somebody who has it to run the command.")
 	}
 }
 
-// severity is how bad an export's status is, and false where nothing is wrong with it.
+// severity returns the severity of the export's status, or false if it is no problem.
 func (e Export) severity() (severity Severity, wrong bool) {
 	switch {
 	case e.Status == string(mcsv1beta1.ServiceExportConditionReady), e.Status == published:
@@ -68,7 +68,7 @@ func (e Export) severity() (severity Severity, wrong bool) {
 	return Error, true
 }
 
-// severity is the same of an import's. One that Atoll has not made it can't be said of.
+// severity returns the severity of the import's status, or false if it is no problem or the import is foreign.
 func (i Import) severity() (severity Severity, wrong bool) {
 	switch i.Status {
 	case string(mcsv1beta1.ServiceImportConditionReady):

@@ -13,16 +13,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// silent is how long a heartbeat may be missing where it does not say: the agents' own default.
+// silent is how late a heartbeat may be if its Lease has no duration: the agents' default.
 const silent = 40 * time.Second
 
 // Member is a cluster of the clusterset.
 type Member struct {
 	Cluster string `json:"cluster"`
-	// State is one of the values below.
+	// State is the member's state.
 	State MemberState `json:"state"`
-	// HeartbeatSeconds is the age of its last heartbeat by the broker's clock; absent where it
-	// has none.
+	// HeartbeatSeconds is the age of the last heartbeat by the broker's clock; absent without a heartbeat.
 	HeartbeatSeconds *int64   `json:"heartbeatSeconds,omitempty"`
 	Kubernetes       string   `json:"kubernetes,omitempty"`
 	Agent            string   `json:"agent,omitempty"`
@@ -31,34 +30,34 @@ type Member struct {
 	IPFamilies       []string `json:"ipFamilies,omitempty"`
 	PodCIDRs         []string `json:"podCIDRs,omitempty"`
 	ServiceCIDRs     []string `json:"serviceCIDRs,omitempty"`
-	// Exports is how many services it exports.
+	// Exports is the number of exported services.
 	Exports int `json:"exports"`
-	// Namespaces are the patterns of namespaces that the broker's administrators let it export; ["*"] for all.
+	// Namespaces are the patterns of namespaces that the broker permits to export; ["*"] for all.
 	Namespaces []string `json:"namespaces"`
-	// AllowedRanges are those that its endpoints may be in; absent where they may have any address.
+	// AllowedRanges are the permitted ranges of its endpoints; absent without a restriction.
 	AllowedRanges *[]string `json:"allowedRanges,omitempty"`
-	// OverBudgetOf are the clusters whose budget for one member it exceeds: what is beyond it arrives late there.
+	// OverBudgetOf are the clusters whose budget per member it exceeds. Endpoints beyond the budget arrive late there.
 	OverBudgetOf []string `json:"overBudgetOf,omitempty"`
-	// Self tells that it is the cluster that was asked.
+	// Self means that this is the queried cluster.
 	Self bool `json:"self,omitempty"`
 }
 
-// MemberState is what is known of a member's being there.
+// MemberState says whether a member sends heartbeats.
 type MemberState string
 
-// The states.
+// Values of MemberState.
 const (
-	// MemberReady is a member whose heartbeat is renewed.
+	// MemberReady is a member with a current heartbeat.
 	MemberReady MemberState = "Ready"
-	// MemberSilent is one whose heartbeat is missing; its endpoints are still used.
+	// MemberSilent is a member with a late heartbeat; its endpoints are still used.
 	MemberSilent MemberState = "Silent"
-	// MemberLost is one whose endpoints the asked cluster has withdrawn.
+	// MemberLost is a member whose endpoints the queried cluster has withdrawn.
 	MemberLost MemberState = "Lost"
-	// MemberJoining is one that has never sent a heartbeat.
+	// MemberJoining is a member that has never sent a heartbeat.
 	MemberJoining MemberState = "Joining"
 )
 
-// Members lists the clusterset's members by id.
+// Members lists the clusterset's members by ID.
 func Members(s *survey.Survey) []Member {
 	if s.Broker == nil {
 		return nil
@@ -94,7 +93,8 @@ func Members(s *survey.Survey) []Member {
 	return members
 }
 
-// overBudget sets whose budget the member exceeds. A cluster without a heartbeat can't withdraw what it said, and does not count.
+// overBudget sets OverBudgetOf. It ignores clusters without a current heartbeat, because they cannot retract their
+// reports.
 func (m *Member) overBudget(members []Member, described []brokerv1alpha1.MemberCluster) {
 	for i, other := range members {
 		if other.State == MemberReady && slices.Contains(described[i].Spec.OverBudget, m.Cluster) {
@@ -104,7 +104,7 @@ func (m *Member) overBudget(members []Member, described []brokerv1alpha1.MemberC
 	slices.Sort(m.OverBudgetOf)
 }
 
-// permissions sets what the member is permitted.
+// permissions sets the member's permissions.
 func (m *Member) permissions(permitted permissions.Member) {
 	m.Namespaces = []string{"*"}
 	if permitted.Namespaces != nil {

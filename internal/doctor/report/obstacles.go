@@ -17,8 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
-// findings says what keeps clients in the asked cluster from the service, from its exports to
-// the answer of DNS.
+// findings lists the problems on the path from the exports to DNS.
 func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	x.unread(s)
 	if idle(s, render.AgentName) {
@@ -46,7 +45,7 @@ func (x *Explanation) unread(s *survey.Survey) {
 	x.Findings.unread(s)
 }
 
-// exported is about the asked cluster's own export, and about there being none at all.
+// exported checks the queried cluster's export, and that any export exists.
 func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	for _, e := range x.Exports {
 		switch severity, wrong := e.severity(); {
@@ -73,7 +72,7 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 	}
 }
 
-// missingRecords are the clusters that the import names and the broker has no record of.
+// missingRecords returns the clusters that the import names but that have no record on the broker.
 func (x *Explanation) missingRecords(s *survey.Survey) []string {
 	if s.Broker == nil || x.Import == nil || x.Import.Status == foreign {
 		return nil
@@ -83,7 +82,7 @@ func (x *Explanation) missingRecords(s *survey.Survey) []string {
 	})
 }
 
-// unrecorded is about exports that are imported although the broker does not have them any more.
+// unrecorded reports imports of exports that the broker no longer has.
 func (x *Explanation) unrecorded(s *survey.Survey) {
 	if missing := x.missingRecords(s); len(missing) > 0 {
 		x.Findings.add(Warning, "import", fmt.Sprintf("The broker has no record of the export from %s. This cluster keeps the last record, with its type and ports, "+
@@ -91,8 +90,7 @@ func (x *Explanation) unrecorded(s *survey.Survey) {
 	}
 }
 
-// stale tells whether the import is kept as a missing record has it, which is something else than the records that there are
-// amount to.
+// stale reports whether the import differs from the broker's records because it keeps a missing one.
 func (x *Explanation) stale(s *survey.Survey, exports []merge.Export) bool {
 	if len(exports) == 0 || len(x.missingRecords(s)) == 0 {
 		return false
@@ -101,7 +99,7 @@ func (x *Explanation) stale(s *survey.Survey, exports []merge.Export) bool {
 	return x.Import.Type != string(merged.Type) || !slices.Equal(x.Import.Ports, ports(merged.Ports))
 }
 
-// importing is about the asked cluster's import.
+// importing checks the queried cluster's import.
 func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	namespace, readable := namespaceOf(s, service.Namespace)
 	if readable && namespace == nil {
@@ -126,13 +124,13 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 	}
 }
 
-// takeOver says how a ServiceImport that is not Atoll's becomes Atoll's.
+// takeOver explains how to hand a foreign ServiceImport to Atoll.
 func takeOver(s *survey.Survey, i Import) string {
 	return "If other clusters export the service, hand its ServiceImport over to Atoll: " +
 		s.On.Kubectl("label serviceimport %s -n %s %s=%s", i.Name, i.Namespace, names.LabelManagedBy, names.AgentManager)
 }
 
-// refused is about exports that the asked cluster's owner refuses.
+// refused reports exports that the queried cluster refuses.
 func (x *Explanation) refused(s *survey.Survey, namespace string, exports []merge.Export) {
 	rules := rulesIn(s, namespace)
 	if rules.Malformed != nil {
@@ -146,14 +144,14 @@ func (x *Explanation) refused(s *survey.Survey, namespace string, exports []merg
 		}
 		severity := Error
 		if x.Import != nil {
-			severity = Warning // it comes from others
+			severity = Warning // imported from other clusters
 		}
 		why, undo := reason.Explain(namespace, s.On)
 		x.Findings.add(severity, "import", fmt.Sprintf("The export of cluster %s is not imported: %s.", e.ClusterID, why), undo)
 	}
 }
 
-// rulesIn are which other clusters' exports the asked cluster refuses in a namespace, as far as this can be told.
+// rulesIn returns the clusters that the queried cluster refuses in a namespace, as far as readable.
 func rulesIn(s *survey.Survey, name string) refusal.Rules {
 	namespace, _ := namespaceOf(s, name)
 	if namespace == nil {
@@ -162,7 +160,7 @@ func rulesIn(s *survey.Survey, name string) refusal.Rules {
 	return refusal.In(name, namespace.Labels, namespace.Annotations, agentRefuses(s))
 }
 
-// agentRefuses are the clusters that the agents refuse in all namespaces.
+// agentRefuses returns the clusters that the agents refuse in all namespaces.
 func agentRefuses(s *survey.Survey) refusal.Clusters {
 	var ids []string
 	for _, container := range s.Cluster.Deployments[render.AgentName].Spec.Template.Spec.Containers {
@@ -174,11 +172,11 @@ func agentRefuses(s *survey.Survey) refusal.Clusters {
 			}
 		}
 	}
-	refuses, _ := refusal.Parse(strings.Join(ids, ",")) // an agent that can't read it does not start
+	refuses, _ := refusal.Parse(strings.Join(ids, ",")) // an agent with an invalid value does not start
 	return refuses
 }
 
-// reachable is about the endpoints, and the way to them.
+// reachable checks the endpoints and the network path to them.
 func (x *Explanation) reachable(s *survey.Survey) {
 	ready := 0
 	for _, source := range x.Sources {
@@ -190,7 +188,7 @@ func (x *Explanation) reachable(s *survey.Survey) {
 	x.resolvable(s)
 }
 
-// resolvable is about the cluster's own DNS, and who answers it.
+// resolvable checks the cluster's DNS servers and atoll-dns.
 func (x *Explanation) resolvable(s *survey.Survey) {
 	if len(unwired(s)) > 0 {
 		severity, what := notForwarding(s)
@@ -201,7 +199,7 @@ func (x *Explanation) resolvable(s *survey.Survey) {
 	}
 }
 
-// resolves tells whether pods of the asked cluster can resolve the name. DNS servers that are not known do not count.
+// resolves reports whether pods can resolve the name. Unknown DNS servers do not count.
 func resolves(s *survey.Survey) bool {
 	if len(s.Cluster.DNS.Found) == 0 {
 		return true
@@ -209,21 +207,19 @@ func resolves(s *survey.Survey) bool {
 	return len(s.Cluster.DNS.Wired) > 0 && !idle(s, render.DNSName)
 }
 
-// idle tells whether a program of Atoll's is installed and has no ready pod.
+// idle reports whether a program of Atoll is installed but has no ready pod.
 func idle(s *survey.Survey, name string) bool {
 	d, ok := s.Cluster.Deployments[name]
 	return ok && d.Status.ReadyReplicas == 0
 }
 
-// hasService tells whether the asked cluster has a Service of the name.
 func hasService(s *survey.Survey, service types.NamespacedName) bool {
 	return slices.ContainsFunc(s.Cluster.Services, func(have corev1.Service) bool {
 		return have.Namespace == service.Namespace && have.Name == service.Name
 	})
 }
 
-// namespaceOf returns a namespace of the asked cluster, nil where it is not there, and false where
-// nobody knows because namespaces can't be read.
+// namespaceOf returns a namespace of the queried cluster, or nil. readable is false when namespaces cannot be read.
 func namespaceOf(s *survey.Survey, name string) (namespace *corev1.Namespace, readable bool) {
 	for i, n := range s.Cluster.Namespaces {
 		if n.Name == name && n.DeletionTimestamp == nil {

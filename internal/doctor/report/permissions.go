@@ -11,17 +11,17 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// notPermitted is the status of an export of a namespace that its cluster may not export. It is the reason of the ServiceExport's
-// condition, too.
+// notPermitted is the status of an export from a namespace that its cluster may not export. The ServiceExport's
+// condition has the same reason.
 const notPermitted = "NamespaceNotPermitted"
 
-// mayExport tells whether a cluster may export the namespace that a record is about.
+// mayExport reports whether a cluster may export the namespace of a record.
 func mayExport(s *survey.Survey, e *brokerv1alpha1.ExportedServiceSpec) bool {
 	return s.Broker.Permissions.MayExport(names.ClusterID(e.ClusterID), e.ServiceNamespace)
 }
 
-// outside is how many of the endpoints that a cluster publishes have no address that the broker's administrators permit it, and
-// what it may have; nobody else imports them.
+// outside returns how many of a cluster's published endpoints are outside its permitted ranges, and those ranges.
+// Other clusters do not import such endpoints.
 func outside(s *survey.Survey, cluster string) (n int, may string) {
 	if s.Broker == nil {
 		return 0, ""
@@ -45,7 +45,7 @@ func outside(s *survey.Survey, cluster string) (n int, may string) {
 	return n, may
 }
 
-// allowed says of which clusters endpoints are left out because their addresses are not allowed.
+// allowed adds findings about endpoints with addresses that are not permitted.
 func (x *Explanation) allowed(s *survey.Survey) {
 	for _, source := range x.Sources {
 		if n, may := outside(s, source.Cluster); n > 0 {

@@ -1,11 +1,9 @@
-// Package report turns a survey into lists, a status with problems and fixes, and the explanation of one
-// service.
+// Package report turns a survey into lists, a status with problems and fixes, and the explanation of one service.
 //
-// Its types, written as JSON, are what programs read: fields are added to them, and none
-// changes its meaning.
+// Programs read the JSON of its types: fields may be added, but must not change their meaning.
 //
-// The lists are in rows.go, members.go and endpoints.go, the status in status.go; an explanation is
-// put together in explain.go, and what is wrong found in obstacles.go.
+// The lists are in rows.go, members.go and endpoints.go, the status in status.go, explanations in explain.go, and
+// their problems in obstacles.go.
 package report
 
 import (
@@ -30,20 +28,20 @@ type Export struct {
 	Cluster   string   `json:"cluster"`
 	Type      string   `json:"type,omitempty"`
 	Ports     []string `json:"ports,omitempty"`
-	// ExportedAt is when its ServiceExport was made: the oldest wins conflicts.
+	// ExportedAt is the creation time of the ServiceExport. The oldest export wins conflicts.
 	ExportedAt metav1.Time `json:"exportedAt"`
-	// Status is Published for other clusters' exports, or NamespaceNotPermitted where all ignore it. Of the asked cluster's own it is Ready, or
-	// the reason of the condition that says why not, or of the conflict.
+	// Status of another cluster's export is Published, or NamespaceNotPermitted if all clusters ignore it. The queried
+	// cluster's own export is Ready, or has the reason of its failing or conflict condition.
 	Status string `json:"status"`
-	// Message is that condition's.
+	// Message is the message of that condition.
 	Message string `json:"message,omitempty"`
 }
 
-// published is the status of an export of which only the broker's record is known.
+// published is the status of an export known only from the broker.
 const published = "Published"
 
-// Exports lists the clusterset's exports by namespace, name and cluster: those on the broker,
-// and of the asked cluster also those that have not come so far.
+// Exports lists the clusterset's exports by namespace, name and cluster. It includes exports of the queried cluster
+// that are not on the broker yet.
 func Exports(s *survey.Survey) []Export {
 	rows := map[string]Export{}
 	if s.Broker != nil {
@@ -74,11 +72,10 @@ func Exports(s *survey.Survey) []Export {
 	return all
 }
 
-// key sorts as namespace, name and cluster do.
+// key sorts by namespace, name and cluster.
 func (e Export) key() string { return e.Namespace + "\x00" + e.Name + "\x00" + e.Cluster }
 
-// exportStatus sums up an export's conditions: what keeps it from being exported, or a
-// conflict, or Ready.
+// exportStatus returns the first problem of an export, then a conflict, then Ready.
 func exportStatus(conditions []metav1.Condition) (status, message string) {
 	for _, t := range []mcsv1beta1.ServiceExportConditionType{mcsv1beta1.ServiceExportConditionValid, mcsv1beta1.ServiceExportConditionReady} {
 		if c := meta.FindStatusCondition(conditions, string(t)); c != nil && c.Status != metav1.ConditionTrue {
@@ -94,29 +91,27 @@ func exportStatus(conditions []metav1.Condition) (status, message string) {
 	return noStatus, "No agent has processed this ServiceExport."
 }
 
-// noStatus is the status of what no agent has seen.
+// noStatus is the status of objects that no agent has handled yet.
 const noStatus = "Unseen"
 
-// Import is a service that the asked cluster imports.
+// Import is a service imported by the queried cluster.
 type Import struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
 	Type      string   `json:"type"`
 	IPs       []string `json:"ips,omitempty"`
 	Ports     []string `json:"ports,omitempty"`
-	// Clusters are those that export it.
-	Clusters []string `json:"clusters,omitempty"`
-	// Endpoints counts the endpoints, ReadyEndpoints those that are ready.
-	Endpoints      int `json:"endpoints"`
-	ReadyEndpoints int `json:"readyEndpoints"`
-	// Status is Ready, or the reason why not.
+	// Clusters are the exporting clusters.
+	Clusters       []string `json:"clusters,omitempty"`
+	Endpoints      int      `json:"endpoints"`
+	ReadyEndpoints int      `json:"readyEndpoints"`
+	// Status is Ready or the reason of the Ready condition.
 	Status  string      `json:"status"`
 	Message string      `json:"message,omitempty"`
 	Created metav1.Time `json:"created"`
 }
 
-// Imports lists what the asked cluster imports, by namespace and name. Endpoints are counted
-// where they were read.
+// Imports lists the queried cluster's imports by namespace and name. It counts endpoints only if the survey has them.
 func Imports(s *survey.Survey) []Import {
 	ready, total := map[[2]string]int{}, map[[2]string]int{}
 	for _, e := range Endpoints(s) {
@@ -129,7 +124,7 @@ func Imports(s *survey.Survey) []Import {
 	var all []Import
 	for _, i := range s.Cluster.Imports {
 		if i.Labels[names.LabelManagedBy] == names.AggregateManager {
-			continue // the clusterset's catalogue, on a cluster that is a broker too
+			continue // the clusterset's aggregate, if this cluster is also a broker
 		}
 		key := [2]string{i.Namespace, i.Name}
 		row := Import{
@@ -148,7 +143,7 @@ func Imports(s *survey.Survey) []Import {
 	return all
 }
 
-// foreign is the status of a ServiceImport that Atoll has not made.
+// foreign is the status of a ServiceImport that Atoll did not create.
 const foreign = "Foreign"
 
 func importStatus(i mcsv1beta1.ServiceImport) (status, message string) {
@@ -173,7 +168,7 @@ func ports(list []mcsv1beta1.ServicePort) []string {
 	return all
 }
 
-// portText writes a port as kubectl does, with its name in front.
+// portText formats a port as kubectl does, after its name.
 func portText(name string, port int32, protocol corev1.Protocol) string {
 	text := fmt.Sprintf("%d/%s", port, cmp.Or(protocol, corev1.ProtocolTCP))
 	if name != "" {

@@ -12,20 +12,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Source is one exporting cluster's share of the endpoints.
+// Source is the endpoints of one exporting cluster.
 type Source struct {
 	Cluster string `json:"cluster"`
-	// Published is how many endpoints it has on the broker.
+	// Published is the number of endpoints on the broker.
 	Published int `json:"published"`
-	// Imported is how many of them the asked cluster has, ReadyHere how many it sends new
-	// connections to.
+	// Imported is how many of them the queried cluster has, ReadyHere how many get new connections there.
 	Imported  int `json:"imported"`
 	ReadyHere int `json:"readyHere"`
-	// Why says why there are none here, or fewer.
+	// Why explains a lower number here.
 	Why string `json:"why,omitempty"`
 }
 
-// isHidden tells that the cluster publishes endpoints and the asked one has none of them.
+// isHidden reports whether none of the published endpoints is imported.
 func (s Source) isHidden() bool { return s.Published > 0 && s.Imported == 0 }
 
 func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merge.Export) {
@@ -41,7 +40,7 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 		}
 		return total, ready
 	}
-	for _, slice := range s.Cluster.Slices { // also of clusters whose export is not on the broker
+	for _, slice := range s.Cluster.Slices { // including clusters without an export on the broker
 		if id := slice.Labels[names.LabelSourceCluster]; !slices.Contains(clusters, id) {
 			clusters = append(clusters, id)
 		}
@@ -62,7 +61,7 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 	}
 }
 
-// why says why a source has fewer ready endpoints here than clients might expect.
+// why explains why a source has fewer ready endpoints here than it publishes.
 func why(s *survey.Survey, source Source, publishedReady int) string {
 	since := s.Cluster.Withdrawn[source.Cluster]
 	out, _ := outside(s, source.Cluster)
@@ -89,7 +88,7 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	return "no endpoint is ready"
 }
 
-// ownOverBudget tells whether the asked cluster says that a member exceeds its budget.
+// ownOverBudget reports whether a member exceeds the queried cluster's budget.
 func ownOverBudget(s *survey.Survey, member string) bool {
 	return s.Broker != nil && slices.ContainsFunc(s.Broker.Members, func(m brokerv1alpha1.MemberCluster) bool {
 		return m.Name == s.ClusterID.String() && slices.Contains(m.Spec.OverBudget, member)

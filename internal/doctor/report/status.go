@@ -17,26 +17,26 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Status is what state everything is in, as one cluster sees it.
+// Status is the state of a clusterset as one cluster sees it.
 type Status struct {
 	Cluster    string `json:"cluster,omitempty"`
 	Clusterset string `json:"clusterset,omitempty"`
-	// Broker is its URL.
+	// Broker is the broker's URL.
 	Broker string `json:"broker,omitempty"`
-	// BrokerMilliseconds is how long it took for one small request; absent where it can't be reached.
+	// BrokerMilliseconds is the time of one small request; absent if the broker is unreachable.
 	BrokerMilliseconds *int64      `json:"brokerMilliseconds,omitempty"`
 	Components         []Component `json:"components"`
 	// DNS are the cluster's DNS servers that forward clusterset.local to atoll-dns.
 	DNS     []string `json:"dns,omitempty"`
 	Members []Member `json:"members,omitempty"`
-	// Exports are the asked cluster's own, Imports what it imports, by their status.
+	// Exports and Imports count those of the queried cluster by status.
 	Exports map[string]int `json:"exports"`
 	Imports map[string]int `json:"imports"`
-	// Findings are what is not as it should be, the worst first.
+	// Findings are the problems, the worst first.
 	Findings Findings `json:"findings,omitempty"`
 }
 
-// Component is a program of Atoll in the asked cluster.
+// Component is a program of Atoll in the queried cluster.
 type Component struct {
 	Name   string `json:"name"`
 	Ready  int32  `json:"ready"`
@@ -44,17 +44,17 @@ type Component struct {
 	Image  string `json:"image,omitempty"`
 }
 
-// Failed tells whether there is an error among the findings.
+// Failed reports whether a finding is an error.
 func (s Status) Failed() bool {
 	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Severity == Error })
 }
 
-// Awaited are the findings that waiting may end: what fails, or is not done yet.
+// Awaited returns the findings that may clear with time: errors and pending ones.
 func (s Status) Awaited() []Finding {
 	return slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return f.Severity != Error && f.Severity != Pending })
 }
 
-// NewStatus says what a survey with Scope.Installation means.
+// NewStatus evaluates a survey with Scope.Installation.
 func NewStatus(s *survey.Survey) Status {
 	status := Status{
 		Cluster: s.ClusterID.String(), Clusterset: s.Clusterset, Broker: s.Server,
@@ -125,7 +125,7 @@ func (s *Status) dns(of *survey.Survey) {
 	s.Findings.add(severity, "DNS", what, of.On.Atoll("dns install"))
 }
 
-// notForwarding says which of the cluster's DNS servers do not forward clusterset.local, and how bad that is.
+// notForwarding describes DNS servers of the cluster that do not forward clusterset.local.
 func notForwarding(of *survey.Survey) (Severity, string) {
 	if len(of.Cluster.DNS.Wired) == 0 {
 		return Error, fmt.Sprintf("This cluster's DNS servers do not forward %s to %s, so pods cannot resolve its names.", survey.Zone, render.DNSName)
@@ -134,7 +134,7 @@ func notForwarding(of *survey.Survey) (Severity, string) {
 		survey.Zone, render.DNSName, strings.Join(texts(unwired(of)), ", "))
 }
 
-// unwired are the DNS servers of the cluster that could forward clusterset.local to atoll-dns, and do not.
+// unwired returns the DNS servers that could forward clusterset.local to atoll-dns but do not.
 func unwired(of *survey.Survey) []dnswiring.Form {
 	dns := of.Cluster.DNS
 	return slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) })
@@ -164,7 +164,7 @@ func (s *Status) members(of *survey.Survey) {
 	}
 }
 
-// age is a number of seconds in the form 1h2m3s.
+// age formats seconds as 1h2m3s.
 func age(seconds int64) string { return (time.Duration(seconds) * time.Second).String() }
 
 func (s *Status) exports(of *survey.Survey) {
@@ -176,7 +176,7 @@ func (s *Status) exports(of *survey.Survey) {
 		service := e.Namespace + "/" + e.Name
 		next := of.On.Atoll("explain %s", service)
 		switch severity, wrong := e.severity(); {
-		case e.Status == published: // its ServiceExport is gone, and the agents are about to take it back
+		case e.Status == published: // the ServiceExport is gone, and the agents are about to delete the record
 			s.Findings.add(Pending, "export "+service, "Its ServiceExport is gone, but the broker still has the record. The agents are about to delete it.", next)
 		case severity == Error:
 			s.Findings.add(Error, "export "+service, e.Status+": "+e.Message, next)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Spread is that, in the unit of the values.
+// Spread is the spread, in the unit of the values.
 type Spread struct {
 	N   int     `json:"n"`
 	Min float64 `json:"min"`
@@ -16,8 +16,7 @@ type Spread struct {
 	Max float64 `json:"max"`
 }
 
-// Of describes values, of which there must be one at least. A quantile is a value that
-// occurred: that of the nearest rank.
+// Of describes values, at least one. Quantiles use the nearest rank, so each is one of the values.
 func Of(values []float64) Spread {
 	sorted := slices.Sorted(slices.Values(values))
 	at := func(q float64) float64 {

@@ -26,10 +26,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// ErrNotJoined says that the cluster is no member of a clusterset.
+// ErrNotJoined means that the cluster is not a member of a clusterset.
 var ErrNotJoined = errors.New("this cluster is not a member of a clusterset")
 
-// readBroker reads the clusterset's broker as the member that the cluster is.
+// readBroker reads the broker with the cluster's member credentials.
 func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope Scope) (*Broker, error) {
 	secret := &corev1.Secret{}
 	if err := cluster.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: credential.SecretName}, secret); err != nil {
@@ -90,7 +90,7 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 		return nil
 	}
 	if err := list("members", &members); err != nil {
-		return nil, err // the rest would fail for the same reason
+		return nil, err // the other lists would fail for the same reason
 	}
 	err := errors.Join(
 		list("exports", &exports, of),
@@ -99,21 +99,21 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 	exports.Items = slices.DeleteFunc(exports.Items, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
 	var permitted permissions.Members
 	config := &corev1.ConfigMap{}
-	// Without it nobody is restricted.
+	// Without this ConfigMap, no member is restricted.
 	if on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.MemberPermissions}, config) == nil {
 		permitted, _ = permissions.Read(config)
 	}
 	if scope.Endpoints {
 		err = errors.Join(err, list("endpoints", &published, of, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
 	}
-	// Last, so that the time that is read with them is that of the heartbeats.
+	// Heartbeats come last, so that the broker's time below fits them.
 	err = errors.Join(err, list("heartbeats", &heartbeats, client.HasLabels{names.LabelSourceCluster}))
 	members.Items = slices.DeleteFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
 	policies.Items = slices.DeleteFunc(policies.Items, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
 	return &Broker{Members: members.Items, Heartbeats: heartbeats.Items, Exports: exports.Items, Policies: policies.Items, Slices: published.Items, Permissions: permitted}, err
 }
 
-// rights returns what the member may do in the clusterset's namespace.
+// rights returns the member's permissions in the clusterset's namespace.
 func rights(ctx context.Context, config *rest.Config, namespace string) ([]authorizationv1.ResourceRule, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -128,7 +128,7 @@ func rights(ctx context.Context, config *rest.Config, namespace string) ([]autho
 	return review.Status.ResourceRules, nil
 }
 
-// Patience is how long a member's heartbeat may be missing, which it says itself, or usual.
+// Patience returns how late a member's heartbeat may be: the Lease's duration, or usual.
 func (b *Broker) Patience(member string, usual time.Duration) time.Duration {
 	for _, lease := range b.Heartbeats {
 		if seconds := lease.Spec.LeaseDurationSeconds; lease.Name == member && seconds != nil {
@@ -138,9 +138,8 @@ func (b *Broker) Patience(member string, usual time.Duration) time.Duration {
 	return usual
 }
 
-// Silence is how long a member's heartbeat has not been renewed, by the broker's clock, and
-// false where it has none. The broker itself notes when an object was written; what members
-// write into their heartbeats is by their own clocks.
+// Silence returns the age of a member's heartbeat, or false without one. It compares the broker's own write times,
+// because members' clocks may differ.
 func (b *Broker) Silence(member string) (time.Duration, bool) {
 	for _, lease := range b.Heartbeats {
 		if lease.Name != member {

@@ -8,8 +8,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 )
 
-// Clock learns an API server's time from its answers: the machines' clocks may differ. The zero
-// value has seen none.
+// Clock learns an API server's time from its responses, because clocks may differ. The zero value is ready to use.
 type Clock struct {
 	mu      sync.Mutex
 	at      time.Time
@@ -18,7 +17,7 @@ type Clock struct {
 	fastest time.Duration
 }
 
-// Wrap has the clock see the answers.
+// Wrap lets the clock see all responses.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		start := time.Now()
@@ -35,21 +34,21 @@ func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 			c.at, c.ahead = at, probe.Ahead(at, start, end)
 		} else {
-			c.at = end // a proxy has taken the time out
+			c.at = end // a proxy has removed the header
 		}
 		return response, nil
 	})
 }
 
-// Last returns the time of the last answer, to the second, and how long it took.
+// Last returns the time of the last response, to the second, and how long it took.
 func (c *Clock) Last() (at time.Time, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at, c.took
 }
 
-// Ahead returns by how much the server's clock is ahead of this machine's, and how long the fastest
-// answer took. Of several answers the last one with a time counts, whose connection was there already.
+// Ahead returns how far the server's clock is ahead of this machine's, and the time of the fastest response. ahead
+// comes from the last response with a Date header, which reused a connection.
 func (c *Clock) Ahead() (ahead, fastest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package survey reads the state of a member cluster and its clusterset's broker once, for reports. Package
-// report says what it means.
+// Package survey reads the state of a member cluster and its clusterset's broker once, for reports. Package report
+// evaluates it.
 package survey
 
 import (
@@ -33,101 +33,99 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Scope is what a person asks about.
+// Scope selects what to read.
 type Scope struct {
 	// Namespace is the services' namespace; empty means all.
 	Namespace string
 	// Service is the name of one service in Namespace; empty means all.
 	Service string
-	// Endpoints has EndpointSlices be read too.
+	// Endpoints adds EndpointSlices.
 	Endpoints bool
-	// Installation has be read what of Atoll runs in the cluster.
+	// Installation adds Atoll's installation in the cluster.
 	Installation bool
-	// ClusterOnly leaves out the broker.
+	// ClusterOnly skips the broker.
 	ClusterOnly bool
-	// Rights has be read what the member may do on the broker.
+	// Rights adds the member's permissions on the broker.
 	Rights bool
 	// Broker locates the broker for this program.
 	Broker credential.Locate
-	// On is the cluster as commands name it.
+	// On names the cluster in commands.
 	On command.Cluster
 }
 
-// Survey is what was found. Its objects are as they were read, one kind after the other, so
-// that they may be of moments some milliseconds apart.
+// Survey is the result. It reads one kind after the other, so objects may be from slightly different times.
 type Survey struct {
-	// On is the cluster as commands name it, for messages.
+	// On names the cluster in commands.
 	On command.Cluster
-	// ClusterID is the cluster's id, empty where it is no member or does not say.
+	// ClusterID is empty if the cluster is not a member or has no ClusterProperty.
 	ClusterID names.ClusterID
-	// Clusterset is the name of its clusterset, and Server the broker's URL as members reach it.
+	// Clusterset is the name of the clusterset, and Server the broker's URL for members.
 	Clusterset, Server string
-	// CA has the certificates, in PEM, by which the broker is known, and Expires is when the
-	// credentials for it do; zero where they can't be read.
+	// CA has the broker's PEM certificates. Expires is when the broker credentials expire; zero if unreadable.
 	CA      []byte
 	Expires time.Time
-	// Cluster is what the cluster has.
+	// Cluster is the state of the cluster.
 	Cluster Cluster
-	// Broker is what the broker has, nil where that can't be read: BrokerErr says why.
+	// Broker is the state of the broker. It is nil if unreadable; BrokerErr has the reason.
 	Broker    *Broker
 	BrokerErr error
-	// Unread says what else could not be read, for lack of rights as a rule.
+	// Unread lists other objects that could not be read, usually for lack of permissions.
 	Unread []error
 }
 
-// Cluster is what there is in a member cluster.
+// Cluster is the state of a member cluster.
 type Cluster struct {
 	Namespaces []corev1.Namespace
 	Exports    []mcsv1beta1.ServiceExport
 	Imports    []mcsv1beta1.ServiceImport
-	// Services are the derived ones and, where one service is asked for, the Service itself.
+	// Services are the derived Services. If the scope has a service, its own Service is among them.
 	Services []corev1.Service
-	// Slices are what was imported, with Scope.Endpoints.
+	// Slices are the imported EndpointSlices, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
-	// Withdrawn are the clusters whose endpoints the agents have withdrawn, with the time.
+	// Withdrawn maps clusters whose endpoints the agents have withdrawn to the time.
 	Withdrawn map[string]string
-	// Deployments are those of Atoll, by name, with Scope.Installation.
+	// Deployments are Atoll's, by name, with Scope.Installation.
 	Deployments map[string]appsv1.Deployment
-	// DNS is how the cluster's own DNS comes to ask atoll-dns, with Scope.Installation.
+	// DNS is the forwarding to atoll-dns, with Scope.Installation.
 	DNS DNS
 }
 
-// DNS is how a cluster's own DNS comes to ask atoll-dns.
+// DNS describes how the cluster's DNS servers forward to atoll-dns.
 type DNS struct {
-	// Found are the places where it can be told to.
+	// Found are the DNS servers that can forward.
 	Found []dnswiring.Form
-	// Wired are those where it is.
+	// Wired are the DNS servers that do forward.
 	Wired []dnswiring.Form
-	// NodeLocal tells that NodeLocal DNSCache is configured, whatever tells it.
+	// NodeLocal means that NodeLocal DNSCache is configured, in whatever form.
 	NodeLocal bool
 }
 
-// Broker is what there is of a clusterset on its broker.
+// Broker is the state of a clusterset on its broker.
 type Broker struct {
-	// At is the broker's own time when it was read.
+	// At is the broker's time of the survey.
 	At time.Time
-	// RoundTrip is how long the broker took for one small request.
+	// RoundTrip is the time of one small request.
 	RoundTrip  time.Duration
 	Members    []brokerv1alpha1.MemberCluster
 	Heartbeats []coordinationv1.Lease
 	Exports    []brokerv1alpha1.ExportedService
 	Policies   []brokerv1alpha1.ServicePolicy
-	// Slices are what was published, with Scope.Endpoints.
+	// Slices are the published EndpointSlices, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
-	// Permissions is what members are permitted.
+	// Permissions are the members' permissions.
 	Permissions permissions.Members
-	// Rights are what the member may do there, with Scope.Rights.
+	// Rights are the member's permissions on the broker, with Scope.Rights.
 	Rights []authorizationv1.ResourceRule
 }
 
 // Zone is the zone of clusterset names.
 const Zone = "clusterset.local"
 
-// answerTime is how long one answer of an API server is waited for.
+// answerTime is the timeout of one API request.
 const answerTime = 10 * time.Second
 
-// Read reads a member cluster and, with the credentials that are kept in it, its broker. It
-// fails only where the cluster itself can't be read; what else can't be is said in the survey.
+// Read reads a member cluster and, with the credentials stored in it, its broker. It fails only if the cluster itself
+// is unreadable; the survey has the other errors.
 func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = answerTime
@@ -151,7 +149,7 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	return s, nil
 }
 
-// list lists into a list; a kind that is not served, or that may not be read, is noted.
+// list fills a list. It ignores kinds that are not served, and records forbidden ones in Unread.
 func (s *Survey) list(ctx context.Context, c client.Reader, what string, list client.ObjectList, opts ...client.ListOption) error {
 	err := c.List(ctx, list, opts...)
 	switch {
@@ -183,7 +181,7 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 		if err := s.list(ctx, c, "EndpointSlices", &endpoints, in, imported(scope)); err != nil {
 			return err
 		}
-		// On a cluster that is a broker too, what members have published there has this label.
+		// On a cluster that is also a broker, slices published by members have this label.
 		endpoints.Items = slices.DeleteFunc(endpoints.Items, func(e discoveryv1.EndpointSlice) bool { return e.Labels[names.LabelServiceNamespace] != "" })
 	}
 	s.Cluster = Cluster{
@@ -201,7 +199,7 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 	return s.readProperties(ctx, c)
 }
 
-// imported selects the slices that the agents keep for imported services.
+// imported selects the agents' slices of imported services.
 func imported(scope Scope) client.MatchingLabels {
 	selector := client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
 	if scope.Service != "" {
@@ -210,7 +208,7 @@ func imported(scope Scope) client.MatchingLabels {
 	return selector
 }
 
-// readProperties reads what the cluster says it is (KEP-2149), which everybody may read.
+// readProperties reads the cluster's ClusterProperties (KEP-2149), which any user may read.
 func (s *Survey) readProperties(ctx context.Context, c *install.Target) error {
 	var properties aboutv1beta1.ClusterPropertyList
 	if err := s.list(ctx, c, "ClusterProperties", &properties); err != nil {
@@ -227,7 +225,7 @@ func (s *Survey) readProperties(ctx context.Context, c *install.Target) error {
 	return nil
 }
 
-// readInstallation reads what runs of Atoll, and whether the cluster's DNS asks it.
+// readInstallation reads Atoll's installation, and whether the cluster's DNS forwards to it.
 func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 	note := func(err error) {
 		if err != nil {
@@ -248,7 +246,7 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 	note(err)
 }
 
-// readDNS finds out where the cluster's own DNS is told of the clusterset's zone.
+// readDNS finds the DNS servers that can and that do forward the clusterset's zone.
 func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 	reader, err := clusterdns.Connect(c.Config)
 	if err != nil {
@@ -260,7 +258,7 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 	}
 	forms, err := dnswiring.Detect(found)
 	if err != nil {
-		return DNS{}, nil // it has none of the forms that are known
+		return DNS{}, nil // no known DNS server
 	}
 	dns := DNS{Found: forms, NodeLocal: found.NodeLocal != nil}
 	servers, err := clusterdns.Servers(ctx, reader, client.ObjectKey{Namespace: names.SystemNamespace, Name: render.DNSName})
@@ -279,8 +277,7 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 	return dns, nil
 }
 
-// keep drops what is about other services than one: lists of exports and imports can't be
-// narrowed to a name by the API server where it is not a label.
+// keep drops objects of other services, because the API server cannot filter exports and imports by service.
 func (s *Survey) keep(service types.NamespacedName) {
 	other := func(o client.Object) bool {
 		return o.GetNamespace() != service.Namespace || o.GetName() != service.Name

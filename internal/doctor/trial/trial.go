@@ -15,23 +15,24 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Member is a cluster to try out.
+// Member is a cluster under test.
 type Member struct {
-	// Context is that of the kubeconfig, for people, ID the member's.
+	// Context is the kubeconfig context for messages, ID the member's ID.
 	Context string
 	ID      names.ClusterID
 	Config  *rest.Config
 	// Broker locates the broker for this program.
 	Broker credential.Locate
-	// Image is atoll-agent's, for pods.
+	// Image is atoll-agent's image for the pods.
 	Image string
-	// Survey is what was read of it in the beginning, nil where nothing was.
+	// Survey is the state at the start, or nil.
 	Survey *survey.Survey
 }
 
-// Read reads what member of a clusterset a cluster is. Its error says so where it is none.
+// Read reads the membership of a cluster. It fails if the cluster is not a member.
 func Read(ctx context.Context, kubeContext string, on command.Cluster, config *rest.Config, broker credential.Locate) (Member, error) {
-	// Of the system's namespace there are no exports: so few of the broker's endpoints are read, and what addresses are allowed is.
+	// The system namespace has no exports, so this reads few endpoints from the broker, but still the permitted
+	// ranges.
 	found, err := survey.Read(ctx, config, survey.Scope{Installation: true, Endpoints: true, Namespace: names.SystemNamespace, Broker: broker, On: on})
 	if err != nil {
 		return Member{}, err
@@ -42,8 +43,8 @@ func Read(ctx context.Context, kubeContext string, on command.Cluster, config *r
 	return Member{Context: kubeContext, ID: found.ClusterID, Config: config, Broker: broker, Survey: found}, nil
 }
 
-// Why is what atoll explain has to say about a Service in the member, as the rest of a sentence; empty where it
-// can't be found out.
+// Why returns atoll explain's findings about a Service in the member as the end of a sentence. It is empty on an
+// error.
 func (m Member) Why(ctx context.Context, service types.NamespacedName) string {
 	found, err := survey.Read(context.WithoutCancel(ctx), m.Config, survey.Scope{
 		Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Broker: m.Broker, On: m.Survey.On,

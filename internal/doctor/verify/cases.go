@@ -15,17 +15,17 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
-// timesEach is how often to connect for each cluster that has to answer: of n, one is missed by
-// chance in n times e to the power of -20.
+// timesEach is the number of connections per expected cluster. With n clusters, a random choice misses one with a
+// probability of n times e to the power of -20.
 const timesEach = 20
 
-// expectation is who has to answer for a Service.
+// expectation says which clusters must answer for a Service.
 type expectation struct {
 	service  string
 	clusters []string
 }
 
-// name is a Service's in DNS, as programs use it.
+// name returns a Service's name in clusterset DNS.
 func name(service, namespace string) string {
 	return service + "." + namespace + ".svc." + survey.Zone
 }
@@ -34,7 +34,7 @@ func address(service, namespace string) string {
 	return net.JoinHostPort(name(service, namespace), strconv.Itoa(probe.Port))
 }
 
-// plan is what a pod is to find out of the Services that are expected, which have these addresses.
+// plan returns the probe's plan for the expected Services, with their imported addresses.
 func plan(namespace string, all []expectation, addresses map[string][]string, patience time.Duration) probe.Plan {
 	p := probe.Plan{Patience: metav1.Duration{Duration: patience}}
 	for _, e := range all {
@@ -56,8 +56,7 @@ func plan(namespace string, all []expectation, addresses map[string][]string, pa
 	return p
 }
 
-// evaluate says of each Service whether its name is found, and whether all who have to answer do, and
-// nobody else.
+// evaluate checks for each Service that its name resolves and that exactly the expected clusters answer.
 func evaluate(cluster, namespace string, r probe.Report, all []expectation) []Case {
 	var cases []Case
 	for _, e := range all {
@@ -78,7 +77,7 @@ func evaluate(cluster, namespace string, r probe.Report, all []expectation) []Ca
 	return cases
 }
 
-// resolved looks for addresses of each family that there are.
+// resolved checks that DNS has addresses of each address family.
 func (c *Case) resolved(r probe.Report, name string) {
 	var values, errors []string
 	for _, a := range r.Answers {
@@ -117,7 +116,7 @@ func (c *Case) reached(r probe.Reached, wanted []string) {
 	c.Failure = strings.Join(wrong, "; ")
 }
 
-// counts writes who has answered how often.
+// counts lists how often each cluster answered.
 func counts(by map[string]int) string {
 	if len(by) == 0 {
 		return "nobody"

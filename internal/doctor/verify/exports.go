@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// expected are the Services, with the clusters that export them: those in which that has not failed.
+// expected returns the Services with the clusters that have successfully exported them.
 func (r *run) expected() []expectation {
 	all := []expectation{{service: shared}}
 	for _, m := range r.members {
@@ -29,7 +29,7 @@ func (r *run) expected() []expectation {
 	return all
 }
 
-// export makes a member's Services and exports them.
+// export creates and exports a member's Services.
 func (r *run) export(ctx context.Context, m *member) (string, error) {
 	for _, name := range []string{shared, m.own()} {
 		if _, err := m.post.Service(ctx, name, true); err != nil {
@@ -44,7 +44,7 @@ func (r *run) export(ctx context.Context, m *member) (string, error) {
 	return "", nil
 }
 
-// unexport ends them.
+// unexport deletes a member's exports.
 func (r *run) unexport(ctx context.Context, m *member) (string, error) {
 	if !m.exported {
 		return "", errSkipped
@@ -58,7 +58,7 @@ func (r *run) unexport(ctx context.Context, m *member) (string, error) {
 	return "", nil
 }
 
-// imported waits until a member has imported everything, with an endpoint from each cluster.
+// imported waits until a member has imported every Service, with an endpoint of each cluster.
 func (r *run) imported(ctx context.Context, m *member) (string, error) {
 	for _, e := range r.expected() {
 		if err := install.Wait(ctx, r.Patience, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
@@ -97,7 +97,7 @@ func (r *run) complete(ctx context.Context, m *member, e expectation) error {
 	return nil
 }
 
-// endpoint tells whether there is one of a cluster's that is ready.
+// endpoint reports whether a cluster has a ready endpoint in the list.
 func endpoint(list []discoveryv1.EndpointSlice, cluster string) bool {
 	return slices.ContainsFunc(list, func(s discoveryv1.EndpointSlice) bool {
 		return s.Labels[names.LabelSourceCluster] == cluster && slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool {
@@ -106,7 +106,7 @@ func endpoint(list []discoveryv1.EndpointSlice, cluster string) bool {
 	})
 }
 
-// gone waits until a member imports nothing any more.
+// gone waits until a member has no imports left.
 func (r *run) gone(ctx context.Context, m *member) (string, error) {
 	return "", install.Wait(ctx, r.Patience, func(ctx context.Context) error {
 		for _, e := range r.expected() {

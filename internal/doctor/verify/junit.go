@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// The form of JUnit's reports that CI systems read.
+// The JUnit report format that CI systems read.
 type (
 	junitSuites struct {
 		XMLName xml.Name   `xml:"testsuites"`
@@ -33,7 +33,7 @@ type (
 	}
 )
 
-// JUnit writes a report as JUnit does: a case is a test, its cluster the class.
+// JUnit writes the report in JUnit's format, with clusters as classes.
 func (r Report) JUnit(w io.Writer) error {
 	suite := junitSuite{Name: "atoll verify", Tests: len(r.Cases), Failures: r.Failed()}
 	total := 0.0

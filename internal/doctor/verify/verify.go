@@ -17,40 +17,40 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// command is the command's name, for its namespaces.
+// command is the command's name for its namespaces.
 const command = "verify"
 
-// Options say how patient to be.
+// Options configure Run.
 type Options struct {
-	// Patience is how long each step may take, Timeout all of them.
+	// Patience limits each step, Timeout the whole run.
 	Patience, Timeout time.Duration
-	// Say tells a person what is being done.
+	// Say prints progress.
 	Say func(format string, args ...any)
 }
 
-// Report is what came of it.
+// Report is the result of a run.
 type Report struct {
-	// Namespace is the one that was made in each cluster.
+	// Namespace was created in each cluster.
 	Namespace string `json:"namespace"`
-	// Cases are in the order in which they were tried.
+	// Cases are in the order of their execution.
 	Cases []Case `json:"cases"`
 }
 
-// Case is one thing that was tried.
+// Case is one test in one cluster.
 type Case struct {
-	// Cluster is where.
+	// Cluster is where the test ran.
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`
-	// Seconds is how long it took.
+	// Seconds is the duration.
 	Seconds float64 `json:"seconds"`
-	// Failure says why it has failed, Skipped why it was not tried.
+	// Failure is the reason of a failure, Skipped the reason for skipping the case.
 	Failure string `json:"failure,omitempty"`
 	Skipped string `json:"skipped,omitempty"`
-	// Detail is what was seen.
+	// Detail describes the observations.
 	Detail string `json:"detail,omitempty"`
 }
 
-// Failed counts the cases that have.
+// Failed returns the number of failed cases.
 func (r Report) Failed() int {
 	n := 0
 	for _, c := range r.Cases {
@@ -61,13 +61,12 @@ func (r Report) Failed() int {
 	return n
 }
 
-// What keeps a step from being made.
+// Reasons for skipping a step.
 var (
 	errSkipped = errors.New("a step before it has failed")
 	errOver    = errors.New("it was interrupted, or the time was over (--timeout)")
 )
 
-// run is one trial.
 type run struct {
 	Options
 	namespace string
@@ -76,26 +75,26 @@ type run struct {
 	cases []Case
 }
 
-// member is a cluster in a trial.
+// member is a cluster in a run.
 type member struct {
 	trial.Member
 	number int
 	target *install.Target
 	post   *outpost.Outpost
-	// failed tells that a step has, without which the next ones make no sense.
+	// failed means that a step failed that the next ones depend on.
 	failed bool
-	// exported tells that its exports were made.
+	// exported means that its exports were created.
 	exported bool
-	// addresses are those that its imports have got, by the Services' names.
+	// addresses are those of its imports, by Service.
 	addresses map[string][]string
 }
 
-// own is the name of the Service that a member alone exports, shared that of the one that all do.
+// own is the name of the Service that only this member exports, shared that of the Service that all export.
 func (m *member) own() string { return fmt.Sprintf("only-%d", m.number) }
 
 const shared = "everywhere"
 
-// Run tries the members out. It always cleans up, also when ctx is done before the end.
+// Run tests the members. It always cleans up, even when ctx is done early.
 func Run(ctx context.Context, members []trial.Member, o Options) (Report, error) {
 	r := &run{Options: o, namespace: outpost.NewName(command)}
 	for i, m := range members {
@@ -122,7 +121,6 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 
 func (r *run) report() Report { return Report{Namespace: r.namespace, Cases: r.cases} }
 
-// try makes the steps.
 func (r *run) try(ctx context.Context) {
 	r.Say("starting a pod in namespace %s of each cluster", r.namespace)
 	r.each(ctx, "start a pod", r.start)
@@ -137,13 +135,13 @@ func (r *run) try(ctx context.Context) {
 	r.each(ctx, "import ends", r.gone)
 }
 
-// cleanUp is the step that is always made.
+// cleanUp is the step that always runs.
 const cleanUp = "clean up"
 
-// undo are steps that are made also where one before has failed.
+// undo are the steps that run even after a failed one.
 var undo = []string{"unexport", cleanUp}
 
-// each makes a step in all members at the same time.
+// each runs a step in all members concurrently.
 func (r *run) each(ctx context.Context, name string, step func(context.Context, *member) (string, error)) {
 	cases := make([]Case, len(r.members))
 	var all sync.WaitGroup
@@ -182,7 +180,7 @@ func (r *run) start(ctx context.Context, m *member) (string, error) {
 	return "", m.post.Start(ctx)
 }
 
-// connect has a pod in each member ask and connect.
+// connect runs a pod in each member that resolves the Services and connects to them.
 func (r *run) connect(ctx context.Context) {
 	seen := make([][]Case, len(r.members))
 	r.each(ctx, "look around", func(ctx context.Context, m *member) (string, error) {
@@ -196,7 +194,7 @@ func (r *run) connect(ctx context.Context) {
 	r.cases = append(r.cases, slices.Concat(seen...)...)
 }
 
-// clean takes away what was made in a member, and waits until it is gone.
+// clean deletes the test objects in a member and waits until they are gone.
 func (r *run) clean(ctx context.Context, m *member) error {
 	if m.post == nil {
 		return errSkipped
@@ -207,7 +205,7 @@ func (r *run) clean(ctx context.Context, m *member) error {
 	return m.post.AwaitGone(ctx)
 }
 
-// key is a Service's in the trial's namespace.
+// key returns the key of a Service in the test namespace.
 func (r *run) key(service string) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.namespace, Name: service}
 }

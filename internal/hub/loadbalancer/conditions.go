@@ -15,15 +15,15 @@ import (
 
 // Conditions of a MultiClusterService that this controller owns.
 const (
-	// ConditionReady tells whether the load balancer carries what it should.
+	// ConditionReady says whether the load balancer carries all ports.
 	ConditionReady = "LoadBalancerReady"
-	// ConditionReachable tells whether its backends answer it.
+	// ConditionReachable says whether all backends answer.
 	ConditionReachable = "BackendsReachable"
-	// ConditionAccepted tells whether the hub uses all endpoints that the provider clusters publish.
+	// ConditionAccepted says whether the hub uses all endpoints of the provider clusters.
 	ConditionAccepted = "BackendsAccepted"
 )
 
-// Reasons of the conditions, beside those of errors (cloudprovider.Reason).
+// Reasons of the conditions, in addition to those of errors (cloudprovider.Reason).
 const (
 	reasonProvisioned  = "Provisioned"
 	reasonNotCarried   = "PortsNotCarried"
@@ -41,15 +41,15 @@ const (
 	reasonTooMany      = "TooManyBackends"
 )
 
-// outcome is what came of asking a provider.
+// outcome is the result of a provider's call.
 type outcome struct {
 	provider string
-	// status is what the load balancer has; nil where there is none.
+	// status is the load balancer's; nil if it does not exist.
 	status *corev1.LoadBalancerStatus
 	err    error
-	// forwarding is what it was to forward.
+	// forwarding is the input of the call.
 	forwarding
-	// unreachable are backends that do not answer, where the provider knows.
+	// unreachable are backends that do not answer, if the provider reports them.
 	unreachable []netip.AddrPort
 	reports     bool
 }
@@ -75,7 +75,7 @@ func (o outcome) ready() metav1.Condition {
 	return c
 }
 
-// at says where the load balancer is.
+// at lists the load balancer's addresses.
 func (o outcome) at() string {
 	var places []string
 	for _, i := range o.status.Ingress {
@@ -84,7 +84,7 @@ func (o outcome) at() string {
 	return strings.Join(places, ", ")
 }
 
-// notCarried are the ports with an error in the status.
+// notCarried returns the ports with an error in the status.
 func (o outcome) notCarried() (ports []string) {
 	if o.status == nil {
 		return nil
@@ -100,7 +100,7 @@ func (o outcome) notCarried() (ports []string) {
 	return slices.Compact(ports)
 }
 
-// maxNamed is how many backends a message names.
+// maxNamed limits the backends that a message names.
 const maxNamed = 5
 
 func (o outcome) reachable() metav1.Condition {
@@ -139,7 +139,7 @@ func (o outcome) reachable() metav1.Condition {
 	return c
 }
 
-// accepted tells what the hub leaves out of what the provider clusters publish.
+// accepted describes the published endpoints that the hub does not use.
 func (o outcome) accepted() metav1.Condition {
 	c := metav1.Condition{Type: ConditionAccepted, Status: metav1.ConditionFalse}
 	var parts []string
@@ -167,7 +167,7 @@ func named(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
 }
 
-// unserved says why it is not known what to forward, and what becomes of a load balancer that there is.
+// unserved explains a missing Service and its effect on an existing load balancer.
 func unserved(f forwarding) metav1.Condition {
 	reason := reasonNoService
 	if errors.Is(f.missing, errExternalName) {
@@ -182,8 +182,8 @@ func unserved(f forwarding) metav1.Condition {
 	}
 }
 
-// unknown says that a provider can't be had, so that it is not known what there is of the load balancer. Its addresses stay in the
-// status, for it is asked for them again, and nobody else is to have them.
+// unknown says that a provider is not available. The addresses stay in the status: the load balancer gets them again,
+// and no other may use them.
 func unknown(provider string, err error) metav1.Condition {
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: cloudprovider.Reason(err), Message: fmt.Sprintf(

@@ -35,31 +35,32 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// callTimeout is for one call of a provider.
+// callTimeout limits one call to a provider.
 const callTimeout = time.Minute
 
-// Controller is the one of load balancers, in a hub.
+// Controller is the load-balancer controller of a hub.
 type Controller struct {
 	client    client.Client
 	published *Published
 	hosts     *Hosts
 	providers *Providers
 	recorder  events.EventRecorder
-	// abandon is how long a load balancer that can't be deleted keeps its object.
+	// abandon is how long a failing deletion of a load balancer blocks the deletion of its object.
 	abandon time.Duration
 
-	// ready is set when all caches are synced.
+	// ready is set once all caches are synced.
 	ready atomic.Bool
 
-	// leftovers has what providers have left over from before looked at, once.
+	// leftovers runs queueLeftovers once.
 	leftovers sync.Once
 
 	mu      sync.Mutex
-	failing map[types.NamespacedName]time.Time // since when deleting has failed
+	failing map[types.NamespacedName]time.Time // when deletion started to fail
 	add     func(reconcile.Request, bool)
 }
 
-// New returns the controller, which reads from the given cache, and reads and writes by c. It uses no endpoint with an address of hosts.
+// New returns the controller. It watches the given cache, and reads and writes with c. It uses no endpoint with an
+// address in hosts.
 func New(c client.Client, from cache.Cache, published *Published, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) (controller.Controller, error) {
 	r := &Controller{
 		client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon,
@@ -68,7 +69,7 @@ func New(c client.Client, from cache.Cache, published *Published, hosts *Hosts, 
 	return kit.New("loadbalancer", r, r.sources(from)...)
 }
 
-// sources returns what the controller is queued by, for a cache.
+// sources returns the events that queue MultiClusterServices.
 func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Request] {
 	return []source.TypedSource[reconcile.Request]{
 		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, matters),
@@ -86,7 +87,7 @@ func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Re
 			return requests
 		}),
 		kit.Watch(from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) []reconcile.Request {
-			if e.New == nil { // somebody may have deleted it by hand
+			if e.New == nil { // a person may have deleted it
 				return nil
 			}
 			_, beliefs := c.published.now()
@@ -100,7 +101,7 @@ func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Re
 	}
 }
 
-// subscribe has what does not come from the manager's caches queued.
+// subscribe queues changes that do not come from the manager's caches.
 func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	c.mu.Lock()
 	c.add = func(r reconcile.Request, initial bool) { kit.Add(queue, initial, r) }
@@ -118,7 +119,7 @@ func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimit
 func (c *Controller) balanced(ctx context.Context) (requests []reconcile.Request) {
 	list := &networkingv1alpha1.MultiClusterServiceList{}
 	if c.client.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
-		return nil // a cache that is synced does not fail before the hub ends
+		return nil // a synced cache fails only when the hub stops
 	}
 	for i := range list.Items {
 		if wanted(&list.Items[i]) {
@@ -128,7 +129,7 @@ func (c *Controller) balanced(ctx context.Context) (requests []reconcile.Request
 	return requests
 }
 
-// existing returns the MultiClusterServices whose addresses are a provider's: those that it is to provide for, and those that it did last.
+// existing returns the MultiClusterServices whose addresses belong to a provider: its current and its last ones.
 func (c *Controller) existing(ctx context.Context, provider string) (found []*networkingv1alpha1.MultiClusterService, err error) {
 	list := &networkingv1alpha1.MultiClusterServiceList{}
 	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -143,13 +144,13 @@ func (c *Controller) existing(ctx context.Context, provider string) (found []*ne
 	return found, nil
 }
 
-// queueLeftovers queues load balancers that a former hub has left, of which the MultiClusterService may have gone, and deletes those that another hub has
-// moved since.
+// queueLeftovers queues the load balancers of a previous hub, because their MultiClusterServices may be gone. It
+// deletes those whose MultiClusterService has another provider by now.
 func (c *Controller) queueLeftovers(ctx context.Context) {
 	for _, name := range c.providers.configured() {
 		provider, err := c.providers.get(ctx, name)
 		if err != nil {
-			continue // reported where it is needed
+			continue // reported by the MultiClusterServices that need it
 		}
 		inventory, ok := provider.(cloudprovider.Inventory)
 		if !ok {
@@ -167,16 +168,16 @@ func (c *Controller) queueLeftovers(ctx context.Context) {
 	}
 }
 
-// concerned maps a service to its MultiClusterService, if it has a load balancer.
+// concerned maps a service to its MultiClusterService if that has a load balancer.
 func (c *Controller) concerned(ctx context.Context, service types.NamespacedName) []reconcile.Request {
 	mcs := &networkingv1alpha1.MultiClusterService{}
 	if c.client.Get(ctx, service, mcs, client.UnsafeDisableDeepCopy) != nil || !wanted(mcs) {
-		return nil // if it comes, that is an event
+		return nil // its creation is an event of its own
 	}
 	return []reconcile.Request{{NamespacedName: service}}
 }
 
-// matters maps a MultiClusterService to itself, where what this controller goes by has changed, or what it has written.
+// matters maps a MultiClusterService to itself if this controller's input or output changed.
 func matters(ctx context.Context, e kit.Event[*networkingv1alpha1.MultiClusterService]) []reconcile.Request {
 	before, now := e.Old, e.New
 	if before != nil && now != nil && before.Generation == now.Generation && before.UID == now.UID &&
@@ -187,15 +188,14 @@ func matters(ctx context.Context, e kit.Event[*networkingv1alpha1.MultiClusterSe
 	return kit.Same(ctx, e)
 }
 
-// errOutdated is that an object was not written, or not decided on, because it has a newer version, which the copy shows in
-// a moment.
+// errOutdated means that the cached object is outdated. The cache shows the newer version soon.
 var errOutdated = errors.New("the object has changed meanwhile")
 
 func wanted(mcs *networkingv1alpha1.MultiClusterService) bool {
 	return mcs.DeletionTimestamp == nil && mcs.Spec.Has(networkingv1alpha1.ExposureTypeLoadBalancer)
 }
 
-// Reconcile brings one load balancer and its status up to date.
+// Reconcile updates one load balancer and its status.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	c.ready.Store(true) // controllers start with synced caches
 	mcs := &networkingv1alpha1.MultiClusterService{}
@@ -216,13 +216,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.published.release(req.NamespacedName)
 		err = c.withdraw(ctx, mcs)
 	}
-	if err == errOutdated { // nothing else has failed
+	if err == errOutdated { // not joined with another error
 		return kit.Behind(), nil
 	}
 	return reconcile.Result{}, err
 }
 
-// provide makes the load balancer, or brings it up to date.
+// provide creates or updates the load balancer.
 func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	name := client.ObjectKeyFromObject(mcs)
 	f, err := c.gather(ctx, mcs)
@@ -248,7 +248,7 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	return join(out.err, c.applyStatus(ctx, mcs, out.status, out.conditions()))
 }
 
-// call has a provider make the load balancer, or bring it up to date.
+// call makes a provider create or update the load balancer.
 func (c *Controller) call(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider cloudprovider.MCSLoadBalancer, out *outcome) {
 	name := client.ObjectKeyFromObject(mcs)
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -271,8 +271,8 @@ func (c *Controller) call(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 	}
 }
 
-// remaining is what there is of a load balancer that could not be brought up to date: what the provider says that there is, and
-// where it does not say, what there was.
+// remaining returns the load balancer's status after a failed update: the provider's if it is known, or else the
+// previous one.
 func (c *Controller) remaining(ctx context.Context, provider cloudprovider.MCSLoadBalancer, mcs *networkingv1alpha1.MultiClusterService) *corev1.LoadBalancerStatus {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -286,7 +286,7 @@ func (c *Controller) remaining(ctx context.Context, provider cloudprovider.MCSLo
 	return status
 }
 
-// join is of a provider's error and one of writing.
+// join joins a provider's error and a write error.
 func join(err, writing error) error {
 	if err == nil {
 		return writing
@@ -294,8 +294,7 @@ func join(err, writing error) error {
 	return errors.Join(err, writing)
 }
 
-// forgotten deletes what providers have of a MultiClusterService that there is not any more: its
-// finalizer was taken away by hand.
+// forgotten deletes the load balancers of a MultiClusterService that was deleted with its finalizer removed by hand.
 func (c *Controller) forgotten(ctx context.Context, name types.NamespacedName) error {
 	var failed []error
 	gone := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
@@ -309,7 +308,6 @@ func (c *Controller) forgotten(ctx context.Context, name types.NamespacedName) e
 	return errors.Join(failed...)
 }
 
-// remove has a provider delete a load balancer.
 func (c *Controller) remove(ctx context.Context, provider cloudprovider.MCSLoadBalancer, name string, mcs *networkingv1alpha1.MultiClusterService) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -322,7 +320,6 @@ func (c *Controller) remove(ctx context.Context, provider cloudprovider.MCSLoadB
 	return err
 }
 
-// event records an Event.
 func (c *Controller) event(mcs *networkingv1alpha1.MultiClusterService, kind, reason, text string) {
 	status.Say(c.recorder, mcs, nil, kind, reason, "Expose", text)
 }

@@ -19,25 +19,24 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Limits of one load balancer: a provider checks each backend's health all the time, and writes all of them down.
+// Limits of one load balancer. A provider checks and stores every backend.
 const (
-	// maxPortBackends is how many backends one port has.
+	// maxPortBackends limits the backends of one port.
 	maxPortBackends = 1000
-	// maxBackends is how many all ports have together. Each gets an equal share of it.
+	// maxBackends limits the backends of all ports together; each port gets an equal share.
 	maxBackends = 5000
 )
 
-// exports are the valid records and slices of a Service's provider clusters.
 type exports struct {
-	// slices have only endpoints that may be backends.
+	// slices contain only endpoints that may be backends.
 	slices []*discoveryv1.EndpointSlice
-	// records are by cluster.
+	// records are keyed by cluster.
 	records map[string]*brokerv1alpha1.ExportedServiceSpec
-	// refused counts the invalid parts of both.
+	// refused counts the invalid records and endpoints.
 	refused refusals
 }
 
-// refusals count, by cluster, what the hub refuses, and keep a description of the first.
+// refusals count refused objects by cluster and keep the first reason.
 type refusals map[string]refusal
 
 type refusal struct {
@@ -53,7 +52,7 @@ func (r refusals) add(cluster string, count int, description string) {
 	r[cluster] = refusal{had.count + count, cmp.Or(had.first, description)}
 }
 
-// String names each cluster, with how much of its is refused and the first reason.
+// String lists the clusters, each with its count and first reason.
 func (r refusals) String() string {
 	var list []string
 	for _, cluster := range slices.Sorted(maps.Keys(r)) {
@@ -104,15 +103,15 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 	return e
 }
 
-// candidate is an endpoint that a cluster publishes for a port.
+// candidate is a published endpoint of a port.
 type candidate struct {
 	cloudprovider.Backend
-	rank int // in its cluster
+	rank int // within its cluster
 }
 
-// selectBackends returns at most limit of what clusters publish for a port, each address once, sorted; and how many addresses there are.
-// Ready endpoints come before draining ones. Clusters are selected round-robin, so that one with many endpoints does not crowd out the
-// others, not even by publishing their addresses as its own.
+// selectBackends returns at most limit backends, each address once and sorted, and the number of addresses. Ready
+// endpoints come before draining ones. Clusters take turns, so that one with many endpoints cannot crowd out others,
+// not even by publishing their addresses as its own.
 func selectBackends(found map[string]map[netip.AddrPort]bool, limit int) (chosen []cloudprovider.Backend, of int) {
 	var all []candidate
 	for cluster, addresses := range found {
@@ -145,13 +144,12 @@ func selectBackends(found map[string]map[netip.AddrPort]bool, limit int) (chosen
 	return chosen, len(seen)
 }
 
-// last orders what is true behind what is not.
+// last sorts false before true.
 var last = map[bool]int{true: 1}
 
-// portLimit is how many backends each of so many ports has at most.
+// portLimit is the maximum of backends per port.
 func portLimit(ports int) int { return max(1, min(maxPortBackends, maxBackends/max(1, ports))) }
 
-// describeLimit describes a port that has more backends than it may.
 func describeLimit(number int32, protocol corev1.Protocol, used, of int) string {
 	return fmt.Sprintf("port %d/%s uses %d of %d", number, protocol, used, of)
 }

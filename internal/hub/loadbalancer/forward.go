@@ -18,11 +18,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// defaultAffinity is the API's default for a Service's affinity.
+// defaultAffinity is the Kubernetes API's default affinity timeout.
 const defaultAffinity = time.Duration(corev1.DefaultClientIPServiceAffinitySeconds) * time.Second
 
-// forwards is what a load balancer forwards: the exposed ports of the hub's own Service, to the endpoints of the provider clusters.
-// tooMany describes the ports that have more than they may.
+// forwards returns the Service for a load balancer: the exposed ports of the hub's Service, with the endpoints of the
+// provider clusters. tooMany describes ports above the limit.
 func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Service, e exports) (s cloudprovider.Service, tooMany []string) {
 	s = cloudprovider.Service{Families: service.Spec.IPFamilies, Affinity: affinity(service), SourceRanges: sourceRanges(service)}
 	exposed := mcs.Spec.ExposedPorts(service)
@@ -37,11 +37,11 @@ func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Servi
 	return s, tooMany
 }
 
-// nobody is a range that no client is in.
+// nobody is a range that admits no client.
 var nobody = netip.MustParsePrefix("0.0.0.0/32")
 
-// sourceRanges are those that the Service lets in, none for all. They are read as the API server reads
-// them, which takes blanks around a range, and zeros before a number. What can't be read lets in nobody.
+// sourceRanges returns the Service's source ranges; none admits all clients. It parses like the API server, which
+// accepts surrounding blanks and leading zeros. An invalid range admits no client.
 func sourceRanges(service *corev1.Service) []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range service.Spec.LoadBalancerSourceRanges {
@@ -50,7 +50,7 @@ func sourceRanges(service *corev1.Service) []netip.Prefix {
 		if err == nil {
 			ones, _ := parsed.Mask.Size()
 			if address, ok := netip.AddrFromSlice(parsed.IP); ok {
-				if address.Is4In6() { // as ::ffff:192.0.2.0/120, of which the last 32 bits are the IPv4 address
+				if address.Is4In6() { // for example ::ffff:192.0.2.0/120, whose last 32 bits are the IPv4 address
 					ones -= 96
 				}
 				prefix = netip.PrefixFrom(address.Unmap(), ones)
@@ -76,8 +76,8 @@ func clusterOf(slice *discoveryv1.EndpointSlice) string {
 	return slice.Labels[names.LabelSourceCluster]
 }
 
-// endpoints returns those of a port that get traffic, by cluster, and whether each is draining. One that several slices of a
-// cluster have is draining only if it is so in all of them.
+// endpoints returns the addresses of a port by cluster, and whether each is draining. An address in several slices of
+// a cluster is draining only if it is in all of them.
 func endpoints(name string, protocol corev1.Protocol, number int32, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) map[string]map[netip.AddrPort]bool {
 	found := map[string]map[netip.AddrPort]bool{}
 	for _, slice := range published {
@@ -101,9 +101,9 @@ func endpoints(name string, protocol corev1.Protocol, number int32, records map[
 	return found
 }
 
-// collect adds an endpoint if it gets traffic.
+// collect adds an endpoint if it is ready or draining.
 func collect(found map[netip.AddrPort]bool, e *discoveryv1.Endpoint, port uint16) {
-	ready := ptr.Deref(e.Conditions.Ready, true) // the API: nil is to be taken for ready
+	ready := ptr.Deref(e.Conditions.Ready, true) // EndpointConditions: nil means ready
 	draining := !ready && ptr.Deref(e.Conditions.Terminating, false) && ptr.Deref(e.Conditions.Serving, false)
 	if !ready && !draining {
 		return
@@ -111,7 +111,7 @@ func collect(found map[netip.AddrPort]bool, e *discoveryv1.Endpoint, port uint16
 	for _, text := range e.Addresses {
 		a, err := netip.ParseAddr(text)
 		if err != nil {
-			continue // which admit has none of
+			continue // never happens: admit refuses such addresses
 		}
 		at := netip.AddrPortFrom(a, port)
 		if had, there := found[at]; !there || had {
@@ -120,8 +120,8 @@ func collect(found map[netip.AddrPort]bool, e *discoveryv1.Endpoint, port uint16
 	}
 }
 
-// nameIn returns the name that a cluster's Service has for a port: that of the same protocol and
-// number, which is what clients know, or else the same name.
+// nameIn returns the name that a cluster's Service has for a port. It prefers the same protocol and number, which
+// clients use, over the same name.
 func nameIn(record *brokerv1alpha1.ExportedServiceSpec, name string, protocol corev1.Protocol, number int32) (string, bool) {
 	is := func(f func(mcsv1beta1.ServicePort) bool) (string, bool) {
 		for _, p := range record.Ports {

@@ -14,26 +14,26 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Why a Service is missing.
+// Reasons for a missing Service.
 var (
 	errNoService    = errors.New("the broker's API server has no Service of this name; create it there")
 	errExternalName = errors.New("a Service of type ExternalName has no endpoints")
 )
 
-// forwarding is what there is to forward.
+// forwarding is the input for a load balancer.
 type forwarding struct {
-	// service is what providers forward. Where the Service has gone it is made of what it was last, if that is known.
+	// service is the forwarded Service. After a deletion it comes from the last known Service, if any.
 	service cloudprovider.Service
-	// refused is what the hub does not use of what clusters publish, and tooMany the ports that have more backends than they may.
+	// refused counts published objects that the hub does not use; tooMany are ports above the backend limit.
 	refused refusals
 	tooMany []string
-	// missing says why the Service is not what it was, and is nil where it is there.
+	// missing says why the Service is missing. It is nil when the Service exists.
 	missing error
-	// unknown says that the Service is missing, and that this hub has not seen it since it started.
+	// unknown means that the Service is missing and was not seen since this hub started.
 	unknown bool
 }
 
-// service is what providers forward for a MultiClusterService.
+// service implements the providers' Lister for a MultiClusterService.
 func (c *Controller) service(name types.NamespacedName) (cloudprovider.Service, error) {
 	if !c.ready.Load() {
 		return cloudprovider.Service{}, errNotYet
@@ -51,7 +51,7 @@ func (c *Controller) service(name types.NamespacedName) (cloudprovider.Service, 
 	return f.service, err
 }
 
-// gather finds out what there is to forward for an object.
+// gather reads the input for a MultiClusterService.
 func (c *Controller) gather(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (f forwarding, err error) {
 	name, service := client.ObjectKeyFromObject(mcs), &corev1.Service{}
 	switch err := c.client.Get(ctx, name, service, client.UnsafeDisableDeepCopy); {

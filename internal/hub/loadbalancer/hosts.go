@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// hostsInterval is how often Hosts are read again. Nodes and API servers change their addresses rarely.
+	// hostsInterval is how often Hosts are read. Addresses of nodes and API servers rarely change.
 	hostsInterval = time.Minute
-	// lookUpTimeout is for the name of the API server.
+	// lookUpTimeout limits the DNS lookup of the API server.
 	lookUpTimeout = 5 * time.Second
-	// apiServer is the name of the Service, and of the EndpointSlice, of the API server itself in the namespace default.
+	// apiServer is the name of the API server's Service and EndpointSlice in the namespace default.
 	apiServer = "kubernetes"
 )
 
-// Hosts are the addresses of the machine that the hub runs on and of its API server. A load balancer with such a backend would open to
-// its clients what only the machine or the cluster may reach, so no backend may have one.
+// Hosts are the addresses of the hub's machine and API server. No backend may have one: its load balancer would expose
+// services that only the machine or cluster may reach.
 type Hosts struct {
 	reader client.Reader
-	server string       // how the hub's client reaches the API server: a URL, or HOST:PORT
-	node   []netip.Addr // of a pod's node, which the pod itself can't see
+	server string       // the API server in the client's configuration: a URL, or HOST:PORT
+	node   []netip.Addr // the pod cannot see its node's addresses itself
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -40,14 +40,14 @@ type Hosts struct {
 	changed func()
 }
 
-// ReadHosts returns the addresses that there are now. reader reads past any cache. server is the address that the hub's client has of its API
-// server, and node are addresses of the hub's node.
+// ReadHosts returns the current addresses. reader bypasses caches, server is the API server in the client's
+// configuration, node are addresses of the hub's node.
 func ReadHosts(ctx context.Context, reader client.Reader, server string, node []netip.Addr, log *slog.Logger) (*Hosts, error) {
 	h := &Hosts{reader: reader, server: server, node: node, log: log, changed: func() {}}
 	return h, h.read(ctx)
 }
 
-// Start keeps the addresses current until ctx is done. While they can't be read, those of before hold.
+// Start keeps the addresses current until ctx is done. On an error it keeps the previous ones.
 func (h *Hosts) Start(ctx context.Context) error {
 	tick := time.NewTicker(hostsInterval)
 	defer tick.Stop()
@@ -63,14 +63,14 @@ func (h *Hosts) Start(ctx context.Context) error {
 	}
 }
 
-// Has tells whether an address is one of them.
+// Has reports whether Hosts contains an address.
 func (h *Hosts) Has(address netip.Addr) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.known[address]
 }
 
-// OnChange has f called, and nothing that was given before, when there are other addresses.
+// OnChange sets the only function that is called when the addresses change.
 func (h *Hosts) OnChange(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *Hosts) read(ctx context.Context) error {
 		found[a.Unmap()] = true
 	}
 	h.mu.Lock()
-	if err != nil { // a proxy may know the name; and a name that was known has the addresses of before
+	if err != nil { // a proxy may resolve the name instead; keep the previous addresses
 		maps.Copy(found, h.known)
 	}
 	same, changed := maps.Equal(found, h.known), h.changed
@@ -107,7 +107,8 @@ func (h *Hosts) read(ctx context.Context) error {
 	return nil
 }
 
-// hostAddresses are those of a machine's interfaces and of the Service and EndpointSlice of an API server, and others.
+// hostAddresses collects the addresses of a machine's interfaces, an API server's Service and EndpointSlice, and
+// others.
 func hostAddresses(interfaces []net.Addr, service *corev1.Service, slice *discoveryv1.EndpointSlice, others []netip.Addr) map[netip.Addr]bool {
 	found := map[netip.Addr]bool{}
 	for _, a := range interfaces {
@@ -130,7 +131,7 @@ func hostAddresses(interfaces []net.Addr, service *corev1.Service, slice *discov
 	return found
 }
 
-// lookUp returns the addresses of the host that the hub's client connects to.
+// lookUp resolves the host of the API server.
 func (h *Hosts) lookUp(ctx context.Context) ([]netip.Addr, error) {
 	host := serverHost(h.server)
 	if host == "" {
@@ -144,7 +145,7 @@ func (h *Hosts) lookUp(ctx context.Context) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// serverHost is the host of what a client's configuration has for its API server: a URL, or HOST[:PORT].
+// serverHost returns the host of an API server: a URL, or HOST[:PORT].
 func serverHost(server string) string {
 	if u, err := url.Parse(server); err == nil && u.Host != "" {
 		return u.Hostname()

@@ -14,17 +14,17 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// collectTimeout is for one provider to tell what it carries.
+// collectTimeout limits one provider's Traffic call.
 const collectTimeout = 2 * time.Second
 
-// Operations of providers, as values of a label.
+// Values of the label operation.
 const (
 	opEnsure = "ensure"
 	opUpdate = "update"
 	opDelete = "delete"
 )
 
-// metrics are the hub's of load balancers. docs/reference/metrics.md describes them.
+// metrics are the hub's load-balancer metrics. docs/reference/metrics.md describes them.
 type metrics struct {
 	calls                                           *prometheus.HistogramVec
 	balancers, backends, connections, taken, failed *prometheus.Desc
@@ -33,7 +33,7 @@ type metrics struct {
 	known map[types.NamespacedName]tally
 }
 
-// tally is what there is of one load balancer.
+// tally is the state of one load balancer.
 type tally struct {
 	provider                     string
 	ready, draining, unreachable int
@@ -57,7 +57,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// called notes that a provider has been called.
+// called records a call to a provider.
 func (m *metrics) called(provider, operation string, began time.Time, err error) {
 	result := "success"
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *metrics) called(provider, operation string, began time.Time, err error)
 	m.calls.WithLabelValues(provider, operation, result).Observe(time.Since(began).Seconds())
 }
 
-// note notes what there is of a load balancer.
+// note records the state of a load balancer.
 func (m *metrics) note(name types.NamespacedName, out outcome) {
 	t := tally{provider: out.provider}
 	for _, port := range out.service.Ports {
@@ -86,29 +86,28 @@ func (m *metrics) note(name types.NamespacedName, out outcome) {
 	m.known[name] = t
 }
 
-// forget notes that there is none any more.
 func (m *metrics) forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.known, name)
 }
 
-// forgetAll notes that this process has nothing to do with any.
+// forgetAll drops everything, when this process no longer serves any load balancer.
 func (m *metrics) forgetAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.known)
 }
 
-// Serve has what the providers do be served by a registry until stop is called. Of several hubs in one process, as in
-// tests, the first one's is.
+// Serve registers the providers' metrics until stop is called. If a process has several hubs, as in tests, only the
+// first one is registered.
 func (p *Providers) Serve(registry prometheus.Registerer) (stop func()) {
 	err := registry.Register(p)
 	if errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 		return func() {}
 	}
 	if err != nil {
-		panic(err) // two metrics of one name: a fault of the program's, seen by any test
+		panic(err) // duplicate metric names are a bug that any test finds
 	}
 	return func() { registry.Unregister(p) }
 }
@@ -152,7 +151,7 @@ func (p *Providers) Collect(values chan<- prometheus.Metric) {
 	}
 }
 
-// collectTraffic leaves out what a provider does not tell now.
+// collectTraffic skips a provider whose Traffic call fails.
 func (m *metrics) collectTraffic(values chan<- prometheus.Metric, name string, meter cloudprovider.Meter) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()

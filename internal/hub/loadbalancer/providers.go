@@ -20,9 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// Providers are those that this hub has, made when they are needed first. They live until another replica leads or the process
-// ends, while controllers end and begin anew when the API server is away for long:
-// the traffic goes on meanwhile, with the backends known last.
+// Providers are the hub's providers, created on first use. They live until another replica leads or the process ends.
+// Controllers restart when the API server is away for long; meanwhile traffic continues with the last known backends.
 type Providers struct {
 	standard string
 	log      *slog.Logger
@@ -32,19 +31,18 @@ type Providers struct {
 	mu       sync.Mutex
 	made     map[string]cloudprovider.MCSLoadBalancer
 	closed   bool
-	ending   sync.WaitGroup                                            // those that have stood down
-	service  func(types.NamespacedName) (cloudprovider.Service, error) // of the controller that is running, or did last
+	ending   sync.WaitGroup                                            // providers closed by StandDown
+	service  func(types.NamespacedName) (cloudprovider.Service, error) // set by the current or the last controller
 	existing func(ctx context.Context, provider string) ([]*networkingv1alpha1.MultiClusterService, error)
-	// known are Services as they were last, of MultiClusterServices that have load balancers.
+	// known are the last seen Services of MultiClusterServices with load balancers.
 	known map[types.NamespacedName]*corev1.Service
 
-	// report is the controller's, which providers call with locks of their own held.
+	// report belongs to the controller. It is atomic, because providers call it while they hold their own locks.
 	report atomic.Pointer[func(types.NamespacedName)]
 }
 
-// NewProviders reads what a hub's flags say: the provider for MultiClusterServices that name
-// none, the addresses, each with "NAME=" in front where it is another provider's, and options as
-// "[NAME.]KEY=VALUE".
+// NewProviders parses the hub's flags: the default provider, addresses as "[NAME=]ADDRESSES" and options as
+// "[NAME.]KEY=VALUE". NAME is a provider; without it the value is for the default one.
 func NewProviders(standard string, addresses, options []string, log *slog.Logger) (*Providers, error) {
 	p := &Providers{standard: standard, log: log, metrics: newMetrics(), configs: map[string]cloudprovider.Config{}, made: map[string]cloudprovider.MCSLoadBalancer{}, known: map[types.NamespacedName]*corev1.Service{}}
 	configOf := func(name string) cloudprovider.Config {
@@ -85,7 +83,7 @@ func NewProviders(standard string, addresses, options []string, log *slog.Logger
 	return p, nil
 }
 
-// lister is what the providers are handed.
+// lister is the providers' Lister.
 type lister struct{ *Providers }
 
 var errNotYet = errors.New("the hub has not read its backends yet")
@@ -101,7 +99,7 @@ func (l lister) Service(name types.NamespacedName) (cloudprovider.Service, error
 	return service(name)
 }
 
-// serve has the providers ask this controller, in place of a former one, and tell it of backends.
+// serve connects the providers to a controller, in place of the previous one.
 func (p *Providers) serve(service func(types.NamespacedName) (cloudprovider.Service, error),
 	existing func(context.Context, string) ([]*networkingv1alpha1.MultiClusterService, error), report func(types.NamespacedName)) {
 	p.report.Store(&report)
@@ -110,8 +108,8 @@ func (p *Providers) serve(service func(types.NamespacedName) (cloudprovider.Serv
 	p.service, p.existing = service, existing
 }
 
-// remember notes what a Service is like, as long as its MultiClusterService has a load balancer: should the Service go, that follows
-// everything else. It is known for as long as the providers live, and not written down anywhere.
+// remember stores the Service of a MultiClusterService with a load balancer. If the Service is deleted, the load
+// balancer keeps these settings. They are only in memory.
 func (p *Providers) remember(name types.NamespacedName, service *corev1.Service) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,14 +122,14 @@ func (p *Providers) forget(name types.NamespacedName) {
 	delete(p.known, name)
 }
 
-// lastKnown returns what was remembered of a Service, or nil.
+// lastKnown returns the remembered Service, or nil.
 func (p *Providers) lastKnown(name types.NamespacedName) *corev1.Service {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.known[name]
 }
 
-// get returns a provider, which it makes the first time.
+// get returns a provider and creates it on first use.
 func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoadBalancer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,17 +163,17 @@ func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoad
 	return provider, nil
 }
 
-// of returns the name of the provider that a MultiClusterService is to have.
+// of returns the provider's name for a MultiClusterService.
 func (p *Providers) of(mcs *networkingv1alpha1.MultiClusterService) string {
-	options, _ := cloudprovider.OptionsOf(mcs) // the provider tells what is wrong with them
+	options, _ := cloudprovider.OptionsOf(mcs) // the provider reports invalid options
 	return cmp.Or(options.Provider, p.standard)
 }
 
-// configured are the names of the providers that there may be.
+// configured returns the names of the configured providers.
 func (p *Providers) configured() []string { return slices.Sorted(maps.Keys(p.configs)) }
 
-// StandDown ends the providers because another replica is the leader, which has load balancers carry the traffic now. No
-// controller uses them any more; they are made again for the next one. It returns at once.
+// StandDown closes the providers, because the new leader's load balancers carry the traffic now. No controller uses
+// them at that time; later ones create them again. It returns at once.
 func (p *Providers) StandDown() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +182,7 @@ func (p *Providers) StandDown() {
 	}
 	made := p.made
 	p.metrics.forgetAll()
-	clear(p.known) // the other one knows better from now on
+	clear(p.known) // the new leader's state is newer
 	p.made = map[string]cloudprovider.MCSLoadBalancer{}
 	p.log.Info("Another replica is the leader. This replica stops its load balancers.", "providers", slices.Sorted(maps.Keys(made)))
 	p.ending.Go(func() {
@@ -194,7 +192,7 @@ func (p *Providers) StandDown() {
 	})
 }
 
-// Close ends the providers.
+// Close closes the providers.
 func (p *Providers) Close() error {
 	p.mu.Lock()
 	p.closed = true

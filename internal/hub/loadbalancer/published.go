@@ -24,9 +24,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Published is what members have published, as far as it is believed (docs/explanation/protocol.md). The hub's cache has stubs of their EndpointSlices (package border):
-// the content of those that load balancers need is read from the broker when its hash changes, and kept within a budget for each member. It outlives
-// connections to the broker, so that a load balancer keeps its backends when a broker is back and has lost them.
+// Published reads the members' published objects, as far as they are believed (docs/explanation/protocol.md). The hub
+// caches only stubs of EndpointSlices (package border). It reads the content that load balancers need from the broker
+// when the hash changes, within a budget per member. Published outlives broker connections, so backends survive a
+// broker that lost its data.
 type Published struct {
 	clusterset  string
 	border      *border.Border
@@ -37,30 +38,30 @@ type Published struct {
 	mu         sync.Mutex
 	connection broker.Connection
 	beliefs    *broker.Beliefs
-	contents   map[types.NamespacedName]map[string]content // of each service, by the slices' names
+	contents   map[types.NamespacedName]map[string]content // by service and slice name
 }
 
-// listener is called about what is no event of a cache.
+// listener receives changes that are not cache events.
 type listener struct {
-	// again is called with a service of which something else may be believed.
+	// again is called with a service whose believed state may have changed.
 	again func(types.NamespacedName)
-	// room is called when there is room for slices that had none.
+	// room is called when slices that did not fit may now fit.
 	room func()
 }
 
-// content is that of a slice.
+// content is the content of a slice.
 type content struct {
 	cluster names.ClusterID
 	source  types.NamespacedName
-	// stub and hash are those of the stub that it was read for.
+	// stub and hash identify the stub that the content belongs to.
 	stub types.UID
 	hash string
-	// slice is nil where there is no room for it.
+	// slice is nil when the budget had no room.
 	slice *discoveryv1.EndpointSlice
 }
 
-// NewPublished returns what the members of a clusterset have published, by a border that needs no content. No more than budget bytes of each member are
-// kept, 0 for any number.
+// NewPublished returns the published objects of a clusterset, through a border that needs no content. budget limits
+// the bytes kept per member; 0 is unlimited.
 func NewPublished(clusterset string, b *border.Border, budget int64, permitted func() permissions.Members) *Published {
 	p := &Published{clusterset: clusterset, border: b, permissions: permitted, contents: map[types.NamespacedName]map[string]content{}}
 	p.listener.Store(&listener{func(types.NamespacedName) {}, func() {}})
@@ -69,32 +70,32 @@ func NewPublished(clusterset string, b *border.Border, budget int64, permitted f
 	return p
 }
 
-// Read has everything be read from a cache with the indexes of layout, or past it, from now on.
+// Read sets the source: a cache with the indexes of layout, and a live reader that bypasses it.
 func (p *Published) Read(cache, live client.Reader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.connection = broker.Connection{Cache: cache, Live: live, Border: p.border}
 }
 
-// Forget forgets all that was believed: while another hub leads, this one does not see what ends.
+// Forget drops all beliefs: while another hub leads, this one does not see withdrawals.
 func (p *Published) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for service := range p.contents {
 		p.free(service)
 	}
-	never := func(names.ClusterID) bool { return false } // a member is lost here: each backend's health is checked
+	never := func(names.ClusterID) bool { return false } // the hub checks backends itself and does not treat members as unreachable
 	p.beliefs = broker.NewBeliefs(p.clusterset, belief.NewSuspicions(), never, func(service types.NamespacedName) { p.listener.Load().again(service) })
 }
 
-// now is how the broker is read, and what is believed.
+// now returns the current connection and beliefs.
 func (p *Published) now() (broker.Connection, *broker.Beliefs) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.connection, p.beliefs
 }
 
-// Observe reads whether members vouch for what they publish, if that is asked.
+// Observe reads the members' counters if a suspicion waits for them.
 func (p *Published) Observe(ctx context.Context) error {
 	connection, beliefs := p.now()
 	if !beliefs.Suspicions.Waiting() {
@@ -108,16 +109,16 @@ func (p *Published) Observe(ctx context.Context) error {
 	return nil
 }
 
-// exported is what members have published of a service.
+// exported is the published state of a service.
 type exported struct {
 	slices []*discoveryv1.EndpointSlice
-	// records are by cluster.
+	// records are keyed by cluster.
 	records map[string]*brokerv1alpha1.ExportedService
-	// refused counts the slices that are refused as a whole.
+	// refused counts the slices that were refused as a whole.
 	refused refusals
 }
 
-// of returns what members have published of a service, of those that may export it. It must not be changed.
+// of returns the published objects of a service from members that may export it. Callers must not change them.
 func (p *Published) of(ctx context.Context, service types.NamespacedName) (exported, error) {
 	e := exported{records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
 	c, beliefs := p.now()
@@ -170,7 +171,7 @@ func (p *Published) of(ctx context.Context, service types.NamespacedName) (expor
 	return e, nil
 }
 
-// slice returns what is believed of a slice, nil for nothing, or why it is refused. have is what was believed.
+// slice returns the believed content of a slice, or nil, or the reason for a refusal. have is the previous content.
 func (p *Published) slice(ctx context.Context, service types.NamespacedName, name string, have content) (_ *discoveryv1.EndpointSlice, refused string, _ error) {
 	c, beliefs := p.now()
 	cached, err := kit.Get(ctx, c.Cache, client.ObjectKey{Namespace: p.clusterset, Name: name}, &discoveryv1.EndpointSlice{}, client.UnsafeDisableDeepCopy)
@@ -192,7 +193,7 @@ func (p *Published) slice(ctx context.Context, service types.NamespacedName, nam
 	case border.Refused:
 		p.drop(service, name)
 		return nil, detail, nil
-	case border.Full: // it was read past the cache
+	case border.Full: // read past the cache
 		have.slice = p.keep(service, name, found, found.UID, border.Hash(found), have)
 	default:
 		if have.slice, err = p.read(ctx, c.Live, service, found, detail, have); err != nil {
@@ -205,8 +206,8 @@ func (p *Published) slice(ctx context.Context, service types.NamespacedName, nam
 	return have.slice, refused, nil
 }
 
-// read returns the content of a stub, nil if there is no room for it. Where the broker has something else meanwhile it is what it was: the cache is about to
-// show that.
+// read returns the content of a stub, or nil if the budget has no room. If the broker already has a newer version, it
+// keeps the old content until the cache shows the new one.
 func (p *Published) read(ctx context.Context, live client.Reader, service types.NamespacedName, stub *discoveryv1.EndpointSlice, hash string, have content) (*discoveryv1.EndpointSlice, error) {
 	if have.stub == stub.UID && have.hash == hash || p.budget.Waits(stub.Name) {
 		return have.slice, nil
@@ -222,7 +223,7 @@ func (p *Published) read(ctx context.Context, live client.Reader, service types.
 	return p.keep(service, stub.Name, whole, stub.UID, hash, have), nil
 }
 
-// keep keeps the content of a slice, if there is room for it.
+// keep stores the content of a slice if the budget has room.
 func (p *Published) keep(service types.NamespacedName, name string, slice *discoveryv1.EndpointSlice, stub types.UID, hash string, have content) *discoveryv1.EndpointSlice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +237,6 @@ func (p *Published) keep(service types.NamespacedName, name string, slice *disco
 	return have.slice
 }
 
-// drop forgets a slice.
 func (p *Published) drop(service types.NamespacedName, name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,7 +246,6 @@ func (p *Published) drop(service types.NamespacedName, name string) {
 	}
 }
 
-// release forgets a service.
 func (p *Published) release(service types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +253,7 @@ func (p *Published) release(service types.NamespacedName) {
 	p.beliefs.Release(service)
 }
 
-// free forgets the slices of a service. It is called with mu held.
+// free forgets the slices of a service. It needs mu to be held.
 func (p *Published) free(service types.NamespacedName) {
 	for name := range p.contents[service] {
 		p.budget.Forget(name)

@@ -17,9 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// applyStatus writes the load balancer's addresses and this controller's conditions, which are
-// all that it owns of the status, in one write, or none where they stand. It tells of what has changed by
-// Events. Nothing at all is what a MultiClusterService without load balancer has.
+// applyStatus writes the load balancer's addresses and this controller's conditions in one write, or none if nothing
+// changed, and records Events for changes. A MultiClusterService without load balancer gets neither.
 func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, lb *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
 	lb = storable(lb)
 	fields := map[string]any{}
@@ -61,10 +60,9 @@ func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.Mu
 	return nil
 }
 
-// kind is that of MultiClusterServices.
 var kind = networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind)
 
-// owned are those of the conditions that this controller owns.
+// owned returns the conditions that this controller owns.
 func owned(mcs *networkingv1alpha1.MultiClusterService) (conditions []metav1.Condition) {
 	for _, t := range []string{ConditionReady, ConditionReachable, ConditionAccepted} {
 		if found := meta.FindStatusCondition(mcs.Status.Conditions, t); found != nil {
@@ -74,8 +72,8 @@ func owned(mcs *networkingv1alpha1.MultiClusterService) (conditions []metav1.Con
 	return conditions
 }
 
-// storable leaves of ports those with an error: the definition of the kind requires one of each
-// (so does Karmada's, for both are made from corev1.PortStatus, which marks it so).
+// storable keeps only status ports with an error, because the CRD requires one for each port. Karmada's CRD does, too:
+// both come from the markers of corev1.PortStatus.
 func storable(lb *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	lb = lb.DeepCopy()
 	if lb == nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// reasonAbandoned is that of an Event: the load balancer could not be deleted.
+// reasonAbandoned is the reason of an Event about a load balancer that could not be deleted.
 const reasonAbandoned = "LoadBalancerAbandoned"
 
-// holders are the providers that the object's finalizers name.
+// holders returns the providers in the object's finalizers.
 func holders(mcs *networkingv1alpha1.MultiClusterService) (providers []string) {
 	for _, f := range mcs.Finalizers {
 		if name, ours := strings.CutPrefix(f, names.FinalizerLoadBalancer); ours {
@@ -32,8 +32,8 @@ func holders(mcs *networkingv1alpha1.MultiClusterService) (providers []string) {
 	return providers
 }
 
-// hold sets the provider's finalizer, before there is anything to delete, after the load balancers
-// of other providers have gone.
+// hold sets the provider's finalizer before the provider creates anything. It first deletes the load balancers of
+// other providers.
 func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
 	held := false
 	for _, other := range holders(mcs) {
@@ -53,12 +53,12 @@ func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 	return c.setFinalizers(ctx, mcs, before)
 }
 
-// setFinalizers writes an object's finalizers as they are now, if it is still what it was before.
+// setFinalizers writes the finalizers, or fails if the object changed since before was read.
 func (c *Controller) setFinalizers(ctx context.Context, mcs, before *networkingv1alpha1.MultiClusterService) error {
 	return wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-// wrote says what came of writing an object's finalizers.
+// wrote maps errors from writing an object's finalizers.
 func wrote(mcs *networkingv1alpha1.MultiClusterService, err error) error {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), going(err):
@@ -69,7 +69,8 @@ func wrote(mcs *networkingv1alpha1.MultiClusterService, err error) error {
 	return nil
 }
 
-// going tells whether a finalizer was refused because the object has begun to go, which the copy does not show yet.
+// going reports whether a finalizer was rejected because the object is under deletion, which the cached copy does not
+// show yet.
 func going(err error) bool {
 	var refused apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
@@ -78,7 +79,7 @@ func going(err error) bool {
 	return slices.ContainsFunc(refused.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.finalizers" })
 }
 
-// drop takes a provider's finalizer away.
+// drop removes a provider's finalizer.
 func (c *Controller) drop(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, provider string) error {
 	before := mcs.DeepCopy()
 	if !controllerutil.RemoveFinalizer(mcs, names.FinalizerLoadBalancer+provider) {
@@ -87,7 +88,7 @@ func (c *Controller) drop(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 	return c.setFinalizers(ctx, mcs, before)
 }
 
-// withdraw deletes the load balancers of an object that is to have none.
+// withdraw deletes all load balancers of an object.
 func (c *Controller) withdraw(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	for _, provider := range holders(mcs) {
 		if err := c.release(ctx, mcs, provider); err != nil {
@@ -100,8 +101,8 @@ func (c *Controller) withdraw(ctx context.Context, mcs *networkingv1alpha1.Multi
 	return c.applyStatus(ctx, mcs, nil, nil)
 }
 
-// release deletes a provider's load balancer, and then its finalizer. One that can't be deleted
-// does not keep the object for ever.
+// release deletes a provider's load balancer and then its finalizer. If deletion keeps failing, it gives up after a
+// time, so that the object can be deleted.
 func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, name string) error {
 	key := client.ObjectKeyFromObject(mcs)
 	provider, err := c.providers.get(ctx, name)
@@ -128,7 +129,7 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	return nil
 }
 
-// fails returns since when deleting has failed, by this hub's own clock.
+// fails returns when deletion started to fail, by this hub's clock.
 func (c *Controller) fails(mcs *networkingv1alpha1.MultiClusterService, failed bool) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

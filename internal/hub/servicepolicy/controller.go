@@ -30,7 +30,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// reconciler writes policies, and the conditions of MultiClusterServices that are about them.
+// reconciler writes policies and the conditions that describe them.
 type reconciler struct {
 	client      client.Client
 	live        client.Reader
@@ -41,8 +41,8 @@ type reconciler struct {
 	withdrawn   kit.Since[types.NamespacedName]
 }
 
-// New returns the controller, which reads from the given cache, of which b is the border, and past it by live. It writes to the clusterset's namespace, in
-// which members may export what permitted says.
+// New returns the controller. It reads from the cache, whose border is b, and with live past the cache. It writes to
+// the clusterset's namespace, in which members may export what permitted says.
 func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, permitted func() permissions.Members, recorder events.EventRecorder) (controller.Controller, error) {
 	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: permitted, recorder: recorder}
 	return kit.New("servicepolicy", r,
@@ -64,7 +64,7 @@ func New(c client.Client, live client.Reader, from cache.Cache, clusterset strin
 	)
 }
 
-// record maps a record that begins or ceases to count.
+// record maps an ExportedService that starts or stops to count.
 func (r *reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
 	if e.Old != nil && e.New != nil {
 		before, _ := r.border.State(e.Old)
@@ -75,22 +75,22 @@ func (r *reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.Exp
 	return r.known(ctx, e.Latest().Spec.Service())
 }
 
-// keepWithdrawn is how long a withdrawn policy stays on the broker. That it is withdrawn tells the members.
+// keepWithdrawn is how long a withdrawn policy stays on the broker, so that members see the withdrawal.
 const keepWithdrawn = 10 * time.Minute
 
-// known maps a service to its MultiClusterService, which most have not.
+// known maps a Service to its MultiClusterService. Most Services have none.
 func (r *reconciler) known(ctx context.Context, service types.NamespacedName) []reconcile.Request {
 	if r.client.Get(ctx, service, &networkingv1alpha1.MultiClusterService{}) != nil {
-		return nil // if it comes, that is an event
+		return nil // its creation is an event of its own
 	}
 	return []reconcile.Request{{NamespacedName: service}}
 }
 
-// all returns all MultiClusterServices: any of them may be about a member that changes.
+// all returns all MultiClusterServices, because any may name the changed member.
 func (r *reconciler) all(ctx context.Context) []reconcile.Request {
 	list := &networkingv1alpha1.MultiClusterServiceList{}
 	if r.client.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
-		return nil // a cache that is synced does not fail before the hub ends
+		return nil // a synced cache fails only when the hub stops
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
@@ -99,7 +99,7 @@ func (r *reconciler) all(ctx context.Context) []reconcile.Request {
 	return requests
 }
 
-// Reconcile brings the policy and the conditions of one MultiClusterService up to date.
+// Reconcile updates the policy and the conditions of one MultiClusterService.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s, err := r.gather(ctx, req.NamespacedName)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// gather reads what there is. A MultiClusterService that is about to go counts as gone.
+// gather reads the state. A MultiClusterService under deletion counts as gone.
 func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (state, error) {
 	var s state
 	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
@@ -166,7 +166,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (stat
 	return s, nil
 }
 
-// apply makes the policy what the MultiClusterService says, of which there may be none, and returns when it is to be looked at again.
+// apply makes the policy match mcs, which may be nil, and returns the time until the next reconciliation.
 func (r *reconciler) apply(ctx context.Context, key types.NamespacedName, mcs *networkingv1alpha1.MultiClusterService) (again time.Duration, _ error) {
 	name := names.Aggregate(key.Namespace, key.Name)
 	have, err := kit.Get(ctx, r.client, client.ObjectKey{Namespace: r.clusterset, Name: name}, &brokerv1alpha1.ServicePolicy{})

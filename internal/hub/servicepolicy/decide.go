@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// project is what a MultiClusterService amounts to for the members' agents.
+// project converts a MultiClusterService to a policy for the members' agents.
 func project(mcs *networkingv1alpha1.MultiClusterService) brokerv1alpha1.ServicePolicySpec {
 	policy := brokerv1alpha1.ServicePolicySpec{
 		ServiceNamespace: mcs.Namespace, ServiceName: mcs.Name,
@@ -29,16 +29,15 @@ func project(mcs *networkingv1alpha1.MultiClusterService) brokerv1alpha1.Service
 	return policy
 }
 
-// state is what there is of one MultiClusterService.
+// state is the input for one MultiClusterService.
 type state struct {
 	mcs     *networkingv1alpha1.MultiClusterService
-	service *corev1.Service // nil where there is none
+	service *corev1.Service // nil if it does not exist
 	members []string
 	// exporters are the members that export the Service.
 	exporters []string
 }
 
-// conditions are what is to be said of it.
 func (s state) conditions() []metav1.Condition {
 	return []metav1.Condition{s.serviceFound(), s.clustersFound(), s.exported()}
 }
@@ -66,10 +65,10 @@ func (s state) serviceFound() metav1.Condition {
 	return c
 }
 
-// maxNamed is how many ports a message names.
+// maxNamed limits the ports that a message names.
 const maxNamed = 5
 
-// effect says what follows of that some of the ports that are named do not exist.
+// effect describes the effect of missing ports.
 func effect(missing, of int) string {
 	if missing == of {
 		return "Clusters do not export a Service that has none of the ports in spec.ports."
@@ -90,7 +89,7 @@ func (s state) clustersFound() metav1.Condition {
 	}
 }
 
-// unknown are the clusters that are named and are no members, each once.
+// unknown returns the named clusters that are not members, without duplicates.
 func (s state) unknown() []string {
 	var unknown []string
 	for _, c := range slices.Concat(s.mcs.Spec.Providers(), s.mcs.Spec.Consumers()) {
@@ -122,7 +121,7 @@ func (s state) exported() metav1.Condition {
 	}
 }
 
-// withPort says what else a Service needs to be exported where ports are named.
+// withPort adds the port requirement to a message when spec.ports is set.
 func withPort(ports []networkingv1alpha1.ExposurePort) string {
 	if len(ports) == 0 {
 		return ""
@@ -137,8 +136,7 @@ func among(providers []string) string {
 	return "of " + names.ListClusters(providers)
 }
 
-// news are those of the conditions that say something else than before, but not that all was
-// well from the first.
+// news returns the conditions that changed. A new condition counts only if it reports a problem.
 func news(before, now []metav1.Condition) []metav1.Condition {
 	var news []metav1.Condition
 	for _, c := range now {

@@ -21,23 +21,24 @@ import (
 )
 
 const (
-	// interval is how often the hub compares, and again when it does after it has found something wrong.
+	// interval is the time between comparisons, again the time to the next one after a mismatch.
 	interval, again = time.Minute, 10 * time.Second
-	// patience is how many times in a row something may be wrong before the copies are made anew.
+	// patience is how many mismatches in a row the hub tolerates before it rebuilds its caches.
 	patience = 6
 )
 
-// Voucher vouches for the hub's policies: it compares them with the MultiClusterServices, and counts in the hub's Lease how often it has found everything
-// right (docs/explanation/protocol.md, rule 3).
+// Voucher compares the hub's policies with the MultiClusterServices. After each match it increments the counter in the
+// hub's Lease (docs/explanation/protocol.md, rule 3).
 type Voucher struct {
-	// Client writes, Reader reads past the cache.
+	// Client writes. Reader bypasses the cache.
 	Client     client.Client
 	Reader     client.Reader
 	Clusterset string
 	Log        *slog.Logger
 }
 
-// Start implements manager.Runnable. It fails when the policies stay wrong, as if a watch were silent.
+// Start implements manager.Runnable. It fails when the policies stay wrong, because a watch may have stopped
+// delivering.
 func (v *Voucher) Start(ctx context.Context) error {
 	for wrong := 0; ctx.Err() == nil; {
 		next := again
@@ -60,10 +61,10 @@ func (v *Voucher) Start(ctx context.Context) error {
 	return nil
 }
 
-// compare counts in the Lease if everything is right, and returns whether it was.
+// compare increments the Lease's counter if all policies are right, and reports whether they are.
 func (v *Voucher) compare(ctx context.Context) (bool, error) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: v.Clusterset, Name: names.HubOwner.String(), Labels: map[string]string{names.LabelSourceCluster: ""}, // so that members list it with theirs
+		Namespace: v.Clusterset, Name: names.HubOwner.String(), Labels: map[string]string{names.LabelSourceCluster: ""}, // so that members list it with their own
 	}}
 	err := v.Reader.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	if client.IgnoreNotFound(err) != nil {
@@ -97,5 +98,5 @@ func (v *Voucher) compare(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	layout.SetCount(lease, layout.Counter(lease).Count+1, false)
-	return true, v.Client.Update(ctx, lease) // which fails if somebody else has written it since
+	return true, v.Client.Update(ctx, lease) // fails on a conflict
 }

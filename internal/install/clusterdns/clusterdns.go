@@ -22,19 +22,18 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
-// fieldOwner is who a cluster's audit log and managedFields say has made an edit.
+// fieldOwner identifies our edits in audit logs and managedFields.
 const fieldOwner = client.FieldOwner("atoll-dns-wiring")
 
-// attempts is how often an edit is decided anew because somebody else was faster. Each
-// failure means that another writer has succeeded.
+// attempts limits retries after conflicts with other writers.
 const attempts = 10
 
 var openShiftDNS = schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "DNS"}
 
-// corefileNames are the names that distributions give to the ConfigMap of CoreDNS.
+// corefileNames are the names of CoreDNS's ConfigMap in different distributions.
 var corefileNames = []string{"coredns", "rke2-coredns-rke2-coredns"}
 
-// Connect makes a client for what this package does.
+// Connect returns a client for this package.
 func Connect(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
@@ -49,8 +48,7 @@ func Connect(config *rest.Config) (client.Client, error) {
 	return c, nil
 }
 
-// Read gathers what there is in a cluster that has to do with its DNS. configMap is where
-// CoreDNS's Corefile is; empty means the usual places.
+// Read reads a cluster's DNS configuration. configMap has CoreDNS's Corefile; empty means the usual places.
 func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dnswiring.Cluster, error) {
 	var found dnswiring.Cluster
 	places := []client.ObjectKey{configMap}
@@ -71,7 +69,7 @@ func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dns
 	}
 	custom := system("coredns-custom")
 	if found.CoreDNS != nil {
-		custom.Namespace = found.CoreDNS.Namespace // what it imports is beside it
+		custom.Namespace = found.CoreDNS.Namespace // the Corefile imports from its own namespace
 	}
 	for place, to := range map[client.ObjectKey]**corev1.ConfigMap{
 		custom: &found.Custom, system("kube-dns"): &found.KubeDNS, system("node-local-dns"): &found.NodeLocal,
@@ -92,10 +90,10 @@ func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dns
 	return found, err
 }
 
-// SubmarinerOperator is the Deployment of the operator that writes Lighthouse's part into a cluster's DNS.
+// SubmarinerOperator is the Deployment of the operator that adds Lighthouse to cluster DNS.
 var SubmarinerOperator = client.ObjectKey{Namespace: "submariner-operator", Name: "submariner-operator"}
 
-// Runs tells whether there is such a Deployment, and is to have pods.
+// Runs reports whether a Deployment exists and has replicas.
 func Runs(ctx context.Context, c client.Reader, key client.ObjectKey) (bool, error) {
 	d, err := get(ctx, c, key, &appsv1.Deployment{})
 	return d != nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0), err
@@ -105,7 +103,7 @@ func system(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}
 }
 
-// get reads an object; it returns nil if that is not there, nor its kind.
+// get returns an object, or nil if it or its kind does not exist.
 func get[T client.Object](ctx context.Context, c client.Reader, key client.ObjectKey, o T) (T, error) {
 	err := c.Get(ctx, key, o)
 	if err == nil {
@@ -118,10 +116,10 @@ func get[T client.Object](ctx context.Context, c client.Reader, key client.Objec
 	return none, fmt.Errorf("reading %s: %w", key, err)
 }
 
-// ErrNoServer says that atoll-dns is not installed in a cluster.
+// ErrNoServer means that atoll-dns is not installed in the cluster.
 var ErrNoServer = errors.New("atoll-dns is not there")
 
-// Servers are the addresses of the Service of atoll-dns.
+// Servers returns the addresses of atoll-dns's Service.
 func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]netip.Addr, error) {
 	service, err := get(ctx, c, key, &corev1.Service{})
 	if err != nil {
@@ -142,12 +140,11 @@ func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]neti
 	return servers, nil
 }
 
-// Decision says what has to be changed, given what there is.
+// Decision computes the changes for a cluster.
 type Decision func(dnswiring.Cluster) ([]dnswiring.Change, error)
 
-// Edit reads a cluster, decides, and writes; from the beginning again for as long as
-// somebody else changes the same objects. It returns what it did, or would do where dryRun
-// is set. After an error those changes are returned that were written before.
+// Edit reads a cluster, decides and writes. It starts again after a conflict. It returns the changes, or with dryRun
+// the planned ones; with an error, those already written.
 func Edit(ctx context.Context, c client.Client, configMap client.ObjectKey, decide Decision, dryRun bool) ([]dnswiring.Change, error) {
 	var done []dnswiring.Change
 	for attempt := 1; ; attempt++ {
@@ -172,13 +169,12 @@ func Edit(ctx context.Context, c client.Client, configMap client.ObjectKey, deci
 	}
 }
 
-// outrun tells whether an edit failed because the object is no longer what it was decided
-// on.
+// outrun reports whether an edit failed because the object has changed since it was read.
 func outrun(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-// write makes the changes, each on the condition that its object is still as it was read.
+// write makes the changes, each only if its object is unchanged.
 func write(ctx context.Context, c client.Client, changes []dnswiring.Change) (done []dnswiring.Change, err error) {
 	for _, change := range changes {
 		switch {

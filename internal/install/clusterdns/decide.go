@@ -4,7 +4,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
-// Install decides for the given forms, or those that the cluster has where none are given.
+// Install decides for the given forms, or for the detected ones if none are given.
 func Install(w dnswiring.Wiring, forms []dnswiring.Form) Decision {
 	return func(found dnswiring.Cluster) ([]dnswiring.Change, error) {
 		forms := forms
@@ -18,7 +18,7 @@ func Install(w dnswiring.Wiring, forms []dnswiring.Form) Decision {
 	}
 }
 
-// Uninstall decides for the given forms, or all where none are given.
+// Uninstall decides for the given forms, or for all if none are given.
 func Uninstall(forms []dnswiring.Form) Decision {
 	if len(forms) == 0 {
 		forms = dnswiring.Forms()

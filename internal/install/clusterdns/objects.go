@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Objects are a cluster's, as somebody keeps them in files. They can be read like the cluster itself.
+// Objects are a cluster's objects from files, readable like the cluster itself.
 type Objects []*unstructured.Unstructured
 
 // Get implements client.Reader.
 func (all Objects) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	kind := into.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" {
-		kind = reflect.TypeOf(into).Elem().Name() // that of a typed object
+		kind = reflect.TypeOf(into).Elem().Name() // a typed object
 	}
 	for _, o := range all {
 		if o.GetKind() == kind && client.ObjectKeyFromObject(o) == key {
@@ -33,7 +33,7 @@ func (all Objects) Get(_ context.Context, key client.ObjectKey, into client.Obje
 	return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, key.String())
 }
 
-// List implements client.Reader. Nobody needs it.
+// List implements client.Reader. No caller needs it.
 func (Objects) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	return errors.New("objects in files are not listed")
 }

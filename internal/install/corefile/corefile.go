@@ -1,5 +1,5 @@
-// Package corefile parses the server blocks and directives of a Corefile with their positions. It reads what
-// CoreDNS reads, word by word, and refuses what CoreDNS accepts by chance.
+// Package corefile parses the server blocks and directives of a Corefile with their positions. It uses CoreDNS's
+// tokens, but rejects texts that CoreDNS only accepts by accident.
 package corefile
 
 import (
@@ -13,17 +13,17 @@ import (
 // File is the outline of a Corefile.
 type File struct {
 	Blocks []Block
-	// Imports are the patterns of import lines outside of all blocks.
+	// Imports are the patterns of import lines outside of blocks.
 	Imports []string
 }
 
-// Block is a server block. Snippets, which configure no server, are none.
+// Block is a server block. Snippets are not included, because they configure no server.
 type Block struct {
-	// Keys are the zones as written, with port and scheme if they have one.
+	// Keys are the zones as written, with port and scheme if present.
 	Keys []string
-	// Directives are the block's, in their order, import among them.
+	// Directives are in order and include import.
 	Directives []Directive
-	// Line is that of the first key, from 1.
+	// Line is the line of the first key, from 1.
 	Line int
 }
 
@@ -31,18 +31,17 @@ type Block struct {
 type Directive struct {
 	Name string
 	Args []string
-	// Body are the words of each line between the braces, those of deeper braces too.
+	// Body has the words of each line between the braces, including nested braces.
 	Body [][]string
-	// Line is that of its name, from 1.
+	// Line is the line of the name, from 1.
 	Line int
 }
 
-// errNoBraces says that the file is a single server block without braces, to which CoreDNS
-// takes everything that follows.
+// errNoBraces rejects a file with a single server block without braces, because CoreDNS would treat added text as part
+// of it.
 var errNoBraces = errors.New("the server block has no braces: put { and } around its directives")
 
-// Parse reads a Corefile. Errors name the line. Environment variables and imports are left
-// as they are written.
+// Parse parses a Corefile. Errors name the line. It does not expand environment variables and imports.
 func Parse(text string) (File, error) {
 	p := parser{tokens: tokens(text)}
 	var f File
@@ -66,7 +65,7 @@ func Parse(text string) (File, error) {
 	return f, nil
 }
 
-// String writes a directive as a Corefile has it.
+// String formats a directive for a Corefile.
 func (d Directive) String() string {
 	words := func(list []string) string {
 		written := make([]string, len(list))
@@ -88,7 +87,7 @@ func (d Directive) String() string {
 	return text + "\n    }"
 }
 
-// tokens are the words of a text, as CoreDNS reads them.
+// tokens splits a text as CoreDNS does.
 func tokens(text string) (all []caddyfile.Token) {
 	for d := caddyfile.NewDispenser("", strings.NewReader(text)); d.Next(); {
 		all = append(all, caddyfile.Token{Line: d.Line(), Text: d.Val()})
@@ -107,7 +106,7 @@ func (p *parser) errorf(t caddyfile.Token, format string, args ...any) error {
 	return fmt.Errorf("line %d: "+format, append([]any{t.Line}, args...)...)
 }
 
-// newLine tells whether the next token begins a line.
+// newLine reports whether the next token begins a line.
 func (p *parser) newLine() bool {
 	if p.at == 0 {
 		return true
@@ -116,7 +115,7 @@ func (p *parser) newLine() bool {
 	return before.Line+strings.Count(before.Text, "\n") < p.here().Line
 }
 
-// line takes the rest of a line.
+// line consumes the rest of a line.
 func (p *parser) line() []caddyfile.Token {
 	from := p.at
 	for p.at++; p.at < len(p.tokens) && !p.newLine(); p.at++ {
@@ -151,7 +150,7 @@ func (p *parser) block() (b Block, snippet bool, err error) {
 	return b, false, p.errorf(first, "the block of %s has no closing brace", strings.Join(b.Keys, " "))
 }
 
-// keys takes the keys of a block: to the end of the line, and further after a comma.
+// keys consumes the keys of a block: to the end of the line, or further after a comma.
 func (p *parser) keys() ([]string, error) {
 	var keys []string
 	first, more := p.here(), false
@@ -167,7 +166,7 @@ func (p *parser) keys() ([]string, error) {
 			return nil, p.errorf(p.here(), "a comma where a zone should be")
 		}
 		more = strings.HasSuffix(key, ",")
-		if key != "" { // two quotes
+		if key != "" { // an empty quoted key
 			keys = append(keys, strings.TrimSuffix(key, ","))
 		}
 		p.at++
@@ -181,7 +180,7 @@ func (p *parser) keys() ([]string, error) {
 	return keys, nil
 }
 
-// skip passes over a snippet, whose opening brace is taken.
+// skip consumes a snippet after its opening brace.
 func (p *parser) skip(first caddyfile.Token) error {
 	for depth := 1; p.at < len(p.tokens); p.at++ {
 		switch p.here().Text {
@@ -197,7 +196,7 @@ func (p *parser) skip(first caddyfile.Token) error {
 	return p.errorf(first, "the snippet has no closing brace")
 }
 
-// directive takes a directive: to the end of its line, or of its braces.
+// directive consumes a directive to the end of its line or braces.
 func (p *parser) directive() (Directive, error) {
 	name := p.here()
 	d := Directive{Name: name.Text, Line: name.Line}

@@ -7,19 +7,19 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/parse"
 )
 
-// Address is what a key of a server block means.
+// Address is a parsed key of a server block.
 type Address struct {
-	// Transport is dns, tls, grpc and the like.
+	// Transport is dns, tls, grpc and so on.
 	Transport string
-	// Zones are in lower case and end without a dot; the root is empty. They are several
-	// where a key is a range of addresses that is not a whole number of labels.
+	// Zones are in lower case, without the final dot; the root is empty. A range of addresses that does not end at a
+	// label has several zones.
 	Zones []string
-	// Port is as written, empty for the transport's own.
+	// Port is as written; empty for the transport's default.
 	Port string
 }
 
-// ParseKey reads a key of a server block, as dns://example.org:53 or 10.0.0.0/8, as CoreDNS does. One that CoreDNS can't read is a zone
-// of that name.
+// ParseKey parses a server block's key, such as dns://example.org:53 or 10.0.0.0/8, as CoreDNS does. A key that
+// CoreDNS rejects counts as a zone name.
 func ParseKey(key string) Address {
 	a := Address{}
 	a.Transport, key = parse.Transport(key)
@@ -34,5 +34,5 @@ func ParseKey(key string) Address {
 	return a
 }
 
-// Zone writes a zone's name as ParseKey does.
+// Zone normalizes a zone name as ParseKey does.
 func Zone(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

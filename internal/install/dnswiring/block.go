@@ -9,17 +9,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
-// The lines around what Atoll writes into somebody else's text.
+// Markers around Atoll's part of a text.
 const (
 	markBegin = "# BEGIN atoll: made by 'atoll dns install', removed by 'atoll dns uninstall'"
 	markEnd   = "# END atoll"
-	// markPrefix is how a beginning is known, whatever else the line says.
+	// markPrefix identifies a begin marker, whatever follows.
 	markPrefix = "# BEGIN atoll"
 )
 
-// addBlock puts a marked block into a Corefile: where there is one, else at the end. A text
-// that does not end in a line break does not afterwards either, by which removeBlock knows
-// what it was.
+// addBlock adds a marked block to a Corefile, or replaces an existing one. A text without a final line break keeps
+// none, so that removeBlock can restore it.
 func addBlock(text, block string) (string, error) {
 	from, to, err := marked(text)
 	switch {
@@ -47,8 +46,8 @@ func removeBlock(text string) (string, error) {
 	}
 }
 
-// marked finds the marked part of a text, marks included, without the line break after it;
-// from is -1 where there is none.
+// marked returns the range of the marked block, including markers but not the line break after it; from is -1 if there
+// is none.
 func marked(text string) (from, to int, err error) {
 	from, to = -1, -1
 	at := 0
@@ -71,8 +70,7 @@ func marked(text string) (from, to int, err error) {
 	return from, to, nil
 }
 
-// wireCorefile puts a server block for the zones into a Corefile, made by render, which
-// gets the block that serves what no other does.
+// wireCorefile adds a server block for the zones to a Corefile. render creates the block from the root block.
 func wireCorefile(text string, w Wiring, render func(Wiring, corefile.Block) string) (string, error) {
 	rest, err := removeBlock(text)
 	if err != nil {
@@ -93,7 +91,7 @@ func wireCorefile(text string, w Wiring, render func(Wiring, corefile.Block) str
 	if err != nil {
 		return "", err
 	}
-	// A quote without end, say, could have swallowed what is new.
+	// Reject the result if, for example, an unclosed quote swallows the new block.
 	after, err := corefile.Parse(wired)
 	if err != nil || len(after.Blocks) != len(file.Blocks)+1 {
 		return "", errors.Join(errors.New("a server block cannot be added to this Corefile: look at its end"), err)
@@ -101,8 +99,7 @@ func wireCorefile(text string, w Wiring, render func(Wiring, corefile.Block) str
 	return wired, nil
 }
 
-// rootBlock finds the block that answers what no other does, or else one that answers for
-// the cluster.
+// rootBlock returns the block for the root zone, or else one with the plugin kubernetes.
 func rootBlock(file corefile.File) (corefile.Block, error) {
 	serves := func(b corefile.Block) bool {
 		return slices.ContainsFunc(b.Keys, func(key string) bool {
@@ -121,7 +118,7 @@ func rootBlock(file corefile.File) (corefile.Block, error) {
 	return corefile.Block{}, errors.New("no server block of the Corefile is for the root zone or has the plugin kubernetes; is this the cluster's DNS?")
 }
 
-// portOf is the port on which a block answers DNS, as written.
+// portOf returns a block's DNS port, as written.
 func portOf(b corefile.Block) string {
 	for _, key := range b.Keys {
 		if a := corefile.ParseKey(key); a.Transport == "dns" {
@@ -131,15 +128,15 @@ func portOf(b corefile.Block) string {
 	return ""
 }
 
-// coreDNSBlock is the marked server block of a CoreDNS. It caches nothing: atoll-dns is as
-// near as the cache would be, and its answers stay current.
+// coreDNSBlock returns the marked server block for CoreDNS. It has no cache, because atoll-dns is equally near and
+// always current.
 func coreDNSBlock(w Wiring, root corefile.Block) string {
 	lines := append([]string{"errors"}, binds(root)...)
 	return block(w, portOf(root), append(lines, "forward . "+strings.Join(w.servers(), " ")))
 }
 
-// nodeLocalBlock is that of NodeLocal DNSCache: with a cache, which is what it is for, on the
-// addresses that its other blocks listen on, and by TCP as they ask the cluster's DNS.
+// nodeLocalBlock returns the block for NodeLocal DNSCache: with a cache, on the addresses of its other blocks, and
+// over TCP as those forward to cluster DNS.
 func nodeLocalBlock(w Wiring, root corefile.Block) string {
 	lines := append([]string{"errors", "cache 30"}, binds(root)...)
 	return block(w, portOf(root), append(lines, "forward . "+strings.Join(w.servers(), " ")+" {", "    force_tcp", "}"))
@@ -161,8 +158,7 @@ func block(w Wiring, port string, lines []string) string {
 	return b.String()
 }
 
-// binds are the directives that say on which addresses a block listens. Two blocks with the
-// same port have to listen on the same ones.
+// binds returns a block's bind directives. Blocks with the same port must listen on the same addresses.
 func binds(b corefile.Block) []string {
 	var lines []string
 	for _, d := range b.Directives {

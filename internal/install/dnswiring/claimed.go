@@ -9,10 +9,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
-// silent are plugins that take zones as arguments and answer for none.
+// silent are plugins that take zones as arguments but do not answer queries for them.
 var silent = []string{"acl", "autopath", "cache", "dnssec", "header", "log", "nsid", "rewrite", "sign", "view"}
 
-// Stock tells whether a cluster's CoreDNS answers for a zone by its own option multicluster.
+// Stock reports whether the cluster's CoreDNS serves a zone with its own option multicluster.
 func Stock(c Cluster, zone string) bool {
 	if c.CoreDNS == nil {
 		return false
@@ -27,8 +27,8 @@ func Stock(c Cluster, zone string) bool {
 	})
 }
 
-// claimed refuses zones that a Corefile has an answer for already, in a server block of
-// their own or by a plugin of another block with that port.
+// claimed rejects zones that a Corefile already serves on that port, in their own server block or by a plugin in
+// another one.
 func claimed(file corefile.File, zones []string, port string) error {
 	for _, zone := range zones {
 		for _, b := range file.Blocks {
@@ -53,7 +53,7 @@ func claimedWithin(b corefile.Block, zone string) error {
 		})
 	}
 	for _, d := range b.Directives {
-		// The in-tree option makes a cluster's own CoreDNS answer for the clusterset.
+		// With this option, the plugin kubernetes itself serves the clusterset.
 		for _, line := range d.Body {
 			if d.Name == "kubernetes" && line[0] == "multicluster" && names(line[1:]) {
 				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the option multicluster of the plugin kubernetes in line %d", d.Line), Stock: true}
@@ -66,7 +66,7 @@ func claimedWithin(b corefile.Block, zone string) error {
 	return nil
 }
 
-// serves tells whether a block is for exactly that zone.
+// serves reports whether a block is for exactly that zone.
 func serves(b corefile.Block, zone, port string) bool {
 	return slices.ContainsFunc(b.Keys, func(key string) bool {
 		a := corefile.ParseKey(key)
@@ -74,7 +74,7 @@ func serves(b corefile.Block, zone, port string) bool {
 	})
 }
 
-// listens tells whether a block answers DNS on that port.
+// listens reports whether a block answers DNS on that port.
 func listens(b corefile.Block, port string) bool {
 	return slices.ContainsFunc(b.Keys, func(key string) bool {
 		a := corefile.ParseKey(key)
@@ -92,16 +92,16 @@ func samePort(a, b string) bool {
 	return usual(a) == usual(b)
 }
 
-// ClaimedError says that somebody else has seen to a zone already.
+// ClaimedError means that the DNS configuration already serves a zone in another way.
 type ClaimedError struct {
 	Zone string
-	// By is what in the object it is, Object the object.
+	// By is the part of Object that serves the zone.
 	By, Object string
-	// Stock says that it is CoreDNS's own support for multi-cluster services, Lighthouse that it is Submariner's.
+	// Stock means CoreDNS's own support for multi-cluster services, Lighthouse means Submariner's.
 	Stock, Lighthouse bool
 }
 
-// claimedByLighthouse notes in an error whether Lighthouse has a part in the text that it is about.
+// claimedByLighthouse sets Lighthouse in an error if the text has Lighthouse's part.
 func claimedByLighthouse(err error, text string) error {
 	var taken *ClaimedError
 	if errors.As(err, &taken) {

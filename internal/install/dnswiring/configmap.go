@@ -14,7 +14,7 @@ import (
 
 const (
 	keyCorefile = "Corefile"
-	// customName is the name, before its suffix, of the key in coredns-custom.
+	// customName is our key in coredns-custom, without its suffix.
 	customName = "atoll"
 )
 
@@ -31,7 +31,7 @@ func installNodeLocal(c Cluster, w Wiring) (Change, error) {
 	if c.NodeLocal == nil {
 		return Change{}, missing("kube-system/node-local-dns")
 	}
-	// It serves the stub domains of kube-dns too, and no zone twice.
+	// NodeLocal DNSCache also serves the stub domains of kube-dns, and allows no zone twice.
 	if c.KubeDNS != nil {
 		if err := stubsClaimed(c.KubeDNS, w.Zones); err != nil {
 			return Change{}, err
@@ -42,7 +42,6 @@ func installNodeLocal(c Cluster, w Wiring) (Change, error) {
 
 func uninstallNodeLocal(c Cluster) (Change, error) { return uninstallCorefile(c.NodeLocal) }
 
-// installCorefile edits the Corefile of a ConfigMap.
 func installCorefile(cm *corev1.ConfigMap, w Wiring, render func(Wiring, corefile.Block) string) (Change, error) {
 	text, ok := cm.Data[keyCorefile]
 	if !ok {
@@ -80,8 +79,8 @@ func uninstallCorefile(cm *corev1.ConfigMap) (Change, error) {
 	return changed(cm, after), nil
 }
 
-// customSuffix is how keys of coredns-custom end that the Corefile imports as server blocks;
-// empty where it imports none.
+// customSuffix returns the suffix of keys in coredns-custom that the Corefile imports as server blocks; empty if there
+// is no such import.
 func customSuffix(file corefile.File) string {
 	for _, pattern := range file.Imports {
 		if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); ok && suffix != "" {
@@ -91,7 +90,7 @@ func customSuffix(file corefile.File) string {
 	return ""
 }
 
-// installCustom adds a key of its own to coredns-custom.
+// installCustom adds our key to coredns-custom.
 func installCustom(c Cluster, w Wiring) (Change, error) {
 	if c.CoreDNS == nil {
 		return Change{}, missing("kube-system/coredns")
@@ -142,8 +141,8 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	return change, nil
 }
 
-// unmarkedCorefile parses a ConfigMap's Corefile, and returns its text, without what an earlier version of Atoll,
-// or the other form, has written there.
+// unmarkedCorefile parses a ConfigMap's Corefile and returns its text, without a block from an earlier version of
+// Atoll or the other form.
 func unmarkedCorefile(cm *corev1.ConfigMap) (file corefile.File, text string, err error) {
 	if text, err = removeBlock(cm.Data[keyCorefile]); err == nil {
 		file, err = corefile.Parse(text)
@@ -154,8 +153,7 @@ func unmarkedCorefile(cm *corev1.ConfigMap) (file corefile.File, text string, er
 	return file, text, nil
 }
 
-// customClaimed refuses zones that another key has an answer for, and a key of our name
-// that is not ours.
+// customClaimed rejects zones that another key serves, and a foreign key with our name.
 func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
 	for _, key := range sortedKeys(cm.Data) {
 		if !strings.HasSuffix(key, suffix) {
@@ -182,7 +180,7 @@ func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
 	return nil
 }
 
-// uninstallCustom takes the key away, and the ConfigMap if it was made for it.
+// uninstallCustom deletes our key, and the ConfigMap if Atoll created it.
 func uninstallCustom(c Cluster) (Change, error) {
 	if c.Custom == nil {
 		return Change{}, nil
@@ -207,7 +205,7 @@ func uninstallCustom(c Cluster) (Change, error) {
 
 func missing(name string) error { return fmt.Errorf("there is no configmap %s in this cluster", name) }
 
-// in says in which object something is wrong.
+// in adds the object's name to an error.
 func in(cm *corev1.ConfigMap, err error) error {
 	var taken *ClaimedError
 	if errors.As(err, &taken) {

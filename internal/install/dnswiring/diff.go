@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// context is how many unchanged lines a diff shows around those that change.
+// context is the number of unchanged lines around a change in a diff.
 const context = 3
 
-// Name is an object's kind and name, for people.
+// Name returns an object's kind and name for messages.
 func Name(o Object) string {
 	if _, ok := o.(*unstructured.Unstructured); ok {
 		return openShiftObject
@@ -18,7 +18,7 @@ func Name(o Object) string {
 	return "configmap " + nameOf(o)
 }
 
-// Diff shows what a change does, as diff -u would, field by field.
+// Diff formats a change like diff -u, field by field.
 func (c Change) Diff() string {
 	var b strings.Builder
 	for _, f := range c.Fields {
@@ -33,7 +33,7 @@ func (c Change) Diff() string {
 	return b.String()
 }
 
-// hunk shows the one stretch of lines in which two texts differ.
+// hunk formats the single range of lines in which two texts differ.
 func hunk(before, after string) string {
 	was, is := lines(before), lines(after)
 	same := 0
@@ -63,7 +63,7 @@ func hunk(before, after string) string {
 	return b.String()
 }
 
-// span writes the lines from (counted from 0) up to, but without, to.
+// span formats the lines from (counted from 0) to to (exclusive).
 func span(from, to int) string {
 	if to == from {
 		return fmt.Sprintf("%d,0", from)

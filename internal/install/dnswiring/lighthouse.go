@@ -11,9 +11,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
-// What Submariner's operator writes into a cluster's DNS for Lighthouse (submariner-operator,
+// Parts that Submariner's operator adds to cluster DNS for Lighthouse (submariner-operator,
 // internal/controllers/servicediscovery): a marked part of the Corefile, a key of coredns-custom, or a server of
-// OpenShift's.
+// OpenShift.
 const (
 	lighthouseBegin  = "lighthouse-start"
 	lighthouseEnd    = "lighthouse-end"
@@ -21,7 +21,7 @@ const (
 	lighthouseServer = "lighthouse"
 )
 
-// withoutLighthouse returns a Corefile without Lighthouse's part, if it has one.
+// withoutLighthouse returns a Corefile without Lighthouse's part.
 func withoutLighthouse(text string, w Wiring) (string, error) {
 	var rest, part strings.Builder
 	inside := false
@@ -43,14 +43,14 @@ func withoutLighthouse(text string, w Wiring) (string, error) {
 	return rest.String(), covers(w, part.String())
 }
 
-// withoutLighthouseKey takes Lighthouse's key out of coredns-custom.
+// withoutLighthouseKey deletes Lighthouse's key from coredns-custom.
 func withoutLighthouseKey(cm *corev1.ConfigMap, w Wiring) error {
 	err := covers(w, cm.Data[lighthouseKey])
 	delete(cm.Data, lighthouseKey)
 	return err
 }
 
-// withoutLighthouseServers returns OpenShift's servers without Lighthouse's, of which there is one for each zone.
+// withoutLighthouseServers returns OpenShift's servers without Lighthouse's, which has one per zone.
 func withoutLighthouseServers(servers []any, w Wiring) ([]any, error) {
 	var err error
 	rest := slices.DeleteFunc(slices.Clone(servers), func(s any) bool {
@@ -69,7 +69,7 @@ func withoutLighthouseServers(servers []any, w Wiring) ([]any, error) {
 	return rest, err
 }
 
-// covers makes sure that all zones of a part of Lighthouse's are wired to atoll-dns instead.
+// covers checks that all zones of Lighthouse's part are wired to atoll-dns instead.
 func covers(w Wiring, part string) error {
 	file, err := corefile.Parse(part)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
-// keepers are who may put a ConfigMap back to what they think it should be, by the label or
-// annotation that tells of them. An empty value is any.
+// keepers are tools that may revert a ConfigMap, identified by label or annotation. An empty value matches any.
 var keepers = []struct{ key, value, note string }{
 	{"addonmanager.kubernetes.io/mode", "Reconcile", "a cluster's add-on manager, if there is one, takes this change back (label addonmanager.kubernetes.io/mode: Reconcile); look again in a minute"},
 	{"app.kubernetes.io/managed-by", "Helm", "it is part of a Helm release, whose next upgrade takes this change back: install again after it, or put the server block into the release's values"},
@@ -17,8 +16,7 @@ var keepers = []struct{ key, value, note string }{
 	{"objectset.rio.cattle.io/owner-name", "", "k3s writes it anew when it starts, which takes this change back: install again after it"},
 }
 
-// notes are what a person should know about an edit of a ConfigMap; text is the main
-// Corefile.
+// notes returns warnings about an edit of a ConfigMap; text is the main Corefile.
 func notes(cm *corev1.ConfigMap, text string) []string {
 	var all []string
 	for _, k := range keepers {
@@ -34,7 +32,7 @@ func notes(cm *corev1.ConfigMap, text string) []string {
 	return all
 }
 
-// reloads tells whether CoreDNS looks for changes of its Corefile by itself.
+// reloads reports whether CoreDNS reloads its Corefile by itself.
 func reloads(text string) bool {
 	file, err := corefile.Parse(text)
 	return err == nil && slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// serverName is the name of the entry in spec.servers, by which it is known.
+// serverName identifies our entry in spec.servers.
 const serverName = "atoll"
 
 const openShiftObject = "dns.operator.openshift.io default"
@@ -83,7 +83,7 @@ func uninstallOpenShift(c Cluster) (Change, error) {
 	return changedServers(c.OpenShift, after), nil
 }
 
-// openShiftServers are the entries of spec.servers; found tells whether there is such a list.
+// openShiftServers returns spec.servers; found is false if the field is missing.
 func openShiftServers(o *unstructured.Unstructured) (servers []any, found bool, err error) {
 	servers, found, err = unstructured.NestedSlice(o.Object, "spec", "servers")
 	if err != nil {
@@ -92,7 +92,7 @@ func openShiftServers(o *unstructured.Unstructured) (servers []any, found bool, 
 	return servers, found, nil
 }
 
-// named finds our entry.
+// named returns the index of our entry.
 func named(servers []any) int {
 	return slices.IndexFunc(servers, func(s any) bool {
 		name, _, _ := unstructured.NestedString(asMap(s), "name")
@@ -118,8 +118,8 @@ func serversClaimed(servers []any, zones []string) error {
 	return nil
 }
 
-// withServer puts our entry where it is, or else last. Of an entry that is there only the
-// zones and the addresses change: the rest of it may be somebody's setting.
+// withServer adds our entry at the end, or updates only zones and addresses of an existing one, because users may have
+// changed the rest.
 func withServer(servers []any, w Wiring) []any {
 	entry := map[string]any{"name": serverName, "forwardPlugin": map[string]any{"policy": "Random"}}
 	i := named(servers)
@@ -145,7 +145,7 @@ func values(texts []string) []any {
 	return list
 }
 
-// changedServers describes how one became the other.
+// changedServers describes the difference.
 func changedServers(before, after *unstructured.Unstructured) Change {
 	c := Change{Before: before, After: after}
 	if reflect.DeepEqual(before.Object, after.Object) {
@@ -167,7 +167,7 @@ func serversText(o *unstructured.Unstructured) string {
 	}
 	text, err := json.MarshalIndent(servers, "", "  ")
 	if err != nil {
-		panic(err) // it came from JSON
+		panic(err) // cannot happen: it came from JSON
 	}
 	return string(text) + "\n"
 }

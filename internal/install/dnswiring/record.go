@@ -12,19 +12,18 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// record is what is kept on an object about what was done to it, where its content has no
-// room for a comment.
+// record is our annotation about changes to an object, for contents that cannot have comments.
 type record struct {
-	// Zones are those that were added.
+	// Zones are the added zones.
 	Zones []string `json:"zones,omitempty"`
-	// Made are things that were not there before.
+	// Made are the parts that did not exist before.
 	Made []string `json:"made,omitempty"`
 }
 
-// madeObject stands for the whole object in record.Made.
+// madeObject in record.Made means the whole object.
 const madeObject = "object"
 
-// recordOf reads an object's record; nil where it has none.
+// recordOf returns an object's record, or nil.
 func recordOf(o metav1.Object) (*record, error) {
 	text, ok := o.GetAnnotations()[names.AnnotationDNSWiring]
 	if !ok {
@@ -40,7 +39,7 @@ func recordOf(o metav1.Object) (*record, error) {
 func (r record) write(o metav1.Object) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // cannot happen: strings only
 	}
 	annotations := maps.Clone(o.GetAnnotations())
 	if annotations == nil {
@@ -50,7 +49,7 @@ func (r record) write(o metav1.Object) {
 	o.SetAnnotations(annotations)
 }
 
-// forget takes the record off.
+// forget removes the record.
 func forget(o metav1.Object) {
 	annotations := maps.Clone(o.GetAnnotations())
 	delete(annotations, names.AnnotationDNSWiring)
@@ -60,8 +59,7 @@ func forget(o metav1.Object) {
 	o.SetAnnotations(annotations)
 }
 
-// emptied returns nil for a ConfigMap that was made here and has nothing left in it. With
-// something in it that others have added it stays, as theirs.
+// emptied returns nil for an empty ConfigMap that Atoll created. With contents of others, the ConfigMap stays.
 func emptied(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	r, err := recordOf(cm)
 	if err != nil || r == nil || !slices.Contains(r.Made, madeObject) {
@@ -74,7 +72,7 @@ func emptied(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return cm
 }
 
-// changed describes how one ConfigMap became another; nil is none.
+// changed describes the change of a ConfigMap; nil means that it does not exist.
 func changed(before, after *corev1.ConfigMap) Change {
 	var c Change
 	was, is := map[string]string{}, map[string]string{}
@@ -97,7 +95,7 @@ func changed(before, after *corev1.ConfigMap) Change {
 	return c
 }
 
-// collect gathers the parts of a ConfigMap that are edited here.
+// collect adds the parts of a ConfigMap that this package edits.
 func collect(fields map[string]string, cm *corev1.ConfigMap) {
 	for key, text := range cm.Data {
 		fields["data."+key] = text
@@ -107,7 +105,7 @@ func collect(fields map[string]string, cm *corev1.ConfigMap) {
 	}
 }
 
-// sortedKeys are the keys of all the maps, in order.
+// sortedKeys returns the sorted keys of all maps.
 func sortedKeys(of ...map[string]string) []string {
 	var keys []string
 	for _, m := range of {

@@ -13,7 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
-// keyStubs is the key of the ConfigMap kube-dns that has, in JSON, the servers of zones.
+// keyStubs is the key of the ConfigMap kube-dns with the servers of zones, in JSON.
 const keyStubs = "stubDomains"
 
 func installKubeDNS(c Cluster, w Wiring) (Change, error) {
@@ -81,7 +81,7 @@ func uninstallKubeDNS(c Cluster) (Change, error) {
 	return changed(c.KubeDNS, after), nil
 }
 
-// stubsClaimed refuses zones that have servers already which are not ours.
+// stubsClaimed rejects zones that already have other servers.
 func stubsClaimed(cm *corev1.ConfigMap, zones []string) error {
 	old, err := recordOf(cm)
 	if err != nil {
@@ -100,7 +100,7 @@ func stubsClaimed(cm *corev1.ConfigMap, zones []string) error {
 	return nil
 }
 
-// stubs are the servers of zones.
+// stubs maps zones to servers.
 type stubs map[string][]string
 
 func readStubs(cm *corev1.ConfigMap) (stubs, error) {
@@ -119,7 +119,7 @@ func readStubs(cm *corev1.ConfigMap) (stubs, error) {
 	return servers, nil
 }
 
-// editStubs changes the stub domains of a ConfigMap, which are written anew where they become others.
+// editStubs changes the stub domains of a ConfigMap. It rewrites the JSON only if they change.
 func editStubs(cm *corev1.ConfigMap, edit func(stubs)) error {
 	before, err := readStubs(cm)
 	if err != nil {

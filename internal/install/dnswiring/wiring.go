@@ -1,9 +1,8 @@
-// Package dnswiring decides how to change a cluster's DNS configuration so that it forwards the clusterset's
-// zones to atoll-dns, and how to undo it. docs/reference/dns.md describes the forms.
+// Package dnswiring decides how to change a cluster's DNS configuration so that it forwards the clusterset's zones to
+// atoll-dns, and how to undo it. docs/reference/dns.md describes the forms.
 //
-// In a Corefile whatever is outside of the marked part stays as it is, byte for byte, and
-// uninstalling gives back what was there before. The stub domains of kube-dns, which are JSON,
-// are written anew.
+// Outside of the marked part, a Corefile stays the same byte for byte, and uninstalling restores the original. The
+// stub domains of kube-dns are JSON and are rewritten.
 package dnswiring
 
 import (
@@ -22,41 +21,40 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
-// Form is a place where a cluster's DNS can be told of a zone.
+// Form is a place in a cluster's DNS configuration for forwarding a zone.
 type Form string
 
-// The forms. A cluster can have several.
+// Values of Form. A cluster can have several.
 const (
-	// CoreDNS is a server block in the Corefile of the ConfigMap coredns: kubeadm, kind,
-	// EKS and most others.
+	// CoreDNS is a server block in the Corefile of the ConfigMap coredns: kubeadm, kind, EKS and most others.
 	CoreDNS Form = "coredns"
-	// CoreDNSCustom is a key of the ConfigMap coredns-custom, where the Corefile imports
-	// such keys: AKS, k3s, DigitalOcean, Gardener.
+	// CoreDNSCustom is a key of the ConfigMap coredns-custom, if the Corefile imports such keys: AKS, k3s,
+	// DigitalOcean, Gardener.
 	CoreDNSCustom Form = "coredns-custom"
 	// OpenShift is an entry in spec.servers of the dns.operator.openshift.io default.
 	OpenShift Form = "openshift"
 	// KubeDNS is an entry in the stubDomains of the ConfigMap kube-dns: GKE.
 	KubeDNS Form = "kube-dns"
-	// NodeLocal is a server block in the Corefile of NodeLocal DNSCache, which asks the
-	// cluster's DNS for nothing but the cluster's own zones.
+	// NodeLocal is a server block in the Corefile of NodeLocal DNSCache, which forwards only the cluster's own zones
+	// to cluster DNS.
 	NodeLocal Form = "nodelocal"
 )
 
-// Forms are all forms, in the order in which they are dealt with.
+// Forms returns all forms in the order of processing.
 func Forms() []Form { return []Form{OpenShift, KubeDNS, CoreDNS, CoreDNSCustom, NodeLocal} }
 
-// Wiring is what a cluster's DNS is told.
+// Wiring is the forwarding to set up.
 type Wiring struct {
-	// Zones are in lower case, without the dot at the end.
+	// Zones are in lower case, without the final dot.
 	Zones []string
-	// Servers are the addresses of atoll-dns, where it listens on port 53.
+	// Servers are the addresses of atoll-dns, at port 53.
 	Servers []netip.Addr
-	// ReplaceLighthouse has what Submariner's Lighthouse has in the same places be taken out by the same
-	// change, so that at no time nobody answers. Uninstalling does not bring it back.
+	// ReplaceLighthouse removes Submariner's Lighthouse from the same places in the same change, so that names always
+	// resolve. Uninstalling does not restore it.
 	ReplaceLighthouse bool
 }
 
-// Validate says what is wrong with the wiring, in words for the person who asked for it.
+// Validate returns the problem in words for the user.
 func (w Wiring) Validate() error {
 	if len(w.Zones) == 0 || len(w.Servers) == 0 {
 		return errors.New("a zone and a server are needed")
@@ -85,42 +83,41 @@ func (w Wiring) servers() []string {
 	return texts
 }
 
-// Object is an object of the API.
+// Object is an API object.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Cluster is what there is in a cluster that has to do with its DNS; nil where it is not.
+// Cluster is a cluster's DNS configuration. Missing objects are nil.
 type Cluster struct {
-	CoreDNS *corev1.ConfigMap // kube-system/coredns, or where the distribution has it
+	CoreDNS *corev1.ConfigMap // kube-system/coredns, or the distribution's place
 	Custom  *corev1.ConfigMap // kube-system/coredns-custom
 	KubeDNS *corev1.ConfigMap // kube-system/kube-dns
-	// KubeDNSRuns says that kube-dns is there, which needs no ConfigMap.
+	// KubeDNSRuns means that kube-dns runs, which needs no ConfigMap.
 	KubeDNSRuns bool
 	NodeLocal   *corev1.ConfigMap          // kube-system/node-local-dns
 	OpenShift   *unstructured.Unstructured // dns.operator.openshift.io/default
 }
 
-// Change is what one form of wiring takes. Before and After are the same object where
-// nothing has to be done.
+// Change is the change for one form. Before and After are the same object if nothing changes.
 type Change struct {
 	Form Form
-	// Before is nil for an object that has to be made, After for one to be deleted.
+	// Before is nil for an object to create, After for one to delete.
 	Before, After Object
-	// Fields are those that change.
+	// Fields are the changed fields.
 	Fields []Field
-	// Warnings are what a person should know about it.
+	// Warnings are for the user.
 	Warnings []string
 }
 
-// Field is a part of an object, as text; empty where it is not there.
+// Field is a field of an object as text; empty if missing.
 type Field struct{ Name, Before, After string }
 
-// None tells whether nothing has to be done.
+// None reports whether nothing changes.
 func (c Change) None() bool { return len(c.Fields) == 0 }
 
-// Object is the object that changes.
+// Object returns the changed object.
 func (c Change) Object() Object {
 	if c.After != nil {
 		return c.After
@@ -128,11 +125,10 @@ func (c Change) Object() Object {
 	return c.Before
 }
 
-// ErrUnknown says that a cluster has none of the forms.
+// ErrUnknown means that a cluster has none of the forms.
 var ErrUnknown = errors.New("found none of the ConfigMaps coredns, kube-dns and node-local-dns in kube-system, and no dns.operator.openshift.io")
 
-// Detect finds the forms that a cluster has. Where there are several, each serves some of
-// the cluster's pods, and all have to be wired.
+// Detect returns the forms of a cluster. Each serves some of its pods, so all need the wiring.
 func Detect(c Cluster) ([]Form, error) {
 	if c.OpenShift != nil {
 		return []Form{OpenShift}, nil // its operator writes the ConfigMaps
@@ -148,7 +144,7 @@ func Detect(c Cluster) ([]Form, error) {
 		}
 		forms = append(forms, form)
 	}
-	if c.NodeLocal != nil && !c.KubeDNSRuns { // which it takes the stub domains of
+	if c.NodeLocal != nil && !c.KubeDNSRuns { // with kube-dns, it uses the stub domains of kube-dns
 		forms = append(forms, NodeLocal)
 	}
 	if len(forms) == 0 {
@@ -157,8 +153,8 @@ func Detect(c Cluster) ([]Form, error) {
 	return forms, nil
 }
 
-// Install decides what has to be changed so that exactly the given forms of a cluster are
-// wired so. It refuses where somebody else has seen to one of the zones already.
+// Install returns the changes that wire exactly the given forms. It fails if another part of the configuration already
+// serves one of the zones.
 func Install(c Cluster, w Wiring, forms []Form) ([]Change, error) {
 	if err := w.Validate(); err != nil {
 		return nil, err
@@ -178,8 +174,7 @@ func Install(c Cluster, w Wiring, forms []Form) ([]Change, error) {
 	return changes, nil
 }
 
-// Uninstall decides what has to be changed so that none of the given forms is wired. Forms
-// that are not wired yield nothing.
+// Uninstall returns the changes that unwire the given forms.
 func Uninstall(c Cluster, forms []Form) ([]Change, error) {
 	var changes []Change
 	for _, f := range forms {
@@ -195,7 +190,7 @@ func Uninstall(c Cluster, forms []Form) ([]Change, error) {
 	return changes, nil
 }
 
-// editor knows how one form is wired.
+// editor wires one form.
 type editor struct {
 	install   func(Cluster, Wiring) (Change, error)
 	uninstall func(Cluster) (Change, error)

@@ -14,30 +14,28 @@ import (
 // HubName is the hub's value of LabelName, and the name of its objects.
 const HubName = "atoll-hub"
 
-// Hub is what a person chooses about the hub of a clusterset. All but the clusterset has a
-// usual value.
+// Hub configures a clusterset's hub. All fields but Clusterset have defaults.
 type Hub struct {
 	// Clusterset is the clusterset's namespace on the broker.
 	Clusterset string
-	// NoWorkloads leaves out what runs: the program is run otherwise.
+	// NoWorkloads leaves out the Deployment and what belongs to it.
 	NoWorkloads bool
-	// Registry, Tag and Replicas are as of Member.
+	// Registry, Tag and Replicas are as in Member.
 	Registry, Tag string
 	Replicas      int32
-	// HAProxyImage is one that has haproxy in its path, which carries load balancers in a container beside the hub's; without it
-	// there is no such container.
+	// HAProxyImage has haproxy in its path and adds a HAProxy container to the hub's pods; empty adds none.
 	HAProxyImage string
-	// HostNetwork has the pods be in their nodes' network, so that load balancers can have these' addresses.
+	// HostNetwork puts the pods into the host network, so that load balancers can use node addresses.
 	HostNetwork bool
-	// LowPorts lets load balancers listen below 1024 there.
+	// LowPorts allows load balancers to listen below 1024 with HostNetwork.
 	LowPorts bool
-	// NodeSelector says by labels on which nodes the pods run; none means any.
+	// NodeSelector selects nodes for the pods by labels; empty selects all.
 	NodeSelector map[string]string
-	// Args are further arguments of the hub.
+	// Args are further arguments for the hub.
 	Args []string
 }
 
-// Validate returns an error that says what to do about choices that do not go together.
+// Validate rejects contradicting fields. The error includes the fix.
 func (h Hub) Validate() error {
 	switch {
 	case h.LowPorts && !h.HostNetwork:
@@ -48,8 +46,7 @@ func (h Hub) Validate() error {
 	return nil
 }
 
-// Manifests returns what a broker has for a hub: custom resource definitions, and the objects
-// that need those, in the order in which they are applied.
+// Manifests returns a hub's CustomResourceDefinitions, and the objects that need them, in the order to apply them.
 func (h Hub) Manifests() (crds, objects []*unstructured.Unstructured) {
 	crds = install.MustParse(deploy.HubCRDs()...)
 	objects = slices.Concat(install.MustParse(deploy.Hub()...), install.Objects(rights.HubAccess(h.Clusterset)...))

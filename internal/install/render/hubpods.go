@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// runDir is a directory that the hub and HAProxy may write to, and have in common. It outlives containers, and goes with the pod.
+	// runDir is a writable directory that the hub and HAProxy share. It outlives containers, but not the pod.
 	runDir = "/run/atoll"
 	// flagAddresses is the hub's flag for the addresses of load balancers.
 	flagAddresses = "--lb-addresses"
 
-	// haproxyName is the name of the object with what HAProxy begins with, haproxyDir where it is mounted.
+	// haproxyName is the ConfigMap with HAProxy's first configuration, haproxyDir its mount path.
 	haproxyName, haproxyDir, haproxyFile = "atoll-hub-haproxy", "/etc/atoll-haproxy", "first.cfg"
-	// labelEnforce is the label of a namespace with the Pod Security Standard that its pods have to meet.
+	// labelEnforce is the namespace label for the enforced Pod Security Standard.
 	labelEnforce = "pod-security.kubernetes.io/enforce"
 )
 
-// workload is what runs of the hub.
+// workload returns the hub's workload.
 func (h Hub) workload() []*unstructured.Unstructured {
 	policy := networkPolicy(HubName, "metrics", "probes")
 	if h.balances() {
-		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) // the ports of load balancers are any
+		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) // load balancers may use any port
 	}
 	all := install.Objects[client.Object](
 		h.deployment(),
@@ -60,7 +60,7 @@ func (h Hub) deployment() *appsv1.Deployment {
 	m := Member{Registry: h.Registry, Tag: h.Tag, Replicas: h.Replicas}
 	deployment := m.deployment(HubName, h.container(m.image(HubName)))
 	pod := &deployment.Spec.Template.Spec
-	pod.PriorityClassName = "" // which members have
+	pod.PriorityClassName = "" // only members have the PriorityClass
 	pod.NodeSelector = h.NodeSelector
 	pod.Volumes = []corev1.Volume{{Name: "run", VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("64Mi"))},
@@ -75,7 +75,7 @@ func (h Hub) deployment() *appsv1.Deployment {
 	case h.HostNetwork:
 		h.onNodes(deployment)
 	case h.balances():
-		// Those below 1024 need no capability then.
+		// With this, ports below 1024 need no capability.
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
 	return deployment
@@ -96,7 +96,7 @@ func (h Hub) container(image string) corev1.Container {
 		VolumeMounts:   []corev1.VolumeMount{{Name: "run", MountPath: runDir}},
 	}
 	if h.balances() {
-		// At the pod's own address alone, so that load balancers can have the same ports at others.
+		// Listen only at the pod's own address, so that load balancers can use the same ports at other addresses.
 		field := func(name, path string) corev1.EnvVar {
 			return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 		}
@@ -110,7 +110,7 @@ func (h Hub) container(image string) corev1.Container {
 	return container
 }
 
-// haproxy is the container of HAProxy: it may do what the hub may.
+// haproxy returns HAProxy's container with the hub's security context.
 func (h Hub) haproxy(may *corev1.SecurityContext) corev1.Container {
 	return corev1.Container{
 		Name:            "haproxy",
@@ -123,17 +123,18 @@ func (h Hub) haproxy(may *corev1.SecurityContext) corev1.Container {
 	}
 }
 
-// onNodes puts the pods into their nodes' network, one at most on each, for all listen at the same ports there.
+// onNodes puts the pods into the host network, at most one per node, because all listen at the same ports.
 func (h Hub) onNodes(deployment *appsv1.Deployment) {
 	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
-		MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1)), // where each node has one there is no room for another
+		MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1)), // a surge pod would find its ports taken when each node has a pod
 	}
 	pod := &deployment.Spec.Template.Spec
 	pod.HostNetwork, pod.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
 	if !h.LowPorts {
 		return
 	}
-	// A capability is of no use to a program of another user, unless its file has it; and a node's setting is not a pod's to change.
+	// A non-root process gets no added capability unless its file has it, and pods cannot change a node's sysctls. So
+	// these run as root with one capability.
 	own := pod.SecurityContext
 	own.RunAsNonRoot, own.RunAsUser, own.RunAsGroup = ptr.To(false), ptr.To[int64](0), ptr.To[int64](0)
 	for i := range pod.Containers {
@@ -141,7 +142,8 @@ func (h Hub) onNodes(deployment *appsv1.Deployment) {
 	}
 }
 
-// unrestrict lets pods into the hub's namespace that are in their nodes' network: no standard but "privileged" does.
+// unrestrict sets the Pod Security Standard of the hub's namespace to "privileged", because no other allows the host
+// network.
 func unrestrict(objects []*unstructured.Unstructured) {
 	for _, o := range objects {
 		if o.GetKind() == "Namespace" && o.GetName() == names.HubNamespace {
@@ -152,7 +154,7 @@ func unrestrict(objects []*unstructured.Unstructured) {
 	}
 }
 
-// balances tells whether the hub has load balancers to itself.
+// balances reports whether the hub has load balancers of its own.
 func (h Hub) balances() bool {
 	return slices.ContainsFunc(h.Args, func(arg string) bool { return arg == flagAddresses || strings.HasPrefix(arg, flagAddresses+"=") })
 }

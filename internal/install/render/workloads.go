@@ -18,14 +18,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// nobody is the user that the programs run as, as images without users call it.
+// nobody is the user ID of the programs, as in images without users.
 const nobody = 65532
 
 // Ports of the programs.
 const (
 	portMetrics    = 8080
 	portProbes     = 8081
-	portDNS        = 1053 // one below 1024 would need a capability
+	portDNS        = 1053 // below 1024 it would need a capability
 	portDNSMetrics = 9153
 	portDNSHealth  = 8080
 	portDNSReady   = 8181
@@ -33,16 +33,15 @@ const (
 
 const labelPartOf, partOf = "app.kubernetes.io/part-of", "atoll"
 
-// priorityName is the name of the class of what must not be put off its node for something
-// else: without the agents a cluster's view grows old, without the DNS server names end.
+// priorityName is a PriorityClass that protects the pods from preemption: without agents, imports become outdated;
+// without the DNS server, names do not resolve.
 const priorityName = "atoll"
 
-// highestPriority is the highest that is not for classes of Kubernetes' own (its
-// scheduling.HighestUserDefinablePriority).
+// highestPriority is Kubernetes' scheduling.HighestUserDefinablePriority.
 const highestPriority = 1_000_000_000
 
-// priority is the class of both programs. An admission policy keeps it from pods of other namespaces (deploy/agent). It is none of Kubernetes' own, which some clusters
-// allow in kube-system alone.
+// priority returns the PriorityClass of both programs. An admission policy reserves it for Atoll's namespace
+// (deploy/agent). The classes of Kubernetes are no alternative: some clusters allow them only in kube-system.
 func priority() []*unstructured.Unstructured {
 	return install.Objects(&schedulingv1.PriorityClass{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"},
@@ -51,7 +50,7 @@ func priority() []*unstructured.Unstructured {
 	})
 }
 
-// agent is what runs of the agent.
+// agent returns the agent's workload.
 func (m Member) agent() []*unstructured.Unstructured {
 	container := corev1.Container{
 		Name:  "agent",
@@ -73,8 +72,8 @@ func (m Member) agent() []*unstructured.Unstructured {
 	)
 }
 
-// dns is what runs of the DNS server. Its Service has an address that the cluster's own DNS
-// is pointed at, so its name and its port are what others rely on.
+// dns returns the DNS server's workload. Cluster DNS forwards to its Service, so users rely on the Service's name and
+// port.
 func (m Member) dns() []*unstructured.Unstructured {
 	container := corev1.Container{
 		Name:  "dns",
@@ -96,7 +95,7 @@ func (m Member) dns() []*unstructured.Unstructured {
 	deployment.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{
 		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: DNSName}},
 	}}}
-	// It must not ask the very server that asks it.
+	// Default avoids a loop with cluster DNS, which forwards to this server.
 	deployment.Spec.Template.Spec.DNSPolicy = corev1.DNSDefault
 	s := service(DNSName,
 		corev1.ServicePort{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromString("dns")},
@@ -123,8 +122,8 @@ func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: name, Labels: all}
 }
 
-// deployment runs a container in several pods, on several nodes if there are, with no more
-// rights than it needs: it passes the Pod Security Standard "restricted".
+// deployment returns a Deployment of several pods, on different nodes where possible. It meets the Pod Security
+// Standard "restricted".
 func (m Member) deployment(name string, container corev1.Container) *appsv1.Deployment {
 	container.SecurityContext = &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
@@ -158,7 +157,7 @@ func (m Member) deployment(name string, container corev1.Container) *appsv1.Depl
 	}
 }
 
-// apart puts pods on different nodes, and zones, where there are.
+// apart spreads the pods over nodes and zones where possible.
 func apart(name string) *corev1.Affinity {
 	term := func(weight int32, key string) corev1.WeightedPodAffinityTerm {
 		return corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: corev1.PodAffinityTerm{
@@ -179,7 +178,7 @@ func probe(path, port string, period, failures int32) *corev1.Probe {
 	}
 }
 
-// resources have no limit of processor time, which would slow down what is a burst.
+// resources sets no CPU limit, because throttling would delay bursts.
 func resources(cpu, memory, limit string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)},
@@ -194,7 +193,7 @@ func service(name string, ports ...corev1.ServicePort) *corev1.Service {
 	}
 }
 
-// disruptionBudget has one pod at a time be evicted, also where there is just one.
+// disruptionBudget allows one eviction at a time. MaxUnavailable 1 also allows the eviction of a single replica.
 func disruptionBudget(name string) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}, ObjectMeta: meta(name),
@@ -204,8 +203,8 @@ func disruptionBudget(name string) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// networkPolicy lets nobody in but to these ports. What the programs call, API servers, has
-// no address that a policy could name.
+// networkPolicy allows ingress only to these ports. It does not restrict egress, because API servers have no address
+// that a policy could select.
 func networkPolicy(name string, ports ...string) *networkingv1.NetworkPolicy {
 	var allowed []networkingv1.NetworkPolicyPort
 	for _, port := range ports {

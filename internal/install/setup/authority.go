@@ -15,13 +15,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// rootCA is the name of the ConfigMap with a cluster's certificate authority, which
-// Kubernetes puts into every namespace.
+// rootCA is the ConfigMap with a cluster's certificate authority in every namespace.
 const rootCA = "kube-root-ca.crt"
 
-// authority returns the certificate authority by which members will know the broker: the one
-// that this context uses, else the cluster's own, else the one of the system's that has signed
-// the broker's certificate. Members have no other than what they are given.
+// authority returns the broker's certificate authority for members: this context's, or the cluster's own, or the
+// system root that signed the broker's certificate. Members trust only the one that they get here.
 func authority(ctx context.Context, on *install.Target, namespace string) ([]byte, error) {
 	config := rest.CopyConfig(on.Config)
 	if err := rest.LoadTLSFiles(config); err != nil {
@@ -47,7 +45,7 @@ func authority(ctx context.Context, on *install.Target, namespace string) ([]byt
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Raw}), nil
 }
 
-// signer returns the root certificate by which a server's own is valid.
+// signer returns the root certificate that a server's certificate chains to.
 func signer(ctx context.Context, server string, roots *x509.CertPool) (*x509.Certificate, error) {
 	u, err := url.Parse(server)
 	if err != nil {

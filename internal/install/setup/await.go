@@ -18,9 +18,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Await waits until what runs of Atoll in a cluster that has joined is available and, unless
-// it has joined offline, until its agents have registered it on the broker. The error says
-// what is in the way.
+// Await waits until Atoll's Deployments in a joined cluster are available. Unless the join was offline, it also waits
+// until the agents have registered the cluster on the broker. The error describes the obstacle.
 func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience time.Duration, say Say) error {
 	say("waiting until the agent and the DNS server run, for %v at most (--wait)", patience)
 	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
@@ -58,7 +57,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 	return nil
 }
 
-// available returns nil when all Deployments are as they should be, with a pod that is ready.
+// available returns nil when all Deployments are up to date and have a ready pod.
 func available(ctx context.Context, cluster *install.Target) error {
 	deployments := &appsv1.DeploymentList{}
 	if err := cluster.List(ctx, deployments, client.InNamespace(names.SystemNamespace)); err != nil {
@@ -74,7 +73,7 @@ func available(ctx context.Context, cluster *install.Target) error {
 	return nil
 }
 
-// reasons says why pods of a Deployment do not run.
+// reasons says why a Deployment's pods do not run.
 func reasons(ctx context.Context, cluster *install.Target, d *appsv1.Deployment) string {
 	pods := &corev1.PodList{}
 	if err := cluster.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {

@@ -9,10 +9,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// withClusters gives the definition of ServiceImports among those for a broker a column more,
-// before the age: for the clusters that export a service, by which people read the catalogue.
-// It is the upstream definition in all else, and of the same version, so that whoever applies
-// that takes away the column alone.
+// withClusters adds a column with the exporting clusters to the broker's definition of ServiceImports, before the age.
+// The rest, including the version, is upstream's, so applying the upstream definition only removes the column.
 func withClusters(crds []*unstructured.Unstructured) []*unstructured.Unstructured {
 	all := slices.Clone(crds)
 	for i, crd := range all {
@@ -25,13 +23,13 @@ func withClusters(crds []*unstructured.Unstructured) []*unstructured.Unstructure
 }
 
 func addClusters(crd *unstructured.Unstructured) {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // it is our own text
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // our own text
 	for _, version := range versions {
 		v := version.(map[string]any)
 		columns, _ := v["additionalPrinterColumns"].([]any)
 		v["additionalPrinterColumns"] = slices.Insert(columns, max(len(columns)-1, 0), any(map[string]any{
 			"name": "Clusters", "type": "string", "description": "The clusters that export this service",
-			// A column shows one value, and status.clusters is a list.
+			// A column shows a single value, but status.clusters is a list.
 			"jsonPath": ".metadata.annotations." + strings.ReplaceAll(names.AnnotationClusters, ".", `\.`),
 		}))
 	}

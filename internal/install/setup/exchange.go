@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
-// whoAmI makes sure that the broker is the join file's, and accepts its token.
+// whoAmI checks that the broker fits the join file and accepts its token.
 func whoAmI(ctx context.Context, r JoinRequest) error {
 	as, err := connect(r.File, r.Broker, nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func whoAmI(ctx context.Context, r JoinRequest) error {
 	return as.Client.Create(ctx, &authenticationv1.SelfSubjectReview{})
 }
 
-// connect returns the broker as the token's owner reaches it.
+// connect returns the broker with the token as credentials.
 func connect(m credential.Membership, at credential.Locate, report install.Report) (*install.Target, error) {
 	config := broker.NewToken(m.Token, nil).Config(m)
 	config.Host = at.URL(m)
@@ -36,11 +36,11 @@ func connect(m credential.Membership, at credential.Locate, report install.Repor
 	return install.NewTarget(config, report)
 }
 
-// answerTime is how long one answer of the broker is waited for.
+// answerTime is the timeout of one request to the broker.
 const answerTime = 10 * time.Second
 
-// exchange uses the join file up on the broker, and gets the member's own token for it. Where this cluster has used the file
-// before, it goes on with the token that it has.
+// exchange exchanges the join file for the member's own token. If this cluster has already used the file, it keeps the
+// existing token.
 func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (credential.Membership, *install.Target, error) {
 	member := r.File
 	if state.joined != nil && state.joined.From(r.File) {
@@ -62,7 +62,7 @@ func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (c
 	return member, as, nil
 }
 
-// use uses the join file up, and returns the member's token.
+// use exchanges the join file for the member's token.
 func use(ctx context.Context, r JoinRequest) (string, error) {
 	as, err := connect(r.File, r.Broker, nil)
 	if err != nil {
@@ -76,7 +76,7 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Only this process knows the UID of the Secret, and so only it can get a token: transient errors are worth retrying.
+	// Only this process knows the Secret's UID and can get a token for it, so retry transient errors.
 	var token authenticationv1.TokenRequestStatus
 	if err := install.Wait(ctx, tokenTimeout, func(ctx context.Context) (err error) {
 		token, err = joining.Token(ctx, kube, r.File, bound, rights.MaxTokenLifetime)
@@ -87,10 +87,10 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 	return token.Token, nil
 }
 
-// tokenTimeout is how long to retry the request for the first token.
+// tokenTimeout limits the retries for the first token.
 const tokenTimeout = 30 * time.Second
 
-// free makes sure that a cluster id is no other cluster's.
+// free checks that no other cluster has the cluster ID.
 func free(ctx context.Context, onBroker *install.Target, m credential.Membership, uid string) error {
 	have := &brokerv1alpha1.MemberCluster{}
 	key := client.ObjectKey{Namespace: m.Clusterset, Name: m.ClusterID.String()}
@@ -106,7 +106,7 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
 }
 
-// lastHeard says when a member was last heard of.
+// lastHeard formats the age of a member's heartbeat.
 func lastHeard(ctx context.Context, onBroker *install.Target, member client.ObjectKey) string {
 	lease := &coordinationv1.Lease{}
 	if err := onBroker.Get(ctx, member, lease); err != nil || lease.Spec.RenewTime == nil {
@@ -115,7 +115,7 @@ func lastHeard(ctx context.Context, onBroker *install.Target, member client.Obje
 	return fmt.Sprintf("it was last heard of %s ago", time.Since(lease.Spec.RenewTime.Time).Round(time.Second))
 }
 
-// endJoin gives up the rights of the join file that the member's token comes from, and the credentials of former joins.
+// endJoin revokes the join file that the member's token comes from, and the credentials of earlier joins.
 func endJoin(ctx context.Context, onBroker *install.Target, m credential.Membership) error {
 	claims, err := credential.ParseToken(m.Token)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
-// explain says what a failure to work with the broker means, and what to do. It is told who
-// tried, and when.
+// explain adds the meaning and the fix to an error of the broker.
 func explain(err error, as credential.Membership, now time.Time) error {
 	fresh := as.NewFile()
 	var authority x509.UnknownAuthorityError
@@ -59,7 +58,7 @@ func isJoiner(as credential.Membership) bool {
 	return err == nil && claims.IsJoiner(as.ClusterID, as.Clusterset)
 }
 
-// why is the reason that a token is not accepted, as far as it can be told from here.
+// why returns the reason why a token is not accepted, as far as it is known locally.
 func why(as credential.Membership, now time.Time) string {
 	claims, err := credential.ParseToken(as.Token)
 	switch {

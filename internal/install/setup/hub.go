@@ -20,8 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// DeployHub puts the hub of a clusterset beside its broker. There is one hub on an API server. replaceCRDs puts Atoll's definition of
-// MultiClusterServices in the place of somebody else's, and keeps the objects.
+// DeployHub installs a clusterset's hub next to its broker. An API server can have one hub. replaceCRDs replaces a
+// foreign definition of MultiClusterServices with Atoll's and keeps the objects.
 func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceCRDs bool) error {
 	if err := clusterset(ctx, on, hub.Clusterset); err != nil {
 		return err
@@ -55,9 +55,9 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 	return on.Apply(ctx, objects...)
 }
 
-// otherClusterset returns another clusterset that has a hub, "" where there is none.
+// otherClusterset returns another clusterset with a hub, or "".
 func otherClusterset(ctx context.Context, on *install.Target, namespace string) (string, error) {
-	bindings := &rbacv1.RoleBindingList{} // in its own namespace and the clusterset's; a hub that is removed leaves none
+	bindings := &rbacv1.RoleBindingList{} // hubs have bindings in their own and the clusterset's namespace; removed hubs have none
 	if err := on.List(ctx, bindings, client.MatchingFields{"metadata.name": rights.HubRole}); err != nil {
 		return "", fmt.Errorf("listing the rights of hubs on the broker: %w", err)
 	}
@@ -69,15 +69,15 @@ func otherClusterset(ctx context.Context, on *install.Target, namespace string) 
 	return "", nil
 }
 
-// RemoveHub takes the hub of a clusterset away, with its policies: the members undo what they did
-// because of them. MultiClusterServices and their definition stay.
+// RemoveHub deletes a clusterset's hub and withdraws its policies, so that members undo their effects.
+// MultiClusterServices and their definition stay.
 func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun bool) error {
 	if err := clusterset(ctx, on, namespace); err != nil {
 		return err
 	}
 	on.DryRun = dryRun
 	_, objects := render.Hub{Clusterset: namespace}.Manifests()
-	slices.Reverse(objects) // the namespace last
+	slices.Reverse(objects) // delete the namespace last
 	works := []string{"Deployment", "ClusterRoleBinding", "RoleBinding"}
 	runs := func(o *unstructured.Unstructured) bool { return slices.Contains(works, o.GetKind()) }
 	first := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !runs(o) })
@@ -102,7 +102,7 @@ func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun
 	return reportHeld(ctx, on)
 }
 
-// reportHeld tells of MultiClusterServices that nobody but a hub, or a person, takes the finalizer off.
+// reportHeld reports MultiClusterServices with a finalizer that only a hub or a user can remove.
 func reportHeld(ctx context.Context, on *install.Target) error {
 	all := listOf(networkingv1alpha1.GroupVersion.WithKind(networkingv1alpha1.MultiClusterServiceKind))
 	if err := on.List(ctx, all); err != nil {
@@ -121,8 +121,8 @@ func reportHeld(ctx context.Context, on *install.Target) error {
 	return nil
 }
 
-// withdraw has a policy say that it has ended, which tells the members; that it is missing would not. It stays: members that are away now have to know it
-// when they come back.
+// withdraw marks a policy as withdrawn, because members do not act on a missing policy. The policy stays for members
+// that are away now.
 func withdraw(ctx context.Context, on *install.Target, policy *unstructured.Unstructured) error {
 	if layout.Withdrawn(policy) || on.DryRun {
 		return nil

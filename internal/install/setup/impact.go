@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// LeaveImpact says what stops working when a cluster leaves: for a person to confirm.
+// LeaveImpact describes the effects of leaving, for a confirmation.
 func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error) {
 	exports, imports := &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}
 	for _, list := range []client.ObjectList{exports, imports} {
@@ -43,7 +43,7 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 	), nil
 }
 
-// RemovalImpact says what stops working when a member is removed from the broker.
+// RemovalImpact describes the effects of removing a member from the broker.
 func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]string, error) {
 	records := &brokerv1alpha1.ExportedServiceList{}
 	if err := on.List(ctx, records, client.InNamespace(r.Namespace)); err != nil && !noSuchKind(err) {
@@ -70,7 +70,7 @@ func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]
 	), nil
 }
 
-// HubImpact says what stops working when the hub of a clusterset is removed.
+// HubImpact describes the effects of removing a clusterset's hub.
 func HubImpact(ctx context.Context, on *install.Target) ([]string, error) {
 	all := &networkingv1alpha1.MultiClusterServiceList{}
 	if err := on.List(ctx, all); err != nil && !noSuchKind(err) {
@@ -92,13 +92,13 @@ func HubImpact(ctx context.Context, on *install.Target) ([]string, error) {
 	), nil
 }
 
-// effect is what happens to services, as a sentence with %s in their place.
+// effect is an effect on services. sentence has %s in their place.
 type effect struct {
 	sentence string
 	services []string
 }
 
-// impact writes the effects on services, where there are any.
+// impact formats the effects that have services.
 func impact(effects ...effect) []string {
 	var lines []string
 	for _, e := range effects {
@@ -110,7 +110,7 @@ func impact(effects ...effect) []string {
 	return lines
 }
 
-// counted says how many services there are, and names the first.
+// counted returns the number of services and the first names.
 func counted(services []string) string {
 	if len(services) == 1 {
 		return "service " + services[0]
@@ -118,7 +118,7 @@ func counted(services []string) string {
 	return fmt.Sprintf("%d services (%s)", len(services), some(services))
 }
 
-// some writes the first of a list.
+// some returns the first elements of a list.
 func some(list []string) string {
 	const most = 5
 	if len(list) <= most {

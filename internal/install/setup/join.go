@@ -17,25 +17,23 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// JoinRequest is a cluster's request to become a member.
+// JoinRequest asks to add a cluster to a clusterset.
 type JoinRequest struct {
-	// File is what the join file says.
+	// File is the content of the join file.
 	File credential.Membership
-	// ClusterID is the id that the person expects; empty means the file's.
+	// ClusterID is the ID that the user expects; empty means the file's.
 	ClusterID names.ClusterID
 	// Broker locates the broker for this program.
 	Broker credential.Locate
-	// Offline leaves the broker alone: it is for the agent to exchange the token, and to find
-	// out whether the id is free.
+	// Offline skips the broker. The agent then exchanges the token and checks that the ID is free.
 	Offline bool
-	// Member is what runs in the cluster, and how.
+	// Member configures Atoll in the cluster.
 	Member render.Member
-	// ReplaceCRDs overwrites definitions of other people's that lack a version.
+	// ReplaceCRDs overwrites foreign definitions that lack a version.
 	ReplaceCRDs bool
 }
 
-// Join makes a cluster a member of a clusterset. Nothing is changed before all that can be
-// checked has been.
+// Join makes a cluster a member of a clusterset. It changes nothing before all possible checks have passed.
 func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) error {
 	j, err := prepare(ctx, cluster, r)
 	if err != nil {
@@ -57,7 +55,7 @@ func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) 
 		}
 	}
 	say("installing Atoll")
-	// First of all what can't be got a second time.
+	// Store the credentials first, because a join file works only once.
 	if err := cluster.Apply(ctx, append(namespaces(j.objects), install.Objects(membership.Secret(names.SystemNamespace))...)...); err != nil {
 		return err
 	}
@@ -74,7 +72,8 @@ func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) 
 	return endJoin(ctx, onBroker, membership)
 }
 
-// warnDenied tells that a member may export nothing. A broker that does not let members read the permissions restricts none.
+// warnDenied warns that a member may export nothing. If the broker does not let members read the permissions, it
+// restricts none.
 func warnDenied(ctx context.Context, onBroker *install.Target, m credential.Membership, say Say) {
 	config := &corev1.ConfigMap{}
 	if onBroker.Get(ctx, client.ObjectKey{Namespace: m.Clusterset, Name: names.MemberPermissions}, config) != nil {
@@ -87,13 +86,12 @@ func warnDenied(ctx context.Context, onBroker *install.Target, m credential.Memb
 	}
 }
 
-// namespaces are those of the objects that are one.
+// namespaces returns the objects that are namespaces.
 func namespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != "Namespace" })
 }
 
-// CheckJoin makes the checks of Join, as far as they leave no trace, and returns the manifests
-// of what Join would apply.
+// CheckJoin makes the checks of Join that leave no trace, and returns the manifests that Join would apply.
 func CheckJoin(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) ([]*unstructured.Unstructured, error) {
 	j, err := prepare(ctx, cluster, r)
 	if err != nil {
@@ -111,13 +109,13 @@ func CheckJoin(ctx context.Context, cluster *install.Target, r JoinRequest, say 
 	return slices.Concat(j.crds, j.objects, install.Objects(r.File.Secret(names.SystemNamespace))), nil
 }
 
-// preparation is what is known of a cluster that is about to join, and what it gets.
+// preparation is the state of a cluster before a join, with its manifests.
 type preparation struct {
 	state         memberState
 	crds, objects []*unstructured.Unstructured
 }
 
-// prepare makes the checks for which the broker is not needed.
+// prepare makes the checks that do not need the broker.
 func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*preparation, error) {
 	var j preparation
 	var err error

@@ -23,26 +23,25 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// LeaveRequest is a cluster's request to be a member no more.
+// LeaveRequest asks to remove a cluster from its clusterset.
 type LeaveRequest struct {
 	// Broker locates the broker for this program.
 	Broker credential.Locate
-	// Offline leaves the broker alone, where the member's records stay.
+	// Offline skips the broker and leaves the member's records there.
 	Offline bool
-	// DryRun only says what would be deleted.
+	// DryRun only reports what would be deleted.
 	DryRun bool
 }
 
-// Leave takes a cluster out of its clusterset: its records on the broker, what it has
-// imported, and Atoll itself. What people have made stays: Services and ServiceExports, which
-// say nothing of a clusterset any more.
+// Leave removes a cluster from its clusterset: its records on the broker, its imports, and Atoll itself. Services and
+// ServiceExports of users stay, without conditions.
 func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say) error {
 	state, err := readMember(ctx, cluster)
 	if err != nil {
 		return err
 	}
 	crds, objects := render.Member{}.Manifests()
-	slices.Reverse(objects) // the namespace last
+	slices.Reverse(objects) // delete the namespace last
 	if err := cluster.Rights(ctx, []string{"delete", "list"}, slices.Concat(crds, objects)...); err != nil {
 		return err
 	}
@@ -81,7 +80,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err := removeProperties(ctx, cluster, state); err != nil {
 		return err
 	}
-	if state.broker { // it needs some of the definitions for its clustersets
+	if state.broker { // its clustersets need some of the definitions
 		crds = slices.DeleteFunc(crds, func(crd *unstructured.Unstructured) bool {
 			return slices.ContainsFunc(brokerCRDs(), func(b *unstructured.Unstructured) bool {
 				return b.GetName() == crd.GetName()
@@ -91,8 +90,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	return cluster.RemoveCRDs(ctx, crds)
 }
 
-// ownRecords prepares the removal of what the member has on the broker, and returns nil where
-// that is left to others.
+// ownRecords prepares the removal of the member's records on the broker. It returns nil if they stay.
 func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report install.Report, say Say) (*records, error) {
 	remove := command.Broker.Atoll("broker members remove CLUSTER --clusterset CLUSTERSET")
 	if state.joined != nil {
@@ -129,8 +127,8 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 	return found, nil
 }
 
-// unwire takes back what "atoll dns install" has done, before the server is gone that the
-// cluster's own DNS would go on asking.
+// unwire undoes "atoll dns install". It must run while atoll-dns still exists, because cluster DNS would forward to a
+// missing server otherwise.
 func unwire(ctx context.Context, cluster *install.Target) error {
 	c, err := clusterdns.Connect(cluster.Config)
 	if err != nil {
@@ -148,13 +146,13 @@ func unwire(ctx context.Context, cluster *install.Target) error {
 	return nil
 }
 
-// working tells whether an object lets the agent work. These go first, so that it makes
-// nothing anew of what is removed next.
+// working reports whether the agent needs an object to work. Such objects are deleted first, so that the agent cannot
+// re-create others.
 func working(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Deployment" || o.GetKind() == "ClusterRoleBinding" && o.GetName() == render.AgentName
 }
 
-// stopAgents deletes what lets the agents work, and waits until they have ended.
+// stopAgents deletes the objects that agents need, and waits until their pods are gone.
 func stopAgents(ctx context.Context, cluster *install.Target, objects []*unstructured.Unstructured) error {
 	if err := cluster.Delete(ctx, objects...); err != nil {
 		return err
@@ -162,20 +160,19 @@ func stopAgents(ctx context.Context, cluster *install.Target, objects []*unstruc
 	return cluster.AwaitNone(ctx, &corev1.PodList{}, client.InNamespace(names.SystemNamespace), client.MatchingLabels{render.LabelName: render.AgentName})
 }
 
-// imported are the kinds of which the agent makes objects in namespaces of people's, with the
-// label by which they are known.
+// imported are the kinds that the agent creates in users' namespaces, with the label that identifies them.
 var imported = []struct {
 	kind  schema.GroupVersionKind
 	label string
 }{
-	{mcsKind("ServiceExport"), names.LabelManagedBy}, // for a policy of the hub's
+	{mcsKind("ServiceExport"), names.LabelManagedBy}, // for policies of the hub
 	{mcsKind("ServiceImport"), names.LabelManagedBy},
 	{corev1.SchemeGroupVersion.WithKind("Service"), names.LabelManagedBy},
 	{discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), discoveryv1.LabelManagedBy},
 }
 
-// removeImported deletes what the agent has made. Namespaces of clustersets are left out: on
-// a cluster that is a broker too the members' slices bear the same label.
+// removeImported deletes the agent's objects. It skips clusterset namespaces: on a cluster that is also a broker,
+// members' slices have the same label.
 func removeImported(ctx context.Context, cluster *install.Target) error {
 	clustersets := &corev1.NamespaceList{}
 	if err := cluster.List(ctx, clustersets, client.HasLabels{names.LabelClusterset}); err != nil {
@@ -205,7 +202,8 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 	return nil
 }
 
-// releaseApplied keeps ServiceExports that somebody has applied as his own too, without the agent's label, and returns the others.
+// releaseApplied keeps ServiceExports that users have applied as well and removes the agent's label from them. It
+// returns the others.
 func releaseApplied(ctx context.Context, cluster *install.Target, exports []unstructured.Unstructured) (others []unstructured.Unstructured, err error) {
 	for i := range exports {
 		export := &exports[i]
@@ -227,7 +225,7 @@ func releaseApplied(ctx context.Context, cluster *install.Target, exports []unst
 	return others, nil
 }
 
-// mcsKind is a kind of the Multi-Cluster Services API.
+// mcsKind returns a kind of the Multi-Cluster Services API.
 func mcsKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersion(mcsv1beta1.GroupVersion).WithKind(kind)
 }
@@ -238,7 +236,7 @@ func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
 	return list
 }
 
-// forgetConditions takes the agent's conditions off people's ServiceExports.
+// forgetConditions removes the agent's conditions from users' ServiceExports.
 func forgetConditions(ctx context.Context, cluster *install.Target) error {
 	exports := listOf(mcsKind("ServiceExport"))
 	if err := cluster.List(ctx, exports); err != nil {
@@ -255,7 +253,7 @@ func forgetConditions(ctx context.Context, cluster *install.Target) error {
 	return nil
 }
 
-// removeProperties deletes the ClusterProperties that joining has made.
+// removeProperties deletes the ClusterProperties that a join created.
 func removeProperties(ctx context.Context, cluster *install.Target, state memberState) error {
 	var own []*unstructured.Unstructured
 	for _, name := range []string{aboutv1beta1.ClusterIDProperty, aboutv1beta1.ClustersetProperty} {

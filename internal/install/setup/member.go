@@ -18,8 +18,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// MemberManifests returns what a cluster that has nothing of Atoll's gets as a member, but its Secret: custom resource
-// definitions, and the objects that need those. With broker it holds clustersets, too.
+// MemberManifests returns the manifests for a new member, except its Secret: CustomResourceDefinitions, and the
+// objects that need them. With broker, the cluster also holds clustersets.
 func MemberManifests(member render.Member, id names.ClusterID, clusterset string, broker bool) (crds, objects []*unstructured.Unstructured) {
 	return memberManifests(member, credential.Membership{ClusterID: id, Clusterset: clusterset}, memberState{broker: broker})
 }
@@ -31,19 +31,19 @@ func memberManifests(member render.Member, m credential.Membership, state member
 	return crds, append(objects, install.Objects(properties(m, state)...)...)
 }
 
-// memberState is what a cluster is before it joins, or leaves.
+// memberState is the state of a cluster before it joins or leaves.
 type memberState struct {
-	// on is the cluster as commands name it.
+	// on names the cluster in commands.
 	on command.Cluster
-	// uid is that of the kube-system namespace, which tells clusters apart.
+	// uid is the UID of kube-system, which identifies clusters.
 	uid string
-	// joined is the membership that it has, nil for none.
+	// joined is the current membership, or nil.
 	joined *credential.Membership
-	// broken says why joined is nil although there is a Secret.
+	// broken says why joined is nil although a Secret exists.
 	broken error
 	// properties are the ClusterProperties, by name.
 	properties map[string]aboutv1beta1.ClusterProperty
-	// broker tells whether the cluster holds clustersets itself.
+	// broker means that the cluster holds clustersets itself.
 	broker bool
 }
 
@@ -82,8 +82,7 @@ func readMember(ctx context.Context, cluster *install.Target) (memberState, erro
 	return state, nil
 }
 
-// properties are the ClusterProperties that a member has (KEP-2149), without those that are
-// there already and somebody else's.
+// properties returns a member's ClusterProperties (KEP-2149), without existing ones that Atoll did not create.
 func properties(m credential.Membership, state memberState) []client.Object {
 	var wanted []client.Object
 	for _, p := range []struct{ name, value string }{

@@ -22,56 +22,57 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// MemberPermissions is what one member is permitted, and what of its exports is left out because of that.
+// MemberPermissions are one member's permissions, and the exports that they exclude.
 type MemberPermissions struct {
-	// Cluster is the member's id, DefaultRow, or a key of the ConfigMap that is for no member.
+	// Cluster is the member's ID, DefaultRow, or a key of the ConfigMap that belongs to no member.
 	Cluster string `json:"cluster"`
-	// Member tells whether there is such a member.
+	// Member reports whether such a member exists.
 	Member bool `json:"member"`
 	// Namespaces are the patterns of namespaces that it may export; ["*"] for all.
 	Namespaces []string `json:"namespaces"`
-	// Exports is how many services it exports, NotPermitted how many of these are in namespaces that it may not export.
+	// Exports is the number of exported services, NotPermitted how many of them are in namespaces that are not
+	// permitted.
 	Exports      int `json:"exports"`
 	NotPermitted int `json:"notPermitted"`
-	// AnyAddress tells that its endpoints may have any address, and otherwise those in Ranges.
+	// AnyAddress means that endpoints may have any address; otherwise only those in Ranges.
 	AnyAddress bool     `json:"anyAddress"`
 	Ranges     []string `json:"ranges,omitempty"`
-	// Addresses is how many addresses of endpoints it has published, Outside how many of these it may not have.
+	// Addresses is the number of published endpoint addresses, Outside how many of them are not permitted.
 	Addresses int `json:"addresses"`
 	Outside   int `json:"outside"`
-	// Mistakes are what is written for it and can't be read: it permits nothing.
+	// Mistakes are invalid settings for the member. They permit nothing.
 	Mistakes []string `json:"mistakes,omitempty"`
-	// Examples are some of what is left out.
+	// Examples are some of the excluded exports.
 	Examples []string `json:"examples,omitempty"`
 }
 
-// DefaultRow is in place of a member's id in the row of what members without namespaces of their own may export.
+// DefaultRow replaces the ID in the row for members without namespaces of their own.
 const DefaultRow = "*"
 
-// PermissionsChange is a change of what one member is permitted, or members by default. The zero value changes nothing.
+// PermissionsChange changes the permissions of one member or the defaults. The zero value changes nothing.
 type PermissionsChange struct {
-	// Cluster is the member's id, or permissions.Default.
+	// Cluster is the member's ID, or permissions.Default.
 	Cluster names.ClusterID
-	// SetNamespaces replaces the namespaces that it may export by Namespaces.
+	// SetNamespaces replaces the permitted namespaces with Namespaces.
 	SetNamespaces bool
 	Namespaces    permissions.Namespaces
-	// SetRanges replaces the ranges that its endpoints may be in by Ranges, nil for any address.
+	// SetRanges replaces the permitted ranges of endpoints with Ranges, or nil for any address.
 	SetRanges bool
 	Ranges    *ranges.Set
-	// DryRun changes nothing, and returns what would be.
+	// DryRun returns the result without changing anything.
 	DryRun bool
 }
 
-// Permissions is what holds after a change.
+// Permissions are the permissions after a change.
 type Permissions struct {
-	// Members are those of the clusterset, and others of which something is written, by their ids.
+	// Members are the clusterset's members and other IDs with settings, by ID.
 	Members []MemberPermissions
-	// Created tells that there was no ConfigMap, and that the change has created it or would.
+	// Created means that the change creates the ConfigMap.
 	Created bool
 }
 
-// ChangePermissions changes what a member of a clusterset is permitted, on its broker, and returns what holds then. It writes once,
-// so that nothing is half written.
+// ChangePermissions changes a member's permissions on its broker and returns the result. A single write makes the
+// change atomic.
 func ChangePermissions(ctx context.Context, on *install.Target, namespace string, change PermissionsChange) (*Permissions, error) {
 	if err := clusterset(ctx, on, namespace); err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func ChangePermissions(ctx context.Context, on *install.Target, namespace string
 	return &Permissions{Members: listPermissions(config, change.Cluster, members.Items, exports.Items, published.Items), Created: created}, nil
 }
 
-// write carries the change out, and returns the ConfigMap as it is then, and whether there was none before.
+// write makes the change. It returns the resulting ConfigMap, and whether it is new.
 func (change PermissionsChange) write(ctx context.Context, on *install.Target, namespace string) (config *corev1.ConfigMap, created bool, err error) {
 	have := &corev1.ConfigMap{}
 	err = on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.MemberPermissions}, have)
@@ -120,7 +121,7 @@ func (change PermissionsChange) write(ctx context.Context, on *install.Target, n
 	if change.none() || change.DryRun {
 		return config, false, nil
 	}
-	// A merge patch leaves alone what somebody else writes about other members meanwhile.
+	// A merge patch keeps concurrent changes for other members.
 	if err := on.Patch(ctx, config, client.MergeFrom(have)); err != nil {
 		return nil, false, fmt.Errorf("changing %s: %w", install.Name(config), err)
 	}
@@ -129,7 +130,7 @@ func (change PermissionsChange) write(ctx context.Context, on *install.Target, n
 
 func (change PermissionsChange) none() bool { return !change.SetNamespaces && !change.SetRanges }
 
-// of carries the change out on a ConfigMap, which it returns.
+// of makes the change in a ConfigMap and returns it.
 func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
 	set := func(key string, change, restrict bool, value func() string) {
 		if !change {
@@ -149,10 +150,11 @@ func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
 	return config
 }
 
-// maxExamples is how many examples are given of what is left out of one member.
+// maxExamples limits the examples for one member.
 const maxExamples = 5
 
-// listPermissions returns what a ConfigMap means for members, for what else it is about, and for a cluster that may be neither, "" for none.
+// listPermissions evaluates a ConfigMap for the members, for other IDs with settings, and for about, which may be
+// neither or "".
 func listPermissions(config *corev1.ConfigMap, about names.ClusterID, members []brokerv1alpha1.MemberCluster, exports []brokerv1alpha1.ExportedService, published []discoveryv1.EndpointSlice) []MemberPermissions {
 	permitted, mistakes := permissions.Read(config)
 	rows := map[string]*MemberPermissions{}

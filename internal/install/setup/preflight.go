@@ -8,7 +8,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
-// supported makes sure that an API server is recent enough.
+// supported checks that the API server is recent enough.
 func supported(on *install.Target) error {
 	version, lacks, err := on.Version()
 	if err != nil {
@@ -21,14 +21,13 @@ func supported(on *install.Target) error {
 	return nil
 }
 
-// CheckDefinitions returns why the definitions that a member needs can't be installed beside those
-// that are there.
+// CheckDefinitions returns why a member's CustomResourceDefinitions conflict with the existing ones.
 func CheckDefinitions(ctx context.Context, on *install.Target) error {
 	crds, _ := render.Member{}.Manifests()
 	return on.CheckCRDs(ctx, crds, false)
 }
 
-// MayJoin returns what a person may not do who would have the cluster join.
+// MayJoin returns the user's missing permissions for a join.
 func MayJoin(ctx context.Context, on *install.Target) error {
 	crds, objects := render.Member{}.Manifests()
 	return on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...)

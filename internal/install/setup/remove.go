@@ -22,26 +22,26 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// records are what a member has on the broker.
+// records are a member's objects on the broker.
 type records struct {
 	on        *install.Target
 	namespace string
 	cluster   names.ClusterID
-	// entry is the MemberCluster, nil where there is none. It stays, and says that the member is removed: what is missing tells the others nothing.
+	// entry is the MemberCluster, or nil. It is kept and marked as removed, because other members do not act on a
+	// missing object.
 	entry *brokerv1alpha1.MemberCluster
 	// objects are all others.
 	objects []unstructured.Unstructured
 }
 
-// recorded are the kinds of what bears a member's id and goes.
+// recorded are the kinds of a member's objects to delete.
 var recorded = []schema.GroupVersionKind{
 	brokerv1alpha1.GroupVersion.WithKind("ExportedService"),
 	discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 	coordinationv1.SchemeGroupVersion.WithKind("Lease"),
 }
 
-// findRecords lists what a member has on the broker: all that bears its id, and the entries of
-// the catalogue that name no other member.
+// findRecords lists a member's objects on the broker: those with its ID, and aggregates that name no other member.
 func findRecords(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID) (*records, error) {
 	found := &records{on: on, namespace: namespace, cluster: cluster}
 	entry := &brokerv1alpha1.MemberCluster{}
@@ -69,7 +69,7 @@ func findRecords(ctx context.Context, on *install.Target, namespace string, clus
 	return found, nil
 }
 
-// owner is the UID of the cluster that the records say they are of, "" where none does.
+// owner returns the UID of the cluster that the records belong to, or "".
 func (r *records) owner() string {
 	if r.entry == nil || r.entry.Removed() {
 		return ""
@@ -77,7 +77,7 @@ func (r *records) owner() string {
 	return r.entry.Spec.ClusterUID
 }
 
-// delete has the entry say that the member is removed, which the others act upon, and deletes everything else.
+// delete marks the entry as removed, which other members act on, and deletes everything else.
 func (r *records) delete(ctx context.Context) error {
 	entry := &brokerv1alpha1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.cluster.String(), Labels: map[string]string{names.LabelSourceCluster: r.cluster.String()}},
@@ -86,7 +86,7 @@ func (r *records) delete(ctx context.Context) error {
 	err := error(nil)
 	switch {
 	case r.on.DryRun:
-	case r.entry == nil: // it was not there any more when the broker was made anew
+	case r.entry == nil: // it was missing when the broker was re-created
 		entry.Spec.State = brokerv1alpha1.MemberRemoved
 		err = r.on.Client.Create(ctx, entry)
 	default:
@@ -100,8 +100,7 @@ func (r *records) delete(ctx context.Context) error {
 	return r.on.DeleteAll(ctx, r.objects)
 }
 
-// remove deletes the records, and the account in whose name it is done, with which the rest
-// of the member's goes.
+// remove deletes the records and then the member's accounts. The permissions are deleted with the accounts.
 func (r *records) remove(ctx context.Context, dryRun bool) error {
 	r.on.DryRun = dryRun
 	if err := r.delete(ctx); err != nil {
@@ -112,7 +111,7 @@ func (r *records) remove(ctx context.Context, dryRun bool) error {
 		if dryRun {
 			continue
 		}
-		// A member can't see accounts, so it does not ask whether they are there.
+		// A member cannot read accounts, so it deletes them without checking.
 		if err := client.IgnoreNotFound(r.on.Client.Delete(ctx, account)); err != nil {
 			return fmt.Errorf("deleting %s: %w", install.Name(account), err)
 		}
@@ -120,20 +119,20 @@ func (r *records) remove(ctx context.Context, dryRun bool) error {
 	return nil
 }
 
-// fresh is how old a heartbeat is at most of which the member seems to be alive.
+// fresh is the maximum age of a heartbeat of a member that seems alive.
 const fresh = time.Minute
 
-// RemoveRequest asks for a member to be removed from the broker.
+// RemoveRequest asks to remove a member from the broker.
 type RemoveRequest struct {
 	Namespace string
 	Cluster   names.ClusterID
-	// Force removes a member that seems to be alive. Its agents are refused from then on.
+	// Force removes a member that seems alive. The broker then refuses its agents.
 	Force bool
-	// DryRun only says what would be deleted.
+	// DryRun only reports what would be deleted.
 	DryRun bool
 }
 
-// CheckRemoval returns an error where there is no such clusterset, or the member seems to be alive and is not to be expelled.
+// CheckRemoval fails if the clusterset does not exist, or if the member seems alive and Force is not set.
 func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) error {
 	if err := clusterset(ctx, on, r.Namespace); err != nil {
 		return err
@@ -150,8 +149,8 @@ func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) erro
 	return nil
 }
 
-// Remove takes a member that is gone out of a clusterset, on the broker. First its rights, so
-// that whatever still runs there writes nothing more.
+// Remove removes a member from a clusterset on the broker. It deletes the permissions first, so that agents that still
+// run cannot write.
 func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) error {
 	on.DryRun = r.DryRun
 	say("deleting its permissions")

@@ -21,29 +21,29 @@ import (
 // State is the state of a join file.
 type State string
 
-// The states.
+// Values of State.
 const (
 	// Unused files can be used.
 	Unused State = "unused"
 	// Expired files were not used in time.
 	Expired State = "expired"
-	// Used files have given somebody the credentials of the member.
+	// Used files have been exchanged for the member's credentials.
 	Used State = "used"
 )
 
-// JoinToken is what a broker knows of one join file.
+// JoinToken is the broker's record of a join file.
 type JoinToken struct {
-	// Cluster is the id that it is for.
+	// Cluster is the ID in the file.
 	Cluster string `json:"cluster"`
 	State   State  `json:"state"`
-	// Expires is when it can't be used any more. It is nil for a file whose use is complete.
+	// Expires is the end of validity. It is nil after a completed join.
 	Expires *time.Time `json:"expires,omitempty"`
-	// Used is when it was used, or nil.
+	// Used is the time of use, or nil.
 	Used *time.Time `json:"used,omitempty"`
 }
 
-// ListTokens returns the join files of a clusterset that can be used, that have expired and were not made anew, and that
-// were used for credentials that are valid, sorted by cluster and state.
+// ListTokens returns a clusterset's join files, by cluster and state: usable ones, expired ones without a successor,
+// and used ones whose credentials are valid.
 func ListTokens(ctx context.Context, on *install.Target, namespace string, now time.Time) ([]JoinToken, error) {
 	if err := clusterset(ctx, on, namespace); err != nil {
 		return nil, err
@@ -59,10 +59,9 @@ func ListTokens(ctx context.Context, on *install.Target, namespace string, now t
 	return joinTokens(accounts.Items, used, now), nil
 }
 
-// joinTokens returns the state of each join file.
 func joinTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time.Time) []JoinToken {
 	var tokens []JoinToken
-	expires := map[string]*time.Time{} // by the names of Secrets
+	expires := map[string]*time.Time{} // by Secret name
 	for _, a := range accounts {
 		id := names.ClusterID(a.Labels[names.LabelSourceCluster])
 		if a.Name != names.JoinerAccount(id) {
@@ -90,8 +89,8 @@ func joinTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time
 	return tokens
 }
 
-// RevokeToken revokes the join file of a cluster, and returns its former state; nil if there was none. A cluster that has used the file
-// stays a member: Remove cuts it off.
+// RevokeToken revokes a cluster's join file and returns its former state, or nil if there was none. A cluster that has
+// used the file stays a member: use Remove to cut it off.
 func RevokeToken(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, now time.Time) (*JoinToken, error) {
 	all, err := ListTokens(ctx, on, namespace, now)
 	if err != nil {
@@ -105,16 +104,16 @@ func RevokeToken(ctx context.Context, on *install.Target, namespace string, clus
 	if err != nil || !there {
 		return nil, err
 	}
-	// A file that the account is for has a time of expiry, and another one that was used has none.
+	// Files with an account have an expiry. Completed ones have none.
 	i := slices.IndexFunc(all, func(t JoinToken) bool { return t.Cluster == cluster.String() && t.Expires != nil })
-	if i < 0 { // an older version has made it
+	if i < 0 { // an older version created it
 		return &JoinToken{Cluster: cluster.String(), State: Unused}, nil
 	}
 	return &all[i], nil
 }
 
-// revoke deletes the account of a cluster's join file, with its rights, and tells whether there was one. Before that, it makes the member's account the
-// owner of the credentials, so that the existing member keeps them.
+// revoke deletes the account and permissions of a cluster's join file, and reports whether it existed. First it makes
+// the member's account the owner of the credentials, so that an existing member keeps them.
 func revoke(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID, member *corev1.ServiceAccount) (bool, error) {
 	if member.UID != "" {
 		if err := setOwner(ctx, on, namespace, cluster, member); err != nil {
@@ -122,7 +121,7 @@ func revoke(ctx context.Context, on *install.Target, namespace string, cluster n
 		}
 	}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: names.JoinerAccount(cluster)}
-	// Without its rights the account can do nothing at once. The API server may accept its token for ten seconds more.
+	// This takes the account's permissions at once; the API server may accept its token for another ten seconds.
 	if err := on.Client.Delete(ctx, &rbacv1.RoleBinding{ObjectMeta: meta}); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("taking away the rights of the join file: %w", err)
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// settle makes sure that everybody means the same cluster id and the same clusterset: the join
-// file, the person (expected, which may be empty) and the cluster itself. A cluster that gets
-// another id is another member: it leaves first.
+// settle checks that the join file, the user (expected, may be empty) and the cluster agree on cluster ID and
+// clusterset. A cluster must leave before it can get another ID.
 func settle(file credential.Membership, expected names.ClusterID, state memberState) error {
 	if expected != "" && expected != file.ClusterID {
 		return hint("Make one for it: "+command.Broker.Atoll("broker token create %s --clusterset %s", expected, file.Clusterset),
@@ -45,5 +44,5 @@ func settle(file credential.Membership, expected names.ClusterID, state memberSt
 	return nil
 }
 
-// noSuchKind tells whether an API server does not know a kind.
+// noSuchKind reports whether the API server does not know a kind.
 func noSuchKind(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

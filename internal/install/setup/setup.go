@@ -1,7 +1,7 @@
-// Package setup installs clustersets and members: it deploys a broker, creates join files, joins clusters, and
-// removes members. The commands of atoll, and the lab, do it with this.
+// Package setup installs clustersets and members: it deploys a broker, creates join files, joins clusters, and removes
+// members. The commands of atoll and the lab use it.
 //
-// Every function can be repeated, after it was interrupted too: it does what is left to do.
+// Every function can be repeated after an interruption and completes the remaining steps.
 package setup
 
 import (
@@ -22,43 +22,43 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Say tells a person what is being done.
+// Say prints progress.
 type Say func(format string, args ...any)
 
-// Hint is an error with the command to run next.
+// Hint is an error with the next command to run.
 type Hint struct {
-	// Err is what is wrong.
+	// Err is the problem.
 	Err error
-	// Next says what to do about it, in words, a command or both.
+	// Next is the fix, in words, as a command, or both.
 	Next string
 }
 
-// Error is what is wrong, and in a line of its own what to do.
+// Error returns the problem, and the fix on a line of its own.
 func (h *Hint) Error() string { return h.Err.Error() + "\n" + h.Next }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the problem.
 func (h *Hint) Unwrap() error { return h.Err }
 
 func hint(next, format string, args ...any) error {
 	return &Hint{Err: fmt.Errorf(format, args...), Next: next}
 }
 
-// BrokerManifests returns what a clusterset needs on its broker: custom resource definitions,
-// and the objects that need those, with the setting exports in them.
+// BrokerManifests returns a clusterset's CustomResourceDefinitions on its broker, and the objects that need them, with
+// the setting exports.
 func BrokerManifests(namespace string, exports DefaultExports) (crds, objects []*unstructured.Unstructured) {
 	objects = install.Objects(rights.Objects(namespace)...)
 	exports.addTo(objects)
 	return withClusters(brokerCRDs()), objects
 }
 
-// DefaultExports is which namespaces a broker lets members export that have no setting of their own: all or none. The zero value
-// is what the broker has.
+// DefaultExports is the namespaces that members without a setting of their own may export: all or none. The zero value
+// keeps the broker's setting.
 type DefaultExports string
 
-// DefaultExportsUsage explains the flag with the setting.
+// DefaultExportsUsage is the usage text of the flag.
 const DefaultExportsUsage = "whether members without their own setting may export all namespaces: allow or deny"
 
-// The values of DefaultExports.
+// Values of DefaultExports.
 const (
 	DefaultExportsAllow DefaultExports = "allow"
 	DefaultExportsDeny  DefaultExports = "deny"
@@ -78,7 +78,7 @@ func (d *DefaultExports) String() string { return string(*d) }
 // Type implements pflag.Value.
 func (d *DefaultExports) Type() string { return "string" }
 
-// Namespaces are those that members may export.
+// Namespaces returns the namespaces that members may export.
 func (d DefaultExports) Namespaces() permissions.Namespaces {
 	var set permissions.Namespaces
 	if d == DefaultExportsAllow {
@@ -87,7 +87,6 @@ func (d DefaultExports) Namespaces() permissions.Namespaces {
 	return set
 }
 
-// addTo adds the setting to a broker's manifests.
 func (d DefaultExports) addTo(objects []*unstructured.Unstructured) {
 	for _, o := range objects {
 		if d != "" && o.GetKind() == "ConfigMap" && o.GetName() == names.MemberPermissions {
@@ -96,10 +95,10 @@ func (d DefaultExports) addTo(objects []*unstructured.Unstructured) {
 	}
 }
 
-// brokerCRDs are the definitions that a broker needs, as they are upstream.
+// brokerCRDs returns the upstream definitions that a broker needs.
 func brokerCRDs() []*unstructured.Unstructured { return install.MustParse(deploy.BrokerCRDs()...) }
 
-// CheckClusterset returns an error unless a namespace of that name can be a clusterset's.
+// CheckClusterset returns an error unless a clusterset may have that namespace.
 func CheckClusterset(namespace string) error {
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
 		return hint("choose another one: --clusterset NAME", "%q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
@@ -111,8 +110,7 @@ func CheckClusterset(namespace string) error {
 	return nil
 }
 
-// DeployBroker makes a clusterset: a namespace of that name on an API server, and what
-// belongs to it. One API server holds any number of them.
+// DeployBroker creates a clusterset: a namespace on an API server with its objects. One API server can hold several.
 func DeployBroker(ctx context.Context, on *install.Target, namespace string, replaceCRDs bool) error {
 	if err := CheckClusterset(namespace); err != nil {
 		return err
@@ -141,7 +139,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 	return on.Apply(ctx, objects...)
 }
 
-// clusterset makes sure that a namespace on the broker is a clusterset's.
+// clusterset checks that a namespace on the broker is a clusterset.
 func clusterset(ctx context.Context, on *install.Target, namespace string) error {
 	have, err := on.Namespace(ctx, namespace)
 	if err != nil {

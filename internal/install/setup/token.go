@@ -21,30 +21,30 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// TokenRequest asks for a join file.
+// TokenRequest describes a join file to create.
 type TokenRequest struct {
 	// Namespace is the clusterset's on the broker.
 	Namespace string
-	// Cluster is the id that the cluster is to have.
+	// Cluster is the ID for the cluster.
 	Cluster names.ClusterID
-	// Lifetime is how long the join file is good for.
+	// Lifetime is how long the join file is valid.
 	Lifetime time.Duration
-	// Server is the broker's URL for the member; empty means the one that this program uses.
+	// Server is the broker's URL for the member; empty means this program's own.
 	Server string
-	// CA is the broker's certificate authority for the member, in PEM; empty means to find out.
+	// CA is the broker's PEM certificate authority for the member; empty means to detect it.
 	CA []byte
 }
 
-// MinJoinLifetime and MaxJoinLifetime bound how long a join file is good for. An API server issues
-// no token for less than the former.
+// MinJoinLifetime and MaxJoinLifetime limit a join file's lifetime. API servers issue no token with a shorter lifetime
+// than MinJoinLifetime.
 const (
 	MinJoinLifetime = 10 * time.Minute
 	MaxJoinLifetime = 7 * 24 * time.Hour
 )
 
-// CreateToken makes the accounts of a member on the broker and returns what goes into its
-// join file. A join file that was made for the cluster before is worth nothing from then on. Credentials of the
-// cluster's former joins stay valid until it has joined with the new file.
+// CreateToken creates a member's accounts on the broker and returns the contents of its join file. It invalidates an
+// earlier join file of the cluster. Credentials from earlier joins stay valid until the cluster has joined with the
+// new file.
 func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (credential.Membership, error) {
 	m := credential.Membership{ClusterID: r.Cluster, Clusterset: r.Namespace, Server: r.Server, CA: r.CA}
 	if r.Lifetime < MinJoinLifetime || r.Lifetime > MaxJoinLifetime {
@@ -92,14 +92,15 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	if err := on.Patch(ctx, joiner, client.MergeFrom(before)); err != nil {
 		return m, fmt.Errorf("noting on ServiceAccount %s when its token expires: %w", joiner.Name, err)
 	}
-	// The cluster deletes the joiner's account when it has joined, and Kubernetes then deletes what the account owns.
+	// After joining, the cluster deletes the joiner's account, and Kubernetes deletes the objects that it owns.
 	if err := setOwner(ctx, on, r.Namespace, r.Cluster, joiner); err != nil {
 		return m, err
 	}
 	return m, m.Validate()
 }
 
-// checkJoinerPolicy returns an error unless the broker has the admission policy and binding without which a joiner could create any Secret.
+// checkJoinerPolicy returns an error unless the broker has the admission policy and binding. Without them, a joiner
+// could create any Secret.
 func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string) error {
 	key := client.ObjectKey{Name: rights.JoinerPolicyName(namespace)}
 	for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}} {
@@ -114,7 +115,8 @@ func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string
 	return nil
 }
 
-// applyAccount makes a service account and gives it its rights, which go with it.
+// applyAccount creates a ServiceAccount and its permissions. The ServiceAccount owns the permissions, so they are
+// deleted with it.
 func applyAccount(ctx context.Context, on *install.Target, account rights.Account) (*corev1.ServiceAccount, error) {
 	if err := on.Apply(ctx, install.Objects(account.ServiceAccount)...); err != nil {
 		return nil, err
@@ -126,7 +128,6 @@ func applyAccount(ctx context.Context, on *install.Target, account rights.Accoun
 	return made, on.Apply(ctx, install.Objects(account.Rights(made)...)...)
 }
 
-// requestToken returns a new token of a service account.
 func requestToken(ctx context.Context, on *install.Target, of *corev1.ServiceAccount, lifetime time.Duration) (string, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: ptr.To(int64(lifetime / time.Second)),
@@ -137,7 +138,7 @@ func requestToken(ctx context.Context, on *install.Target, of *corev1.ServiceAcc
 	return request.Status.Token, nil
 }
 
-// loopback tells whether a URL is of the machine itself.
+// loopback reports whether a URL is on the loopback interface.
 func loopback(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// UndeployImpact says what stops working when a clusterset is deleted from its broker.
+// UndeployImpact describes the effects of deleting a clusterset from its broker.
 func UndeployImpact(ctx context.Context, on *install.Target, namespace string) ([]string, error) {
 	if err := clusterset(ctx, on, namespace); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func UndeployImpact(ctx context.Context, on *install.Target, namespace string) (
 	return []string{fmt.Sprintf("%d clusters have not left (%s). They keep what they have imported, but changes no longer reach them.", len(there), some(there))}, nil
 }
 
-// UndeployBroker deletes a clusterset from its broker: its namespace, and what is its own outside of it.
+// UndeployBroker deletes a clusterset from its broker: its namespace and its cluster-scoped objects.
 func UndeployBroker(ctx context.Context, on *install.Target, namespace string, dryRun bool) error {
 	if err := clusterset(ctx, on, namespace); err != nil {
 		return err
@@ -48,12 +48,12 @@ func UndeployBroker(ctx context.Context, on *install.Target, namespace string, d
 	_, objects := BrokerManifests(namespace, "")
 	if len(all.Items) > 1 {
 		_, others := BrokerManifests(namespace+"-other", "")
-		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { // what all clustersets use
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { // shared by all clustersets
 			return o.GetNamespace() == "" && slices.ContainsFunc(others, func(other *unstructured.Unstructured) bool {
 				return o.GetKind() == other.GetKind() && o.GetName() == other.GetName()
 			})
 		})
 	}
-	slices.Reverse(objects) // the namespace last
+	slices.Reverse(objects) // delete the namespace last
 	return on.Delete(ctx, objects...)
 }
